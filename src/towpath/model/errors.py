@@ -1,0 +1,170 @@
+"""Every error that Towpath raises on purpose.
+
+    TowpathError                    1  a fault in us
+    ├── ConfigError                 2  the file or the arguments are wrong
+    ├── ClusterError                4  a cluster could not be used
+    │   ├── UnreachableError           nobody answered
+    │   └── RefusedError               a broker answered with an error code
+    ├── LedgerError                 4  the ledger cannot be used
+    │   ├── NewerLedgerError           it was written by a newer Towpath
+    │   └── LinkBusyError              the link runs elsewhere
+    ├── CorruptBatchError           1  bytes that are no record batch
+    └── GapError                    3  records that cannot be copied
+
+The number is the exit code. A Spark task's exception reaches the driver as text, so each class
+has a stable `code` that stands at the front of its message. Every constructor hands all of its
+arguments to `Exception`, else an instance could not be unpickled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class TowpathError(Exception):
+    """The root; `str()` of an instance is a sentence for the person who must act."""
+
+    code: ClassVar[str] = "TOWPATH"
+    exit_code: ClassVar[int] = 1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One thing that is wrong in a file: where (its YAML path) and what."""
+
+    path: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.text}" if self.path else self.text
+
+
+class ConfigError(TowpathError):
+    """The file or the arguments are wrong; holds all problems at once."""
+
+    code = "CONFIG"
+    exit_code = 2
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+class ClusterError(TowpathError):
+    """A cluster could not be reached, or refused what was asked."""
+
+    code = "CLUSTER"
+    exit_code = 4
+
+
+class UnreachableError(ClusterError):
+    """No broker answered: `side`, what was tried, why not, what to do."""
+
+    code = "CLUSTER_UNREACHABLE"
+
+    def __init__(self, side: str, what: str, why: str, advice: str = "") -> None:
+        super().__init__(side, what, why, advice)
+        self.side, self.what, self.why, self.advice = side, what, why, advice
+
+    def __str__(self) -> str:
+        text = f"{self.side}: {self.what}: {self.why}"
+        return f"{text}; {self.advice}" if self.advice else text
+
+
+class RefusedError(ClusterError):
+    """A broker answered with an error code.
+
+    Args:
+        side: `source` or `target`.
+        what: What was being done, with its values.
+        error: Number of the Kafka error code.
+        name: Its name in the protocol, such as `TOPIC_AUTHORIZATION_FAILED`.
+        advice: What to do about it.
+        retriable: Whether the same request may succeed later.
+    """
+
+    code = "CLUSTER_REFUSED"
+
+    def __init__(
+        self, side: str, what: str, error: int, name: str, advice: str = "", *, retriable: bool = False
+    ) -> None:
+        super().__init__(side, what, error, name, advice)
+        self.side, self.what, self.error, self.name = side, what, error, name
+        self.advice, self.retriable = advice, retriable
+
+    def __str__(self) -> str:
+        text = f"{self.side}: {self.what}: {self.name} ({self.error})"
+        return f"{text}; {self.advice}" if self.advice else text
+
+
+class LedgerError(TowpathError):
+    """The ledger cannot be read, written or believed."""
+
+    code = "LEDGER"
+    exit_code = 4
+
+
+class NewerLedgerError(LedgerError):
+    """The ledger holds entries of a newer major version than this program knows."""
+
+    code = "LEDGER_NEWER"
+
+    def __init__(self, found: int, known: int) -> None:
+        super().__init__(found, known)
+        self.found, self.known = found, known
+
+    def __str__(self) -> str:
+        return (
+            f"the ledger on the target was written in format {self.found}, this program knows up to"
+            f" {self.known}; use the Towpath that wrote it, or a newer one"
+        )
+
+
+class LinkBusyError(LedgerError):
+    """The same link runs elsewhere."""
+
+    code = "LINK_BUSY"
+
+    def __init__(self, link: str, where: str) -> None:
+        super().__init__(link, where)
+        self.link, self.where = link, where
+
+    def __str__(self) -> str:
+        return (
+            f"link {self.link} is already running ({self.where}); stop that run first,"
+            " or give this one another `link` name"
+        )
+
+
+class CorruptBatchError(TowpathError):
+    """Bytes that should be record batches are none."""
+
+    code = "CORRUPT_BATCH"
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"corrupt record batch: {self.why}"
+
+
+class GapError(TowpathError):
+    """Records of the source that cannot be copied, where the file says to stop on that."""
+
+    code = "GAP"
+    exit_code = 3
+
+    def __init__(self, partition: str, first: int, end: int, cause: str) -> None:
+        super().__init__(partition, first, end, cause)
+        self.partition, self.first, self.end, self.cause = partition, first, end, cause
+
+    def __str__(self) -> str:
+        return (
+            f"{self.partition}: offsets {self.first} to {self.end - 1} were not copied: {self.cause};"
+            " set `records.on_gap: record` to go on behind them"
+        )

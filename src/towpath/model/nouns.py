@@ -1,0 +1,44 @@
+"""The nouns that every floor uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NewType
+
+TopicName = NewType("TopicName", str)
+TopicId = NewType("TopicId", str)
+ClusterId = NewType("ClusterId", str)
+LinkName = NewType("LinkName", str)
+ProducerId = NewType("ProducerId", int)
+
+SourceOffset = NewType("SourceOffset", int)
+TargetOffset = NewType("TargetOffset", int)
+
+NO_TOPIC_ID = TopicId("")
+"""What a broker without topic ids (before KIP-516, Kafka 2.8) is recorded with."""
+
+
+class Side(StrEnum):
+    """Which of the two clusters of a link is meant; errors name it."""
+
+    SOURCE = "source"
+    TARGET = "target"
+
+
+class Mode(StrEnum):
+    """How the offsets of a target partition relate to those of its source."""
+
+    IDENTICAL = "identical"
+    MAPPED = "mapped"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    """One partition of one topic."""
+
+    topic: TopicName
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
