@@ -1,0 +1,198 @@
+"""One cluster of the link: where it is and how to log in."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import ssl
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StrictBool,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from towpath.config.problems import placed_error
+from towpath.config.secrets import Pem, SecretText
+from towpath.config.section import Section
+from towpath.config.units import Duration, between
+
+_ADDRESS = re.compile(
+    r"(?:\[(?P<six>[0-9A-Fa-f:.%\w]+)\]|(?P<host>[A-Za-z0-9._-]+)):(?P<port>\d{1,5})"
+)
+
+
+class Tls(Section):
+    """Encryption, and who proves to be whom; PEM texts travel with the value to every task."""
+
+    ca: Pem | None = Field(
+        None, description="PEM file of the authorities to trust. Without it: those of the system."
+    )
+    cert: Pem | None = Field(None, description="PEM file of our certificate, for mutual TLS.")
+    key: Pem | None = Field(
+        None, description="PEM file of its private key. Without it: the key is in the file `cert`."
+    )
+    key_password: SecretText | None = Field(None, description="Secret that opens the private key.")
+    verify_hostname: StrictBool = Field(
+        True, description="Whether a broker's certificate must name the host we connected to."
+    )
+
+    @model_validator(mode="after")
+    def _usable(self) -> Self:
+        if self.ca:
+            _check_authorities(self.ca.text.reveal(), self.ca.path)
+        if self.cert:
+            _check_pair(self)
+        elif self.key or self.key_password:
+            raise placed_error("is required where a key is given", "cert")
+        return self
+
+
+def _check_authorities(text: str, path: str) -> None:
+    try:
+        ssl.create_default_context(cadata=text)
+    except (ssl.SSLError, ValueError):
+        raise placed_error(f"{path}: holds no usable certificate", "ca") from None
+
+
+def _check_pair(tls: Tls) -> None:
+    assert tls.cert  # noqa: S101, the caller asked
+    password = tls.key_password.reveal() if tls.key_password else ""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        # Without a password OpenSSL would ask for one on the terminal.
+        context.load_cert_chain(tls.cert.path, tls.key.path if tls.key else None, password)
+    except (ssl.SSLError, ValueError, OSError) as error:
+        mismatch = getattr(error, "reason", "") == "KEY_VALUES_MISMATCH"
+        why = (
+            "certificate and key do not belong together"
+            if mismatch
+            else "no usable certificate with its key, or `key_password` does not open the key"
+        )
+        raise placed_error(f"{tls.cert.path}: {why}", "cert") from None
+
+
+class PasswordSasl(Section):
+    """Login by name and password."""
+
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        description="How to log in."
+    )
+    username: str = Field(min_length=1, description="Name to log in with.")
+    password: SecretText = Field(description="Secret to log in with.")
+
+
+def _command(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return shlex.split(value)
+    except ValueError as error:
+        raise ValueError(f"cannot be split into arguments: {error}") from None
+
+
+class OauthSasl(Section):
+    """Login by a bearer token: a fixed one, or the output of a command."""
+
+    mechanism: Literal["OAUTHBEARER"]
+    token: SecretText | None = Field(None, description="Secret: the token itself.")
+    token_command: Annotated[tuple[str, ...], BeforeValidator(_command)] | None = Field(
+        None,
+        min_length=1,
+        description="Command that prints a fresh token; it runs wherever a task logs in.",
+    )
+    extensions: dict[str, str] = Field(
+        default_factory=dict, description="SASL extensions that go with the token."
+    )
+
+    @model_validator(mode="after")
+    def _one_token(self) -> Self:
+        if (self.token is None) == (self.token_command is None):
+            raise placed_error("give exactly one of token and token_command", "token")
+        return self
+
+
+class MskSasl(Section):
+    """Login to Amazon MSK with the credentials that botocore finds."""
+
+    mechanism: Literal["AWS_MSK_IAM"]
+    region: str | None = Field(
+        None, description="AWS region of the cluster. Without it: the one that botocore finds."
+    )
+
+
+class GssapiSasl(Section):
+    """Login by Kerberos with the ticket of the process."""
+
+    mechanism: Literal["GSSAPI"]
+    service_name: str = Field("kafka", description="Kerberos name of the brokers' service.")
+    domain_name: str | None = Field(
+        None, description="Host in the service's Kerberos name. Without it: the broker's."
+    )
+
+
+Sasl = Annotated[PasswordSasl | OauthSasl | MskSasl | GssapiSasl, Field(discriminator="mechanism")]
+
+
+def _listed(value: object) -> object:
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+def _address(value: str) -> str:
+    if "://" in value:
+        raise ValueError("is a URL; write HOST:PORT alone, and security as tls and sasl")
+    match = _ADDRESS.fullmatch(value)
+    if match is None:
+        six = "; an IPv6 address stands in brackets, such as [::1]:9092" * (value.count(":") > 1)
+        raise ValueError(f"{value!r} is not HOST:PORT, such as broker1:9092{six}")
+    if not 1 <= int(match["port"]) <= 65535:
+        raise ValueError(f"{value!r}: a port is a number from 1 to 65535")
+    return value
+
+
+def _tls(value: object) -> object:
+    """`tls: true` is encryption with all defaults, `tls: false` is none."""
+    if isinstance(value, bool):
+        return {} if value else None
+    return value
+
+
+class ClusterConfig(Section):
+    """Where a cluster is and how to log in to it."""
+
+    bootstrap: Annotated[
+        tuple[Annotated[str, AfterValidator(_address)], ...], BeforeValidator(_listed)
+    ] = Field(
+        min_length=1,
+        description="Brokers to ask first, HOST:PORT each: a list, or a text with commas.",
+    )
+    tls: Annotated[Tls | None, BeforeValidator(_tls)] = Field(
+        None, description="Encryption: `true` for the defaults, or a mapping of the keys below."
+    )
+    sasl: Sasl | None = Field(None, description="Login. Without it: none.")
+    rack: str | None = Field(
+        None, description="Where we run (`client.rack`): reading prefers replicas of this rack."
+    )
+    request_timeout: Annotated[Duration, AfterValidator(between("100ms", "1h"))] = Field(
+        Duration.parse("30s"), description="How long one request may take."
+    )
+
+    @property
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """Host (an IPv6 address without its brackets) and port of every bootstrap broker."""
+        pairs = (entry.rpartition(":") for entry in self.bootstrap)
+        return tuple((host.strip("[]"), int(port)) for host, _, port in pairs)
+
+    @field_validator("sasl")
+    @classmethod
+    def _msk_is_encrypted(cls, sasl: Sasl | None, info: ValidationInfo) -> Sasl | None:
+        if isinstance(sasl, MskSasl) and info.data.get("tls", sasl) is None:
+            raise placed_error(
+                "AWS_MSK_IAM needs encryption; add `tls: true` beside sasl", "mechanism"
+            )
+        return sasl

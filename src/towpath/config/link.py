@@ -1,0 +1,165 @@
+"""The whole file: one link from a source to a target."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    ValidationInfo,
+    field_validator,
+)
+
+from towpath.config.clusters import ClusterConfig
+from towpath.config.problems import not_one_of, placed_error
+from towpath.config.section import Section
+from towpath.config.topics import TopicsConfig
+from towpath.config.units import Duration, Size, between
+from towpath.model.nouns import LinkName
+
+_LINK = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_WORD = re.compile(r"[A-Za-z_]*")
+_EARLIEST_MS = 100_000_000_000  # 1973; a smaller number was meant as seconds
+
+
+class StartAt(StrEnum):
+    """Where a partition that was never mirrored before begins; the fourth way is a time."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    COMMITTED = "committed"
+
+
+class OffsetsPolicy(StrEnum):
+    """Whether records must keep their offsets."""
+
+    AUTO = "auto"
+    IDENTICAL = "identical"
+    MAPPED = "mapped"
+
+
+class OnGap(StrEnum):
+    """What to do when records of the source are lost to us."""
+
+    STOP = "stop"
+    RECORD = "record"
+
+
+def _start(value: object) -> StartAt | int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _milliseconds(value)
+    if not isinstance(value, str) or (_WORD.fullmatch(value) and value not in set(StartAt)):
+        raise ValueError(not_one_of(value, [*StartAt, "a time such as 2025-01-31T08:00:00Z"]))
+    if value in set(StartAt):
+        return StartAt(value)
+    if value.isascii() and value.isdigit():
+        return _milliseconds(int(value))
+    return _time(value)
+
+
+def _milliseconds(value: int) -> int:
+    if not _EARLIEST_MS <= value < 10 * 1000 * _EARLIEST_MS:
+        raise ValueError(f"{value} is not in milliseconds since 1970, which have 12 or 13 digits")
+    return value
+
+
+def _time(text: str) -> int:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is not a time such as 2025-01-31T08:00:00Z") from None
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} has no time zone; add Z for UTC, or an offset such as +02:00")
+    return round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)
+
+
+class RecordsConfig(Section):
+    """Where copying begins and what it keeps."""
+
+    start: Annotated[
+        StartAt | int, PlainValidator(_start), PlainSerializer(lambda start: start)
+    ] = Field(
+        StartAt.EARLIEST,
+        description="Where a new partition begins: `earliest`, `latest`, `committed` (where the"
+        " group `group` stands), or a time: ISO 8601 with a zone, or milliseconds since 1970.",
+    )
+    group: str | None = Field(
+        None,
+        validate_default=True,
+        description="Consumer group of the source whose offsets `start: committed` takes.",
+    )
+    offsets: OffsetsPolicy = Field(
+        OffsetsPolicy.AUTO,
+        description="`identical` demands equal offsets on both sides, `mapped` keeps a map of them,"
+        " `auto` is identical wherever it can be.",
+    )
+    on_gap: OnGap = Field(
+        OnGap.STOP,
+        description="When records of the source were lost before we read them: `stop` that topic,"
+        " or `record` the gap in the ledger and go on.",
+    )
+
+    @field_validator("group")
+    @classmethod
+    def _group_of_committed(cls, group: str | None, info: ValidationInfo) -> str | None:
+        start = info.data.get("start")
+        if start is StartAt.COMMITTED and not group:
+            raise ValueError("is required by `start: committed`: the group whose offsets to take")
+        if group and start is not None and start is not StartAt.COMMITTED:
+            raise ValueError("is used with `start: committed` only")
+        return group
+
+
+class RunConfig(Section):
+    """How a run goes on; the defaults fit nearly everyone."""
+
+    round: Annotated[Duration, AfterValidator(between("1s", "1d"))] = Field(
+        Duration.parse("10m"), description="Longest time that Spark leaves slices running."
+    )
+    discover: Annotated[Duration, AfterValidator(between("100ms", "1h"))] = Field(
+        Duration.parse("5s"), description="How often to look for new topics and partitions."
+    )
+    receipts: Annotated[Duration, AfterValidator(between("10ms", "1m"))] = Field(
+        Duration.parse("1s"), description="How often a moving partition writes to the ledger."
+    )
+    memory: Annotated[Size, AfterValidator(between("8MiB", "4GiB"))] = Field(
+        Size.parse("96MiB"), description="Record bytes that one slice may hold at a time."
+    )
+
+
+def _link_name(text: str) -> str:
+    if not _LINK.fullmatch(text):
+        raise ValueError("must be 1 to 100 letters, digits, '.', '_' or '-'")
+    return text
+
+
+class LinkConfig(Section):
+    """One link: everything that the file says."""
+
+    source: ClusterConfig = Field(description="The cluster to read from.")
+    target: ClusterConfig = Field(description="The cluster to write to.")
+    link: Annotated[LinkName, AfterValidator(_link_name)] = Field(
+        description="Name under which the target keeps our books; never change it later."
+    )
+    topics: TopicsConfig = Field(description="Which topics, and their names on the target.")
+    records: RecordsConfig = Field(
+        RecordsConfig(), description="Where copying begins and what it keeps."
+    )
+    run: RunConfig = Field(RunConfig(), description="How a run goes on.")
+
+    @field_validator("topics")
+    @classmethod
+    def _not_onto_itself(cls, topics: TopicsConfig, info: ValidationInfo) -> TopicsConfig:
+        source, target = info.data.get("source"), info.data.get("target")
+        if source and target and topics.rename == "{topic}":
+            shared = set(source.bootstrap) & set(target.bootstrap)
+            if shared:
+                text = f"source and target are one cluster ({min(shared)}); give the copies"
+                raise placed_error(f"{text} another name, such as copy.{{topic}}", "rename")
+        return topics

@@ -1,0 +1,108 @@
+"""Secrets and PEM files: named in the file, never written into it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import PlainSerializer, PlainValidator, ValidationInfo
+
+from towpath.config.problems import environment_error, must_be
+from towpath.model.secret import Secret
+
+SECRET_KEYS = frozenset({"password", "key_password", "token"})
+"""Keys whose value is a reference; a variable in them is not put into the text."""
+
+VARIABLE = re.compile(r"\$\{([^{}]*)\}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HOW = "a secret is never written into the file; write env:NAME, file:PATH or ${NAME}"
+
+
+@dataclass(frozen=True, slots=True)
+class PemFile:
+    """A PEM file, read when the configuration was: tasks on other machines have only its text."""
+
+    path: str
+    text: Secret
+
+    @classmethod
+    def read(cls, path: Path) -> PemFile:
+        """Return the file at `path`.
+
+        Raises:
+            OSError: It cannot be read.
+            UnicodeDecodeError: It is no text.
+        """
+        return cls(str(path), Secret(path.read_text("utf-8")))
+
+
+def variable(name: str) -> str:
+    """Return the value of an environment variable.
+
+    Raises:
+        ValueError: The name is none.
+        PydanticCustomError: It is not set.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError("the name of a variable is made of letters, digits and _")
+    value = os.environ.get(name)
+    if value is None:
+        raise environment_error(f"variable {name} is not set in the environment")
+    return value
+
+
+def _secret(value: object, info: ValidationInfo) -> Secret:
+    if isinstance(value, Secret):
+        return value
+    if not isinstance(value, str):
+        raise ValueError(_HOW)  # noqa: TRY004, pydantic reports a ValueError only
+    kind, _, name = value.partition(":")
+    whole = VARIABLE.fullmatch(value)
+    if whole or (kind == "env" and name):
+        text = variable(whole[1] if whole else name)
+    elif kind == "file" and name:
+        text = _file(name, info).rstrip("\r\n")
+    else:
+        raise ValueError(_HOW)
+    if not text:
+        raise environment_error("the secret is empty")
+    return Secret(text)
+
+
+def _file(name: str, info: ValidationInfo) -> str:
+    return _pem_text(_folder(info) / Path(name).expanduser())
+
+
+def _folder(info: ValidationInfo) -> Path:
+    return Path((info.context or {}).get("folder", "."))
+
+
+def _pem_text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise environment_error(f"{path}: is no text file") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "no usable path"
+        raise environment_error(f"{path}: {why}") from None
+
+
+def _pem(value: object, info: ValidationInfo) -> PemFile:
+    if isinstance(value, PemFile):
+        return value
+    if not isinstance(value, str):
+        raise ValueError(must_be("a text", value))  # noqa: TRY004, as above
+    path = _folder(info) / Path(value).expanduser()
+    text = _pem_text(path)
+    if "-----BEGIN " not in text:
+        raise environment_error(f"{path}: holds no PEM block (-----BEGIN ...)")
+    return PemFile(str(path), Secret(text))
+
+
+SecretText = Annotated[Secret, PlainValidator(_secret), PlainSerializer(repr, return_type=str)]
+Pem = Annotated[
+    PemFile, PlainValidator(_pem), PlainSerializer(lambda pem: pem.path, return_type=str)
+]

@@ -1,0 +1,65 @@
+"""Which keys the file may have where, read from the models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+Place = tuple[str | int, ...]
+
+
+def sections(annotation: Any) -> tuple[type[BaseModel], ...]:
+    """Return the models that a field of this type may hold."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return (annotation,)
+    if get_origin(annotation) is Annotated:
+        return sections(get_args(annotation)[0])
+    return tuple(model for part in get_args(annotation) for model in sections(part))
+
+
+def tags(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return the mechanisms that choose this model, none where nothing is to choose."""
+    field = model.model_fields.get("mechanism")
+    return tuple(str(tag) for tag in get_args(field.annotation)) if field else ()
+
+
+def without_tags(loc: Place) -> Place:
+    """Return a place without the mechanism that pydantic puts behind `sasl`."""
+    return tuple(part for above, part in zip((None, *loc), loc, strict=False) if above != "sasl")
+
+
+def keys_at(root: type[BaseModel], loc: Place) -> tuple[list[str], list[str]]:
+    """Return the keys that are known at a place, and those of other mechanisms there."""
+    models: tuple[type[BaseModel], ...] = (root,)
+    others: list[str] = []
+    for part in loc:
+        chosen = tuple(model for model in models if part in tags(model))
+        if chosen:
+            others = [name for model in models for name in model.model_fields]
+            models = chosen
+        else:
+            fields = [
+                model.model_fields[str(part)] for model in models if part in model.model_fields
+            ]
+            models = tuple(found for field in fields for found in sections(field.annotation))
+    known = list(dict.fromkeys(name for model in models for name in model.model_fields))
+    return known, [name for name in others if name not in known]
+
+
+def parents_of(root: type[BaseModel], key: str) -> list[str]:
+    """Return the sections that know a key."""
+    found = (".".join(place[:-1]) for place, _ in walk(root) if place[-1] == key)
+    return list(dict.fromkeys(parent for parent in found if parent))
+
+
+def walk(
+    root: type[BaseModel], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
+    """Yield every key with its field; a key of several mechanisms comes several times."""
+    for name, field in root.model_fields.items():
+        yield (*above, name), field
+        for model in sections(field.annotation):
+            yield from walk(model, (*above, name))

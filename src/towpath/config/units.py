@@ -1,0 +1,103 @@
+"""Times and sizes whose unit is written behind the number: `5m`, `4MiB`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, TypeVar
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+_WRITTEN = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([A-Za-z]*)")
+
+
+def _read(value: object, units: dict[str, float], like: str) -> float:
+    text = str(value).strip() if isinstance(value, str | int | float) else ""
+    match = _WRITTEN.fullmatch(text)
+    if match is None or isinstance(value, bool):
+        raise ValueError(f"must be a number with a unit, such as {like}")
+    number, unit = match.groups()
+    if not unit:
+        raise ValueError(f"{number} has no unit; write one of {', '.join(units)}, such as {like}")
+    if unit not in units:
+        raise ValueError(f"unit {unit} is not one of {', '.join(units)}; write it such as {like}")
+    return float(number) * units[unit]
+
+
+def _write(number: float, units: dict[str, float]) -> str:
+    fitting = [(size, unit) for unit, size in units.items() if number % size == 0 and number]
+    size, unit = max(fitting, default=min((size, unit) for unit, size in units.items()))
+    return f"{number / size:g}{unit}" if fitting else f"{number / size:.6g}{unit}"
+
+
+class Duration(float):
+    """A time span in seconds, written as `500ms`, `5s`, `10m`, `2h` or `1d`."""
+
+    UNITS: ClassVar[dict[str, float]] = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+    @classmethod
+    def parse(cls, value: object) -> Self:
+        """Return the span that a text such as `5m` means.
+
+        Raises:
+            ValueError: There is no number, or no unit.
+        """
+        return value if isinstance(value, cls) else cls(_read(value, cls.UNITS, "500ms, 5s or 10m"))
+
+    def __str__(self) -> str:
+        return f"{self * 1000:g}ms" if 0 < self < 1 else _write(float(self), self.UNITS)
+
+    __repr__ = __str__
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        del source, handler
+        return core_schema.no_info_plain_validator_function(
+            cls.parse, serialization=core_schema.to_string_ser_schema()
+        )
+
+
+class Size(int):
+    """A number of bytes, written as `512KiB`, `4MiB` or `1GiB`."""
+
+    UNITS: ClassVar[dict[str, float]] = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+    @classmethod
+    def parse(cls, value: object) -> Self:
+        """Return the number of bytes that a text such as `4MiB` means.
+
+        Raises:
+            ValueError: There is no number, or no unit.
+        """
+        return value if isinstance(value, cls) else cls(_read(value, cls.UNITS, "512KiB or 4MiB"))
+
+    def __str__(self) -> str:
+        return _write(int(self), self.UNITS)
+
+    __repr__ = __str__
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        del source, handler
+        return core_schema.no_info_plain_validator_function(
+            cls.parse, serialization=core_schema.to_string_ser_schema()
+        )
+
+
+Unit = TypeVar("Unit", Duration, Size)
+
+
+def between(low: str, high: str) -> Callable[[Unit], Unit]:
+    """Return a check that a value lies between two written ones."""
+
+    def check(value: Unit) -> Unit:
+        if not value.parse(low) <= value <= value.parse(high):
+            raise ValueError(f"{value} is not between {low} and {high}")
+        return value
+
+    return check
