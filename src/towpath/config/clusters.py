@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from towpath.config.problems import placed_error
+from towpath.config.problems import not_empty, placed_error
 from towpath.config.secrets import Pem, SecretText
 from towpath.config.section import Section
 from towpath.config.units import Duration, between
@@ -101,9 +101,10 @@ class OauthSasl(Section):
 
     mechanism: Literal["OAUTHBEARER"]
     token: SecretText | None = Field(None, description="Secret: the token itself.")
-    token_command: Annotated[tuple[str, ...], BeforeValidator(_command)] | None = Field(
+    token_command: (
+        Annotated[tuple[str, ...], BeforeValidator(_command), AfterValidator(not_empty)] | None
+    ) = Field(
         None,
-        min_length=1,
         description="Command that prints a fresh token; it runs wherever a task logs in.",
     )
     extensions: dict[str, str] = Field(
@@ -166,9 +167,10 @@ class ClusterConfig(Section):
     """Where a cluster is and how to log in to it."""
 
     bootstrap: Annotated[
-        tuple[Annotated[str, AfterValidator(_address)], ...], BeforeValidator(_listed)
+        tuple[Annotated[str, AfterValidator(_address)], ...],
+        BeforeValidator(_listed),
+        AfterValidator(not_empty),
     ] = Field(
-        min_length=1,
         description="Brokers to ask first, HOST:PORT each: a list, or a text with commas.",
     )
     tls: Annotated[Tls | None, BeforeValidator(_tls)] = Field(

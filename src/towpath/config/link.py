@@ -79,12 +79,13 @@ def _time(text: str) -> int:
     return round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)
 
 
+Start = Annotated[StartAt | int, PlainValidator(_start), PlainSerializer(lambda start: start)]
+
+
 class RecordsConfig(Section):
     """Where copying begins and what it keeps."""
 
-    start: Annotated[
-        StartAt | int, PlainValidator(_start), PlainSerializer(lambda start: start)
-    ] = Field(
+    start: Start = Field(
         StartAt.EARLIEST,
         description="Where a new partition begins: `earliest`, `latest`, `committed` (where the"
         " group `group` stands), or a time: ISO 8601 with a zone, or milliseconds since 1970.",

@@ -32,9 +32,15 @@ _CHOICES = {
 _SENTENCES = {
     "missing": "is required",
     "union_tag_not_found": "is required",
-    "too_short": "needs at least one entry",
     "string_too_short": "must not be empty",
 }
+
+
+def not_empty(entries: tuple[str, ...]) -> tuple[str, ...]:
+    """Check that a list has an entry; pydantic's own check would not count the wrong ones."""
+    if not entries:
+        raise ValueError("needs at least one entry")
+    return entries
 
 
 def environment_error(text: str) -> PydanticCustomError:
@@ -114,10 +120,10 @@ def _unknown_key(loc: tuple[int | str, ...], root: type[BaseModel]) -> str:
     known, elsewhere = keys_at(root, loc[:-1])
     if key in elsewhere:
         return f"is not used with {loc[-2]}"
-    near = get_close_matches(str(key), known, n=1)
-    if near:
-        return f"unknown key, did you mean {near[0]}?"
     parents = parents_of(root, str(key))
     if parents:
         return f"unknown key here; it belongs into {' or '.join(parents)}"
+    near = get_close_matches(str(key), known, n=1)
+    if near:
+        return f"unknown key, did you mean {near[0]}?"
     return f"unknown key; known here are {', '.join(known)}"

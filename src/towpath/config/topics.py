@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from towpath.config.problems import not_empty
 from towpath.config.section import Section
 from towpath.model.errors import ConfigError, Problem
 from towpath.model.nouns import TopicName
@@ -58,8 +59,7 @@ Expression = Annotated[str, AfterValidator(_expression)]
 class TopicsConfig(Section):
     """Which topics are mirrored, and under which names."""
 
-    include: tuple[Expression, ...] = Field(
-        min_length=1,
+    include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         description="Regular expressions of Python; a topic whose whole name fits one is mirrored.",
     )
     exclude: tuple[Expression, ...] = Field(
