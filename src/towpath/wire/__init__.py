@@ -1,0 +1,1 @@
+"""Record batches: header view and patch, codecs, records in and out, digests."""

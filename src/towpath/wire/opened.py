@@ -1,0 +1,195 @@
+"""Batches opened for reading: checked headers, and record bytes without compression.
+
+Everything that looks at records (decode, re-encode, digest) starts here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import google_crc32c
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from towpath.model.errors import CorruptBatchError
+from towpath.wire.batch import CODEC_MASK, HEADER_SIZE, MAGIC, Buffer, Table
+from towpath.wire.codec import LIMIT, Bytes, decompress
+
+START, END, COUNT, BASE, LAST_DELTA, FIRST_TIME, MAX_TIME, ATTRIBUTES, SIZE = range(9)
+"""Columns of `Opened.batches`: where the records are, facts of the header, bytes as they came."""
+COLUMNS = 9
+
+SMALLEST_RECORD = 7
+"""Length, attributes, time, offset, key length, value length, header count."""
+
+_REASONS = (
+    "",
+    "it does not lie inside the buffer, or its length field differs from its size",
+    f"its magic is not {MAGIC}",
+    "it has a negative record count or offset delta",
+    "its checksum is wrong",
+)
+_LARGE = 2048  # from here on one call into google_crc32c is cheaper than the loop
+
+READ_ONLY = "Array(uint8, 1, 'C', readonly=True)"
+
+
+def _slices() -> npt.NDArray[np.uint32]:
+    """The tables of CRC-32C that take eight bytes at a time."""
+    tables = np.zeros((8, 256), np.uint32)
+    for byte in range(256):
+        crc = byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        tables[0, byte] = crc
+    for k in range(1, 8):
+        tables[k] = tables[k - 1] >> 8 ^ tables[0][tables[k - 1] & 0xFF]
+    return tables
+
+
+_SLICES = _slices()
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Record bytes of several batches in one buffer, and a row of facts for each batch."""
+
+    data: Buffer
+    batches: Table
+
+
+def open_batches(buffer: Buffer, positions: Table, lengths: Table, limit: int = LIMIT) -> Opened:
+    """Check and decompress batches of magic 2.
+
+    Args:
+        buffer: Where they are.
+        positions: Position of the first byte of each.
+        lengths: Bytes of each, header included.
+        limit: The most bytes that their records may take together.
+
+    Raises:
+        CorruptBatchError: One of them has a wrong checksum or size, or cannot be decompressed.
+    """
+    data = read_only(buffer)
+    batches = np.empty((len(positions), COLUMNS), np.int64)
+    bad, reason = _headers(data, positions, lengths, batches)
+    if bad < 0:
+        bad, reason = _large_checksums(data, positions, lengths)
+    if bad >= 0:
+        raise CorruptBatchError(f"batch {bad} of {len(positions)}: {_REASONS[reason]}")
+    if not (batches[:, ATTRIBUTES] & CODEC_MASK).any():
+        return Opened(data, batches)
+    return _decompressed(data, batches, limit)
+
+
+def open_batch(batch: Bytes, limit: int = LIMIT) -> Opened:
+    """Do the same with one batch that is all of `batch`."""
+    data = np.frombuffer(batch, np.uint8)
+    return open_batches(data, np.zeros(1, np.int64), np.array([len(data)], np.int64), limit)
+
+
+def read_only(buffer: Buffer) -> Buffer:
+    """Return a view that cannot be written to; the compiled functions take only such."""
+    view = buffer.view()
+    view.flags.writeable = False
+    return view
+
+
+def _decompressed(data: Buffer, batches: Table, limit: int) -> Opened:
+    parts: list[Buffer] = []
+    position = 0
+    for row in batches:
+        start, end, codec = int(row[START]), int(row[END]), int(row[ATTRIBUTES]) & CODEC_MASK
+        part = decompress(codec, data[start:end], limit - position)
+        parts.append(part)
+        row[START], row[END] = position, position + len(part)
+        position += len(part)
+    whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return Opened(read_only(whole), batches)
+
+
+def _large_checksums(data: Buffer, positions: Table, lengths: Table) -> tuple[int, int]:
+    for index in np.flatnonzero(lengths > _LARGE).tolist():
+        start, end = int(positions[index]), int(positions[index] + lengths[index])
+        if google_crc32c.value(data[start + 21 : end]) != int.from_bytes(
+            data[start + 17 : start + 21].tobytes(), "big"
+        ):
+            return index, 4
+    return -1, 0
+
+
+@njit
+def _number(data: Any, position: Any, size: Any) -> Any:
+    value = np.uint64(0)
+    for i in range(position, position + size):
+        value = (value << np.uint64(8)) | np.uint64(data[i])
+    return value
+
+
+@njit
+def _checksum(data: Any, position: Any, end: Any) -> Any:
+    crc = np.uint32(0xFFFFFFFF)
+    mask = np.uint32(0xFF)
+    while position + 8 <= end:
+        crc ^= (
+            np.uint32(data[position])
+            | np.uint32(data[position + 1]) << np.uint32(8)
+            | np.uint32(data[position + 2]) << np.uint32(16)
+            | np.uint32(data[position + 3]) << np.uint32(24)
+        )
+        crc = (
+            _SLICES[7, crc & mask]
+            ^ _SLICES[6, (crc >> np.uint32(8)) & mask]
+            ^ _SLICES[5, (crc >> np.uint32(16)) & mask]
+            ^ _SLICES[4, crc >> np.uint32(24)]
+            ^ _SLICES[3, data[position + 4]]
+            ^ _SLICES[2, data[position + 5]]
+            ^ _SLICES[1, data[position + 6]]
+            ^ _SLICES[0, data[position + 7]]
+        )
+        position += 8
+    while position < end:
+        crc = (crc >> np.uint32(8)) ^ _SLICES[0, (crc ^ np.uint32(data[position])) & mask]
+        position += 1
+    return crc ^ np.uint32(0xFFFFFFFF)
+
+
+@njit
+def _fault(data: Any, position: Any, length: Any) -> Any:
+    """Return the number of the reason why this is no batch, or 0."""
+    if position < 0 or length < HEADER_SIZE or position > len(data) - length:
+        return 1
+    if np.int64(np.int32(_number(data, position + 8, 4))) + 12 != length:
+        return 1
+    if data[position + 16] != MAGIC:
+        return 2
+    count = np.int32(_number(data, position + 57, 4))
+    if count < 0 or np.int32(_number(data, position + 23, 4)) < 0:
+        return 3
+    if length <= _LARGE:
+        crc = np.uint32(_number(data, position + 17, 4))
+        if _checksum(data, position + 21, position + length) != crc:
+            return 4
+    return 0
+
+
+@njit(f"UniTuple(int64, 2)({READ_ONLY}, int64[::1], int64[::1], int64[:, ::1])", cache=True)
+def _headers(data: Any, positions: Any, lengths: Any, batches: Any) -> Any:
+    """Fill `batches`; return the first bad row and the reason, or -1 and 0."""
+    for row in range(len(positions)):
+        position, length = positions[row], lengths[row]
+        reason = _fault(data, position, length)
+        if reason:
+            return row, reason
+        batches[row, START] = position + HEADER_SIZE
+        batches[row, END] = position + length
+        batches[row, COUNT] = np.int32(_number(data, position + 57, 4))
+        batches[row, BASE] = np.int64(_number(data, position, 8))
+        batches[row, LAST_DELTA] = np.int32(_number(data, position + 23, 4))
+        batches[row, FIRST_TIME] = np.int64(_number(data, position + 27, 8))
+        batches[row, MAX_TIME] = np.int64(_number(data, position + 35, 8))
+        batches[row, ATTRIBUTES] = np.int16(_number(data, position + 21, 2))
+        batches[row, SIZE] = length - HEADER_SIZE
+    return -1, 0

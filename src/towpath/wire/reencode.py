@@ -1,0 +1,287 @@
+"""Write the records of some batches again, as dense batches of a size the target accepts.
+
+One pass over one buffer, in numba: tiny batches become large ones, large ones small ones, and
+a batch can be cut at any offset. Keys, values and headers are copied as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from towpath.model.errors import CorruptBatchError
+from towpath.wire import opened, varint
+from towpath.wire.batch import (
+    CODEC_MASK,
+    CONTROL,
+    HEADER_SIZE,
+    LOG_APPEND_TIME,
+    BatchHeader,
+    Buffer,
+    Table,
+    seal,
+)
+from towpath.wire.codec import NONE, compress
+from towpath.wire.opened import READ_ONLY, Opened, open_batches
+
+FROM, TO, RECORDS, FIRST, LAST, CODEC, RUN = range(7)
+"""Columns of the table of written batches: bytes, records, first and greatest time, first run."""
+_COLUMNS = 7
+
+_AT, _ROWS, _RUNS, _ROOM, _BEFORE = range(5)
+"""State of a pass: next byte, batches and runs begun, room of this one, last offset seen."""
+
+_GROWTH = 20
+"""The most bytes that a record can grow by: its time, its offset, and the length of both."""
+
+_REASONS = (
+    "",
+    "a control batch holds no records",
+    "more records than bytes for them",
+    "a record does not fit its batch",
+    "record offsets do not ascend, or are beyond the last offset",
+    "bytes behind the last record",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """A batch that brokers accept: its offset deltas are 0, 1, 2 and so on.
+
+    Attributes:
+        batch: The bytes, with a true checksum and no producer.
+        count: Number of records.
+        offsets: Where the records were: rows of first source offset and length.
+    """
+
+    batch: bytearray
+    count: int
+    offsets: Table
+
+
+def reencode(
+    buffer: Buffer,
+    positions: Table,
+    lengths: Table,
+    *,
+    first_offset: int,
+    end_offset: int,
+    max_bytes: int,
+) -> list[Dense]:
+    """Write the records of a range of offsets as dense batches.
+
+    The codec of a written batch is that of the batch its first record came from. Records of a
+    batch with LogAppendTime get the time of that batch, as a consumer sees them.
+
+    Args:
+        buffer: Where the batches are.
+        positions: Position of the first byte of each; the batches follow each other in the log.
+        lengths: Bytes of each, header included.
+        first_offset: Records before it are left out.
+        end_offset: Records from it on are left out.
+        max_bytes: No written batch is larger, unless a single record is.
+
+    Raises:
+        CorruptBatchError: The batches cannot be read, or hold no data.
+    """
+    source = open_batches(buffer, positions, lengths)
+    return _write(source, first_offset, end_offset, max_bytes, _room(source, max_bytes))
+
+
+def _room(source: Opened, max_bytes: int) -> Table:
+    """Return, for each source batch, how many record bytes a batch of its codec may hold."""
+    batches = source.batches
+    room = np.full(len(batches), max_bytes - HEADER_SIZE, np.int64)
+    packed = np.flatnonzero(batches[:, opened.ATTRIBUTES] & CODEC_MASK)
+    if len(packed):
+        raw = batches[packed, opened.END] - batches[packed, opened.START]
+        # A little less than the ratio says; what comes out too large is written again.
+        room[packed] = room[packed] * (0.9 * raw / np.maximum(1, batches[packed, opened.SIZE]))
+    return room
+
+
+def _write(source: Opened, first: int, end: int, max_bytes: int, room: Table) -> list[Dense]:
+    batches = source.batches
+    count = int(batches[:, opened.COUNT].sum())
+    size = int((batches[:, opened.END] - batches[:, opened.START]).sum())
+    if count * opened.SMALLEST_RECORD > size:
+        raise CorruptBatchError(f"{_REASONS[2]}: {count} in {size}")
+    out = np.empty(size + count * (_GROWTH + HEADER_SIZE), np.uint8)
+    written = np.empty((count, _COLUMNS), np.int64)
+    runs = np.empty((count, 2), np.int64)
+    state = np.array([0, 0, 0, 0, -1], np.int64)
+    bad, reason = _merge(source.data, batches, first, end, room, out, written, runs, state)
+    if reason:
+        raise CorruptBatchError(f"batch {bad} of {len(batches)}: {_REASONS[reason]}")
+    dense: list[Dense] = []
+    rows = written[: state[_ROWS]].tolist()
+    stops = [*(row[RUN] for row in rows[1:]), state[_RUNS]]
+    for row, stop in zip(rows, stops, strict=False):
+        made = _dense(out, row, runs[row[RUN] : stop].copy())
+        if len(made.batch) > max_bytes and made.count > 1:
+            dense += _write(
+                source,
+                int(made.offsets[0, 0]),
+                int(made.offsets[-1].sum()),
+                max_bytes,
+                np.minimum(room, row[TO] - row[FROM] - HEADER_SIZE) // 2,
+            )
+        else:
+            dense.append(made)
+    return dense
+
+
+def _dense(out: Buffer, row: list[int], offsets: Table) -> Dense:
+    """Give the written bytes a header and a checksum, and compress them where asked."""
+    start, stop, count, first, last, codec, _ = row
+    records = out[start + HEADER_SIZE : stop]
+    packed = records if codec == NONE else np.frombuffer(compress(codec, records), np.uint8)
+    batch = bytearray(HEADER_SIZE + len(packed))
+    batch[:HEADER_SIZE] = BatchHeader(
+        0, len(batch) - 12, -1, 2, 0, codec, count - 1, first, last, -1, -1, -1, count
+    ).write()
+    batch[HEADER_SIZE:] = packed.data
+    return Dense(seal(batch), count, offsets)
+
+
+@njit
+def _record(data: Any, position: Any, stop: Any) -> Any:
+    """Return where a record's body starts, its rest starts and it ends, and its two deltas.
+
+    The rest is what follows the deltas: key, value and headers. An end of -1 means that it does
+    not fit.
+    """
+    zero = np.int64(0)
+    length, head = varint.fast_read(data, position, stop)
+    if head < 0 or length < opened.SMALLEST_RECORD - 1 or length > stop - head:
+        return zero, zero, np.int64(-1), zero, zero
+    end = head + length
+    delta = zero
+    time, rest = varint.fast_read(data, head + 1, end)
+    if rest >= 0:
+        delta, rest = varint.fast_read(data, rest, end)
+    if rest < 0:
+        return zero, zero, np.int64(-1), zero, zero
+    return head, rest, end, time, delta
+
+
+@njit
+def _append(
+    data: Any, rest: Any, end: Any, mark: Any, time: Any, room: Any, out: Any, row: Any, at: Any
+) -> Any:
+    """Write one record and return the position behind it, or -1 if there is no room for it."""
+    time_delta = time - row[FIRST]
+    body = 1 + varint.fast_size(time_delta) + varint.fast_size(row[RECORDS]) + end - rest
+    if row[RECORDS] and at - row[FROM] + varint.fast_size(body) + body > room + HEADER_SIZE:
+        return np.int64(-1)
+    at = varint.fast_write(out, at, body)
+    out[at] = mark
+    at = varint.fast_write(out, at + 1, time_delta)
+    at = varint.fast_write(out, at, row[RECORDS])
+    out[at : at + end - rest] = data[rest:end]
+    at += end - rest
+    row[TO] = at
+    row[RECORDS] += 1
+    row[LAST] = max(row[LAST], time)
+    return at
+
+
+@njit
+def _start(row: Any, at: Any, time: Any, codec: Any, run: Any) -> Any:
+    """Begin a batch and return the position of its first record."""
+    row[FROM] = at
+    row[RECORDS] = 0
+    row[FIRST] = time
+    row[LAST] = time
+    row[CODEC] = codec
+    row[RUN] = run
+    return at + HEADER_SIZE
+
+
+@njit
+def _note(runs: Any, state: Any, offset: Any, new: Any) -> None:
+    """Add one offset to the runs."""
+    if new:
+        state[_RUNS] += 1
+        runs[state[_RUNS] - 1, 0] = offset
+        runs[state[_RUNS] - 1, 1] = 0
+    runs[state[_RUNS] - 1, 1] += 1
+
+
+@njit
+def _merge_batch(
+    data: Any,
+    batch: Any,
+    first: Any,
+    end: Any,
+    room: Any,
+    out: Any,
+    written: Any,
+    runs: Any,
+    state: Any,
+) -> Any:
+    """Write the records of one source batch; return the number of what is wrong, or 0."""
+    position, stop = batch[opened.START], batch[opened.END]
+    codec = batch[opened.ATTRIBUTES] & CODEC_MASK
+    for _ in range(batch[opened.COUNT]):
+        head, rest, position, time, delta = _record(data, position, stop)
+        if position < 0:
+            return 3
+        offset = batch[opened.BASE] + delta
+        if delta < 0 or delta > batch[opened.LAST_DELTA] or offset <= state[_BEFORE]:
+            return 4
+        if offset >= end:
+            return 0
+        hole = offset != state[_BEFORE] + 1
+        state[_BEFORE] = offset
+        if offset < first:
+            continue
+        time += batch[opened.FIRST_TIME]
+        if batch[opened.ATTRIBUTES] & LOG_APPEND_TIME:
+            time = batch[opened.MAX_TIME]
+        at = np.int64(-1)
+        row = written[state[_ROWS] - 1]
+        if state[_ROWS] and row[CODEC] == codec:
+            at = _append(data, rest, position, data[head], time, state[_ROOM], out, row, state[_AT])
+        if at < 0:
+            row = written[state[_ROWS]]
+            state[_ROWS] += 1
+            state[_ROOM] = room
+            hole = True
+            at = _start(row, state[_AT], time, codec, state[_RUNS])
+            at = _append(data, rest, position, data[head], time, room, out, row, at)
+        state[_AT] = at
+        _note(runs, state, offset, hole)
+    return 0 if position == stop else 5
+
+
+@njit(
+    f"UniTuple(int64, 2)({READ_ONLY}, int64[:, ::1], int64, int64, int64[::1],"
+    " uint8[::1], int64[:, ::1], int64[:, ::1], int64[::1])",
+    cache=True,
+)
+def _merge(
+    data: Any,
+    batches: Any,
+    first: Any,
+    end: Any,
+    room: Any,
+    out: Any,
+    written: Any,
+    runs: Any,
+    state: Any,
+) -> Any:
+    """Write the records; return the bad source batch and the number of the reason, or -1 and 0."""
+    for b in range(len(batches)):
+        batch = batches[b]
+        if batch[opened.ATTRIBUTES] & CONTROL:
+            return b, 1
+        if batch[opened.COUNT] * opened.SMALLEST_RECORD > batch[opened.END] - batch[opened.START]:
+            return b, 2
+        reason = _merge_batch(data, batch, first, end, room[b], out, written, runs, state)
+        if reason:
+            return b, reason
+    return -1, 0

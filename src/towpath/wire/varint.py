@@ -1,0 +1,87 @@
+"""The zigzag varints of records, once for Python and once for numba.
+
+The functions for numba are compiled into those that call them. numba's cache watches only the
+file of the outermost function: after a change here, remove `__pycache__` of this package.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from towpath.model.errors import CorruptBatchError
+
+LONGEST = 10
+"""Bytes of the longest varint that fits 64 bits."""
+
+
+def read(data: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
+    """Return the varint at `position` and the position behind it.
+
+    Raises:
+        CorruptBatchError: The data ends inside it, or it does not fit 64 bits.
+    """
+    value = 0
+    for index in range(LONGEST):
+        if position + index >= len(data):
+            raise CorruptBatchError("the data ends inside a varint")
+        byte = data[position + index]
+        value |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            if value >> 64:
+                break
+            return (value >> 1) ^ -(value & 1), position + index + 1
+    raise CorruptBatchError("a varint of more than 64 bits")
+
+
+def write(out: bytearray, value: int) -> None:
+    """Append `value` to `out`."""
+    rest = value << 1 if value >= 0 else ~(value << 1)
+    while rest >= 0x80:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+
+
+@njit
+def fast_read(data: Any, position: Any, end: Any) -> Any:
+    """Return the varint and the position behind it; the position is -1 where there is none."""
+    value = np.uint64(0)
+    shift = np.uint64(0)
+    while position < end:
+        byte = np.uint64(data[position])
+        position += 1
+        value |= (byte & np.uint64(0x7F)) << shift
+        if byte < np.uint64(0x80):
+            if shift == np.uint64(63) and byte > np.uint64(1):
+                break
+            return np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1)), position
+        shift += np.uint64(7)
+        if shift > np.uint64(63):
+            break
+    return np.int64(0), np.int64(-1)
+
+
+@njit
+def fast_write(out: Any, position: Any, value: Any) -> Any:
+    """Write the varint at `position` and return the position behind it."""
+    rest = np.uint64((value << 1) ^ (value >> 63))
+    while rest >= np.uint64(0x80):
+        out[position] = np.uint8(rest & np.uint64(0x7F)) | np.uint8(0x80)
+        rest >>= np.uint64(7)
+        position += 1
+    out[position] = np.uint8(rest)
+    return position + 1
+
+
+@njit
+def fast_size(value: Any) -> Any:
+    """Return how many bytes the varint takes."""
+    rest = np.uint64((value << 1) ^ (value >> 63))
+    size = 1
+    while rest >= np.uint64(0x80):
+        rest >>= np.uint64(7)
+        size += 1
+    return size
