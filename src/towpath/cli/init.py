@@ -1,0 +1,70 @@
+"""`towpath init`: an example to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from towpath.cli.output import Output, OutputOption, show
+from towpath.model.errors import ConfigError, Problem
+
+EXAMPLE = """\
+## A link mirrors topics from one Kafka cluster, the source, to another one, the target.
+## Check this file with `towpath lint FILE`, see what would be done with `towpath plan FILE`.
+## Lines with one # are settings to take over; docs/configuration.md tells all of them.
+
+source:
+  bootstrap: "localhost:9092"
+  #tls: {ca: ca.pem, cert: mirror.pem, key: mirror.key, key_password: "env:KEY_PASSWORD"}
+  #sasl: {mechanism: SCRAM-SHA-512, username: mirror, password: "env:SOURCE_PASSWORD"}
+
+target:
+  bootstrap: "localhost:9093"
+  #tls: true
+  #sasl: {mechanism: PLAIN, username: mirror, password: "file:target-password"}
+
+## The name under which the target keeps our books; never change it later.
+link: my-first-link
+
+topics:
+  ## Regular expressions for whole topic names.
+  include: ["orders", "payments.*"]
+  exclude: ["__.*"]
+  ## Another name on the target, such as "eu.{topic}".
+  rename: "{topic}"
+
+records:
+  ## earliest, latest, committed (with a `group`), or a time such as 2025-01-31T08:00:00Z
+  start: earliest
+  #offsets: identical
+  #on_gap: record
+
+#run:
+#  round: 10m
+#  memory: 96MiB
+"""
+
+
+def init(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it.")] = Path(
+        "towpath.yaml"
+    ),
+    *,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Write a commented example file to start from; a file that is there stays as it is."""
+    del output  # `show` knows it
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(EXAMPLE)
+    except FileExistsError:
+        raise _refusal(file, "is there already; name another file, or move it away") from None
+    except OSError as error:
+        raise _refusal(file, f"cannot be written: {error.strerror}") from None
+    show(f"{file} written; adapt it, then: towpath lint {file}", {"file": str(file)})
+
+
+def _refusal(file: Path, why: str) -> ConfigError:
+    return ConfigError((Problem("", f"{file}: {why}"),))

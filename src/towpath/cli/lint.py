@@ -1,0 +1,29 @@
+"""`towpath lint`: check the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from towpath.cli.output import Output, OutputOption, show
+from towpath.config import check
+from towpath.model.errors import ConfigError
+
+
+def lint(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of the link.")],
+    *,
+    environment: Annotated[
+        bool,
+        typer.Option(help="Whether variables, secrets and certificates must be on this machine."),
+    ] = True,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Check the file, all of it at once, without touching a cluster."""
+    del output  # `show` knows it
+    problems = check(file, with_environment=environment)
+    if problems:
+        raise ConfigError(problems)
+    show(f"{file}: no problems", {"file": str(file), "problems": []})

@@ -1,0 +1,126 @@
+"""The program `towpath`: its commands, its errors, its exit codes.
+
+A new command is one line in `COMMANDS` and a module of that name here, which holds a function (one
+command) or a `typer.Typer` (a group of them) of the same name. Only the module of the command that
+was asked for is imported, so `towpath --help` and `towpath lint` never wait for Spark.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from towpath import __version__
+from towpath.cli.output import Failure, Output, remember, show_failure
+from towpath.model.errors import ConfigError, TowpathError
+
+COMMANDS = {
+    "init": "Write a commented example file to start from.",
+    "lint": "Check the file, all of it at once, without touching a cluster.",
+}
+
+INTERRUPTED = 130
+"""What shells expect of a program that Ctrl-C ended."""
+
+
+def run() -> None:
+    """Run the program on the arguments of this process."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command, show what went wrong if anything did, and return the exit code.
+
+    It is what the command returned, where that is a number.
+    """
+    remember(Output.TEXT)
+    try:
+        command = get_command(_app(arguments))
+        code = command.main(list(arguments), prog_name="towpath", standalone_mode=False)
+    except TowpathError as error:
+        return show_failure(_of_ours(error))
+    except typer.TyperException as error:
+        return show_failure(_of_usage(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001, the last border: nobody should meet a traceback
+        if "--debug" in arguments:
+            traceback.print_exc()
+        return show_failure(_unexpected(error))
+    return code if isinstance(code, int) else 0
+
+
+def _app(arguments: Sequence[str]) -> typer.Typer:
+    """Return the program with the wanted command whole and the others by name and help only."""
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    wanted = next((word for word in arguments if not word.startswith("-")), None)
+    for name, summary in COMMANDS.items():
+        command = _load(name) if name == wanted else _unloaded
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name, short_help=summary)
+        else:
+            app.command(name, short_help=summary)(command)
+    return app
+
+
+def _load(name: str) -> typer.Typer | Callable[..., int | None]:
+    command: typer.Typer | Callable[..., int | None]
+    command = getattr(import_module(f"towpath.cli.{name}"), name)
+    return command
+
+
+def _unloaded() -> None:
+    """Stand in the list of commands for one that was not asked for."""
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"towpath {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and end."
+        ),
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a fault.")] = False,
+) -> None:
+    """Mirror Kafka topics from one cluster to another, with Apache Spark.
+
+    Begin with `towpath init`, then `towpath lint`, `towpath plan` and `towpath run`.
+    """
+    del version, debug  # both act before this: at the callback, and at the border in `main`
+
+
+def _of_ours(error: TowpathError) -> Failure:
+    problems = error.problems if isinstance(error, ConfigError) else ()
+    return Failure(error.code, str(error), error.exit_code, problems)
+
+
+def _of_usage(error: typer.TyperException) -> Failure:
+    text = error.format_message().strip()
+    if text.startswith("Usage:"):  # nothing was asked for, and this is the help
+        return Failure("USAGE", text, 2)
+    return Failure("USAGE", f"{text.rstrip('.')}; see `towpath --help`, also behind a command", 2)
+
+
+def _unexpected(error: Exception) -> Failure:
+    first_line = (str(error).strip().splitlines() or [""])[0][:300]
+    what = f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
+    text = f"a fault in Towpath: {what}; `towpath --debug ...` shows where"
+    return Failure("FAULT", text, 1)

@@ -1,0 +1,117 @@
+"""The reference page of the file, from its fields.
+
+`python -m towpath.config.reference > docs/configuration.md` writes it anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from towpath.config.link import LinkConfig
+from towpath.config.secrets import PemFile
+from towpath.config.shape import sections, tags
+from towpath.config.units import Duration, Size
+from towpath.model.secret import Secret
+
+_INTRODUCTION = """\
+# The configuration file
+
+<!-- Written by `python -m towpath.config.reference`; change the fields, not this page. -->
+
+One YAML 1.2 file describes one link. `towpath init` writes an example, `towpath lint FILE` checks
+it. Keys that are not listed here are refused, and so are equal keys.
+
+- **Secrets** never stand in the file: write `env:NAME` (an environment variable), `${NAME}` (the
+  same) or `file:PATH` (the text of a file).
+- **Variables**: `${NAME}` may stand in any other text, too.
+- **Paths** are relative to the folder of the file.
+- **Durations** carry a unit: `500ms`, `5s`, `10m`, `2h`, `1d`. **Sizes** as well: `512KiB`, `4MiB`,
+  `1GiB`.
+- Topics that Kafka keeps for itself, and our own ledger, are never mirrored.
+"""
+
+_WORDS: dict[object, str] = {
+    str: "text",
+    int: "time",  # no other field holds a plain number
+    bool: "true or false",
+    Duration: "duration",
+    Size: "size",
+    Secret: "secret",
+    PemFile: "path",
+}
+
+
+def markdown() -> str:
+    """Return the page."""
+    return "\n".join([_INTRODUCTION, *_section(LinkConfig, "The link")]).rstrip() + "\n"
+
+
+def _section(model: type[BaseModel], title: str) -> Iterator[str]:
+    yield f"## {title}\n"
+    yield "| key | value | default | meaning |"
+    yield "|---|---|---|---|"
+    for name, field in model.model_fields.items():
+        yield f"| `{name}` | {_value(field)} | {_default(field)} | {field.description or ''} |"
+    yield ""
+    for name, field in model.model_fields.items():
+        yield from _below(name, field)
+
+
+def _below(name: str, field: FieldInfo) -> Iterator[str]:
+    if name == "target":  # it has the keys of `source`
+        return
+    for model in sections(field.annotation):
+        mechanisms = " or ".join(f"`{tag}`" for tag in tags(model))
+        title = f"`{name}`, `mechanism` {mechanisms}" if mechanisms else f"`{name}`"
+        yield from _section(model, f"{title} and `target`" if name == "source" else title)
+
+
+def _value(field: FieldInfo) -> str:
+    return " or ".join(dict.fromkeys(_words(field.annotation)))
+
+
+def _words(annotation: Any) -> Iterator[str]:
+    if annotation is type(None):
+        return
+    if get_origin(annotation) is Literal:
+        yield from (f"`{choice}`" for choice in get_args(annotation))
+    elif get_origin(annotation) is tuple:
+        yield "list"
+    elif get_origin(annotation) is dict or sections(annotation):
+        yield "mapping"
+    elif isinstance(annotation, type) and issubclass(annotation, Enum):
+        yield from (f"`{choice.value}`" for choice in annotation)
+    elif annotation in _WORDS:
+        yield _WORDS[annotation]
+    else:
+        for part in _parts(annotation):
+            yield from _words(part)
+
+
+def _parts(annotation: Any) -> tuple[Any, ...]:
+    if hasattr(annotation, "__supertype__"):
+        return (annotation.__supertype__,)
+    return get_args(annotation)[:1] if hasattr(annotation, "__metadata__") else get_args(annotation)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    default = field.get_default(call_default_factory=True)
+    match default:
+        case None | () | {} | BaseModel():
+            return ""
+        case bool():
+            return f"`{str(default).lower()}`"
+        case _:
+            return f"`{default}`"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(markdown())
