@@ -1,0 +1,172 @@
+"""A number for every record, and numbers for many that tell whether two logs are equal.
+
+The hash of a record covers key, value, headers and timestamp, and nothing that differs between
+equal logs: no offset, no batch boundaries, no codec. It is made to find damage, not to withstand
+somebody who looks for collisions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from towpath.wire import rows
+from towpath.wire.batch import Buffer, Table
+from towpath.wire.codec import Bytes
+from towpath.wire.opened import READ_ONLY, Opened, open_batch, open_batches
+
+Hashes = npt.NDArray[np.uint64]
+
+END = (1 << 63) - 1
+"""Behind every offset."""
+
+_WORD = 1 << 64
+_STEP = 0xD1342543DE82EF95  # odd, so no step of the ordered digest loses a bit
+
+# Two odd numbers without pattern: the fractions of the square roots of 2 and 3, made odd.
+_FIRST = np.uint64(0x6A09E667F3BCC909)
+_SECOND = np.uint64(0xBB67AE8584CAA73B)
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What is compared of a range of records.
+
+    Attributes:
+        records: How many.
+        unordered: Equal for the same records in any order.
+        ordered: Equal for the same records in the same order.
+    """
+
+    records: int = 0
+    unordered: int = 0
+    ordered: int = 0
+
+    def then(self, other: Digest) -> Digest:
+        """Return the digest of this range and the `other` one behind it; it is associative."""
+        return Digest(
+            self.records + other.records,
+            (self.unordered + other.unordered) % _WORD,
+            (self.ordered * pow(_STEP, other.records, _WORD) + other.ordered) % _WORD,
+        )
+
+
+def digest_batch(batch: Bytes, first_offset: int = 0, end_offset: int = END) -> Digest:
+    """Return the digest of the records of one batch whose offsets lie in a range.
+
+    Raises:
+        CorruptBatchError: The bytes are no batch of magic 2.
+    """
+    return _digest(open_batch(batch), first_offset, end_offset)
+
+
+def digest_batches(
+    buffer: Buffer,
+    positions: Table,
+    lengths: Table,
+    first_offset: int = 0,
+    end_offset: int = END,
+) -> Digest:
+    """Do the same with consecutive batches inside a buffer, in one go.
+
+    Raises:
+        CorruptBatchError: One of them is no batch of magic 2.
+    """
+    return _digest(open_batches(buffer, positions, lengths), first_offset, end_offset)
+
+
+def record_hashes(batch: Bytes) -> tuple[Table, Hashes]:
+    """Return offset and hash of every record, to find the first that differs.
+
+    Raises:
+        CorruptBatchError: The bytes are no batch of magic 2.
+    """
+    return _hashes(open_batch(batch))
+
+
+def _digest(source: Opened, first_offset: int, end_offset: int) -> Digest:
+    offsets, hashes = _hashes(source)
+    wanted = hashes[(offsets >= first_offset) & (offsets < end_offset)]
+    unordered, ordered = _fold(wanted)
+    return Digest(len(wanted), int(unordered), int(ordered))
+
+
+def _hashes(source: Opened) -> tuple[Table, Hashes]:
+    table = rows.parse(source)
+    hashes = np.empty(len(table), np.uint64)
+    _hash_records(source.data, table, hashes)
+    return table[:, rows.OFFSET].copy(), hashes
+
+
+@njit
+def _absorb(state: Any, word: Any) -> Any:
+    state ^= word * _FIRST
+    state = (state << np.uint64(29)) | (state >> np.uint64(35))
+    return state * _SECOND + np.uint64(1)
+
+
+@njit
+def _absorb_bytes(state: Any, data: Any, start: Any, size: Any) -> Any:
+    """Absorb the size, which tells null from empty, and then the bytes as numbers of eight."""
+    state = _absorb(state, np.uint64(size))
+    at = np.uint64(start)
+    end = at + np.uint64(max(size, 0))
+    while at + np.uint64(8) <= end:
+        word = np.uint64(0)
+        for i in range(8):
+            word |= np.uint64(data[at + np.uint64(i)]) << np.uint64(8 * i)
+        state = _absorb(state, word)
+        at += np.uint64(8)
+    word = np.uint64(0)
+    shift = np.uint64(0)
+    while at < end:
+        word |= np.uint64(data[at]) << shift
+        shift += np.uint64(8)
+        at += np.uint64(1)
+    return _absorb(state, word) if shift else state
+
+
+@njit
+def _finish(state: Any) -> Any:
+    """Let every bit of the state change every bit of the hash."""
+    for _ in range(2):
+        state ^= state >> np.uint64(32)
+        state *= _FIRST
+        state ^= state >> np.uint64(29)
+        state *= _SECOND
+    return state ^ (state >> np.uint64(32))
+
+
+@njit
+def _hash_headers(state: Any, data: Any, position: Any, count: Any) -> Any:
+    end = np.int64(len(data))
+    for _ in range(2 * count):
+        size, start, position = rows.piece(data, position, end)
+        state = _absorb_bytes(state, data, start, size)
+    return state
+
+
+@njit(f"void({READ_ONLY}, int64[:, ::1], uint64[::1])", cache=True)
+def _hash_records(data: Any, table: Any, hashes: Any) -> None:
+    for index in range(len(table)):
+        row = table[index]
+        state = _absorb(_FIRST, np.uint64(row[rows.TIME]))
+        state = _absorb_bytes(state, data, row[rows.KEY_AT], row[rows.KEY_SIZE])
+        state = _absorb_bytes(state, data, row[rows.VALUE_AT], row[rows.VALUE_SIZE])
+        state = _absorb(state, np.uint64(row[rows.HEADERS]))
+        state = _hash_headers(state, data, row[rows.HEADERS_AT], row[rows.HEADERS])
+        hashes[index] = _finish(state)
+
+
+@njit("UniTuple(uint64, 2)(uint64[::1])", cache=True)
+def _fold(hashes: Any) -> Any:
+    total = np.uint64(0)
+    ordered = np.uint64(0)
+    for index in range(len(hashes)):
+        total += hashes[index]
+        ordered = ordered * np.uint64(_STEP) + hashes[index]
+    return total, ordered
