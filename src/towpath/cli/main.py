@@ -113,10 +113,10 @@ def _of_ours(error: TowpathError) -> Failure:
 
 
 def _of_usage(error: typer.TyperException) -> Failure:
-    text = error.format_message().strip()
+    text = error.format_message().strip().replace("Value error, ", "")
     if text.startswith("Usage:"):  # nothing was asked for, and this is the help
         return Failure("USAGE", text, 2)
-    return Failure("USAGE", f"{text.rstrip('.')}; see `towpath --help`, also behind a command", 2)
+    return Failure("USAGE", f"{text}\nSee `towpath --help`, also behind a command.", 2)
 
 
 def _unexpected(error: Exception) -> Failure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import shlex
 import ssl
@@ -99,7 +100,7 @@ def _command(value: object) -> object:
 class OauthSasl(Section):
     """Login by a bearer token: a fixed one, or the output of a command."""
 
-    mechanism: Literal["OAUTHBEARER"]
+    mechanism: Literal["OAUTHBEARER"] = Field(description="How to log in.")
     token: SecretText | None = Field(None, description="Secret: the token itself.")
     token_command: (
         Annotated[tuple[str, ...], BeforeValidator(_command), AfterValidator(not_empty)] | None
@@ -121,7 +122,7 @@ class OauthSasl(Section):
 class MskSasl(Section):
     """Login to Amazon MSK with the credentials that botocore finds."""
 
-    mechanism: Literal["AWS_MSK_IAM"]
+    mechanism: Literal["AWS_MSK_IAM"] = Field(description="How to log in.")
     region: str | None = Field(
         None, description="AWS region of the cluster. Without it: the one that botocore finds."
     )
@@ -130,7 +131,7 @@ class MskSasl(Section):
 class GssapiSasl(Section):
     """Login by Kerberos with the ticket of the process."""
 
-    mechanism: Literal["GSSAPI"]
+    mechanism: Literal["GSSAPI"] = Field(description="How to log in.")
     service_name: str = Field("kafka", description="Kerberos name of the brokers' service.")
     domain_name: str | None = Field(
         None, description="Host in the service's Kerberos name. Without it: the broker's."
@@ -144,6 +145,14 @@ def _listed(value: object) -> object:
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
+def _is_six(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _address(value: str) -> str:
     if "://" in value:
         raise ValueError("is a URL; write HOST:PORT alone, and security as tls and sasl")
@@ -151,6 +160,8 @@ def _address(value: str) -> str:
     if match is None:
         six = "; an IPv6 address stands in brackets, such as [::1]:9092" * (value.count(":") > 1)
         raise ValueError(f"{value!r} is not HOST:PORT, such as broker1:9092{six}")
+    if match["six"] and not _is_six(match["six"]):
+        raise ValueError(f"{match['six']!r} is not an IPv6 address")
     if not 1 <= int(match["port"]) <= 65535:
         raise ValueError(f"{value!r}: a port is a number from 1 to 65535")
     return value

@@ -38,10 +38,18 @@ _SYNTAX = (
 
 
 def path_text(parts: tuple[str | int, ...]) -> str:
-    """Return a place as people write it: `topics.include[0]`."""
+    """Return a place as people write it: `topics.include[0]`.
+
+    Of a key only what stands before a colon is shown: in `password:abc` a blank is missing, and
+    the rest is a secret.
+    """
     text = ""
     for part in parts:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            key = part.partition(":")[0][:60]
+            text += f".{key}" if text else key
     return text
 
 
@@ -149,11 +157,11 @@ class _Builder:
             key = str(key_node.value)
             line = key_node.start_mark.line + 1
             if key in lines:
-                here = (*at, _shown(key))
+                here = (*at, key)
                 self._refuse(here, f"the key stands twice, in lines {lines[key]} and {line}")
                 continue
             lines[key] = line
-            value = self.build(value_node, (*at, _shown(key)))
+            value = self.build(value_node, (*at, key))
             if value is not None:
                 tree[key] = value
         return tree
@@ -177,13 +185,9 @@ class _Builder:
     def _null(self, at: tuple[str | int, ...]) -> None:
         key = at[-1] if at else ""
         if isinstance(key, str) and ":" in key:
-            self._refuse((*at[:-1], key.partition(":")[0]), "a space is missing behind the colon")
+            self._refuse(at, "a space is missing behind the colon")
         elif at:
             self._refuse(at, "has no value; give it one, or remove the key")
 
     def _refuse(self, at: tuple[str | int, ...], text: str) -> None:
         self.problems.append(Problem(path_text(at), text))
-
-
-def _shown(key: str) -> str:
-    return key if len(key) <= 60 else key[:57] + "..."

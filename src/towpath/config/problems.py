@@ -20,6 +20,7 @@ _PLACED = "towpath_placed"
 _WANTED = {
     "string_type": "a text",
     "bool_type": "true or false",
+    "dict_type": "a mapping of keys to values",
     "tuple_type": "a list, such as [a, b]",
     "model_type": "a mapping of keys to values",
     "model_attributes_type": "a mapping of keys to values",
@@ -71,8 +72,7 @@ def _text(details: ErrorDetails, root: type[BaseModel]) -> str:
     if kind in _WANTED:
         return must_be(_WANTED[kind], details["input"])
     if kind in _CHOICES:
-        value = ctx.get("tag", details["input"])
-        return not_one_of(value, _listed(ctx[_CHOICES[kind]]))
+        return not_one_of(_chosen(details["input"]), _listed(ctx[_CHOICES[kind]]))
     if kind == "extra_forbidden":
         return _unknown_key(details["loc"], root)
     if kind == "value_error":
@@ -109,6 +109,10 @@ def not_one_of(value: object, choices: list[str]) -> str:
     if not isinstance(value, str):
         return must_be(f"one of {', '.join(choices)}", value)
     return f"{value[:40]!r} is not one of {', '.join(choices)}"
+
+
+def _chosen(value: object) -> object:
+    return value.get("mechanism") if isinstance(value, dict) else value
 
 
 def _listed(listed: str) -> list[str]:
