@@ -6,7 +6,7 @@ numbers are varints, a length of -1 is null (Kafka protocol page, "Record").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from towpath.model.errors import CorruptBatchError
@@ -77,13 +77,7 @@ def encode(
     """
     if not records:
         raise ValueError("a batch of no records")
-    first = records[0].timestamp
-    data = bytearray()
-    for delta, record in enumerate(records):
-        body = _body(record, _wrapped(record.timestamp - first), delta)
-        varint.write(data, len(body))
-        data += body
-    packed = compress(codec, data)
+    packed = compress(codec, record_bytes(records, range(len(records))))
     header = BatchHeader(
         base_offset=base_offset,
         length=HEADER_SIZE - 12 + len(packed),
@@ -92,7 +86,7 @@ def encode(
         crc=0,
         attributes=codec | TRANSACTIONAL if transactional else codec,
         last_offset_delta=len(records) - 1,
-        first_timestamp=first,
+        first_timestamp=records[0].timestamp,
         max_timestamp=max(record.timestamp for record in records),
         producer_id=producer_id,
         producer_epoch=producer_epoch,
@@ -100,6 +94,16 @@ def encode(
         count=len(records),
     )
     return seal(bytearray(header.write() + packed))
+
+
+def record_bytes(records: Sequence[Record], offset_deltas: Iterable[int]) -> bytes:
+    """Return what stands behind the header, uncompressed; times relate to the first record."""
+    data = bytearray()
+    for record, delta in zip(records, offset_deltas, strict=True):
+        body = _body(record, _wrapped(record.timestamp - records[0].timestamp), delta)
+        varint.write(data, len(body))
+        data += body
+    return bytes(data)
 
 
 def _body(record: Record, time_delta: int, offset_delta: int) -> bytes:
