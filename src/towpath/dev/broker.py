@@ -1,0 +1,284 @@
+"""A real Kafka cluster on this machine."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import signal
+import socket
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from towpath.dev import distribution, ports
+from towpath.dev.errors import BrokerError
+from towpath.dev.process import Identity, JavaProcess, command, pause_before_next_look
+from towpath.dev.settings import SCRAM, Ports, Security, broker_properties, properties_text
+from towpath.model.deadline import Deadline
+from towpath.model.nouns import ClusterId
+
+START_PATIENCE = 60.0
+
+
+class LocalCluster:
+    """One or three KRaft brokers, each a controller too, bound to 127.0.0.1.
+
+    Args:
+        version: Kafka's version; its jars are fetched when missing.
+        brokers: How many; their ids count from 1. Three survive the loss of any one.
+        home: Folder for data, settings and logs. Started again, the cluster keeps its data.
+        security: How clients come in; by default anyone may, in plain text.
+        properties: Further settings of the brokers, which win over ours.
+        heap: Largest heap of each broker.
+        client_ports: Where clients come in, one per broker; by default free ones.
+        proxy_ports: Ports of a proxy, one per broker. Each broker then has a listener
+            (`proxy_targets`) that sends clients to the proxy, so that they cannot get around it.
+    """
+
+    def __init__(
+        self,
+        version: str = distribution.NEWEST,
+        brokers: int = 1,
+        *,
+        home: Path,
+        security: Security | None = None,
+        properties: Mapping[str, str] | None = None,
+        heap: str = "256m",
+        client_ports: Sequence[int] = (),
+        proxy_ports: Sequence[int] = (),
+    ) -> None:
+        self.version, self.home, self.security = version, home, security
+        self.cluster_id = ClusterId("")
+        self._properties, self._heap = dict(properties or {}), heap
+        self._ports = _all_ports(brokers, client_ports, proxy_ports)
+        self._jars = Path()
+        self._processes: dict[int, JavaProcess] = {}
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where clients come in, as host:port."""
+        return tuple(f"127.0.0.1:{each.client}" for each in self._ports)
+
+    @property
+    def bootstrap(self) -> str:
+        """The same as one text."""
+        return ",".join(self.addresses)
+
+    @property
+    def back_door(self) -> str:
+        """Where a super user comes in without TLS or password, whatever `security` asks."""
+        return ",".join(f"127.0.0.1:{each.internal}" for each in self._ports)
+
+    @property
+    def proxied(self) -> str:
+        """The proxy's addresses, for clients that go through it."""
+        return ",".join(f"127.0.0.1:{each.proxy_advertised}" for each in self._ports)
+
+    @property
+    def proxy_targets(self) -> tuple[str, ...]:
+        """Where the proxy must send what comes in at each of its ports."""
+        return tuple(f"127.0.0.1:{each.proxy}" for each in self._ports)
+
+    @property
+    def identities(self) -> tuple[Identity, ...]:
+        """The processes that run."""
+        return tuple(each.identity for each in self._processes.values() if each.running)
+
+    def start(self) -> Self:
+        """Start all brokers and wait until each answers with its id.
+
+        Raises:
+            BrokerError: One did not start; the error shows the end of its log.
+            DevError: A port is taken, Java is missing, or Kafka could not be fetched.
+        """
+        self._jars = distribution.fetch(self.version)
+        for each in self._ports:
+            for port, _ in each.listeners().values():
+                ports.require_free(port)
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.cluster_id = self._cluster_id()
+        try:
+            self._format()
+            for node in self._nodes:
+                self._launch(node)
+            deadline = Deadline.after(START_PATIENCE)
+            for node in self._nodes:
+                self._await(node, deadline)
+        except BaseException:
+            self.stop(hard=True)
+            raise
+        return self
+
+    def stop(self, *, hard: bool = False) -> None:
+        """Stop all brokers.
+
+        Args:
+            hard: Kill them at once, when nobody needs their data any more.
+        """
+        for process in self._processes.values():
+            for number in (signal.SIGKILL,) if hard else (signal.SIGCONT, signal.SIGTERM):
+                process.send(number)
+        patience = Deadline.after(15.0)
+        for process in self._processes.values():
+            if not process.wait(patience.left()):
+                process.kill()
+        self._processes.clear()
+
+    def kill9(self, broker: int) -> None:
+        """Kill a broker as a power cut would."""
+        self._processes[broker].kill()
+
+    def stop_broker(self, broker: int) -> None:
+        """Stop a broker as its operator would."""
+        self._processes[broker].stop()
+
+    def restart(self, broker: int) -> None:
+        """Start a broker that was killed or still runs, and wait until it answers."""
+        self._processes[broker].stop()
+        self._launch(broker)
+        self._await(broker, Deadline.after(START_PATIENCE))
+
+    def pause(self, broker: int) -> None:
+        """Freeze a broker: its connections stay open, nothing is answered."""
+        self._processes[broker].send(signal.SIGSTOP)
+
+    def resume(self, broker: int) -> None:
+        """Let a frozen broker go on."""
+        self._processes[broker].send(signal.SIGCONT)
+
+    def log(self, broker: int) -> Path:
+        """Return the file that holds the broker's log."""
+        return self._folder(broker) / "broker.log"
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop(hard=True)
+
+    @property
+    def _nodes(self) -> range:
+        return range(1, len(self._ports) + 1)
+
+    def _folder(self, broker: int) -> Path:
+        return self.home / f"broker-{broker}"
+
+    def _settings(self, broker: int) -> Path:
+        return self._folder(broker) / "server.properties"
+
+    def _cluster_id(self) -> ClusterId:
+        """Return the id that the data was formatted with, or draw one."""
+        kept = self.home / "cluster.json"
+        if kept.exists():
+            return ClusterId(json.loads(kept.read_text())["id"])
+        # Kafka's tool would take an id that begins with a dash for an option.
+        drawn = "-"
+        while drawn.startswith("-"):
+            drawn = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        kept.write_text(json.dumps({"id": drawn, "version": self.version}))
+        return ClusterId(drawn)
+
+    def _format(self) -> None:
+        """Write the settings of all brokers, and format those that have no data yet."""
+        running: list[tuple[int, JavaProcess]] = []
+        for node in self._nodes:
+            folder = self._folder(node)
+            data = folder / "data"
+            folder.mkdir(exist_ok=True)
+            settings = broker_properties(node, self._ports, data, self.security) | self._properties
+            self._settings(node).write_text(properties_text(settings))
+            if not (data / "meta.properties").exists():
+                shutil.rmtree(data, ignore_errors=True)
+                running.append((node, self._formatting(node)))
+        for node, process in running:
+            if not process.wait(START_PATIENCE) or not (self._folder(node) / "data").exists():
+                process.kill()
+                raise BrokerError(f"broker {node} could not be formatted", process.log_end())
+
+    def _formatting(self, broker: int) -> JavaProcess:
+        folder = self._folder(broker)
+        arguments = ["format", "-t", self.cluster_id, "-c", str(self._settings(broker))]
+        for name, secret in (self.security.users if self.security else {}).items():
+            for mechanism in SCRAM:
+                user = f"{mechanism}=[name={name},password={secret.reveal()}]"
+                arguments += ["--add-scram", user]
+        tool = "kafka.tools.StorageTool"
+        line = command(self._jars, tool, arguments, heap="128m", work=folder)
+        return JavaProcess(line, folder / "format.log")
+
+    def _launch(self, broker: int) -> None:
+        arguments = [str(self._settings(broker))]
+        folder = self._folder(broker)
+        line = command(self._jars, "kafka.Kafka", arguments, heap=self._heap, work=folder)
+        self._processes[broker] = JavaProcess(line, self.log(broker))
+
+    def _await(self, broker: int, deadline: Deadline) -> None:
+        """Wait until the broker at our port says that it is ours."""
+        process = self._processes[broker]
+        port = self._ports[broker - 1].internal
+        while not self._answers(broker, port):
+            if not process.running:
+                raise BrokerError(
+                    f"broker {broker} (Kafka {self.version}) ended while starting",
+                    process.log_end(),
+                    f"its whole log is {process.log}",
+                )
+            if deadline.over:
+                raise BrokerError(
+                    f"broker {broker} (Kafka {self.version}) did not answer on port {port}"
+                    f" within {START_PATIENCE:.0f} s",
+                    process.log_end(),
+                    f"its whole log is {process.log}",
+                )
+            pause_before_next_look()
+
+    def _answers(self, broker: int, port: int) -> bool:
+        """Return whether this cluster's broker of that id listens on the port.
+
+        An open port is not enough: it may be somebody else's.
+        """
+        if not _listens(port):
+            return False
+        try:
+            with KafkaAdminClient(bootstrap_servers=[f"127.0.0.1:{port}"]) as admin:
+                seen = admin.describe_cluster()
+        except (KafkaError, OSError):
+            return False
+        known = {(each["broker_id"], each["port"]) for each in seen["brokers"]}
+        return seen["cluster_id"] == self.cluster_id and (broker, port) in known
+
+
+def _listens(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def _all_ports(brokers: int, clients: Sequence[int], proxies: Sequence[int]) -> tuple[Ports, ...]:
+    free = iter(ports.reserve(4 * brokers))
+    made: list[Ports] = []
+    for index in range(brokers):
+        client, internal, controller, proxy = (next(free) for _ in range(4))
+        made.append(
+            Ports(
+                client=clients[index] if clients else client,
+                internal=internal,
+                controller=controller,
+                proxy=proxy if proxies else None,
+                proxy_advertised=proxies[index] if proxies else None,
+            )
+        )
+    return tuple(made)

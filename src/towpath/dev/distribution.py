@@ -1,0 +1,147 @@
+"""Kafka's jars from Maven Central, fetched once.
+
+PySpark ships Ivy, whose built-in settings know Maven Central. So neither Maven nor the name of any
+host is needed. A folder of jars appears whole or not at all, and a second call only looks whether
+it is there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from towpath.dev import java
+from towpath.dev.errors import DistributionError
+
+NEWEST = "4.3.1"
+VERSIONS = ("3.9.2", "4.1.2", NEWEST)
+"""The versions that the tests run on: the last of line 3, and two of line 4."""
+
+LOG4J = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
+RELOAD4J = ("org.slf4j", "slf4j-reload4j", "1.7.36")
+"""Kafka brings a logging facade without a back end; without one of these its log stays empty."""
+
+ADVICE = (
+    "check the network; behind a proxy set JAVA_TOOL_OPTIONS to -Dhttps.proxyHost=..."
+    " -Dhttps.proxyPort=..., for a mirror set TOWPATH_IVY_SETTINGS to an ivysettings.xml"
+)
+
+# Neither is used: Scala's reflection, and the cache of tiered storage.
+EXCLUDED = ("scala-reflect", "caffeine")
+
+Module = tuple[str, str, str]
+"""Organisation, name and revision of what Maven calls an artifact."""
+
+
+def home_folder() -> Path:
+    """Return where fetched things are kept: TOWPATH_HOME, else the user's cache folder."""
+    if chosen := os.environ.get("TOWPATH_HOME"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "towpath"
+
+
+def fetch(version: str = NEWEST, home: Path | None = None) -> Path:
+    """Return the folder with the jars of a Kafka broker; fetch them if they are not there.
+
+    Args:
+        version: Kafka's version.
+        home: Where to keep them, by default `home_folder()`.
+
+    Raises:
+        DistributionError: They could not be fetched.
+        JavaError: There is no fitting Java.
+    """
+    binding = RELOAD4J if version.startswith("3.") else LOG4J
+    return _fetched(
+        f"kafka-{version}", [("org.apache.kafka", "kafka_2.13", version), binding], home
+    )
+
+
+def fetch_mirror_maker(version: str = NEWEST, home: Path | None = None) -> Path:
+    """Return the folder with the jars of MirrorMaker 2, which the benches compare with."""
+    modules = [("org.apache.kafka", "connect-mirror", version), LOG4J]
+    return _fetched(f"mirror-maker-{version}", modules, home)
+
+
+def _fetched(name: str, modules: list[Module], home: Path | None) -> Path:
+    root = home or home_folder()
+    text = _ivy_file(modules)
+    folder = root / "jars" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    if folder.exists():
+        return folder
+    root.mkdir(parents=True, exist_ok=True)
+    with _alone(root / "fetch.lock"):
+        if not folder.exists():
+            _retrieve(name, text, folder, root)
+    return folder
+
+
+def _retrieve(name: str, ivy_file: str, folder: Path, root: Path) -> None:
+    folder.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=root, prefix="fetching-") as scratch:
+        work = Path(scratch)
+        (work / "ivy.xml").write_text(ivy_file)
+        command = [
+            str(java.find()),
+            f"-Divy.default.ivy.user.dir={root / 'ivy'}",
+            "-jar",
+            str(_ivy()),
+            *(
+                ("-settings", settings)
+                if (settings := os.environ.get("TOWPATH_IVY_SETTINGS"))
+                else ()
+            ),
+            *("-cache", str(root / "ivy"), "-ivy", str(work / "ivy.xml"), "-confs", "default"),
+            *("-retrieve", str(work / "lib/[artifact]-[revision].[ext]")),
+        ]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=work)
+        if answer.returncode or not any((work / "lib").glob("kafka-clients-*.jar")):
+            tail = "\n".join((answer.stdout + answer.stderr).splitlines()[-15:])
+            raise DistributionError(
+                f"the jars of {name} could not be fetched from Maven Central:\n{tail}\n", ADVICE
+            )
+        shutil.move(work / "lib", folder)
+
+
+def _ivy_file(modules: list[Module]) -> str:
+    dependencies = "\n".join(
+        f'    <dependency org="{org}" name="{name}" rev="{revision}" conf="default->default"/>'
+        for org, name, revision in modules
+    )
+    excludes = "\n".join(f'    <exclude artifact="{name}"/>' for name in EXCLUDED)
+    return f"""<ivy-module version="2.0">
+  <info organisation="towpath" module="jars"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+{dependencies}
+{excludes}
+  </dependencies>
+</ivy-module>
+"""
+
+
+def _ivy() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    folders = spec.submodule_search_locations if spec else None
+    for folder in folders or ():
+        for jar in sorted(Path(folder).glob("jars/ivy-*.jar")):
+            return jar
+    raise DistributionError(
+        "PySpark's ivy jar was not found", "install towpath with its locked requirements"
+    )
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold a lock that the kernel frees should this process die."""
+    with path.open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

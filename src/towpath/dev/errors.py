@@ -1,0 +1,77 @@
+"""What can be wrong with this machine rather than with Towpath.
+
+TowpathError
+└── DevError                    2  this machine lacks something
+    ├── JavaError                  no Java, or one too old
+    ├── DistributionError          Kafka's jars could not be fetched
+    ├── CommandError               a command such as openssl is missing or refused
+    ├── PortTakenError             somebody listens where a broker should
+    └── BrokerError                a broker did not start or stop
+"""
+
+from __future__ import annotations
+
+from towpath.model.errors import TowpathError
+
+
+class DevError(TowpathError):
+    """This machine lacks something; `what` is wrong, `advice` says how to get it."""
+
+    code = "DEV"
+    exit_code = 2
+
+    def __init__(self, what: str, advice: str = "") -> None:
+        super().__init__(what, advice)
+        self.what, self.advice = what, advice
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self.advice}" if self.advice else self.what
+
+
+class JavaError(DevError):
+    """There is no Java, or it is too old."""
+
+    code = "DEV_JAVA"
+
+
+class DistributionError(DevError):
+    """Kafka's jars could not be fetched."""
+
+    code = "DEV_DISTRIBUTION"
+
+
+class CommandError(DevError):
+    """A command that we need is missing or refused what we asked."""
+
+    code = "DEV_COMMAND"
+
+
+class PortTakenError(DevError):
+    """Somebody else listens on the port."""
+
+    code = "DEV_PORT_TAKEN"
+
+    def __init__(self, port: int, holder: str = "") -> None:
+        by = f" by {holder}" if holder else ""
+        super().__init__(
+            f"port {port} on 127.0.0.1 is taken{by}",
+            "stop what listens there, or choose another port",
+        )
+        self.port, self.holder = port, holder
+
+    def __reduce__(self) -> tuple[type[PortTakenError], tuple[int, str]]:
+        return (PortTakenError, (self.port, self.holder))
+
+
+class BrokerError(DevError):
+    """A broker did not start or stop; the last lines of its log are in `log`."""
+
+    code = "DEV_BROKER"
+
+    def __init__(self, what: str, log: str = "", advice: str = "") -> None:
+        super().__init__(what, advice)
+        self.args = (what, log, advice)
+        self.log = log
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{self.log}" if self.log else super().__str__()

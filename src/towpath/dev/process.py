@@ -1,0 +1,160 @@
+"""One Java process: started, watched, stopped by its pid."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from towpath.dev import java
+
+LOG_LINES = 25
+"""How much of a log an error shows."""
+
+# Serial GC and one compiler tier: a broker that lives for minutes never repays the others.
+JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms64m", "-Djava.awt.headless=true")
+
+LOG4J2 = """rootLogger.level=INFO
+rootLogger.appenderRef.c.ref=C
+appender.c.type=Console
+appender.c.name=C
+appender.c.layout.type=PatternLayout
+appender.c.layout.pattern=[%d] %p [%t] %m (%c{1})%n
+"""
+LOG4J1 = """log4j.rootLogger=INFO, C
+log4j.appender.C=org.apache.log4j.ConsoleAppender
+log4j.appender.C.layout=org.apache.log4j.PatternLayout
+log4j.appender.C.layout.ConversionPattern=[%d] %p [%t] %m (%c{1})%n
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A process that cannot be mistaken for a later one with the same pid."""
+
+    pid: int
+    started: float
+
+    @classmethod
+    def of(cls, pid: int) -> Identity:
+        """Return the identity of the process that has this pid now."""
+        return cls(pid, psutil.Process(pid).create_time())
+
+    def process(self) -> psutil.Process | None:
+        """Return the process while it lives; a zombie no longer does."""
+        try:
+            process = psutil.Process(self.pid)
+            # The kernel counts in hundredths of a second, and psutil adds the time of the boot.
+            same = abs(process.create_time() - self.started) < 1.0
+            alive = process.status() != psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return None
+        return process if same and alive else None
+
+    def stop(self, patience: float = 15.0) -> None:
+        """Ask the process to end, and kill it when it has not after `patience` seconds."""
+        process = self.process()
+        if process is None:
+            return
+        _send(process, signal.SIGCONT, signal.SIGTERM)
+        try:
+            process.wait(patience)
+        except psutil.TimeoutExpired:
+            _send(process, signal.SIGKILL)
+            process.wait(patience)
+
+
+def _send(process: psutil.Process, *signals: signal.Signals) -> None:
+    for each in signals:
+        try:
+            process.send_signal(each)
+        except psutil.NoSuchProcess:
+            return
+
+
+def command(jars: Path, main: str, arguments: Sequence[str], *, heap: str, work: Path) -> list[str]:
+    """Return the command line of a Java class of Kafka.
+
+    Args:
+        jars: What `distribution.fetch` returned.
+        main: Name of the class.
+        arguments: What it is given.
+        heap: Its largest heap, such as `256m`.
+        work: Folder into which the settings of its log are written.
+    """
+    (work / "log4j2.properties").write_text(LOG4J2)
+    (work / "log4j1.properties").write_text(LOG4J1)
+    return [
+        str(java.find()),
+        *JVM,
+        f"-Xmx{heap}",
+        f"-Dlog4j2.configurationFile={work / 'log4j2.properties'}",
+        f"-Dlog4j.configuration={(work / 'log4j1.properties').as_uri()}",
+        *("-cp", f"{jars}/*", main, *arguments),
+    ]
+
+
+class JavaProcess:
+    """A process whose output goes to a file, in a session of its own.
+
+    Its own session keeps Ctrl-C, which reaches the whole foreground group, away from it: whoever
+    started it decides when it stops.
+    """
+
+    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+        self.log = log
+        with log.open("ab") as out:
+            self._process = subprocess.Popen(
+                list(arguments),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.identity = Identity.of(self._process.pid)
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, if it still runs."""
+        if self.running:
+            os.kill(self._process.pid, number)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it has ended; return whether it has."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def stop(self, patience: float = 15.0) -> None:
+        """End it: politely, and by force after `patience` seconds."""
+        self.send(signal.SIGCONT)
+        self.send(signal.SIGTERM)
+        if not self.wait(patience):
+            self.kill()
+
+    def kill(self) -> None:
+        """End it at once, as a power cut would."""
+        self.send(signal.SIGKILL)
+        self._process.wait()
+
+    def log_end(self) -> str:
+        """Return the last lines of its log."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return "\n".join(lines[-LOG_LINES:])
+
+
+def pause_before_next_look() -> None:
+    """Wait a little between two looks at a condition."""
+    time.sleep(0.05)
