@@ -1,0 +1,138 @@
+"""From the file's `tls` and `sasl` blocks to what the ssl module and kafka-python take.
+
+Secrets are revealed in this module alone.
+"""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+from functools import lru_cache
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from kafka.net.sasl import get_sasl_mechanism
+from kafka.net.sasl.abc import SaslMechanism
+from kafka.net.sasl.msk import SaslMechanismAwsMskIam
+from kafka.net.sasl.oauth import AbstractTokenProvider
+
+from towpath.config import ClusterConfig, GssapiSasl, MskSasl, OauthSasl, PasswordSasl, PemFile, Tls
+
+_COMMAND_SECONDS = 30
+
+
+@lru_cache(maxsize=8)
+def ssl_context(tls: Tls) -> ssl.SSLContext:
+    """Return the context for connections under `tls`; one for all of them.
+
+    The PEM texts are those read with the file: a task on another machine has no such files.
+
+    Raises:
+        ssl.SSLError: A certificate or key is not usable.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = tls.verify_hostname
+    if tls.ca:
+        context.load_verify_locations(cadata=tls.ca.text.reveal())
+    else:
+        context.load_default_certs()
+    if tls.cert:
+        _load_pair(context, tls.cert, tls)
+    return context
+
+
+def _load_pair(context: ssl.SSLContext, cert: PemFile, tls: Tls) -> None:
+    """OpenSSL takes certificate and key from a file only; ours is private and gone at once."""
+    texts = [pem.text.reveal() for pem in (tls.key, cert) if pem]
+    password = tls.key_password.reveal() if tls.key_password else ""
+    with NamedTemporaryFile("w", suffix=".pem") as file:
+        file.write("\n".join(texts))
+        file.flush()
+        context.load_cert_chain(file.name, password=password)
+
+
+def sasl_mechanism(config: ClusterConfig, host: str) -> SaslMechanism:
+    """Return a fresh exchange of kafka-python for one login at `host`.
+
+    Raises:
+        Exception: Whatever the libraries for Kerberos and AWS raise.
+    """
+    sasl = config.sasl
+    if isinstance(sasl, MskSasl):
+        return _MskMechanism(sasl.region, host=host, **sasl_options(config))
+    return get_sasl_mechanism(sasl.mechanism if sasl else "")(host=host, **sasl_options(config))
+
+
+def sasl_options(config: ClusterConfig) -> dict[str, Any]:
+    """Return kafka-python's options for the login of `config`; they hold secrets: never log."""
+    options: dict[str, Any] = {
+        "security_protocol": "SASL_SSL" if config.tls else "SASL_PLAINTEXT",
+        "sasl_mechanism": config.sasl.mechanism if config.sasl else None,
+    }
+    match config.sasl:
+        case PasswordSasl(mechanism=mechanism, username=username, password=password):
+            options["sasl_plain_username"] = (
+                username if mechanism == "PLAIN" else _scram_name(username)
+            )
+            options["sasl_plain_password"] = password.reveal()
+        case OauthSasl():
+            options["sasl_oauth_token_provider"] = _Token(config.sasl)
+        case GssapiSasl():
+            options["sasl_kerberos_service_name"] = config.sasl.service_name
+            options["sasl_kerberos_domain_name"] = config.sasl.domain_name
+        case MskSasl() | None:
+            pass
+    return options
+
+
+def _scram_name(name: str) -> str:
+    """RFC 5802 writes these two letters so; kafka-python leaves it to its caller."""
+    return name.replace("=", "=3D").replace(",", "=2C")
+
+
+class _Token(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python carries no types
+    """The token of the file, or what the file's command prints."""
+
+    def __init__(self, sasl: OauthSasl) -> None:
+        super().__init__()
+        self._sasl = sasl
+
+    def token(self) -> str:
+        """Return a token for one login."""
+        if self._sasl.token:
+            return self._sasl.token.reveal()
+        command = self._sasl.token_command or ()
+        done = subprocess.run(  # noqa: S603, the user's own command, and no shell
+            command, capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
+        )
+        token = done.stdout.strip()
+        if done.returncode or not token:
+            # What it printed may hold secrets.
+            raise ChildProcessError(
+                f"token_command {command[0]} ended with code {done.returncode}"
+                + ("" if token else " and printed no token")
+            )
+        return token
+
+    def extensions(self) -> dict[str, str]:
+        """Return the SASL extensions that go with the token."""
+        return dict(self._sasl.extensions)
+
+
+class _MskMechanism(SaslMechanismAwsMskIam):  # type: ignore[misc]  # kafka-python carries no types
+    """kafka-python's, with a region from the file: it knows that of the environment alone."""
+
+    def __init__(self, region: str | None, **options: Any) -> None:
+        super().__init__(**options)
+        self._boto_session_cls: Any
+        session: Any = self._boto_session_cls
+        self._boto_session_cls = lambda: _in_region(session(), region)
+
+
+def _in_region(session: Any, region: str | None) -> Any:
+    if region:
+        session.set_config_variable("region", region)
+    if session.get_credentials() is None:
+        raise LookupError("botocore finds no AWS credentials")
+    return session
