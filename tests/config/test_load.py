@@ -24,6 +24,7 @@ from towpath.config import (
     PemFile,
     Size,
     StartAt,
+    Tls,
     check,
     load,
 )
@@ -345,6 +346,7 @@ def test_usable_certificates_travel_as_text(certificates: Path, written: str) ->
     assert pem.text.reveal() == Path(pem.path).read_text()
     assert "BEGIN" not in repr(config) + config.model_dump_json()
     assert PemFile.read(Path(pem.path)) == pem
+    assert Tls(ca=tls.ca, cert=tls.cert, key=tls.key, key_password=tls.key_password) == tls
 
 
 @pytest.mark.parametrize(

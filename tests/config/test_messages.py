@@ -158,6 +158,16 @@ VALUES = [
     ),
     (
         "records",
+        "{start: 1969-12-31T23:59:59Z}",
+        "records.start: '1969-12-31T23:59:59Z' is before 1970; write earliest",
+    ),
+    (
+        "source",
+        '{bootstrap: "a:1", tls: {ca: ~towpath-nobody/ca.pem}}',
+        "source.tls.ca: ~towpath-nobody/ca.pem: there is no such user",
+    ),
+    (
+        "records",
         "{start: 1738310400}",
         "records.start: 1738310400 is not in milliseconds since 1970, which have 12 or 13 digits",
     ),

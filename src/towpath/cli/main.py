@@ -17,7 +17,7 @@ import typer
 from typer.main import get_command
 
 from towpath import __version__
-from towpath.cli.output import Failure, Output, remember, show_failure
+from towpath.cli.output import Failure, remember_form, show_failure
 from towpath.model.errors import ConfigError, TowpathError
 
 COMMANDS = {
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
 
     It is what the command returned, where that is a number.
     """
-    remember(Output.TEXT)
+    remember_form(arguments)
     try:
         command = get_command(_app(arguments))
         code = command.main(list(arguments), prog_name="towpath", standalone_mode=False)

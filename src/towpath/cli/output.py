@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
@@ -27,10 +28,14 @@ class Output(StrEnum):
 _asked: ContextVar[Output] = ContextVar("asked", default=Output.TEXT)
 
 
-def remember(output: Output) -> Output:
-    """Keep the form that was asked for, and return it as options do."""
-    _asked.set(output)
-    return output
+def remember_form(arguments: Sequence[str]) -> None:
+    """Keep the form that the arguments ask for, so that a complaint about them has it, too."""
+    words = [*arguments, ""]
+    apart = any(
+        word in {"--output", "-o"} and after == Output.JSON for word, after in pairwise(words)
+    )
+    joined = not {"--output=json", "-ojson"}.isdisjoint(words)
+    _asked.set(Output.JSON if apart or joined else Output.TEXT)
 
 
 OutputOption = Annotated[
@@ -38,8 +43,6 @@ OutputOption = Annotated[
     typer.Option(
         "--output",
         "-o",
-        callback=remember,
-        is_eager=True,  # so that a complaint about the other arguments knows its form, too
         help="Show text, or one JSON document.",
     ),
 ]
@@ -80,4 +83,4 @@ def show_failure(failure: Failure) -> int:
 
 
 def _print_json(data: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(data, indent=2) + "\n")

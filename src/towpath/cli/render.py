@@ -53,7 +53,7 @@ def size(number: float) -> str:
 
 def span(seconds: float) -> str:
     """Return a time span as people read it: `0.4 s`, `2m 05s`, `3h 20m`, `2d 4h`."""
-    if seconds < 60:
+    if seconds < 59.5:
         return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:

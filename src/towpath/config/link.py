@@ -76,7 +76,10 @@ def _time(text: str) -> int:
         raise ValueError(f"{text[:40]!r} is not a time such as 2025-01-31T08:00:00Z") from None
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone; add Z for UTC, or an offset such as +02:00")
-    return round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)
+    since_1970 = (moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
+    if since_1970 < 0:  # brokers read negative times as `latest` and `earliest`
+        raise ValueError(f"{text!r} is before 1970; write earliest")
+    return round(since_1970 * 1000)
 
 
 Start = Annotated[StartAt | int, PlainValidator(_start), PlainSerializer(lambda start: start)]

@@ -64,7 +64,7 @@ def _secret(value: object, info: ValidationInfo) -> Secret:
     if whole or (kind == "env" and name):
         text = variable(whole[1] if whole else name)
     elif kind == "file" and name:
-        text = _file(name, info).rstrip("\r\n")
+        text = _text(_place(name, info)).rstrip("\r\n")
     else:
         raise ValueError(_HOW)
     if not text:
@@ -72,15 +72,16 @@ def _secret(value: object, info: ValidationInfo) -> Secret:
     return Secret(text)
 
 
-def _file(name: str, info: ValidationInfo) -> str:
-    return _pem_text(_folder(info) / Path(name).expanduser())
+def _place(name: str, info: ValidationInfo) -> Path:
+    """Return the path that a name in the file means: relative to the file's folder."""
+    folder = Path((info.context or {}).get("folder", "."))
+    try:
+        return folder / Path(name).expanduser()
+    except RuntimeError:
+        raise environment_error(f"{name}: there is no such user") from None
 
 
-def _folder(info: ValidationInfo) -> Path:
-    return Path((info.context or {}).get("folder", "."))
-
-
-def _pem_text(path: Path) -> str:
+def _text(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError:
@@ -95,8 +96,8 @@ def _pem(value: object, info: ValidationInfo) -> PemFile:
         return value
     if not isinstance(value, str):
         raise ValueError(must_be("a text", value))  # noqa: TRY004, as above
-    path = _folder(info) / Path(value).expanduser()
-    text = _pem_text(path)
+    path = _place(value, info)
+    text = _text(path)
     if "-----BEGIN " not in text:
         raise environment_error(f"{path}: holds no PEM block (-----BEGIN ...)")
     return PemFile(str(path), Secret(text))
