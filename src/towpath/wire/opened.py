@@ -59,6 +59,21 @@ class Opened:
     data: Buffer
     batches: Table
 
+    def count(self) -> int:
+        """Return how many records there are.
+
+        Raises:
+            CorruptBatchError: The headers claim more than the bytes can hold.
+        """
+        count = int(self.batches[:, COUNT].sum())
+        if count * SMALLEST_RECORD > self.size():
+            raise CorruptBatchError(f"{count} records in {self.size()} bytes")
+        return count
+
+    def size(self) -> int:
+        """Return how many bytes they take without compression."""
+        return int((self.batches[:, END] - self.batches[:, START]).sum())
+
 
 def open_batches(buffer: Buffer, positions: Table, lengths: Table, limit: int = LIMIT) -> Opened:
     """Check and decompress batches of magic 2.

@@ -40,7 +40,6 @@ _GROWTH = 20
 _REASONS = (
     "",
     "a control batch holds no records",
-    "more records than bytes for them",
     "a record does not fit its batch",
     "record offsets do not ascend, or are beyond the last offset",
     "bytes behind the last record",
@@ -105,11 +104,8 @@ def _room(source: Opened, max_bytes: int) -> Table:
 
 def _write(source: Opened, first: int, end: int, max_bytes: int, room: Table) -> list[Dense]:
     batches = source.batches
-    count = int(batches[:, opened.COUNT].sum())
-    size = int((batches[:, opened.END] - batches[:, opened.START]).sum())
-    if count * opened.SMALLEST_RECORD > size:
-        raise CorruptBatchError(f"{_REASONS[2]}: {count} in {size}")
-    out = np.empty(size + count * (_GROWTH + HEADER_SIZE), np.uint8)
+    count = source.count()
+    out = np.empty(source.size() + count * (_GROWTH + HEADER_SIZE), np.uint8)
     written = np.empty((count, _COLUMNS), np.int64)
     runs = np.empty((count, 2), np.int64)
     state = np.array([0, 0, 0, 0, -1], np.int64)
@@ -229,10 +225,10 @@ def _merge_batch(
     for _ in range(batch[opened.COUNT]):
         head, rest, position, time, delta = _record(data, position, stop)
         if position < 0:
-            return 3
+            return 2
         offset = batch[opened.BASE] + delta
         if delta < 0 or delta > batch[opened.LAST_DELTA] or offset <= state[_BEFORE]:
-            return 4
+            return 3
         if offset >= end:
             return 0
         hole = offset != state[_BEFORE] + 1
@@ -255,7 +251,7 @@ def _merge_batch(
             at = _append(data, rest, position, data[head], time, room, out, row, at)
         state[_AT] = at
         _note(runs, state, offset, hole)
-    return 0 if position == stop else 5
+    return 0 if position == stop else 4
 
 
 @njit(
@@ -279,8 +275,6 @@ def _merge(
         batch = batches[b]
         if batch[opened.ATTRIBUTES] & CONTROL:
             return b, 1
-        if batch[opened.COUNT] * opened.SMALLEST_RECORD > batch[opened.END] - batch[opened.START]:
-            return b, 2
         reason = _merge_batch(data, batch, first, end, room[b], out, written, runs, state)
         if reason:
             return b, reason

@@ -18,7 +18,6 @@ _COLUMNS = 8
 
 _REASONS = (
     "",
-    "more records than bytes for them",
     "a record does not fit its batch",
     "a key, value or header does not fit its record",
     "bytes behind the last record",
@@ -31,14 +30,10 @@ def parse(source: Opened) -> Table:
     Raises:
         CorruptBatchError: The bytes are no records.
     """
-    batches = source.batches
-    count = int(batches[:, opened.COUNT].sum())
-    if count * opened.SMALLEST_RECORD > len(source.data):
-        raise CorruptBatchError(f"{_REASONS[1]}: {count} in {len(source.data)}")
-    rows = np.empty((count, _COLUMNS), np.int64)
-    bad, reason = _parse(source.data, batches, rows)
+    rows = np.empty((source.count(), _COLUMNS), np.int64)
+    bad, reason = _parse(source.data, source.batches, rows)
     if reason:
-        raise CorruptBatchError(f"batch {bad} of {len(batches)}: {_REASONS[reason]}")
+        raise CorruptBatchError(f"batch {bad} of {len(source.batches)}: {_REASONS[reason]}")
     return rows
 
 
@@ -96,16 +91,16 @@ def _parse_batch(data: Any, batch: Any, rows: Any) -> Any:
     for index in range(len(rows)):
         length, position = varint.fast_read(data, position, stop)
         if position < 0 or length < 0 or length > stop - position:
-            return 2
+            return 1
         row = rows[index]
         if not _parse_record(data, position, position + length, row):
-            return 3
+            return 2
         row[OFFSET] += batch[opened.BASE]
         row[TIME] += batch[opened.FIRST_TIME]
         if batch[opened.ATTRIBUTES] & LOG_APPEND_TIME:
             row[TIME] = batch[opened.MAX_TIME]
         position += length
-    return 0 if position == stop else 4
+    return 0 if position == stop else 3
 
 
 @njit(f"UniTuple(int64, 2)({READ_ONLY}, int64[:, ::1], int64[:, ::1])", cache=True)
