@@ -12,7 +12,6 @@ import random
 import socket
 import tempfile
 from pathlib import Path
-from typing import IO
 
 import psutil
 
@@ -22,8 +21,8 @@ LOWEST = 10_000
 USUAL_EPHEMERAL = 32_768
 """Where Linux begins by default; macOS begins higher."""
 
-_held: dict[int, IO[bytes]] = {}
-"""Locked files, one per port that this process has reserved; the kernel frees them at its end."""
+_held: dict[int, int] = {}
+"""A locked file for each port that this process has reserved; the kernel frees them at its end."""
 
 
 def reserve(count: int, seed: int | None = None) -> list[int]:
@@ -81,14 +80,14 @@ def _hold(port: int) -> bool:
         return False
     folder = Path(tempfile.gettempdir()) / f"towpath-ports-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    lock = (folder / str(port)).open("wb")
+    lock = os.open(folder / str(port), os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        lock.close()
+        os.close(lock)
         return False
     if not is_free(port):
-        lock.close()
+        os.close(lock)
         return False
     _held[port] = lock
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from towpath.dev.certificates import Certificate
 from towpath.model.secret import Secret
@@ -22,7 +23,8 @@ class Security:
     Attributes:
         broker: The brokers' certificate; without one there is no TLS.
         authority: PEM file of the authority that both sides trust.
-        client_certificate: Whether a client must show a certificate.
+        client_certificate: Whether a client must show a certificate; one that it shows although
+            it need not (`requested`) must be valid too.
         users: Passwords by user name, for PLAIN and both kinds of SCRAM; without any there is no
             SASL.
         super_users: Principals that may do everything, such as `User:admin`.
@@ -31,7 +33,7 @@ class Security:
 
     broker: Certificate | None = None
     authority: Path | None = None
-    client_certificate: bool = False
+    client_certificate: Literal["none", "requested", "required"] = "none"
     users: Mapping[str, Secret] = field(default_factory=dict)
     super_users: tuple[str, ...] = ()
     authorize: bool = False
@@ -129,6 +131,8 @@ def _quick() -> dict[str, str]:
         "num.io.threads": "4",
         "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
         "log.cleaner.backoff.ms": "1000",
+        # Only a topic that asks for it loses old records: test data is often older than a week.
+        "log.retention.ms": "-1",
         "log.retention.check.interval.ms": "1000",
         "log.initial.task.delay.ms": "1000",
         "log.segment.delete.delay.ms": "1000",
@@ -158,7 +162,7 @@ def _tls(security: Security) -> Mapping[str, str]:
         f"{own}.keystore.location": str(security.broker.both),
         f"{own}.truststore.type": "PEM",
         f"{own}.truststore.location": str(security.authority),
-        f"{own}.client.auth": "required" if security.client_certificate else "none",
+        f"{own}.client.auth": security.client_certificate,
     }
 
 

@@ -1,0 +1,176 @@
+"""Shared fixtures. All clusters are real, started when a test first asks, and shared to the end.
+
+`source` and `target` are single brokers of the newest Kafka; `version_source` and `version_target`
+run a test once per version that we claim. `three_source` and `three_target` have three brokers each
+(kill one with `.kill9(id)`, then `.restart(id)` before the test ends). `secured_source` and
+`secured_target` ask for TLS and SASL and hold ACLs (users in `tests.support.clusters.USERS`,
+certificates in `vault`). `toxiproxy` stands before `proxied_source` and `proxied_target`: give
+clients their `.proxied` address, then `toxiproxy.cut(cluster)` and `.heal(cluster)`. Anything else
+comes from `clusters.get(name, ...)`. Each is a `towpath.dev.broker.LocalCluster`: clients take
+`.bootstrap`, or `.addresses` as a tuple; `.back_door` lets a super user in without a password.
+
+Clusters are shared, so name topics with `new_name("orders")`, which is never twice the same. Draw
+random things from `rng`: its seed stands in the header of the run, and TOWPATH_SEED repeats it.
+Records come and go through librdkafka by `tests.support.kafka` (`create_topic`, `produce`,
+`consume`, `raw_batches`). A process that a test leaves behind fails the session. Mark a test of
+brokers with `@pytest.mark.broker`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import guardian
+from tests.support.clusters import Clusters, Vault
+from tests.support.kafka import wait_until
+from tests.support.toxiproxy import Toxiproxy
+from tests.support.toxiproxy import fetch as fetch_toxiproxy
+from towpath.dev import distribution, ports
+from towpath.dev.broker import LocalCluster
+
+SEED = int(os.environ.get("TOWPATH_SEED") or random.SystemRandom().randrange(2**32))
+
+
+def pytest_report_header() -> str:
+    return f"TOWPATH_SEED={SEED}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_process_left() -> Iterator[None]:
+    """Fail the session when a process outlives it, and see that none does."""
+    mark = guardian.mark_session()
+    watcher = guardian.watch()
+    yield
+    try:
+        wait_until(lambda: not guardian.left_behind(mark, watcher.pid), "all processes ended", 10)
+    except AssertionError:
+        left = "\n".join(guardian.left_behind(mark, watcher.pid))
+        pytest.fail(f"the tests left processes behind:\n{left}", pytrace=False)
+    finally:
+        # The guardian kills what is left once its pipe closes.
+        watcher.communicate(timeout=10)
+
+
+@pytest.fixture(scope="session")
+def seed() -> int:
+    return SEED
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> random.Random:
+    """Return a generator that gives each test the same numbers for the same seed."""
+    return random.Random(f"{SEED}:{request.node.nodeid}")
+
+
+@pytest.fixture(scope="session")
+def new_name() -> Callable[[str], str]:
+    """Return a function that makes a name unique in this session."""
+    used: dict[str, int] = {}
+
+    def name(prefix: str) -> str:
+        used[prefix] = used.get(prefix, 0) + 1
+        return f"{prefix}-{used[prefix]}"
+
+    return name
+
+
+@pytest.fixture(scope="session")
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
+    started = Clusters(tmp_path_factory.mktemp("clusters"))
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def source(clusters: Clusters) -> LocalCluster:
+    return clusters.get("source")
+
+
+@pytest.fixture(scope="session")
+def target(clusters: Clusters) -> LocalCluster:
+    return clusters.get("target")
+
+
+@pytest.fixture(scope="session", params=distribution.VERSIONS)
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def version_source(clusters: Clusters, version: str) -> LocalCluster:
+    return clusters.get("source", version)
+
+
+@pytest.fixture(scope="session")
+def version_target(clusters: Clusters, version: str) -> LocalCluster:
+    return clusters.get("target", version)
+
+
+@pytest.fixture(scope="session")
+def three_source(clusters: Clusters) -> LocalCluster:
+    return clusters.get("three-source", brokers=3)
+
+
+@pytest.fixture(scope="session")
+def three_target(clusters: Clusters) -> LocalCluster:
+    return clusters.get("three-target", brokers=3)
+
+
+@pytest.fixture(scope="session")
+def vault(tmp_path_factory: pytest.TempPathFactory) -> Vault:
+    return Vault.make(tmp_path_factory.mktemp("vault"))
+
+
+@pytest.fixture(scope="session")
+def secured_source(clusters: Clusters, vault: Vault) -> LocalCluster:
+    return clusters.get("secured-source", security=vault.security())
+
+
+@pytest.fixture(scope="session")
+def secured_target(clusters: Clusters, vault: Vault) -> LocalCluster:
+    return clusters.get("secured-target", security=vault.security())
+
+
+@pytest.fixture(scope="session")
+def toxiproxy_program() -> Path:
+    program = fetch_toxiproxy()
+    if program is None:
+        pytest.skip("toxiproxy is built with Go, and there is no go command on PATH")
+    return program
+
+
+@pytest.fixture(scope="session")
+def running_toxiproxy(
+    toxiproxy_program: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Toxiproxy]:
+    proxy = Toxiproxy(toxiproxy_program, tmp_path_factory.mktemp("toxiproxy") / "toxiproxy.log")
+    yield proxy
+    proxy.stop()
+
+
+@pytest.fixture
+def toxiproxy(running_toxiproxy: Toxiproxy) -> Iterator[Toxiproxy]:
+    """Return the proxy; whatever the test broke is healed behind it."""
+    yield running_toxiproxy
+    running_toxiproxy.reset()
+
+
+@pytest.fixture(scope="session")
+def proxied_source(clusters: Clusters, running_toxiproxy: Toxiproxy) -> LocalCluster:
+    return _proxied(clusters, running_toxiproxy, "proxied-source")
+
+
+@pytest.fixture(scope="session")
+def proxied_target(clusters: Clusters, running_toxiproxy: Toxiproxy) -> LocalCluster:
+    return _proxied(clusters, running_toxiproxy, "proxied-target")
+
+
+def _proxied(clusters: Clusters, proxy: Toxiproxy, name: str) -> LocalCluster:
+    cluster = clusters.get(name, proxy_ports=ports.reserve(1))
+    proxy.stand_before(cluster)
+    return cluster

@@ -1,0 +1,1 @@
+"""What the tests share: clusters, a proxy that breaks connections, an independent client."""

@@ -1,0 +1,206 @@
+"""Kafka through clients that share no code with Towpath's data path."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+PATIENCE = 30.0
+
+Header = tuple[str, bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as a consumer sees it."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+    timestamp: int = 0
+    offset: int = -1
+    partition: int = 0
+
+
+def create_topic(
+    bootstrap: str,
+    topic: str,
+    partitions: int = 1,
+    config: Mapping[str, str] | None = None,
+    replication: int = -1,
+) -> str:
+    """Create a topic, wait until its partitions have leaders, and return its name."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    new = NewTopic(topic, partitions, replication, config=dict(config or {}))
+    admin.create_topics([new])[topic].result(PATIENCE)
+    wait_until(lambda: _led(admin, topic, partitions), f"{topic} has leaders")
+    return topic
+
+
+def produce(
+    bootstrap: str, topic: str, records: Iterable[Record], config: Mapping[str, Any] | None = None
+) -> None:
+    """Produce records through librdkafka, each to its own partition.
+
+    Args:
+        bootstrap: Where.
+        topic: To which topic.
+        records: What; a timestamp of 0 means now.
+        config: Further settings, such as `{"compression.type": "zstd"}`. With a
+            `transactional.id` all records are one committed transaction.
+    """
+    settings = {"bootstrap.servers": bootstrap, "linger.ms": 5, **(config or {})}
+    failures: list[str] = []
+    producer = Producer(settings)
+    transactional = "transactional.id" in settings
+    if transactional:
+        producer.init_transactions(PATIENCE)
+        producer.begin_transaction()
+    for record in records:
+        producer.produce(
+            topic,
+            key=record.key,
+            value=record.value,
+            partition=record.partition,
+            timestamp=record.timestamp,
+            headers=list(record.headers),
+            on_delivery=lambda error, _: failures.append(str(error)) if error else None,
+        )
+        producer.poll(0)
+    if transactional:
+        producer.commit_transaction(PATIENCE)
+    left = producer.flush(PATIENCE)
+    assert not left, f"{left} records were not delivered to {topic}"
+    assert not failures, failures[:3]
+
+
+def consume(
+    bootstrap: str,
+    topic: str,
+    partitions: Sequence[int] = (0,),
+    *,
+    isolation: str = "read_committed",
+    config: Mapping[str, Any] | None = None,
+) -> list[Record]:
+    """Return all records that a consumer sees now, in order of partition and offset."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "tests",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": isolation,
+            **(config or {}),
+        }
+    )
+    try:
+        consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in partitions])
+        return sorted(_until_ends(consumer, len(partitions)), key=_place)
+    finally:
+        consumer.close()
+
+
+def end_offsets(bootstrap: str, topic: str, partition: int = 0) -> tuple[int, int]:
+    """Return the log start and the high watermark."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "tests"})
+    try:
+        low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), PATIENCE)
+    finally:
+        consumer.close()
+    return low, high
+
+
+def raw_batches(bootstrap: str, topic: str, partition: int = 0, offset: int = 0) -> bytes:
+    """Return record batches as the broker sends them, by one Fetch request of version 4.
+
+    Args:
+        bootstrap: The partition's leader, in plain text.
+        topic: Name of the topic.
+        partition: Its partition.
+        offset: Where to begin; the batch that holds it comes first.
+    """
+    host, _, port = bootstrap.split(",", maxsplit=1)[0].rpartition(":")
+    largest = 64 * 1024 * 1024
+    name = topic.encode()
+    # Replica, wait, fewest bytes, most bytes, isolation, one topic of one partition.
+    body = struct.pack(">iiiib", -1, 500, 1, largest, 0)
+    body += struct.pack(">ih", 1, len(name)) + name
+    body += struct.pack(">iiqi", 1, partition, offset, largest)
+    header = struct.pack(">hhih", 1, 4, 1, -1)
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+        connection.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
+        (size,) = struct.unpack(">i", _exactly(connection, 4))
+        answer = _exactly(connection, size)
+    # Correlation id, throttle time, one topic, its name, one partition.
+    at = 4 + 4 + 4 + 2 + len(name) + 4
+    _, error, _, _, aborted = struct.unpack_from(">ihqqi", answer, at)
+    assert error == 0, f"fetching {topic}-{partition} answered error {error}"
+    at += struct.calcsize(">ihqqi") + max(aborted, 0) * 16
+    (length,) = struct.unpack_from(">i", answer, at)
+    return answer[at + 4 : at + 4 + max(length, 0)]
+
+
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+    """Wait until a condition holds.
+
+    Raises:
+        AssertionError: It did not within the time.
+    """
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
+        time.sleep(0.02)
+
+
+def _led(admin: AdminClient, topic: str, partitions: int) -> bool:
+    found = admin.list_topics(topic, PATIENCE).topics[topic].partitions
+    return len(found) == partitions and all(each.leader >= 0 for each in found.values())
+
+
+def _until_ends(consumer: Consumer, partitions: int) -> list[Record]:
+    records: list[Record] = []
+    ended: set[int] = set()
+    end = time.monotonic() + PATIENCE
+    while len(ended) < partitions:
+        assert time.monotonic() < end, f"read {len(records)} records, then nothing"
+        for message in consumer.consume(1000, 0.5):
+            error, partition = message.error(), message.partition()
+            if error is None:
+                records.append(_record(message))
+            elif error.code() == KafkaError._PARTITION_EOF and partition is not None:
+                ended.add(partition)
+            else:
+                raise AssertionError(f"reading: {error}")
+    return records
+
+
+def _record(message: Any) -> Record:
+    return Record(
+        message.key(),
+        message.value(),
+        tuple(message.headers() or ()),
+        message.timestamp()[1],
+        message.offset(),
+        message.partition(),
+    )
+
+
+def _place(record: Record) -> tuple[int, int]:
+    return record.partition, record.offset
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        part = connection.recv(size - len(parts))
+        assert part, "the broker closed the connection"
+        parts += part
+    return bytes(parts)

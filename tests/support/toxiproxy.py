@@ -1,0 +1,98 @@
+"""Toxiproxy, which cuts and slows connections on demand."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.support.kafka import wait_until
+from towpath.dev import ports
+from towpath.dev.broker import LocalCluster
+from towpath.dev.distribution import home_folder
+
+MODULE = "github.com/Shopify/toxiproxy/v2/cmd/server"
+VERSION = "v2.5.0"
+
+
+def fetch() -> Path | None:
+    """Return the program; build it once with Go, or return None where there is no Go."""
+    program = home_folder() / "bin" / f"toxiproxy-{VERSION}"
+    if program.exists():
+        return program
+    go = shutil.which("go")
+    if go is None:
+        return None
+    program.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
+        environment = os.environ | {"GOBIN": scratch, "CGO_ENABLED": "0"}
+        build = [go, "install", "-p", "1", "-trimpath", "-ldflags=-s -w", f"{MODULE}@{VERSION}"]
+        subprocess.run(build, env=environment, check=True, capture_output=True)
+        (Path(scratch) / "server").replace(program)
+    return program
+
+
+class Toxiproxy:
+    """A running proxy; its proxies are named by the port they listen on."""
+
+    def __init__(self, program: Path, log: Path) -> None:
+        (self._port,) = ports.reserve(1)
+        with log.open("wb") as out:
+            self._process = subprocess.Popen(
+                [str(program), "-host", "127.0.0.1", "-port", str(self._port)],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        wait_until(lambda: not ports.is_free(self._port), "toxiproxy listens")
+
+    def stand_before(self, cluster: LocalCluster) -> None:
+        """Listen on the proxy ports that the cluster was made with."""
+        for address, target in zip(cluster.proxied.split(","), cluster.proxy_targets, strict=True):
+            name = address.rpartition(":")[2]
+            self._ask("/proxies", {"name": name, "listen": address, "upstream": target})
+
+    def cut(self, cluster: LocalCluster) -> None:
+        """Close all connections and refuse new ones."""
+        self._enable(cluster, enabled=False)
+
+    def heal(self, cluster: LocalCluster) -> None:
+        """Let connections through again."""
+        self._enable(cluster, enabled=True)
+
+    def add(self, cluster: LocalCluster, kind: str, stream: str = "downstream", **how: int) -> None:
+        """Add a toxic to all proxies, such as `latency` with `latency=300` (milliseconds)."""
+        for name in _names(cluster):
+            toxic = {"name": kind, "type": kind, "stream": stream, "attributes": how}
+            self._ask(f"/proxies/{name}/toxics", toxic)
+
+    def reset(self) -> None:
+        """Heal everything and remove all toxics."""
+        self._ask("/reset", {})
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.terminate()
+        self._process.wait(10)
+
+    def _enable(self, cluster: LocalCluster, *, enabled: bool) -> None:
+        for name in _names(cluster):
+            self._ask(f"/proxies/{name}", {"enabled": enabled})
+
+    def _ask(self, path: str, body: Mapping[str, Any]) -> None:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self._port}{path}", json.dumps(body).encode(), method="POST"
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+            answer.read()
+
+
+def _names(cluster: LocalCluster) -> list[str]:
+    return [address.rpartition(":")[2] for address in cluster.proxied.split(",")]
