@@ -9,7 +9,9 @@
     │   ├── NewerLedgerError           it was written by a newer Towpath
     │   └── LinkBusyError              the link runs elsewhere
     ├── CorruptBatchError           1  bytes that are no record batch
-    └── GapError                    3  records that cannot be copied
+    ├── GapError                    3  records that cannot be copied
+    ├── TargetLostError             3  the target lost what it had acknowledged
+    └── NotIdenticalError           3  offsets cannot stay the same where that was demanded
 
 The number is the exit code. A Spark task's exception reaches the driver as text, so each class
 has a stable `code` that stands at the front of its message. Every constructor hands all of its
@@ -167,4 +169,39 @@ class GapError(TowpathError):
         return (
             f"{self.partition}: offsets {self.first} to {self.end - 1} were not copied: {self.cause};"
             " set `records.on_gap: record` to go on behind them"
+        )
+
+
+class TargetLostError(TowpathError):
+    """The target holds less of a partition than it acknowledged."""
+
+    code = "TARGET_LOST"
+    exit_code = 3
+
+    def __init__(self, partition: str, acknowledged: int, found: int) -> None:
+        super().__init__(partition, acknowledged, found)
+        self.partition, self.acknowledged, self.found = partition, acknowledged, found
+
+    def __str__(self) -> str:
+        return (
+            f"{self.partition}: the target acknowledged sequence {self.acknowledged - 1} but ends at"
+            f" {self.found - 1}: it lost records (unclean leader election?); delete the topic on the"
+            " target to have it copied again"
+        )
+
+
+class NotIdenticalError(TowpathError):
+    """`records.offsets: identical` was asked for where it cannot be."""
+
+    code = "NOT_IDENTICAL"
+    exit_code = 3
+
+    def __init__(self, partition: str, reason: str) -> None:
+        super().__init__(partition, reason)
+        self.partition, self.reason = partition, reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.partition}: offsets cannot stay identical: {self.reason};"
+            " set `records.offsets: auto` to have this partition mapped"
         )

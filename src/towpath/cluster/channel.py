@@ -1,0 +1,230 @@
+"""One connection of the data path: frames out and in over a socket that never blocks."""
+
+from __future__ import annotations
+
+import os
+
+import ssl
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from towpath.cluster.connection import Connected
+from towpath.cluster.frames import Part, request
+from towpath.cluster.reactor import Reactor
+
+_MOST_PARTS = min(1024, os.sysconf("SC_IOV_MAX"))
+_LARGEST_FRAME = 1 << 30
+_ENCRYPTED_PIECE = 1 << 18
+
+
+class Frame:
+    """A response in a pooled buffer, kept until nobody uses it any more."""
+
+    __slots__ = ("_pool", "_users", "buffer", "size")
+
+    def __init__(self, pool: BufferPool, buffer: npt.NDArray[np.uint8], size: int) -> None:
+        self._pool = pool
+        self._users = 1
+        self.buffer = buffer
+        self.size = size
+
+    @property
+    def view(self) -> memoryview:
+        """The bytes of the response, from the correlation id on."""
+        return self.buffer.data[: self.size]
+
+    def hold(self) -> Frame:
+        """Keep the buffer for one more user."""
+        self._users += 1
+        return self
+
+    def release(self) -> None:
+        """One user less; the last one gives the buffer back."""
+        self._users -= 1
+        if self._users == 0:
+            self._pool.give_back(self.buffer)
+
+
+class BufferPool:
+    """Buffers for responses, used again because fresh pages cost more than the bytes in them."""
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
+        self._kept = 0
+        self._free: list[npt.NDArray[np.uint8]] = []
+
+    def frame(self, size: int) -> Frame:
+        """Return a frame of `size` bytes, in the smallest free buffer that holds it."""
+        fitting = [b for b in self._free if size <= len(b) <= max(65536, size * 8)]
+        if fitting:
+            best = min(range(len(fitting)), key=lambda i: len(fitting[i]))
+            buffer = fitting[best]
+            self._free = [b for b in self._free if b is not buffer]
+            self._kept -= len(buffer)
+        else:
+            buffer = np.empty(1 << max(12, (size - 1).bit_length()), np.uint8)
+        return Frame(self, buffer, size)
+
+    def give_back(self, buffer: npt.NDArray[np.uint8]) -> None:
+        """Keep `buffer` for later, or let it go when enough is kept."""
+        if self._kept + len(buffer) <= self._keep:
+            self._free.append(buffer)
+            self._kept += len(buffer)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    correlation: int
+    answer: Callable[[Frame], None]
+
+
+class Channel:
+    """Sends requests and hands each response to its own callback, in order.
+
+    After an error `on_closed` is called once, with the reason; callbacks that still wait are
+    never called.
+    """
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        connected: Connected,
+        pool: BufferPool,
+        on_closed: Callable[[str], None],
+    ) -> None:
+        self._reactor = reactor
+        self._socket = connected.socket
+        self._socket.setblocking(False)
+        self._encrypted = isinstance(connected.socket, ssl.SSLSocket)
+        self.versions = connected.api_versions
+        self.expires = connected.expires
+        self._pool = pool
+        self._on_closed = on_closed
+        self._out: deque[memoryview] = deque()
+        self._waiting: deque[_Waiting] = deque()
+        self._correlation = 0
+        self._size = bytearray(4)
+        self._frame: Frame | None = None
+        self._have = 0
+        self._wants_write = False
+        self.closed = False
+        reactor.watch(self, write=False)
+
+    def fileno(self) -> int:
+        """Return the socket's file descriptor."""
+        return self._socket.fileno()
+
+    @property
+    def waiting(self) -> int:
+        """How many responses are outstanding."""
+        return len(self._waiting)
+
+    def send(
+        self, api: int, version: int, body: list[Part], answer: Callable[[Frame], None], *, tags: bool = False
+    ) -> None:
+        """Queue a request and send what the socket takes now."""
+        self._correlation = self._correlation + 1 & 0x7FFFFFFF
+        self._waiting.append(_Waiting(self._correlation, answer))
+        for part in request(api, version, self._correlation, body, tags=tags):
+            if len(part):
+                self._out.append(memoryview(part))
+        self._flush()
+
+    def on_ready(self, *, readable: bool, writable: bool) -> None:
+        """Called by the reactor."""
+        if writable and not self.closed:
+            self._flush()
+        if readable and not self.closed:
+            self._receive()
+
+    def close(self, why: str = "") -> None:
+        """Close the connection; with a reason, tell the owner."""
+        if self.closed:
+            return
+        self.closed = True
+        self._reactor.forget(self)
+        self._socket.close()
+        self._out.clear()
+        self._waiting.clear()
+        if self._frame is not None:
+            self._frame.release()
+            self._frame = None
+        if why:
+            self._on_closed(why)
+
+    def _flush(self) -> None:
+        try:
+            while self._out:
+                self._sent(self._send_some())
+        except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
+            pass
+        except OSError as error:
+            self.close(f"sending: {error}")
+            return
+        if bool(self._out) != self._wants_write:
+            self._wants_write = bool(self._out)
+            self._reactor.watch(self, write=self._wants_write)
+
+    def _send_some(self) -> int:
+        if self._encrypted:
+            return self._socket.send(self._out[0][:_ENCRYPTED_PIECE])
+        parts = [self._out[i] for i in range(min(len(self._out), _MOST_PARTS))]
+        return self._socket.sendmsg(parts)
+
+    def _sent(self, count: int) -> None:
+        while count:
+            first = self._out[0]
+            if count < len(first):
+                self._out[0] = first[count:]
+                return
+            count -= len(first)
+            self._out.popleft()
+
+    def _receive(self) -> None:
+        try:
+            while not self.closed and self._receive_some():
+                pass
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            pass
+        except OSError as error:
+            self.close(f"receiving: {error}")
+
+    def _receive_some(self) -> bool:
+        """Take what one call gives; whether there may be more right now."""
+        target = memoryview(self._size) if self._frame is None else self._frame.view
+        got = self._socket.recv_into(target[self._have :])
+        if not got:
+            self.close("the broker closed the connection")
+            return False
+        self._have += got
+        if self._have < len(target):
+            return self._encrypted
+        self._have = 0
+        if self._frame is None:
+            size = int.from_bytes(self._size, "big", signed=True)
+            if not 4 <= size <= _LARGEST_FRAME:
+                self.close(f"the broker announced a response of {size} bytes")
+                return False
+            self._frame = self._pool.frame(size)
+            return True
+        frame, self._frame = self._frame, None
+        self._answer(frame)
+        return self._encrypted
+
+    def _answer(self, frame: Frame) -> None:
+        correlation = int.from_bytes(frame.view[:4], "big", signed=True)
+        if not self._waiting or self._waiting[0].correlation != correlation:
+            frame.release()
+            self.close(f"response {correlation} was not asked for")
+            return
+        waiting = self._waiting.popleft()
+        try:
+            waiting.answer(frame)
+        finally:
+            frame.release()
+
+

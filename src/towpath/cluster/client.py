@@ -1,0 +1,197 @@
+"""Fetch and produce for callers that may block: the ledger, openings, fills, verification."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from towpath.cluster import fetch as fetching
+from towpath.cluster import produce as producing
+from towpath.cluster.admin import Admin
+from towpath.cluster.codes import code
+from towpath.cluster.connection import Connected, connect
+from towpath.cluster.fetch import Fetched, FetchFrom, FetchSession
+from towpath.cluster.frames import Part, request
+from towpath.cluster.homes import Home, find_homes
+from towpath.config import ClusterConfig
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError, RefusedError, UnreachableError
+from towpath.model.nouns import Side, TopicPartition
+
+T = TypeVar("T")
+_PAUSE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Record batches of one partition, as they came; they lie at [start, end) of `buffer`."""
+
+    buffer: npt.NDArray[np.uint8]
+    said: Fetched
+
+    @property
+    def start(self) -> int:
+        """Position of the first byte."""
+        return self.said.start
+
+    @property
+    def end(self) -> int:
+        """Position behind the last byte."""
+        return self.said.end
+
+
+class Client:
+    """Connections to the leaders of one cluster, made when first needed and again when lost.
+
+    Not for several threads at once; `admin` may be shared.
+    """
+
+    def __init__(self, config: ClusterConfig, side: Side, admin: Admin) -> None:
+        self._config = config
+        self._side = side
+        self._admin = admin
+        self._connections: dict[int, Connected] = {}
+        self._homes: dict[TopicPartition, Home] = {}
+        self._correlation = 0
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connected in self._connections.values():
+            connected.socket.close()
+        self._connections.clear()
+
+    def fetch(
+        self, tp: TopicPartition, offset: int, *, max_bytes: int, wait: float = 0.0, committed: bool = False
+    ) -> Records:
+        """Read whole batches from `offset` on; none when `wait` seconds brought nothing.
+
+        Raises:
+            RefusedError: The leader answered with an error that time does not heal, such as
+                OFFSET_OUT_OF_RANGE.
+            UnreachableError: No leader answered within the request timeout.
+        """
+
+        def once(home: Home, connected: Connected, deadline: Deadline) -> Records:
+            newest = connected.api_versions[fetching.API][1]
+            version = fetching.BY_ID if newest >= fetching.BY_ID else fetching.BY_NAME
+            session = FetchSession(version, max_bytes=max_bytes, committed=committed)
+            session.want(tp, FetchFrom(offset, max_bytes, home.topic_id))
+            body = session.request(int(wait * 1000))
+            connected.socket.settimeout(deadline.left() + wait)
+            buffer = self._ask(connected, fetching.API, version, body, tags=version >= fetching.BY_ID)
+            said = (session.response(buffer.data) or [None])[0]  # type: ignore[list-item]
+            if said is None:
+                raise RefusedError(self._side, f"fetching {tp}", 3, code(3).name, retriable=True)
+            self._check(said.error, f"fetching {tp} at {offset}")
+            return Records(buffer, said)
+
+        return self._retried(tp, f"fetching {tp}", once)
+
+    def produce(self, tp: TopicPartition, batch: Part, transactional_id: str | None = None) -> int:
+        """Append one batch, acknowledged by all in-sync replicas; return its base offset.
+
+        Raises:
+            RefusedError: The leader refused it.
+            UnreachableError: No leader answered within the request timeout; the batch may have
+                been appended all the same.
+        """
+
+        def once(_home: Home, connected: Connected, deadline: Deadline) -> int:
+            newest = connected.api_versions[producing.API][1]
+            version = producing.NEWEST if newest >= producing.NEWEST else producing.OLDEST
+            body = producing.request([(tp, batch)], int(deadline.left() * 1000), transactional_id)
+            connected.socket.settimeout(deadline.left() + 1)
+            buffer = self._ask(connected, producing.API, version, body)
+            said = next(iter(producing.response(buffer.data, version)))
+            self._check(said.error, f"producing to {tp}", said.text)
+            return said.base_offset
+
+        return self._retried(tp, f"producing to {tp}", once)
+
+    def _retried(
+        self, tp: TopicPartition, what: str, once: Callable[[Home, Connected, Deadline], T]
+    ) -> T:
+        deadline = Deadline.after(self._config.request_timeout)
+        while True:
+            home: Home | None = None
+            try:
+                home = self._home(tp)
+                return once(home, self._connected(home, deadline), deadline)
+            except (OSError, UnreachableError, RefusedError) as error:
+                self._recover(tp, home, error)
+                if isinstance(error, RefusedError) and not error.retriable:
+                    raise
+                if deadline.over:
+                    raise self._given_up(what, error) from error
+                time.sleep(_PAUSE)
+
+    def _recover(self, tp: TopicPartition, home: Home | None, error: Exception) -> None:
+        self._homes.pop(tp, None)
+        if home is not None and not isinstance(error, RefusedError):
+            with suppress(KeyError):
+                self._connections.pop(home.node).socket.close()
+
+    def _given_up(self, what: str, error: Exception) -> ClusterError:
+        if isinstance(error, ClusterError):
+            return error
+        return UnreachableError(
+            self._side, what, str(error), "look whether the broker is up and its network is open"
+        )
+
+    def _home(self, tp: TopicPartition) -> Home:
+        home = self._homes.get(tp) or find_homes(self._admin, [tp]).get(tp)
+        if home is None:
+            raise RefusedError(
+                self._side, f"looking for the leader of {tp}", 5, code(5).name, retriable=True
+            )
+        self._homes[tp] = home
+        return home
+
+    def _connected(self, home: Home, deadline: Deadline) -> Connected:
+        connected = self._connections.get(home.node)
+        if connected is not None and connected.expires is not None and connected.expires.over:
+            connected.socket.close()
+            connected = None
+        if connected is None:
+            connected = connect(self._config, self._side, home.host, home.port, deadline)
+            self._connections[home.node] = connected
+        return connected
+
+    def _ask(
+        self, connected: Connected, api: int, version: int, body: list[Part], *, tags: bool = False
+    ) -> npt.NDArray[np.uint8]:
+        self._correlation = self._correlation + 1 & 0x7FFFFFFF
+        for part in request(api, version, self._correlation, body, tags=tags):
+            connected.socket.sendall(part)
+        size = int.from_bytes(_receive(connected, 4).tobytes(), "big")
+        return _receive(connected, size)
+
+    def _check(self, error: int, what: str, text: str = "") -> None:
+        if error:
+            said = code(error)
+            raise RefusedError(
+                self._side, what, error, said.name, text or said.advice, retriable=said.retriable
+            )
+
+
+def _receive(connected: Connected, size: int) -> npt.NDArray[np.uint8]:
+    buffer = np.empty(size, np.uint8)
+    view = buffer.data
+    while view:
+        got = connected.socket.recv_into(view)
+        if not got:
+            raise ConnectionError("the broker closed the connection")
+        view = view[got:]
+    return buffer

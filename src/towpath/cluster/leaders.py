@@ -1,0 +1,109 @@
+"""Questions about many partitions: one request to each leader, and again where it could not say."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from towpath.cluster.codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION, refused
+from towpath.cluster.control import Control, healable, pauses
+from towpath.cluster.metadata import Answers, Broker, Metadata
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError, RefusedError
+from towpath.model.nouns import TopicPartition
+
+T = TypeVar("T")
+
+_UNKNOWN_PATIENCE = 2.0
+"""Seconds for which a partition that a broker does not know may be news that is on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[T]):
+    """What leaders are asked.
+
+    Attributes:
+        what: For errors; a partition's name is put behind it.
+        request: Makes the message for the partitions of one leader.
+        read: Takes its answer apart: partition, error code, what was said.
+        acl: The permission on the topic that this needs.
+    """
+
+    what: str
+    request: Callable[[Sequence[TopicPartition]], Any]
+    read: Callable[[Any], Iterable[tuple[TopicPartition, int, T]]]
+    acl: str
+
+    def refused(self, side: str, tp: TopicPartition, number: int) -> RefusedError:
+        """Return the error for one partition."""
+        return refused(side, f"{self.what} {tp}", number, acl=f"{self.acl} on topic {tp.topic}")
+
+
+def ask_leaders(
+    control: Control, question: Question[T], tps: Iterable[TopicPartition]
+) -> Answers[T]:
+    """Ask the leaders of `tps` until each has answered or time is over.
+
+    Raises:
+        ClusterError: No partition at all has an answer.
+    """
+    done: dict[TopicPartition, T] = {}
+    failed: dict[TopicPartition, ClusterError] = {}
+    left = set(tps)
+    deadline = control.deadline()
+    unknown_until = Deadline.after(_UNKNOWN_PATIENCE)
+    for pause in pauses():
+        for tp, said in _one_pass(control, question, left, deadline) if left else ():
+            if isinstance(said, ClusterError):
+                failed[tp] = said
+            else:
+                done[tp] = said
+                failed.pop(tp, None)
+        left = {tp for tp, error in failed.items() if _try_again(error, unknown_until)}
+        if not left or deadline.left() <= pause:
+            break
+        time.sleep(pause)
+    if failed and not done:
+        raise next(iter(failed.values()))
+    return Answers(done, failed)
+
+
+def _one_pass(
+    control: Control, question: Question[T], tps: Iterable[TopicPartition], deadline: Deadline
+) -> Iterator[tuple[TopicPartition, T | ClusterError]]:
+    topics = {tp.topic for tp in tps}
+    found = control.retried(lambda left: control.metadata(left, topics), deadline)
+    by_leader: dict[Broker, list[TopicPartition]] = defaultdict(list)
+    for tp in sorted(tps):
+        leader = found.leader(tp)
+        if leader is None:
+            yield tp, _without_leader(control.side, question, found, tp)
+        else:
+            by_leader[leader].append(tp)
+    for leader, theirs in by_leader.items():
+        try:
+            answer = control.ask(leader, question.request(theirs), deadline, question.what)
+        except ClusterError as error:
+            yield from ((tp, error) for tp in theirs)
+            continue
+        for tp, number, said in question.read(answer):
+            yield tp, question.refused(control.side, tp, number) if number else said
+
+
+def _without_leader(
+    side: str, question: Question[T], found: Metadata, tp: TopicPartition
+) -> ClusterError:
+    topic = found.topics.get(tp.topic)
+    if topic is not None and topic.error:
+        return topic.error
+    number = LEADER_NOT_AVAILABLE if found.knows(tp) else UNKNOWN_TOPIC_OR_PARTITION
+    return question.refused(side, tp, number)
+
+
+def _try_again(error: ClusterError, unknown_until: Deadline) -> bool:
+    if isinstance(error, RefusedError) and error.error == UNKNOWN_TOPIC_OR_PARTITION:
+        return not unknown_until.over
+    return healable(error)

@@ -1,0 +1,194 @@
+"""What the control plane tells of a cluster, as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from towpath.cluster.codes import UNKNOWN_TOPIC_OR_PARTITION, refused
+from towpath.model.errors import ClusterError, RefusedError
+from towpath.model.nouns import NO_TOPIC_ID, ClusterId, TopicId, TopicName, TopicPartition
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Broker:
+    """A broker as the cluster advertises it."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+    def __str__(self) -> str:
+        return f"broker {self.id} ({self.host}:{self.port})"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionInfo:
+    """One partition; `leader` is -1 while there is none."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicInfo:
+    """One topic; with an `error`, such as a missing ACL, there are no partitions."""
+
+    name: TopicName
+    id: TopicId
+    internal: bool
+    partitions: tuple[PartitionInfo, ...]
+    error: RefusedError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """One answer about brokers and topics."""
+
+    cluster_id: ClusterId
+    controller: int
+    brokers: Mapping[int, Broker]
+    topics: Mapping[TopicName, TopicInfo]
+
+    def leader(self, tp: TopicPartition) -> Broker | None:
+        """Return who leads `tp` and can be asked."""
+        topic = self.topics.get(tp.topic)
+        found = topic and next((p for p in topic.partitions if p.partition == tp.partition), None)
+        return self.brokers.get(found.leader) if found else None
+
+    def knows(self, tp: TopicPartition) -> bool:
+        """Whether there is such a partition."""
+        topic = self.topics.get(tp.topic)
+        return topic is not None and any(p.partition == tp.partition for p in topic.partitions)
+
+
+class Source(IntEnum):
+    """Where the value of a setting comes from."""
+
+    UNKNOWN = 0
+    TOPIC = 1
+    BROKER = 2
+    ALL_BROKERS = 3
+    FILE = 4
+    DEFAULT = 5
+    LOGGER = 6
+    CLIENT = 7
+    GROUP = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One setting; the broker does not tell the value of a sensitive one."""
+
+    value: str | None
+    source: Source
+    sensitive: bool = False
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerState:
+    """What a broker remembers of one producer id in one partition."""
+
+    last_sequence: int
+    last_timestamp: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answers(Mapping[TopicPartition, T], Generic[T]):
+    """One answer per partition, a mapping; partitions that have none are in `failed`."""
+
+    done: Mapping[TopicPartition, T] = field(default_factory=dict)
+    failed: Mapping[TopicPartition, ClusterError] = field(default_factory=dict)
+
+    def __getitem__(self, tp: TopicPartition) -> T:
+        return self.done[tp]
+
+    def __iter__(self) -> Any:
+        return iter(self.done)
+
+    def __len__(self) -> int:
+        return len(self.done)
+
+
+def non_default(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
+    """Return the settings that were made on the topic itself and can be made elsewhere."""
+    return {
+        name: entry.value
+        for name, entry in entries.items()
+        if entry.source is Source.TOPIC
+        and entry.value is not None
+        and not (entry.sensitive or entry.read_only)
+    }
+
+
+def read_metadata(side: str, answer: Any) -> Metadata:
+    """Return what an answer to a MetadataRequest says; unknown topics are left out."""
+    brokers = {b.node_id: Broker(b.node_id, b.host, b.port, b.rack) for b in answer.brokers}
+    topics = [
+        _topic(side, topic)
+        for topic in answer.topics
+        if topic.error_code != UNKNOWN_TOPIC_OR_PARTITION
+    ]
+    return Metadata(
+        ClusterId(answer.cluster_id or ""),
+        answer.controller_id,
+        brokers,
+        {topic.name: topic for topic in topics},
+    )
+
+
+def _topic(side: str, topic: Any) -> TopicInfo:
+    error = None
+    if topic.error_code:
+        error = refused(
+            side, f"looking at topic {topic.name}", topic.error_code,
+            acl=f"Describe on topic {topic.name}",
+        )  # fmt: skip
+    # Before version 10 there is no id: kafka-python then gives none, or zero.
+    number = topic.topic_id
+    known = isinstance(number, UUID) and number.int != 0
+    return TopicInfo(
+        TopicName(topic.name),
+        TopicId(str(number)) if known else NO_TOPIC_ID,
+        topic.is_internal,
+        tuple(sorted(map(_partition, topic.partitions), key=lambda p: p.partition)),
+        error,
+    )
+
+
+def _partition(said: Any) -> PartitionInfo:
+    return PartitionInfo(
+        said.partition_index, said.leader_id, said.leader_epoch,
+        tuple(said.replica_nodes), tuple(said.isr_nodes),
+    )  # fmt: skip
+
+
+def _source(number: int) -> Source:
+    try:
+        return Source(number)
+    except ValueError:  # a newer broker's
+        return Source.UNKNOWN
+
+
+def read_configs(resource: Any) -> dict[str, ConfigEntry]:
+    """Return the settings in one result of a DescribeConfigsRequest."""
+    return {
+        entry.name: ConfigEntry(
+            entry.value,
+            _source(entry.config_source),
+            entry.is_sensitive,
+            entry.read_only,
+        )
+        for entry in resource.configs
+    }

@@ -1,0 +1,154 @@
+"""The leaders of some partitions of one cluster, and a channel to each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.channel import BufferPool, Channel
+from towpath.cluster.connection import Connected, connect
+from towpath.cluster.homes import Home, find_homes
+from towpath.cluster.reactor import Reactor
+from towpath.config import ClusterConfig
+from towpath.model.deadline import Deadline
+from towpath.model.errors import TowpathError
+from towpath.model.nouns import Side, TopicPartition
+
+_BACK_OFF = 0.1
+_LONGEST_BACK_OFF = 5.0
+
+
+class Nodes:
+    """Looks leaders up, connects to them in the background, and tells its owner.
+
+    Args:
+        reactor: Calls back in its thread.
+        config: The cluster.
+        side: For errors.
+        admin: Asked for metadata, from the pool.
+        pool: Buffers for responses.
+        on_open: A channel to a node is ready.
+        on_lost: A channel was lost, with the reason; its requests were not answered.
+        on_found: Leaders were looked up again.
+        on_trouble: A node or the metadata cannot be reached now; it is tried again by itself.
+    """
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        config: ClusterConfig,
+        side: Side,
+        admin: Admin,
+        pool: BufferPool,
+        *,
+        on_open: Callable[[int], None],
+        on_lost: Callable[[int, str], None],
+        on_found: Callable[[], None],
+        on_trouble: Callable[[TowpathError], None],
+    ) -> None:
+        self._reactor, self._config, self._side = reactor, config, side
+        self._admin, self._pool = admin, pool
+        self._on_open, self._on_lost = on_open, on_lost
+        self._on_found, self._on_trouble = on_found, on_trouble
+        self._homes: dict[TopicPartition, Home] = {}
+        self._addresses: dict[int, tuple[str, int]] = {}
+        self._wanted: set[TopicPartition] = set()
+        self._channels: dict[int, Channel] = {}
+        self._connecting: set[int] = set()
+        self._looking = False
+        self._failures: dict[int, int] = {}
+        self._closed = False
+
+    def home(self, tp: TopicPartition) -> Home | None:
+        """Return where `tp` is led, as far as known."""
+        return self._homes.get(tp)
+
+    def channel(self, node: int) -> Channel | None:
+        """Return the channel to `node`; where there is none yet, begin to connect."""
+        channel = self._channels.get(node)
+        if channel is not None and channel.expires is not None and channel.expires.over:
+            channel.close("the login has to be renewed")
+            channel = None
+        if channel is None:
+            self._connect(node)
+        return channel
+
+    def look_up(self, tps: Iterable[TopicPartition], after: float = 0.0) -> None:
+        """Look leaders up again, these and all asked for before that are not known."""
+        for tp in tps:
+            self._wanted.add(tp)
+        if not self._looking and self._wanted and not self._closed:
+            self._looking = True
+            self._reactor.later(after, self._ask)
+
+    def close(self) -> None:
+        """Close all channels."""
+        self._closed = True
+        for channel in self._channels.values():
+            channel.close()
+
+    def _ask(self) -> None:
+        wanted = frozenset(self._wanted)
+        self._reactor.run(lambda: find_homes(self._admin, wanted), self._found)
+
+    def _found(self, future: Future[dict[TopicPartition, Home]]) -> None:
+        self._looking = False
+        if self._closed:
+            return
+        error = future.exception()
+        if error is None:
+            homes = future.result()
+            self._homes.update(homes)
+            self._addresses.update({h.node: (h.host, h.port) for h in homes.values()})
+            self._wanted -= homes.keys()
+            self._on_found()
+        else:
+            self._report(error)
+        self.look_up((), _BACK_OFF * 5)
+
+    def _connect(self, node: int) -> None:
+        if node in self._connecting or node not in self._addresses or self._closed:
+            return
+        self._connecting.add(node)
+        host, port = self._addresses[node]
+        failures = self._failures.get(node, 0)
+        wait = min(_LONGEST_BACK_OFF, _BACK_OFF * 2**failures) if failures else 0.0
+        deadline = Deadline.after(wait + self._config.request_timeout)
+
+        def work() -> Connected:
+            return connect(self._config, self._side, host, port, deadline)
+
+        def begin() -> None:
+            self._reactor.run(work, lambda future: self._connected(node, future))
+
+        self._reactor.later(wait, begin)
+
+    def _connected(self, node: int, future: Future[Connected]) -> None:
+        self._connecting.discard(node)
+        error = future.exception()
+        if error is not None:
+            self._failures[node] = min(10, self._failures.get(node, 0) + 1)
+            if not self._closed:
+                self._report(error)
+                self._on_lost(node, str(error))
+            return
+        self._failures.pop(node, None)
+        connected = future.result()
+        if self._closed:
+            connected.socket.close()
+            return
+        self._channels[node] = Channel(
+            self._reactor, connected, self._pool, lambda why: self._lost(node, why)
+        )
+        self._on_open(node)
+
+    def _lost(self, node: int, why: str) -> None:
+        self._channels.pop(node, None)
+        if not self._closed:
+            self._on_lost(node, why)
+
+    def _report(self, error: BaseException) -> None:
+        if not isinstance(error, TowpathError):
+            raise error
+        self._on_trouble(error)

@@ -1,0 +1,92 @@
+"""One thread that waits for many sockets, timers and finished background calls."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import os
+import selectors
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Pollable(Protocol):
+    """What the reactor can wait for."""
+
+    def fileno(self) -> int:
+        """Return the file descriptor."""
+
+    def on_ready(self, *, readable: bool, writable: bool) -> None:
+        """Do what is possible without blocking."""
+
+
+class Reactor:
+    """A selector, timers, and a small pool for calls that block (connect, log in, fill).
+
+    All callbacks run in the thread that calls `turn`; only `run` hands work to the pool.
+    """
+
+    def __init__(self, threads: int = 4) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        self._selector.register(self._wake_read, selectors.EVENT_READ)
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._serial = itertools.count()
+        self._done: deque[Callable[[], None]] = deque()
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="towpath")
+
+    def watch(self, thing: Pollable, *, write: bool) -> None:
+        """Wait for `thing` to be readable, and writable if `write`."""
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if write else 0)
+        if thing.fileno() in self._selector.get_map():
+            self._selector.modify(thing.fileno(), events, thing)
+        else:
+            self._selector.register(thing.fileno(), events, thing)
+
+    def forget(self, thing: Pollable) -> None:
+        """Stop waiting for `thing`; its file must still be open."""
+        if thing.fileno() in self._selector.get_map():
+            self._selector.unregister(thing.fileno())
+
+    def later(self, seconds: float, call: Callable[[], None]) -> None:
+        """Call once, `seconds` from now."""
+        heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._serial), call))
+
+    def run(self, work: Callable[[], T], then: Callable[[Future[T]], None]) -> None:
+        """Do blocking `work` in the pool, then hand its future to `then` in this thread."""
+
+        def finished(future: Future[T]) -> None:
+            self._done.append(lambda: then(future))
+            os.write(self._wake_write, b"\0")
+
+        self._pool.submit(work).add_done_callback(finished)
+
+    def turn(self, longest: float) -> None:
+        """Wait at most `longest` seconds for something to happen, and handle all that did."""
+        if self._timers:
+            longest = min(longest, max(0.0, self._timers[0][0] - time.monotonic()))
+        for key, events in self._selector.select(longest):
+            if key.fd == self._wake_read:
+                os.read(self._wake_read, 4096)
+            else:
+                key.data.on_ready(
+                    readable=bool(events & selectors.EVENT_READ),
+                    writable=bool(events & selectors.EVENT_WRITE),
+                )
+        while self._done:
+            self._done.popleft()()
+        while self._timers and self._timers[0][0] <= time.monotonic():
+            heapq.heappop(self._timers)[2]()
+
+    def close(self) -> None:
+        """Wait for the pool and close everything that belongs to the reactor."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._selector.close()
+        os.close(self._wake_read)
+        os.close(self._wake_write)

@@ -1,0 +1,206 @@
+"""The ledger: what the target remembers of every link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
+from towpath.ledger.entries import (
+    Entry,
+    Gap,
+    LinkIdentity,
+    Opened,
+    Receipt,
+    Run,
+    Runs,
+    Session,
+    decode,
+    encode,
+)
+from towpath.ledger.offsets import OffsetMap
+from towpath.model.clock import now_ms
+from towpath.model.errors import RefusedError
+from towpath.model.nouns import LinkName, TopicName, TopicPartition
+from towpath.wire import batch as batches
+from towpath.wire import records
+
+TOPIC = TopicName("__towpath_ledger")
+FACTS = TopicPartition(TOPIC, 0)
+"""Everything that stays true."""
+SESSIONS = TopicPartition(TOPIC, 1)
+"""Signs of life and round ends; a slice waits here, so nothing else may wake it."""
+
+_CONFIGS = {
+    "cleanup.policy": "compact",
+    "max.message.bytes": "10485760",
+    "segment.bytes": "67108864",
+    "message.timestamp.type": "CreateTime",
+}
+_REPLICAS = 3
+_FETCH_BYTES = 8 << 20
+_APPEND_BYTES = 512 << 10
+
+
+@dataclass(slots=True)
+class PartitionBooks:
+    """What the ledger knows of one source partition of one link."""
+
+    opened: Opened | None = None
+    receipt: Receipt | None = None
+    runs: list[Run] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+
+    def offsets(self) -> OffsetMap:
+        """Return the offset map of the present incarnation."""
+        growing = [self.receipt.run] if self.receipt is not None else []
+        return OffsetMap.of([*self.runs, *growing])
+
+
+@dataclass(slots=True)
+class LinkBooks:
+    """What the ledger knows of one link."""
+
+    link: LinkName
+    identity: LinkIdentity | None = None
+    partitions: dict[TopicPartition, PartitionBooks] = field(default_factory=dict)
+    session: Session | None = None
+
+    def of(self, tp: TopicPartition) -> PartitionBooks:
+        """Return the books of a source partition, empty ones when there are none yet."""
+        return self.partitions.setdefault(tp, PartitionBooks())
+
+    def take(self, entry: Entry) -> None:
+        """Take one more fact in; facts may come twice and in any order of writers."""
+        if entry.link != self.link:
+            return
+        match entry:
+            case LinkIdentity():
+                self.identity = self.identity or entry
+            case Session():
+                self.session = entry
+            case Opened():
+                self._open(entry)
+            case Receipt():
+                self._further(entry)
+            case Runs():
+                books = self.of(entry.tp)
+                if books.opened and books.opened.producer_id == entry.producer_id:
+                    books.runs.extend(entry.runs)
+            case Gap():
+                self.of(entry.tp).gaps.append(entry)
+
+    def _open(self, entry: Opened) -> None:
+        books = self.of(entry.tp)
+        if books.opened is None or books.opened.producer_id != entry.producer_id:
+            books.opened, books.receipt, books.runs = entry, None, []
+
+    def _further(self, entry: Receipt) -> None:
+        books = self.of(entry.tp)
+        if books.opened is None or books.opened.producer_id != entry.producer_id:
+            return
+        known = books.receipt
+        if known is None or (entry.source_end, entry.at) >= (known.source_end, known.at):
+            books.receipt = entry
+
+
+class Ledger:
+    """Reads and appends entries; one per thread."""
+
+    def __init__(self, admin: Admin, client: Client) -> None:
+        self._admin = admin
+        self._client = client
+        self._read_to = {FACTS: 0, SESSIONS: 0}
+
+    @property
+    def exists(self) -> bool:
+        """Whether the target has a ledger at all."""
+        return TOPIC in self._admin.topics([TOPIC])
+
+    def create(self) -> None:
+        """Create the topic if it is missing, with three replicas or as many as there are brokers."""
+        if self.exists:
+            return
+        replicas = min(_REPLICAS, len(self._admin.brokers()))
+        try:
+            self._admin.create_topic(TOPIC, 2, replicas, _CONFIGS)
+        except RefusedError as error:
+            if error.name != "TOPIC_ALREADY_EXISTS":
+                raise
+
+    def read(self, tp: TopicPartition = FACTS, *, wait: float = 0.0) -> list[Entry]:
+        """Return the entries that were added since the last call of this object.
+
+        Raises:
+            NewerLedgerError: An entry has a newer major version.
+            LedgerError: A record is no entry.
+        """
+        entries: list[Entry] = []
+        while True:
+            chunk = self._client.fetch(tp, self._read_to[tp], max_bytes=_FETCH_BYTES, wait=wait)
+            table = batches.scan(chunk.buffer, chunk.start, chunk.end)
+            if not len(table):
+                return entries
+            for row in table:
+                entries.extend(self._entries(tp, chunk.buffer[row[0] : row[0] + row[1]].data))
+            wait = 0.0
+
+    def append(self, entries: Iterable[Entry], tp: TopicPartition = FACTS) -> None:
+        """Append entries in order; they are on all in-sync replicas when this returns."""
+        for part in _packed(entries):
+            self._client.produce(tp, part)
+
+    def start_at(self, tp: TopicPartition, offset: int) -> None:
+        """Read `tp` from `offset` next."""
+        self._read_to[tp] = offset
+
+    def position(self, tp: TopicPartition) -> int:
+        """Up to where `tp` was read."""
+        return self._read_to[tp]
+
+    def _entries(self, tp: TopicPartition, batch: memoryview) -> Iterator[Entry]:
+        header = batches.BatchHeader.read(batch)
+        following = header.base_offset + header.last_offset_delta + 1
+        if not header.attributes & batches.CONTROL:
+            rows = records.decode(batch)
+            for offset, key, value in zip(
+                rows["offset"].to_pylist(),
+                rows["key"].to_pylist(),
+                rows["value"].to_pylist(),
+                strict=True,
+            ):
+                entry = decode(key, value) if offset >= self._read_to[tp] else None
+                if entry is not None:
+                    yield entry
+        self._read_to[tp] = following
+
+
+def _packed(entries: Iterable[Entry]) -> Iterator[bytearray]:
+    keys: list[bytes] = []
+    values: list[bytes] = []
+    size = 0
+    for entry in entries:
+        key, value = encode(entry)
+        keys.append(key)
+        values.append(value)
+        size += len(key) + len(value)
+        if size > _APPEND_BYTES:
+            yield _batch(keys, values)
+            keys, values, size = [], [], 0
+    if keys:
+        yield _batch(keys, values)
+
+
+def _batch(keys: list[bytes], values: list[bytes]) -> bytearray:
+    count = len(keys)
+    columns = {
+        "offset": pa.array(range(count), pa.int64()),
+        "timestamp": pa.array([now_ms()] * count, pa.int64()),
+        "key": pa.array(keys, pa.binary()),
+        "value": pa.array(values, pa.binary()),
+        "headers": pa.array([[]] * count, records.RECORDS.field("headers").type),
+    }
+    return records.encode(pa.RecordBatch.from_pydict(columns, schema=records.RECORDS), codec=0)

@@ -1,0 +1,245 @@
+"""The entries of the ledger and their format.
+
+Each entry is one record of the compacted topic `__towpath_ledger`. Key: a JSON array, first the
+kind, then the link, then what the entry is about. Value: a JSON object with `v`, the major
+version of the format, and the fields of the class below under their own names. Every entry is a
+fact that stays true whoever wrote it, so two writers cannot harm each other: of two receipts the
+one that is further holds. A reader refuses a newer major version and passes over fields it does
+not know. docs/ledger.md tells the same with examples.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
+
+from towpath.model.errors import LedgerError, NewerLedgerError
+from towpath.model.nouns import (
+    ClusterId,
+    LinkName,
+    Mode,
+    ProducerId,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
+
+FORMAT = 1
+
+Run = tuple[int, int, int]
+"""Source start, target start, length: offsets that moved together."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkIdentity:
+    """Which two clusters a link joins; written once."""
+
+    kind: ClassVar[str] = "link"
+
+    link: LinkName
+    source_cluster: ClusterId
+    target_cluster: ClusterId
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """How the copying of one source partition began.
+
+    `source_start` and `target_start` are the first offsets; `sequence` 0 belongs to them. With
+    `mode` mapped, `reason` tells why. The private `producer_id` names the incarnation: where a
+    topic was deleted and created again, on either side, it is another one. Of several entries for
+    one incarnation the first holds, hence the run in the key.
+    """
+
+    kind: ClassVar[str] = "opened"
+
+    link: LinkName
+    topic: TopicName
+    partition: int
+    source_topic_id: TopicId
+    target_topic: TopicName
+    target_topic_id: TopicId
+    producer_id: ProducerId
+    mode: Mode
+    reason: str
+    source_start: int
+    target_start: int
+    run_id: str
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return (self.topic, self.partition, self.producer_id, self.run_id)
+
+    @property
+    def tp(self) -> TopicPartition:
+        """The source partition."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def target(self) -> TopicPartition:
+        """The target partition."""
+        return TopicPartition(self.target_topic, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """How far one source partition was copied, and what that came to.
+
+    `source_end` and `target_end` are the next offsets, `sequence` the next sequence, `records` and
+    `bytes` what was copied since the partition was opened; `digest` folds the checksums of all batches in order; `run` is the run
+    that is still growing; times are in ms.
+    """
+
+    kind: ClassVar[str] = "receipt"
+
+    link: LinkName
+    topic: TopicName
+    partition: int
+    producer_id: ProducerId
+    source_end: int
+    source_epoch: int
+    target_end: int
+    sequence: int
+    records: int
+    bytes: int
+    first_timestamp: int
+    last_timestamp: int
+    digest: int
+    mode: Mode
+    reason: str
+    run: Run
+    error: str
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return (self.topic, self.partition)
+
+    @property
+    def tp(self) -> TopicPartition:
+        """The source partition."""
+        return TopicPartition(self.topic, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs that will not grow any more, in ascending order."""
+
+    kind: ClassVar[str] = "runs"
+
+    link: LinkName
+    topic: TopicName
+    partition: int
+    producer_id: ProducerId
+    runs: tuple[Run, ...]
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return (self.topic, self.partition, self.producer_id, self.runs[0][0])
+
+    @property
+    def tp(self) -> TopicPartition:
+        """The source partition."""
+        return TopicPartition(self.topic, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Source offsets [first, end) that were not copied, and why; `went_on` tells the policy."""
+
+    kind: ClassVar[str] = "gap"
+
+    link: LinkName
+    topic: TopicName
+    partition: int
+    producer_id: ProducerId
+    first: int
+    end: int
+    cause: str
+    went_on: bool
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return (self.topic, self.partition, self.producer_id, self.first)
+
+    @property
+    def tp(self) -> TopicPartition:
+        """The source partition."""
+        return TopicPartition(self.topic, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A sign of life of one `towpath run`, and what it tells its slices.
+
+    Rounds up to `ended_round` are over: a slice of such a round drains and returns.
+    """
+
+    kind: ClassVar[str] = "session"
+
+    link: LinkName
+    run_id: str
+    host: str
+    pid: int
+    started: int
+    beat: int
+    ended_round: int
+    over: bool
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return ()
+
+
+Entry = LinkIdentity | Opened | Receipt | Runs | Gap | Session
+_KINDS: Mapping[str, type[Entry]] = {
+    kind.kind: kind for kind in (LinkIdentity, Opened, Receipt, Runs, Gap, Session)
+}
+
+
+def encode(entry: Entry) -> tuple[bytes, bytes]:
+    """Return key and value of an entry."""
+    key = json.dumps([entry.kind, entry.link, *entry.about()], separators=(",", ":"))
+    value = json.dumps({"v": FORMAT, **asdict(entry)}, separators=(",", ":"))
+    return key.encode(), value.encode()
+
+
+def decode(key: bytes | None, value: bytes | None) -> Entry | None:
+    """Return the entry of a record, or `None` for a removed one or a kind of a later minor version.
+
+    Raises:
+        NewerLedgerError: The entry has a newer major version.
+        LedgerError: The record is no entry at all.
+    """
+    if key is None or value is None:
+        return None
+    try:
+        kind = json.loads(key)[0]
+        body = json.loads(value)
+        if body["v"] > FORMAT:
+            raise NewerLedgerError(body["v"], FORMAT)
+        cls = _KINDS.get(kind)
+        return cls(**{f.name: _typed(f.name, body[f.name]) for f in fields(cls)}) if cls else None
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise LedgerError(
+            f"a record of the ledger is no entry of it (key {key[:100]!r}: {error}); someone else"
+            " writes to __towpath_ledger: stop that writer, then delete the record by its key"
+        ) from error
+
+
+def _typed(name: str, value: Any) -> Any:
+    if name == "mode":
+        return Mode(value)
+    if name == "run":
+        return tuple(value)
+    if name == "runs":
+        return tuple(tuple(run) for run in value)
+    return value

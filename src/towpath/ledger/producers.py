@@ -1,0 +1,30 @@
+"""The private producer id of a source partition (docs/decisions/0002)."""
+
+from __future__ import annotations
+
+import hashlib
+
+from towpath.model.nouns import ClusterId, LinkName, ProducerId, TopicId, TopicPartition
+
+_FIRST = 1 << 40
+_SPREAD = 1 << 61
+
+
+def producer_id(
+    link: LinkName,
+    cluster: ClusterId,
+    source_id: TopicId,
+    target_id: TopicId,
+    tp: TopicPartition,
+    purpose: str = "data",
+) -> ProducerId:
+    """Return the id under which a partition is written: the same for every copier that asks.
+
+    Brokers give out ids from 0 upward, so ours begin at 2^40. Nothing has to be handed out or
+    remembered: two copiers that start at once agree, and a topic that was
+    deleted and created again, on either side, gets another id.
+    """
+    facts = (link, cluster, source_id, target_id, tp.topic, str(tp.partition), purpose)
+    text = "\0".join(facts)
+    number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    return ProducerId(_FIRST + number % _SPREAD)

@@ -1,0 +1,213 @@
+"""The slices of a round: which partitions are copied, by which task, from where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
+from towpath.cluster.metadata import TopicInfo
+from towpath.config import LinkConfig, OffsetsPolicy, OnGap, StartAt
+from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.producers import producer_id
+from towpath.model.nouns import ClusterId, Side, TopicName, TopicPartition
+from towpath.records.copy import copy
+from towpath.records.work import Assignment, Slice
+
+SUMMARY = (
+    "topic string, partition int, source_end long, target_end long, records long, bytes long,"
+    " mode string, reason string, error string"
+)
+_SUMMARY_SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()), ("partition", pa.int32()), ("source_end", pa.int64()),
+        ("target_end", pa.int64()), ("records", pa.int64()), ("bytes", pa.int64()),
+        ("mode", pa.string()), ("reason", pa.string()), ("error", pa.string()),
+    ]
+)  # fmt: skip
+_OVERHEAD = 1024
+"""Bytes of a batch that are not for us to use up when a batch is made for a size limit."""
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """What the planner of all rounds of one run knows; it pickles."""
+
+    config: LinkConfig
+    run_id: str
+    parallelism: int
+    once: bool
+
+
+def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
+    """Return the slices of a round; none when the run is over or nothing matches."""
+    config = plan.config
+    with (
+        Admin(config.source, Side.SOURCE) as source,
+        Admin(config.target, Side.TARGET) as target,
+        Client(config.target, Side.TARGET, target) as client,
+    ):
+        books = LinkBooks(config.link)
+        ledger = Ledger(target, client)
+        for entry in ledger.read():
+            books.take(entry)
+        assignments = _Assigner(plan, source, target, books).assignments()
+        cluster = source.cluster_id()
+    return [
+        _slice(plan, number, cluster, part) for part in _spread(assignments, plan.parallelism)
+    ]
+
+
+def run_slice(work: Slice) -> Iterator[pa.RecordBatch]:
+    """Copy, and tell what was done as rows of `SUMMARY`."""
+    rows = [
+        {
+            "topic": done.tp.topic, "partition": done.tp.partition, "source_end": done.source_end,
+            "target_end": done.target_end, "records": done.records, "bytes": done.bytes,
+            "mode": str(done.mode), "reason": done.reason, "error": done.error,
+        }
+        for done in copy(work)
+    ]  # fmt: skip
+    yield pa.RecordBatch.from_pylist(rows, schema=_SUMMARY_SCHEMA)
+
+
+def _slice(
+    plan: RoundPlan, number: int, cluster: ClusterId, assignments: tuple[Assignment, ...]
+) -> Slice:
+    config = plan.config
+    return Slice(
+        config.link, cluster, config.source, config.target, assignments, plan.run_id, number,
+        float("inf") if plan.once else float(config.run.round), config.records.offsets,
+        config.records.on_gap is OnGap.STOP, float(config.run.receipts), int(config.run.memory),
+    )  # fmt: skip
+
+
+def _spread(
+    weighed: list[tuple[int, Assignment]], slices: int
+) -> Iterable[tuple[Assignment, ...]]:
+    """Deal partitions to slices, the heaviest first, each to the lightest slice so far."""
+    parts: list[tuple[list[int], list[Assignment]]] = [
+        ([0, 0], []) for _ in range(min(slices, len(weighed)))
+    ]
+    for weight, assignment in sorted(weighed, key=lambda w: (-w[0], w[1].source)):
+        load, members = min(parts, key=lambda part: part[0])
+        load[0] += weight
+        load[1] += 1
+        members.append(assignment)
+    return [tuple(members) for _, members in parts]
+
+
+class _Assigner:
+    """Finds the partitions that exist on both sides and where they begin and end."""
+
+    def __init__(self, plan: RoundPlan, source: Admin, target: Admin, books: LinkBooks) -> None:
+        self._config, self._once = plan.config, plan.once
+        self._source, self._target, self._books = source, target, books
+
+    def assignments(self) -> list[tuple[int, Assignment]]:
+        """Return each partition with its weight, the records that it is behind."""
+        topics = self._topics()
+        cluster = self._source.cluster_id()
+        made = list(self._raw(topics, cluster))
+        tps = [a.source for a in made]
+        earliest = self._source.earliest(tps)
+        latest = self._source.latest(tps, committed=True)
+        starts = self._starts([a.source for a in made if self._new(a)], earliest, latest)
+        return [self._finished(a, starts, latest) for a in made]
+
+    def _topics(self) -> list[tuple[TopicInfo, TopicInfo]]:
+        """Return the matched topics that the target has too."""
+        config = self._config.topics
+        matched = {
+            config.target_name(name): info
+            for name, info in self._source.topics().items()
+            if not info.internal and config.matches(name)
+        }
+        found = self._target.topics(matched)
+        return [
+            (matched[name], info)
+            for name, info in found.items()
+            if not (self._stops and recreated(self._books, matched[name].name, matched[name].id))
+        ]
+
+    @property
+    def _stops(self) -> bool:
+        return self._config.records.on_gap is OnGap.STOP
+
+    def _raw(
+        self, topics: list[tuple[TopicInfo, TopicInfo]], cluster: ClusterId
+    ) -> Iterator[Assignment]:
+        of_source = self._source.configs([source.name for source, _ in topics])
+        of_target = self._target.configs([target.name for _, target in topics])
+        for source, target in topics:
+            configs = of_target.get(target.name, {})
+            compacted = _value(configs, "cleanup.policy", "delete") == "compact"
+            both_clocks = all(
+                _value(c, "message.timestamp.type", "CreateTime") == "LogAppendTime"
+                for c in (of_source.get(source.name, {}), configs)
+            )
+            most = int(_value(configs, "max.message.bytes", "1048588")) - _OVERHEAD
+            there = {partition.partition for partition in target.partitions}
+            for partition in source.partitions:
+                if partition.partition not in there:
+                    continue
+                tp = TopicPartition(source.name, partition.partition)
+                ids = (self._config.link, cluster, source.id, target.id, tp)
+                yield Assignment(
+                    tp, TopicPartition(target.name, tp.partition), source.id, target.id,
+                    producer_id(*ids), producer_id(*ids, purpose="filler"), 0, None,
+                    compacted, both_clocks, max(_OVERHEAD, most),
+                    self._config.records.offsets is OffsetsPolicy.IDENTICAL,
+                )  # fmt: skip
+
+    def _new(self, a: Assignment) -> bool:
+        opened = self._books.of(a.source).opened
+        return opened is None or opened.producer_id != a.producer_id
+
+    def _starts(
+        self,
+        tps: list[TopicPartition],
+        earliest: Mapping[TopicPartition, int],
+        latest: Mapping[TopicPartition, int],
+    ) -> Mapping[TopicPartition, int]:
+        records = self._config.records
+        match records.start:
+            case StartAt.EARLIEST:
+                return earliest
+            case StartAt.LATEST:
+                return latest
+            case StartAt.COMMITTED:
+                committed = self._source.committed(records.group or "", tps) if tps else {}
+                return {tp: max(committed.get(tp, 0), earliest[tp]) for tp in tps}
+            case moment:
+                found = self._source.at_time(tps, moment) if tps else {}
+                return {tp: found[tp] if found.get(tp, -1) >= 0 else latest[tp] for tp in tps}
+
+    def _finished(
+        self,
+        a: Assignment,
+        starts: Mapping[TopicPartition, int],
+        latest: Mapping[TopicPartition, int],
+    ) -> tuple[int, Assignment]:
+        receipt = self._books.of(a.source).receipt
+        start = starts.get(a.source, 0)
+        at = receipt.source_end if receipt and not self._new(a) else start
+        end = latest[a.source] if self._once else None
+        return max(0, latest[a.source] - at), replace(a, start=start, end=end)
+
+
+def _value(configs: Mapping[str, object], name: str, default: str) -> str:
+    entry = configs.get(name)
+    return str(getattr(entry, "value", None) or default)
+
+
+def recreated(books: LinkBooks, topic: TopicName, source_id: str) -> bool:
+    """Whether the ledger knows `topic` under another id of the source."""
+    return any(
+        known.opened is not None and known.opened.source_topic_id != source_id
+        for tp, known in books.partitions.items()
+        if tp.topic == topic
+    )

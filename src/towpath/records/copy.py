@@ -1,0 +1,252 @@
+"""What a copy slice does: whole batches from source leaders to target leaders until told to stop.
+
+One thread moves the bytes (the reactor); a small pool does what blocks; one thread listens for the
+end of the round. Receipts go to the ledger about once a second for every partition that moved.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.channel import BufferPool, Frame
+from towpath.cluster.client import Client
+from towpath.cluster.fetch import Fetched
+from towpath.cluster.produce import Produced
+from towpath.cluster.reactor import Reactor
+from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.entries import Entry, Gap, Runs
+from towpath.model.errors import CorruptBatchError, TowpathError
+from towpath.model.nouns import Side, TopicPartition
+from towpath.records.fetcher import Fetcher
+from towpath.records.lane import Lane, Standing
+from towpath.records.opening import Opener
+from towpath.records.producer import Producer
+from towpath.records.recovery import Recovery, back_off
+from towpath.records.trouble import SourceTrouble, source_trouble
+from towpath.records.watch import Watch
+from towpath.records.work import Slice, Summary
+
+_TURN = 0.25
+_DRAIN = 15.0
+_LANE_BYTES = 8 << 20
+_RETRY_OPEN = 1.0
+
+
+def copy(work: Slice) -> Iterator[Summary]:
+    """Copy the partitions of `work` until its round ends; return what was done with each.
+
+    Raises:
+        ClusterError: The source or the target could not be reached at all.
+    """
+    with ExitStack() as stack:
+        source = stack.enter_context(Admin(work.source, Side.SOURCE))
+        target = stack.enter_context(Admin(work.target, Side.TARGET))
+        client = stack.enter_context(Client(work.target, Side.TARGET, target))
+        ledger = Ledger(target, client)
+        books = LinkBooks(work.link)
+        opener = Opener(work, target, client, ledger, books)
+        copier = Copier(work, source, target, opener)
+        stack.callback(copier.close)
+        copier.run()
+        yield from copier.summaries()
+
+
+class Copier:
+    """The lanes of one slice and everything that serves them."""
+
+    def __init__(self, work: Slice, source: Admin, target: Admin, opener: Opener) -> None:
+        self._work, self._target, self._opener = work, target, opener
+        self._lanes: dict[TopicPartition, Lane] = {}
+        self._closed_out: dict[TopicPartition, str] = {}
+        self._reactor = Reactor()
+        pool = BufferPool(work.memory)
+        self._fetcher = Fetcher(
+            self._reactor, work.source, source, pool,
+            room=max(1 << 20, min(_LANE_BYTES, work.memory // max(1, len(work.assignments)))),
+            on_data=self._data, on_trouble=self._trouble,
+        )  # fmt: skip
+        self._producer = Producer(
+            self._reactor, work.target, target, pool,
+            on_answer=self._answer, on_lost=self._lost, on_trouble=self._trouble,
+        )  # fmt: skip
+        self._gaps: list[Entry] = []
+        self._recovery = Recovery(
+            work, self._reactor, source, target, opener,
+            self._fetcher, self._producer, self._gaps.append,
+        )  # fmt: skip
+        self._books_client = Client(work.target, Side.TARGET, target)
+        self._books = Ledger(target, self._books_client)
+        self._watch_client = Client(work.target, Side.TARGET, target)
+        self._watch = Watch(
+            Ledger(target, self._watch_client), work.link, work.run_id, work.round, self._end
+        )
+        self._writing = False
+        self._ended = ""
+        self.trouble = ""
+
+    def run(self) -> None:
+        """Copy until the round ends, then drain and write the last receipts."""
+        limit = time.monotonic() + self._work.seconds
+        self._watch.start()
+        self._reactor.run(
+            lambda: self._opener.open(self._work.assignments), self._opened
+        )
+        self._reactor.later(self._work.receipts, self._write_receipts)
+        while not self._ended and time.monotonic() < limit and not self._finished():
+            self._turn(_TURN)
+        self._drain()
+
+    def close(self) -> None:
+        """Close every connection and thread."""
+        self._watch.close()
+        self._fetcher.nodes.close()
+        self._producer.nodes.close()
+        self._reactor.close()
+        self._recovery.close()
+        self._books_client.close()
+        self._watch_client.close()
+
+    def summaries(self) -> Iterator[Summary]:
+        """Tell what was done with each partition."""
+        for tp, lane in self._lanes.items():
+            yield Summary(
+                tp, lane.position.source, lane.position.target, lane.copied_records,
+                lane.copied_bytes, lane.mode, lane.reason, lane.error,
+            )  # fmt: skip
+
+    def _turn(self, longest: float) -> None:
+        self._reactor.turn(longest)
+        self._producer.pump_all()
+
+    def _finished(self) -> bool:
+        if len(self._lanes) + len(self._closed_out) < len(self._work.assignments):
+            return False
+        return all(lane.done or lane.stopped for lane in self._lanes.values())
+
+    def _end(self, why: str) -> None:
+        self._ended = why
+
+    def _trouble(self, error: TowpathError) -> None:
+        self.trouble = str(error)
+
+    # Opening
+
+    def _opened(self, future: Future[dict[TopicPartition, Standing | TowpathError]]) -> None:
+        error = future.exception()
+        if error is not None:
+            if not isinstance(error, TowpathError):
+                raise error
+            self._trouble(error)
+            again = self._opener.open
+            self._reactor.later(
+                _RETRY_OPEN,
+                lambda: self._reactor.run(lambda: again(self._work.assignments), self._opened),
+            )
+            return
+        for assignment in self._work.assignments:
+            answer = future.result()[assignment.source]
+            if isinstance(answer, TowpathError):
+                self._closed_out[assignment.source] = str(answer)
+                continue
+            lane = Lane(assignment, answer)
+            self._lanes[assignment.source] = lane
+            self._fetcher.nodes.look_up([assignment.source])
+            self._producer.nodes.look_up([assignment.target])
+            self._producer.add(lane)
+            self._fetcher.add(lane)
+
+    # Data
+
+    def _data(self, lane: Lane, frame: Frame, said: Fetched) -> None:
+        if source_trouble(said) is not SourceTrouble.NONE:
+            self._recovery.source(lane, said)
+            return
+        try:
+            lane.take(frame, said)
+        except CorruptBatchError as error:
+            lane.failures += 1
+            lane.error, lane.changed = f"source: {said.tp} at offset {lane.expected}: {error}", True
+            self._fetcher.remove(lane)
+            self._reactor.later(back_off(lane.failures), lambda: self._fetcher.add(lane))
+            return
+        if lane.error and not lane.refused and not lane.stopped:
+            lane.error, lane.failures, lane.changed = "", 0, True
+        self._go(lane)
+
+    def _go(self, lane: Lane) -> None:
+        if lane.queue.waiting:
+            self._producer.mark(lane)
+            if lane.fill_due is not None:
+                self._recovery.fill(lane)
+
+    def _answer(self, lane: Lane, said: Produced) -> None:
+        lane.unanswered -= 1
+        if said.error or lane.refused is not None:
+            lane.refused = lane.refused or said
+            self._recovery.answered(lane)
+            return
+        lane.acknowledge(said.base_offset)
+        lane.failures = 0
+        self._fetcher.room(lane)
+        self._go(lane)
+
+    def _lost(self, lane: Lane) -> None:
+        """The connection to the lane's target leader was lost."""
+        if not lane.busy and not lane.stopped:
+            self._recovery.retry(lane)
+
+    # Receipts
+
+    def _write_receipts(self) -> None:
+        self._reactor.later(self._work.receipts, self._write_receipts)
+        entries = [] if self._writing else self._due()
+        if entries:
+            self._writing = True
+            self._reactor.run(lambda: self._books.append(entries), self._written(entries))
+
+    def _due(self) -> list[Entry]:
+        due: list[Entry] = list(self._gaps)
+        self._gaps.clear()
+        for lane in self._lanes.values():
+            closed = lane.runs.take_closed()
+            if closed:
+                tp = lane.work.source
+                link, producer = self._work.link, lane.work.producer_id
+                due.append(Runs(link, tp.topic, tp.partition, producer, closed))
+            if lane.changed:
+                due.append(lane.receipt(self._work.link))
+        return due
+
+    def _written(self, entries: list[Entry]):  # type: ignore[no-untyped-def]
+        def then(future: Future[None]) -> None:
+            self._writing = False
+            error = future.exception()
+            if error is None:
+                return
+            if not isinstance(error, TowpathError):
+                raise error
+            self._trouble(error)
+            self._gaps[:0] = [e for e in entries if isinstance(e, (Gap, Runs))]
+            for lane in self._lanes.values():
+                lane.changed = True
+
+        return then
+
+    def _drain(self) -> None:
+        """Let what is queued reach the target, then write what is left to write."""
+        for lane in self._lanes.values():
+            self._fetcher.remove(lane)
+        deadline = time.monotonic() + _DRAIN
+        while time.monotonic() < deadline and any(
+            lane.queue and not lane.stopped for lane in self._lanes.values()
+        ):
+            self._turn(0.05)
+        while self._writing and time.monotonic() < deadline:
+            self._turn(0.05)
+        self._books.append(self._due())
+
+

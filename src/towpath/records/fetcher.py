@@ -1,0 +1,186 @@
+"""The source side of a slice: one fetch session per leader, always one request under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from towpath.cluster import fetch as fetching
+from towpath.cluster.admin import Admin
+from towpath.cluster.channel import BufferPool, Channel, Frame
+from towpath.cluster.fetch import Fetched, FetchFrom, FetchSession
+from towpath.cluster.nodes import Nodes
+from towpath.cluster.reactor import Reactor
+from towpath.config import ClusterConfig
+from towpath.model.errors import TowpathError
+from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
+from towpath.records.lane import Lane
+
+_WAIT_MS = 500
+_SHORT_WAIT_MS = 10
+"""While a partition is held back, it must not wait for a long poll to end before it is asked for."""
+_RESPONSE_BYTES = 8 << 20
+_PARTITION_BYTES = 1 << 20
+
+
+class Fetcher:
+    """Asks for the lanes that have room, and hands what comes to `on_data`.
+
+    `on_data` gets every answer, errors too, with the frame that holds its records. It runs before
+    the next request goes out, so that request asks from where the lane stands then.
+    """
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        config: ClusterConfig,
+        admin: Admin,
+        pool: BufferPool,
+        *,
+        room: int,
+        on_data: Callable[[Lane, Frame, Fetched], None],
+        on_trouble: Callable[[TowpathError], None],
+    ) -> None:
+        self._reactor = reactor
+        self._rack = config.rack or ""
+        self._room = room
+        self._on_data = on_data
+        self._lanes: dict[TopicPartition, Lane] = {}
+        self._at: dict[TopicPartition, int] = {}
+        self._near: dict[TopicPartition, int] = {}
+        self._held: set[TopicPartition] = set()
+        self._sessions: dict[int, FetchSession] = {}
+        self._under_way: set[int] = set()
+        self.nodes = Nodes(
+            reactor, config, Side.SOURCE, admin, pool,
+            on_open=self._opened, on_lost=self._lost, on_found=self._settle, on_trouble=on_trouble,
+        )  # fmt: skip
+
+    def add(self, lane: Lane) -> None:
+        """Fetch for `lane` from now on, from where it stands."""
+        self._lanes[lane.work.source] = lane
+        self._settle_one(lane)
+
+    def remove(self, lane: Lane) -> None:
+        """Fetch for `lane` no more."""
+        tp = lane.work.source
+        self._lanes.pop(tp, None)
+        self._held.discard(tp)
+        self._leave(tp)
+
+    def again(self, lane: Lane) -> None:
+        """Ask for `lane` from where it stands now, where it is led now."""
+        self._leave(lane.work.source)
+        self._settle_one(lane)
+
+    def moved(self, lane: Lane, after: float) -> None:
+        """The leader is another one, or unknown: look it up, then go on."""
+        tp = lane.work.source
+        self._near.pop(tp, None)
+        self._leave(tp)
+        self.nodes.look_up([tp], after)
+
+    def room(self, lane: Lane) -> None:
+        """Some of the lane's bytes were acknowledged; ask again if it was held back."""
+        tp = lane.work.source
+        if tp in self._held and lane.queue.bytes < self._room // 2:
+            self._held.discard(tp)
+            self._want(lane)
+            self._pump(self._at.get(tp, -1))
+
+    def _settle(self) -> None:
+        for tp, lane in self._lanes.items():
+            if tp not in self._at:
+                self._settle_one(lane)
+
+    def _settle_one(self, lane: Lane) -> None:
+        tp = lane.work.source
+        home = self.nodes.home(tp)
+        if home is None:
+            self.nodes.look_up([tp])
+            return
+        node = self._at[tp] = self._near.get(tp, home.node)
+        if node in self._sessions:
+            self._want(lane)
+            self._pump(node)
+        else:
+            self.nodes.channel(node)
+
+    def _leave(self, tp: TopicPartition) -> None:
+        node = self._at.pop(tp, None)
+        if node in self._sessions:
+            self._sessions[node].drop(tp)
+
+    def _want(self, lane: Lane) -> None:
+        tp = lane.work.source
+        session = self._sessions.get(self._at.get(tp, -1))
+        if session is None:
+            return
+        by_id = session.version >= fetching.BY_ID
+        topic_id = lane.work.source_id if by_id else NO_TOPIC_ID
+        session.want(
+            tp,
+            FetchFrom(lane.expected, _PARTITION_BYTES, topic_id, -1, lane.fetch_epoch),
+        )
+
+    def _opened(self, node: int) -> None:
+        channel = self.nodes.channel(node)
+        if channel is None:
+            return
+        newest = channel.versions[fetching.API][1]
+        ids = all(lane.work.source_id for lane in self._lanes.values())
+        version = fetching.BY_ID if newest >= fetching.BY_ID and ids else fetching.BY_NAME
+        self._sessions[node] = FetchSession(
+            version, max_bytes=_RESPONSE_BYTES, committed=True, rack=self._rack
+        )
+        for tp, at in self._at.items():
+            if at == node and tp not in self._held:
+                self._want(self._lanes[tp])
+        self._pump(node)
+
+    def _lost(self, node: int, _why: str) -> None:
+        self._sessions.pop(node, None)
+        self._under_way.discard(node)
+        gone = [tp for tp, at in self._at.items() if at == node]
+        for tp in gone:
+            del self._at[tp]
+            self._near.pop(tp, None)
+        self.nodes.look_up(gone, 0.1)
+
+    def _pump(self, node: int) -> None:
+        session = self._sessions.get(node)
+        if session is None or node in self._under_way or not len(session):
+            return
+        channel = self.nodes.channel(node)
+        if channel is None:
+            return
+        self._under_way.add(node)
+        wait = _SHORT_WAIT_MS if self._held else _WAIT_MS
+        channel.send(
+            fetching.API,
+            session.version,
+            session.request(wait),
+            lambda frame: self._came(node, session, channel, frame),
+            tags=session.version >= fetching.BY_ID,
+        )
+
+    def _came(self, node: int, session: FetchSession, channel: Channel, frame: Frame) -> None:
+        self._under_way.discard(node)
+        for said in session.response(frame.view) or ():
+            lane = self._lanes.get(said.tp)
+            if lane is None or self._at.get(said.tp) != node:
+                continue
+            self._on_data(lane, frame, said)
+            if said.preferred_replica >= 0 and not said.error:
+                self._near[said.tp] = said.preferred_replica
+                self.again(lane)
+            elif self._at.get(said.tp) == node and said.end > said.start:
+                self._go_on(lane, session)
+        if not channel.closed:
+            self._pump(node)
+
+    def _go_on(self, lane: Lane, session: FetchSession) -> None:
+        if lane.queue.bytes >= self._room:
+            self._held.add(lane.work.source)
+            session.drop(lane.work.source)
+        else:
+            self._want(lane)

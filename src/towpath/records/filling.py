@@ -1,0 +1,87 @@
+"""Gaps of a transactional source: take offsets on the target that no consumer sees. Blocking.
+
+One offset is an empty committed transaction, its marker; n offsets are an aborted transaction of
+n - 1 fillers and its marker. Either leaves nothing open. See `spikes` in docs/decisions/0003.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from towpath.cluster.client import Client
+from towpath.cluster.transactions import ProducerEpoch, Transactions
+from towpath.model.clock import now_ms
+from towpath.model.deadline import Deadline
+from towpath.model.errors import RefusedError
+from towpath.model.nouns import TopicPartition
+from towpath.wire.filler import LARGEST, filler
+
+_OUT_OF_RANGE = 1
+_WAIT = 0.1
+
+
+class LogEndError(Exception):
+    """The target's log does not end where the gap begins; `end` is where it does."""
+
+    def __init__(self, end: int) -> None:
+        super().__init__(end)
+        self.end = end
+
+
+@dataclass(slots=True)
+class PartitionFiller:
+    """Fills gaps of one target partition; fences all earlier fillers when it first acts."""
+
+    tp: TopicPartition
+    transactions: Transactions
+    timeout: float
+    keyed: bool
+    _who: ProducerEpoch | None = None
+    _sequence: int = 0
+
+    def fill(self, client: Client, base: int, end: int) -> None:
+        """Take the offsets [base, end); offsets taken already are left as they are.
+
+        Raises:
+            LogEndError: The log ends before `base` or beyond `end`.
+            RefusedError: The target refused, for example because another filler took over.
+        """
+        deadline = Deadline.after(self.timeout)
+        try:
+            if self._who is None:
+                self._who = self.transactions.fence(deadline)
+                self._sequence = 0
+            at = self._log_end(client, base)
+            while base <= at < end:
+                at = self._take(client, at, min(end - at, LARGEST), deadline)
+        except RefusedError:
+            self._who = None
+            raise
+        if at != end:
+            raise LogEndError(at)
+
+    def _take(self, client: Client, at: int, count: int, deadline: Deadline) -> int:
+        """Take `count` offsets from `at` on with one transaction; return the log end after it."""
+        who = self._who
+        assert who is not None  # noqa: S101  # by `fill`
+        self.transactions.add(who, self.tp, deadline)
+        if count > 1:
+            records = filler(
+                count - 1, now_ms=now_ms(), producer_id=who.producer_id, epoch=who.epoch,
+                sequence=self._sequence, transactional=True, keyed=self.keyed,
+            )  # fmt: skip
+            client.produce(self.tp, records, self.transactions.transactional_id)
+            self._sequence += count - 1
+        self.transactions.end(who, deadline, commit=count == 1)
+        end = at
+        while end < at + count and not deadline.over:
+            end = max(end, self._log_end(client, at + count - 1, wait=_WAIT))
+        return end
+
+    def _log_end(self, client: Client, at: int, wait: float = 0.0) -> int:
+        try:
+            return client.fetch(self.tp, at, max_bytes=1, wait=wait).said.high_watermark
+        except RefusedError as error:
+            if error.error != _OUT_OF_RANGE:
+                raise
+            return -1

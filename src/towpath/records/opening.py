@@ -1,0 +1,206 @@
+"""Where a partition stands before a slice copies it. Blocking; done once per partition and slice.
+
+A new partition is first opened in the ledger, so that every copier goes by the same decision. A
+known one goes on from its last receipt, joined with what the target broker says of our producer
+id: records that the target has beyond the receipt are passed over, not sent again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
+from towpath.cluster.metadata import ProducerState
+from towpath.config import OffsetsPolicy
+from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
+from towpath.ledger.entries import Opened
+from towpath.model.clock import now_ms
+from towpath.model.deadline import Deadline
+from towpath.model.errors import NotIdenticalError, TargetLostError, TowpathError
+from towpath.model.nouns import Mode, ProducerId, TopicPartition
+from towpath.records.lane import Standing
+from towpath.records.work import Assignment, Position, Slice
+from towpath.wire import batch as wire
+from towpath.wire.filler import LARGEST, filler
+
+_MOST_FILL = 2_000_000_000
+"""Offsets worth filling at the front: about four minutes of a broker's time."""
+_FETCH_BYTES = 4 << 20
+_LOST = wire.SEQUENCES // 2
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """What the target says of one partition."""
+
+    earliest: int
+    latest: int
+    producers: Mapping[ProducerId, ProducerState]
+
+
+class Opener:
+    """Opens and resumes the partitions of a slice."""
+
+    def __init__(
+        self, work: Slice, admin: Admin, client: Client, ledger: Ledger, books: LinkBooks
+    ) -> None:
+        self._work = work
+        self._admin, self._client = admin, client
+        self._ledger, self._books = ledger, books
+
+    def open(
+        self, assignments: Iterable[Assignment]
+    ) -> dict[TopicPartition, Standing | TowpathError]:
+        """Return where each source partition stands, or why it cannot be copied now."""
+        wanted = list(assignments)
+        states = self._observe(wanted)
+        self._read()
+        answers: dict[TopicPartition, Standing | TowpathError] = {}
+        self._open_new([a for a in wanted if self._known(a) is None], states, answers)
+        for assignment in wanted:
+            books = self._known(assignment)
+            if books is not None and assignment.source not in answers:
+                try:
+                    state = states[assignment.target]
+                    answers[assignment.source] = self._resume(assignment, books, state)
+                except TowpathError as error:
+                    answers[assignment.source] = error
+        return answers
+
+    def _observe(self, wanted: list[Assignment]) -> dict[TopicPartition, TargetState]:
+        tps = [assignment.target for assignment in wanted]
+        earliest, latest = self._admin.earliest(tps), self._admin.latest(tps)
+        producers = self._admin.producers(tps)
+        return {tp: TargetState(earliest[tp], latest[tp], producers[tp]) for tp in tps}
+
+    def _read(self) -> None:
+        for entry in self._ledger.read():
+            self._books.take(entry)
+
+    def _known(self, assignment: Assignment) -> PartitionBooks | None:
+        books = self._books.partitions.get(assignment.source)
+        if books is None or books.opened is None:
+            return None
+        return books if books.opened.producer_id == assignment.producer_id else None
+
+    def _open_new(
+        self,
+        fresh: list[Assignment],
+        states: Mapping[TopicPartition, TargetState],
+        answers: dict[TopicPartition, Standing | TowpathError],
+    ) -> None:
+        entries = []
+        for assignment in fresh:
+            state = states[assignment.target]
+            mode, reason = self._mode(assignment, state)
+            if mode is Mode.MAPPED and self._work.offsets is OffsetsPolicy.IDENTICAL:
+                answers[assignment.source] = NotIdenticalError(str(assignment.source), reason)
+                continue
+            entries.append(self._opened(assignment, mode, reason, state))
+        if entries:
+            self._ledger.append(entries)
+            self._read()
+
+    def _mode(self, assignment: Assignment, state: TargetState) -> tuple[Mode, str]:
+        start = assignment.start
+        if self._work.offsets is OffsetsPolicy.MAPPED:
+            return Mode.MAPPED, "asked for by `records.offsets: mapped`"
+        if state.latest == start:
+            return Mode.IDENTICAL, ""
+        if state.latest:
+            return Mode.MAPPED, f"the target partition ended at offset {state.latest} already"
+        if assignment.compacted:
+            return Mode.MAPPED, f"a compacted topic cannot be made to begin at offset {start}"
+        if start > _MOST_FILL:
+            return Mode.MAPPED, f"the source begins at offset {start}, too far to fill"
+        return Mode.IDENTICAL, ""
+
+    def _opened(self, a: Assignment, mode: Mode, reason: str, state: TargetState) -> Opened:
+        target_start = a.start if mode is Mode.IDENTICAL else state.latest
+        return Opened(
+            self._work.link, a.source.topic, a.source.partition, a.source_id,
+            a.target.topic, a.target_id, a.producer_id, mode, reason,
+            a.start, target_start, self._work.run_id, now_ms(),
+        )  # fmt: skip
+
+    def _resume(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Standing:
+        opened, receipt = books.opened, books.receipt
+        assert opened is not None  # noqa: S101  # by `_known`
+        if receipt is None:
+            if opened.mode is Mode.IDENTICAL:
+                self._fill_front(a, opened, state)
+            position = Position(opened.source_start, opened.target_start, 0)
+            run = (opened.source_start, opened.target_start, 0)
+            standing = Standing(position, opened.mode, opened.reason, run)
+        else:
+            position = Position(
+                receipt.source_end, receipt.target_end, receipt.sequence, receipt.source_epoch
+            )
+            standing = Standing(
+                position, receipt.mode, receipt.reason, receipt.run, receipt.records,
+                receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
+            )  # fmt: skip
+        standing.passed = tuple(self._beyond(a, standing, state))
+        return standing
+
+    def _beyond(
+        self, a: Assignment, standing: Standing, state: TargetState
+    ) -> Iterator[tuple[int, int]]:
+        """Find the records of ours that the target has beyond the position."""
+        position = standing.position
+        ours = state.producers.get(a.producer_id)
+        if ours is None:
+            yield from self._written(a, position.target, None)
+            return
+        ahead = (ours.last_sequence + 1 - position.sequence) % wire.SEQUENCES
+        if ahead > _LOST:
+            raise TargetLostError(str(a.target), position.sequence, ours.last_sequence + 1)
+        if ahead and standing.mode is Mode.IDENTICAL:
+            yield -1, ahead
+        elif ahead:
+            yield from self._written(a, position.target, ahead)
+
+    def _written(self, a: Assignment, start: int, count: int | None) -> Iterator[tuple[int, int]]:
+        """Read the target's batch headers from `start` on and tell which records are ours.
+
+        With a `count`, waits until so many can be read: an append becomes visible only when it
+        is on all in-sync replicas.
+        """
+        deadline = Deadline.after(self._work.target.request_timeout)
+        found = 0
+        while True:
+            chunk = self._client.fetch(a.target, start, max_bytes=_FETCH_BYTES, wait=0.05)
+            table = wire.scan(chunk.buffer, chunk.start, chunk.end)
+            for row in table[table[:, wire.PRODUCER] == a.producer_id].tolist():
+                if row[wire.BASE] >= start:
+                    found += row[wire.COUNT]
+                    yield row[wire.BASE], row[wire.COUNT]
+            if len(table):
+                start = int(table[-1, wire.LAST]) + 1
+            at_end = start >= chunk.said.high_watermark
+            if at_end and (count is None or found >= count):
+                return
+            if deadline.over:
+                raise TargetLostError(str(a.target), count or 0, found)
+
+    def _fill_front(self, a: Assignment, opened: Opened, state: TargetState) -> None:
+        """Make the target's log begin where the source began when the partition was opened.
+
+        Fillers carry an idempotent producer id of their own and fall on the same sequences for
+        every copier, so whoever comes second adds nothing.
+        """
+        at, start = state.latest, opened.target_start
+        while at < start:
+            count = min(LARGEST - at % LARGEST, start - at)
+            self._client.produce(
+                a.target,
+                filler(
+                    count, now_ms=now_ms(), producer_id=a.filler_id, epoch=0,
+                    sequence=at % wire.SEQUENCES,
+                ),
+            )  # fmt: skip
+            at += count
+        if state.earliest < start and state.latest <= start:
+            self._admin.delete_records({a.target: start})

@@ -1,0 +1,149 @@
+"""The target side of a slice: one batch per partition and request, some requests in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from towpath.cluster import produce as producing
+from towpath.cluster.admin import Admin
+from towpath.cluster.channel import BufferPool, Frame
+from towpath.cluster.nodes import Nodes
+from towpath.cluster.produce import Produced
+from towpath.cluster.reactor import Reactor
+from towpath.config import ClusterConfig
+from towpath.model.errors import TowpathError
+from towpath.model.nouns import Side, TopicPartition
+from towpath.records.lane import Lane
+from towpath.records.queue import Batch
+
+_IN_FLIGHT = 3
+"""Requests per connection: a broker works on one at a time, the others hide the way there."""
+_REQUEST_BYTES = 4 << 20
+_TIMEOUT_MS = 30_000
+
+
+class Producer:
+    """Sends what lanes have ready and hands every answer to `on_answer`."""
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        config: ClusterConfig,
+        admin: Admin,
+        pool: BufferPool,
+        *,
+        on_answer: Callable[[Lane, Produced], None],
+        on_lost: Callable[[Lane], None],
+        on_trouble: Callable[[TowpathError], None],
+    ) -> None:
+        self._on_answer, self._on_lost = on_answer, on_lost
+        self._lanes: dict[TopicPartition, Lane] = {}
+        self._at: dict[TopicPartition, int] = {}
+        self._ready: dict[int, dict[TopicPartition, None]] = {}
+        self._in_flight: dict[int, int] = {}
+        self.nodes = Nodes(
+            reactor, config, Side.TARGET, admin, pool,
+            on_open=self._pump, on_lost=self._lost, on_found=self._settle, on_trouble=on_trouble,
+        )  # fmt: skip
+
+    def add(self, lane: Lane) -> None:
+        """Send for `lane` from now on."""
+        self._lanes[lane.work.target] = lane
+        self._settle_one(lane.work.target)
+
+    def remove(self, lane: Lane) -> None:
+        """Send for `lane` no more."""
+        tp = lane.work.target
+        self._lanes.pop(tp, None)
+        self._leave(tp)
+
+    def moved(self, lane: Lane, after: float) -> None:
+        """The leader is another one, or unknown: look it up, then go on."""
+        self._leave(lane.work.target)
+        self.nodes.look_up([lane.work.target], after)
+
+    def mark(self, lane: Lane) -> int:
+        """The lane has something to send; return its node, -1 when unknown."""
+        tp = lane.work.target
+        node = self._at.get(tp, -1)
+        if node >= 0:
+            self._ready.setdefault(node, {})[tp] = None
+        return node
+
+    def pump_all(self) -> None:
+        """Send whatever is ready."""
+        for node, ready in self._ready.items():
+            if ready:
+                self._pump(node)
+
+    def _settle(self) -> None:
+        for tp in self._lanes:
+            if tp not in self._at:
+                self._settle_one(tp)
+
+    def _settle_one(self, tp: TopicPartition) -> None:
+        home = self.nodes.home(tp)
+        if home is None:
+            self.nodes.look_up([tp])
+            return
+        self._at[tp] = home.node
+        if self._lanes[tp].queue:
+            self.mark(self._lanes[tp])
+        if self.nodes.channel(home.node) is not None:
+            self._pump(home.node)
+
+    def _leave(self, tp: TopicPartition) -> None:
+        node = self._at.pop(tp, None)
+        if node is not None:
+            self._ready.get(node, {}).pop(tp, None)
+
+    def _pump(self, node: int) -> None:
+        ready = self._ready.setdefault(node, {})
+        while ready and self._in_flight.get(node, 0) < _IN_FLIGHT:
+            channel = self.nodes.channel(node)
+            if channel is None:
+                return
+            batches = self._gather(ready)
+            if not batches:
+                return
+            newest = channel.versions[producing.API][1]
+            version = producing.NEWEST if newest >= producing.NEWEST else producing.OLDEST
+            body = producing.request([(tp, b.data) for tp, b in batches], _TIMEOUT_MS)
+            self._in_flight[node] = self._in_flight.get(node, 0) + 1
+            channel.send(producing.API, version, body, partial(self._came, node, version))
+
+    def _gather(self, ready: dict[TopicPartition, None]) -> list[tuple[TopicPartition, Batch]]:
+        """Take one batch of each ready lane, longest waiting first, as far as a request reaches."""
+        batches: list[tuple[TopicPartition, Batch]] = []
+        size = 0
+        for tp in list(ready):
+            if size >= _REQUEST_BYTES:
+                break
+            del ready[tp]
+            lane = self._lanes[tp]
+            batch = lane.next_batch()
+            if batch is None:
+                continue
+            batches.append((tp, batch))
+            size += batch.size
+            if lane.queue.waiting:
+                ready[tp] = None
+        return batches
+
+    def _came(self, node: int, version: int, frame: Frame) -> None:
+        self._in_flight[node] -= 1
+        for said in producing.response(frame.view, version):
+            lane = self._lanes.get(said.tp)
+            if lane is not None:
+                self._on_answer(lane, said)
+        self._pump(node)
+
+    def _lost(self, node: int, _why: str) -> None:
+        self._in_flight[node] = 0
+        self._ready.pop(node, None)
+        gone = [tp for tp, at in self._at.items() if at == node]
+        for tp in gone:
+            del self._at[tp]
+            self._on_lost(self._lanes[tp])
+        self.nodes.look_up(gone, 0.1)

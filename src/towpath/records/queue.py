@@ -1,0 +1,155 @@
+"""The queue of one partition between fetching and producing. Pure: no socket, no clock."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from dataclasses import dataclass
+
+from towpath.cluster.channel import Frame
+from towpath.ledger.entries import Run
+
+
+@dataclass(slots=True)
+class Batch:
+    """One batch to be sent, stamped; it covers the source offsets [base, end).
+
+    `pieces` are the runs (source offset, length) of its records where they have holes between.
+    """
+
+    data: memoryview
+    frame: Frame | None
+    base: int
+    end: int
+    count: int
+    sequence: int
+    crc: int
+    epoch: int
+    time: int
+    pieces: tuple[tuple[int, int], ...] | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(self.data)
+
+    def release(self) -> None:
+        """Let the bytes go."""
+        if self.frame is not None:
+            self.frame.release()
+            self.frame = None
+
+
+@dataclass(slots=True)
+class Fill:
+    """Source offsets [base, end) that hold nothing a consumer may see."""
+
+    base: int
+    end: int
+
+
+@dataclass(slots=True)
+class BecomeMapped:
+    """From source offset `base` on, offsets cannot stay the same."""
+
+    base: int
+    reason: str
+
+
+Item = Batch | Fill | BecomeMapped
+
+
+class RunBuilder:
+    """Joins acknowledged batches to runs; a run that cannot grow any more is `closed`."""
+
+    def __init__(self, run: Run) -> None:
+        self.growing = run
+        self.closed: list[Run] = []
+
+    def add(self, source: int, target: int, length: int, *, across: bool = False) -> None:
+        """Records of source offsets from `source` on lie on the target from `target` on.
+
+        With `across`, offsets between the growing run and these hold no record on either side, so
+        the run may grow over them.
+        """
+        start, target_start, so_far = self.growing
+        joins = source >= start + so_far if across else source == start + so_far
+        if so_far and joins and target - source == target_start - start:
+            self.growing = (start, target_start, source + length - start)
+            return
+        if so_far:
+            self.closed.append(self.growing)
+        self.growing = (source, target, length)
+
+    def take_closed(self) -> tuple[Run, ...]:
+        """Return the closed runs that were not taken yet."""
+        taken, self.closed = tuple(self.closed), []
+        return taken
+
+
+class Queue:
+    """Items in source order: first those sent and not acknowledged, then those that wait."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[Item] = deque()
+        self.flying: deque[Batch | Fill] = deque()
+        self.bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.waiting or self.flying)
+
+    def put(self, item: Item) -> None:
+        """Add an item behind all others; adjacent fills become one."""
+        last = self.waiting[-1] if self.waiting else None
+        if isinstance(item, Fill) and isinstance(last, Fill) and last.end == item.base:
+            last.end = item.end
+            return
+        if isinstance(item, Batch):
+            self.bytes += item.size
+        self.waiting.append(item)
+
+    def done(self, batch: Batch) -> None:
+        """Drop a batch that was acknowledged."""
+        self.bytes -= batch.size
+        batch.release()
+
+    def send_again(self) -> None:
+        """Put everything that flies back in front of what waits."""
+        self.waiting.extendleft(reversed(self.flying))
+        self.flying.clear()
+
+    def clear(self) -> None:
+        """Drop everything."""
+        for item in (*self.flying, *self.waiting):
+            if isinstance(item, Batch):
+                item.release()
+        self.flying.clear()
+        self.waiting.clear()
+        self.bytes = 0
+
+    def small_head(self, small: int, most: int) -> list[Batch]:
+        """Take the leading waiting batches that are smaller than `small`, up to `most` bytes.
+
+        Nothing is taken unless there are two of them.
+        """
+        taken: list[Batch] = []
+        size = 0
+        for item in self.waiting:
+            if not isinstance(item, Batch) or item.size >= small or size + item.size > most:
+                break
+            taken.append(item)
+            size += item.size
+        if len(taken) < 2:
+            return []
+        for _ in taken:
+            self.waiting.popleft()
+        return taken
+
+    def replace_head(self, taken: list[Batch], by: list[Batch]) -> None:
+        """Put merged or split batches where the taken ones were."""
+        self.bytes += sum(b.size for b in by) - sum(b.size for b in taken)
+        for batch in taken:
+            batch.release()
+        self.waiting.extendleft(reversed(by))
+
+

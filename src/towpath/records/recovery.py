@@ -1,0 +1,300 @@
+"""What a copier does about trouble of one partition; the others go on meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Lock
+from typing import TypeVar
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
+from towpath.cluster.codes import code
+from towpath.cluster.fetch import Fetched
+from towpath.cluster.reactor import Reactor
+from towpath.config import ClusterConfig
+from towpath.ledger.entries import Gap
+from towpath.model.clock import now_ms
+from towpath.model.errors import GapError, TowpathError
+from towpath.model.nouns import LinkName, Side
+from towpath.cluster.transactions import Transactions
+from towpath.records.fetcher import Fetcher
+from towpath.records.filling import LogEndError, PartitionFiller
+from towpath.records.lane import Lane, Standing
+from towpath.records.opening import Opener
+from towpath.records.producer import Producer
+from towpath.records.reshape import split
+from towpath.records.queue import Batch
+from towpath.records.trouble import (
+    DELETED,
+    RECREATED,
+    Loss,
+    SourceTrouble,
+    TargetTrouble,
+    cut_text,
+    loss,
+    source_trouble,
+    target_trouble,
+)
+from towpath.records.work import Slice
+
+T = TypeVar("T")
+_BACK_OFF = 0.1
+_LONGEST = 10.0
+
+
+def back_off(failures: int) -> float:
+    """Return the seconds to wait after so many failures in a row."""
+    return float(min(_LONGEST, _BACK_OFF * 2 ** min(failures, 10)))
+
+
+class Recovery:
+    """Brings lanes back: retries, reopens, splits, fills, records gaps, or stops them.
+
+    Everything that blocks runs in the reactor's pool, under a lock per kind of connection.
+    """
+
+    def __init__(
+        self,
+        work: Slice,
+        reactor: Reactor,
+        source: Admin,
+        target: Admin,
+        opener: Opener,
+        fetcher: Fetcher,
+        producer: Producer,
+        note_gap: Callable[[Gap], None],
+    ) -> None:
+        self._work, self._reactor = work, reactor
+        self._source, self._target = source, target
+        self._opener, self._opening = opener, Lock()
+        self._fetcher, self._producer = fetcher, producer
+        self._note_gap = note_gap
+        self._fillers: dict[Lane, PartitionFiller] = {}
+        self._fill_client = Client(work.target, Side.TARGET, target)
+        self._filling = Lock()
+
+    def close(self) -> None:
+        """Close the connections of fills."""
+        self._fill_client.close()
+        for filler in self._fillers.values():
+            filler.transactions.close()
+
+    # Target
+
+    def answered(self, lane: Lane) -> None:
+        """All batches of a lane with a refused one have been answered: deal with it."""
+        refused = lane.refused
+        if refused is None or lane.unanswered or lane.busy or lane.stopped:
+            return
+        said = code(refused.error)
+        lane.error = f"target: producing to {lane.work.target}: {said.name} ({said.number})" + (
+            f": {refused.text}" if refused.text else f"; {said.advice}" if said.advice else ""
+        )
+        lane.changed = True
+        match target_trouble(refused.error):
+            case TargetTrouble.REOPEN:
+                self.reopen(lane)
+            case TargetTrouble.SPLIT:
+                self._split(lane)
+            case TargetTrouble.STOP:
+                self.stop(lane, lane.error)
+            case TargetTrouble.RETRY:
+                self.retry(lane)
+
+    def retry(self, lane: Lane) -> None:
+        """Send the same batches again, to the leader of then."""
+        lane.failures += 1
+        lane.queue.send_again()
+        lane.unanswered, lane.refused = 0, None
+        self._producer.moved(lane, back_off(lane.failures - 1))
+
+    def _split(self, lane: Lane) -> None:
+        lane.queue.send_again()
+        lane.refused = None
+        batch = next(item for item in lane.queue.waiting if isinstance(item, Batch))
+        if batch.count == 1:
+            self.stop(
+                lane,
+                f"target: the record at offset {batch.base} of {lane.work.source} has {batch.size}"
+                f" bytes, more than the target takes; raise max.message.bytes of"
+                f" {lane.work.target.topic} there",
+            )
+            return
+        lane.queue.waiting.popleft()
+        made = split(batch, max(batch.size // 2, 1024), lane.work.producer_id)
+        lane.queue.replace_head([batch], made)
+        self._producer.mark(lane)
+
+    def reopen(self, lane: Lane) -> None:
+        """Ask the target where the lane stands, and go on from there."""
+        lane.busy = True
+        lane.failures += 1
+        self._fetcher.remove(lane)
+
+        def work() -> Standing | TowpathError:
+            with self._opening:
+                return self._opener.open([lane.work])[lane.work.source]
+
+        self._reactor.later(
+            back_off(lane.failures - 1),
+            lambda: self._reactor.run(work, lambda future: self._reopened(lane, future)),
+        )
+
+    def _reopened(self, lane: Lane, future: Future[Standing | TowpathError]) -> None:
+        lane.busy = False
+        answer = self._result(lane, future)
+        if answer is None:
+            self.reopen(lane)
+        elif isinstance(answer, TowpathError):
+            self.stop(lane, str(answer))
+        elif not lane.stopped:
+            lane.unanswered, lane.refused = 0, None
+            lane.resume(answer)
+            self._fetcher.add(lane)
+
+    # Fills
+
+    def fill(self, lane: Lane) -> None:
+        """Do the fill that stands at the head of the lane's queue."""
+        fill = lane.fill_due
+        if fill is None:
+            return
+        lane.busy = True
+        base, end = max(fill.base, lane.position.target), fill.end
+        filler = self._filler(lane)
+
+        def work() -> None:
+            with self._filling:
+                filler.fill(self._fill_client, base, end)
+
+        self._reactor.run(work, lambda future: self._filled(lane, future))
+
+    def _filled(self, lane: Lane, future: Future[None]) -> None:
+        lane.busy = False
+        error = future.exception()
+        if isinstance(error, LogEndError) and error.end > lane.position.target:
+            lane.become_mapped(f"the target's log ends at {error.end}, where a gap was to be filled")
+        elif isinstance(error, (LogEndError, TowpathError)):
+            lane.error = str(error)
+            self.reopen(lane)
+            return
+        elif error is not None:
+            raise error
+        else:
+            lane.filled()
+        self._producer.mark(lane)
+
+    def _filler(self, lane: Lane) -> PartitionFiller:
+        if lane not in self._fillers:
+            name = f"towpath.{self._work.link}.{lane.work.target}"
+            home = self._producer.nodes.home(lane.work.target)
+            address = (home.host, home.port) if home else self._first(self._work.target)
+            self._fillers[lane] = PartitionFiller(
+                lane.work.target,
+                Transactions(self._work.target, name, address),
+                self._work.target.request_timeout,
+                lane.work.compacted,
+            )
+        return self._fillers[lane]
+
+    @staticmethod
+    def _first(config: ClusterConfig) -> tuple[str, int]:
+        host, _, port = config.bootstrap[0].rpartition(":")
+        return host.strip("[]"), int(port)
+
+    # Source
+
+    def source(self, lane: Lane, said: Fetched) -> None:
+        """Deal with a fetch answer that is no data."""
+        match source_trouble(said):
+            case SourceTrouble.RETRY:
+                text = code(said.error)
+                lane.failures += 1
+                lane.error = (
+                    f"source: fetching {said.tp}: {text.name} ({text.number})"
+                    + (f"; {text.advice}" if text.advice else "")
+                )  # fmt: skip
+                lane.changed = True
+                self._fetcher.moved(lane, back_off(lane.failures - 1))
+            case SourceTrouble.CUT:
+                end = said.diverging[1] if said.diverging else lane.expected
+                self._lost(lane, Loss(end, lane.expected, end, cut_text(end)))
+            case SourceTrouble.RANGE:
+                self._look(lane, lambda: self._range(lane))
+            case SourceTrouble.GONE:
+                self._look(lane, lambda: self._identity(lane))
+            case SourceTrouble.NONE:
+                pass
+
+    def _look(self, lane: Lane, work: Callable[[], Loss | str | None]) -> None:
+        self._fetcher.remove(lane)
+        self._reactor.run(work, lambda future: self._looked(lane, future))
+
+    def _range(self, lane: Lane) -> Loss | None:
+        tp = lane.work.source
+        earliest, latest = self._source.earliest([tp])[tp], self._source.latest([tp])[tp]
+        return loss(lane.expected, earliest, latest)
+
+    def _identity(self, lane: Lane) -> str | None:
+        """Return why the topic is not ours any more, or `None` when it is."""
+        found = self._source.topics([lane.work.source.topic]).get(lane.work.source.topic)
+        if found is None:
+            return DELETED
+        return None if found.id == lane.work.source_id else RECREATED
+
+    def _looked(self, lane: Lane, future: Future[Loss | str | None]) -> None:
+        if future.exception() is None:
+            answer = future.result()
+            if isinstance(answer, Loss):
+                self._lost(lane, answer)
+                return
+            if isinstance(answer, str):
+                self._gap(lane, lane.expected, lane.expected, answer, went_on=False)
+                self.stop(lane, f"{lane.work.source}: {answer}")
+                return
+        else:
+            self._result(lane, future)
+        lane.failures += 1
+        self._reactor.later(back_off(lane.failures), lambda: self._back(lane))
+
+    def _back(self, lane: Lane) -> None:
+        if not lane.stopped:
+            self._fetcher.add(lane)
+
+    def _lost(self, lane: Lane, what: Loss) -> None:
+        stop = self._work.stop_on_gap
+        self._gap(lane, what.first, what.end, what.cause, went_on=not stop)
+        if stop:
+            tp = str(lane.work.source)
+            self.stop(lane, str(GapError(tp, what.first, what.end, what.cause)))
+            return
+        self._fetcher.remove(lane)
+        lane.jump(what.go_on, f"offsets {what.first} to {what.end - 1} are missing: {what.cause}")
+        self._producer.mark(lane)
+        self._fetcher.add(lane)
+
+    def _gap(self, lane: Lane, first: int, end: int, cause: str, *, went_on: bool) -> None:
+        tp, producer = lane.work.source, lane.work.producer_id
+        link: LinkName = self._work.link
+        self._note_gap(
+            Gap(link, tp.topic, tp.partition, producer, first, end, cause, went_on, now_ms())
+        )
+
+    def stop(self, lane: Lane, error: str) -> None:
+        """Move the lane no more; its error stays in the ledger."""
+        lane.stop(error)
+        self._fetcher.remove(lane)
+        self._producer.remove(lane)
+
+    def _result(self, lane: Lane, future: Future[T]) -> T | None:
+        """Return what a blocking call found, or note its error, which must be one of ours."""
+        error = future.exception()
+        if error is None:
+            return future.result()
+        if not isinstance(error, TowpathError):
+            raise error
+        lane.error, lane.changed = str(error), True
+        return None
+
+

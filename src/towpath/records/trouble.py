@@ -1,0 +1,96 @@
+"""What the answers of brokers mean for a partition. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from towpath.cluster.fetch import Fetched
+
+OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE = 1, 2
+UNKNOWN_TOPIC, MESSAGE_TOO_LARGE = 3, 10
+UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
+_OUT_OF_SEQUENCE = frozenset({45, 46, 59})
+"""OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID."""
+_GONE = frozenset({UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID})
+_FOR_GOOD = frozenset({32, 42, 43, 87})
+"""INVALID_TIMESTAMP, INVALID_REQUEST, UNSUPPORTED_FOR_MESSAGE_FORMAT, INVALID_RECORD."""
+
+
+class SourceTrouble(Enum):
+    """What a fetch answer asks for."""
+
+    NONE = auto()
+    RANGE = auto()
+    """The offset is not in the log: retention overtook us, or the log was cut."""
+    CUT = auto()
+    """The log was cut below what we have read: unclean leader election."""
+    GONE = auto()
+    """The topic is not the one we knew, or is no more."""
+    RETRY = auto()
+    """Another leader, or a passing fault."""
+
+
+class TargetTrouble(Enum):
+    """What a produce answer asks for."""
+
+    REOPEN = auto()
+    """Our sequence is not the next one: ask the broker where we stand."""
+    SPLIT = auto()
+    """The batch is too large."""
+    STOP = auto()
+    """The target will never take this batch."""
+    RETRY = auto()
+    """Another leader, or a passing fault: send the same batches again."""
+
+
+def source_trouble(said: Fetched) -> SourceTrouble:
+    """Classify a fetch answer."""
+    if said.diverging is not None:
+        return SourceTrouble.CUT
+    if said.error == 0:
+        return SourceTrouble.NONE
+    if said.error == OFFSET_OUT_OF_RANGE:
+        return SourceTrouble.RANGE
+    return SourceTrouble.GONE if said.error in _GONE else SourceTrouble.RETRY
+
+
+def target_trouble(error: int) -> TargetTrouble:
+    """Classify the error code of a produce answer."""
+    if error in _OUT_OF_SEQUENCE:
+        return TargetTrouble.REOPEN
+    if error == MESSAGE_TOO_LARGE:
+        return TargetTrouble.SPLIT
+    return TargetTrouble.STOP if error in _FOR_GOOD else TargetTrouble.RETRY
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Source offsets [first, end) that cannot be copied, and where copying goes on."""
+
+    first: int
+    end: int
+    go_on: int
+    cause: str
+
+
+def loss(expected: int, earliest: int, latest: int) -> Loss | None:
+    """Tell what an offset out of range means, or `None` when it is in range after all."""
+    if expected < earliest:
+        cause = "retention at the source removed them before they were copied"
+        return Loss(expected, earliest, earliest, cause)
+    if expected > latest:
+        return Loss(latest, expected, latest, cut_text(latest))
+    return None
+
+
+def cut_text(end: int) -> str:
+    """Tell of a source log that was cut."""
+    return (
+        f"the source log was cut to offset {end} (unclean leader election); what was copied beyond"
+        " it is on the target only"
+    )
+
+
+RECREATED = "the topic was deleted and created again at the source"
+DELETED = "the topic is no more at the source"

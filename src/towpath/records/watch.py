@@ -1,0 +1,60 @@
+"""What a slice hears from its driver: through the ledger, so that only the target must be reached."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from towpath.ledger.books import SESSIONS, Ledger
+from towpath.ledger.entries import Session
+from towpath.model.errors import TowpathError
+from towpath.model.nouns import LinkName
+
+ORPHANED = 30.0
+"""Seconds without a sign of life after which a slice takes its driver for dead."""
+_WAIT = 1.0
+
+
+class Watch(threading.Thread):
+    """Reads the sessions partition until the round is over, the driver gone, or another run began."""
+
+    def __init__(
+        self, ledger: Ledger, link: LinkName, run_id: str, number: int, on_end: Callable[[str], None]
+    ) -> None:
+        super().__init__(name="towpath-watch", daemon=True)
+        self._ledger, self._link, self._run_id, self._number = ledger, link, run_id, number
+        self._on_end = on_end
+        self._finished = threading.Event()
+
+    def run(self) -> None:
+        """Read until there is a reason to end, and tell it once."""
+        heard = time.monotonic()
+        while not self._finished.is_set():
+            try:
+                entries = self._ledger.read(SESSIONS, wait=_WAIT)
+            except TowpathError:
+                self._finished.wait(_WAIT)
+                continue
+            sessions = [e for e in entries if isinstance(e, Session) and e.link == self._link]
+            if sessions:
+                heard = time.monotonic()
+            reason = self._reason(sessions, time.monotonic() - heard)
+            if reason:
+                self._on_end(reason)
+                return
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._finished.set()
+        self.join(_WAIT * 5)
+
+    def _reason(self, sessions: list[Session], silence: float) -> str:
+        last = sessions[-1] if sessions else None
+        if last is not None and last.run_id != self._run_id:
+            return f"another run of the link began ({last.host}, pid {last.pid})"
+        if last is not None and (last.over or last.ended_round >= self._number):
+            return "the round is over"
+        if silence > ORPHANED:
+            return f"no sign of life of the driver for {silence:.0f} s"
+        return ""
