@@ -58,7 +58,7 @@ class Admin:
     time may heal what goes wrong. A cluster that was never reached gets five seconds. All raise
     `RefusedError` or `UnreachableError`.
 
-    Calls about many partitions answer for those they can (`Answers`, a mapping) and name the
+    Calls about many partitions answer for those they can (`Answers`, a dict) and name the
     others in `failed`; they raise when no partition has an answer.
     """
 
@@ -90,24 +90,38 @@ class Admin:
         wanted = None if names is None else sorted(set(names))
         return dict(self._metadata(wanted).topics)
 
-    def configs(self, topics: Iterable[TopicName]) -> dict[TopicName, dict[str, ConfigEntry]]:
+    def configs(self, topics: Iterable[TopicName]) -> Answers[TopicName, dict[str, ConfigEntry]]:
         """Return all settings of each topic, those it inherits included."""
         found: dict[TopicName, dict[str, ConfigEntry]] = {}
+        failed: dict[TopicName, ClusterError] = {}
         names = sorted(set(topics))
         for start in range(0, len(names), _TOPICS_AT_ONCE):
             part = names[start : start + _TOPICS_AT_ONCE]
-            found |= self._control.retried(partial(self._configs, part))
-        return found
+            for said in self._control.retried(partial(self._configs, part)):
+                name = TopicName(said.resource_name)
+                if said.error_code:
+                    what = f"asking for the settings of topic {name}"
+                    acl = f"DescribeConfigs on topic {name}"
+                    failed[name] = refused(
+                        self._side, what, said.error_code, said.error_message, acl
+                    )
+                else:
+                    found[name] = read_configs(said)
+        if failed and not found:
+            raise next(iter(failed.values()))
+        return Answers(found, failed)
 
     def broker_config(self, name: str) -> str | None:
         """Return one setting of one broker, or `None` if it has none of this name."""
         return self._control.retried(lambda deadline: self._broker_config(name, deadline))
 
-    def earliest(self, tps: Iterable[TopicPartition]) -> Answers[int]:
+    def earliest(self, tps: Iterable[TopicPartition]) -> Answers[TopicPartition, int]:
         """Return the first offset that is still there."""
         return self._list_offsets(tps, lambda _: _EARLIEST)
 
-    def latest(self, tps: Iterable[TopicPartition], *, committed: bool = False) -> Answers[int]:
+    def latest(
+        self, tps: Iterable[TopicPartition], *, committed: bool = False
+    ) -> Answers[TopicPartition, int]:
         """Return the offset behind the last record that all in-sync replicas have.
 
         Args:
@@ -116,7 +130,7 @@ class Admin:
         """
         return self._list_offsets(tps, lambda _: _LATEST, committed=committed)
 
-    def at_time(self, tps: Iterable[TopicPartition], ms: int) -> Answers[int]:
+    def at_time(self, tps: Iterable[TopicPartition], ms: int) -> Answers[TopicPartition, int]:
         """Return the offset of the first record of this time or later, else the log's end."""
         found = self._list_offsets(tps, lambda _: ms)
         younger = [tp for tp, offset in found.items() if offset < 0]
@@ -133,7 +147,7 @@ class Admin:
 
     def producers(
         self, tps: Iterable[TopicPartition]
-    ) -> Answers[Mapping[ProducerId, ProducerState]]:
+    ) -> Answers[TopicPartition, dict[ProducerId, ProducerState]]:
         """Return which producer ids the leader remembers, and how far each came."""
         kind = DescribeProducersRequest.TopicRequest
         question = Question(
@@ -145,7 +159,7 @@ class Admin:
         )  # fmt: skip
         return ask_leaders(self._control, question, tps)
 
-    def delete_records(self, before: Mapping[TopicPartition, int]) -> Answers[int]:
+    def delete_records(self, before: Mapping[TopicPartition, int]) -> Answers[TopicPartition, int]:
         """Delete all records before these offsets; return where each log begins now."""
         topic = DeleteRecordsRequest.DeleteRecordsTopic
         partition = topic.DeleteRecordsPartition
@@ -248,7 +262,7 @@ class Admin:
         when: Callable[[TopicPartition], int],
         *,
         committed: bool = False,
-    ) -> Answers[int]:
+    ) -> Answers[TopicPartition, int]:
         topic = ListOffsetsRequest.ListOffsetsTopic
         partition = topic.ListOffsetsPartition
 
@@ -269,21 +283,12 @@ class Admin:
         )  # fmt: skip
         return ask_leaders(self._control, question, tps)
 
-    def _configs(
-        self, names: Sequence[TopicName], deadline: Deadline
-    ) -> dict[TopicName, dict[str, ConfigEntry]]:
+    def _configs(self, names: Sequence[TopicName], deadline: Deadline) -> Sequence[Any]:
         what = "asking for the settings of topics"
-        answer = self._control.ask_any(_describe(_TOPIC, names), deadline, what)
-        found = {}
-        for said in answer.results:
-            name = TopicName(said.resource_name)
-            if said.error_code:
-                raise refused(
-                    self._side, f"asking for the settings of topic {name}", said.error_code,
-                    said.error_message, f"DescribeConfigs on topic {name}",
-                )  # fmt: skip
-            found[name] = read_configs(said)
-        return found
+        results: Sequence[Any] = self._control.ask_any(
+            _describe(_TOPIC, names), deadline, what
+        ).results
+        return results
 
     def _broker_config(self, name: str, deadline: Deadline) -> str | None:
         what = f"asking for the broker setting {name}"
@@ -379,7 +384,7 @@ def _each(answer: Any, read: Callable[[Any], T]) -> Iterator[tuple[TopicPartitio
             yield tp, said.error_code, read(said)
 
 
-def _producers(said: Any) -> Mapping[ProducerId, ProducerState]:
+def _producers(said: Any) -> dict[ProducerId, ProducerState]:
     return {
         ProducerId(state.producer_id): ProducerState(
             state.last_sequence, state.last_timestamp, state.producer_epoch

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from towpath.cluster.border import broker_errors
-from towpath.cluster.codes import NOT_CONTROLLER, refused
+from towpath.cluster.codes import NOT_CONTROLLER, UNKNOWN_TOPIC_OR_PARTITION, refused
 from towpath.cluster.connection import Connected, connect
 from towpath.cluster.exchange import Versions, ask, pick_version
 from towpath.cluster.login import SecurityError
@@ -29,6 +29,8 @@ Address = tuple[str, int]
 
 _FIRST_CONTACT = 5.0
 """Seconds for a cluster that was never reached: more likely a typing error than a restart."""
+UNKNOWN_PATIENCE = 2.0
+"""Seconds for which a topic that a broker does not know may be news that is on its way."""
 _PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _CONNECT_SHARE = 3
 _GROUP = 0
@@ -135,12 +137,13 @@ class Control:
             ClusterError: Time does not heal it, or the request timeout is over.
         """
         deadline = deadline or self.deadline()
+        unknown_until = Deadline.after(UNKNOWN_PATIENCE)
         first_contact = Deadline.after(_FIRST_CONTACT)
         for pause in pauses():
             try:
                 return once(deadline)
             except ClusterError as error:
-                if not healable(error) or deadline.left() <= pause:
+                if not healable(error, unknown_until) or deadline.left() <= pause:
                     raise
                 if not self._reached and first_contact.over:
                     raise
@@ -217,10 +220,11 @@ def address_text(address: Address) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def healable(error: ClusterError) -> bool:
-    """Whether the same request may succeed later."""
+def healable(error: ClusterError, unknown_until: Deadline | None = None) -> bool:
+    """Whether the same request may succeed later, an unknown topic until then."""
     if isinstance(error, RefusedError):
-        return error.retriable
+        unknown = error.error == UNKNOWN_TOPIC_OR_PARTITION
+        return error.retriable and not (unknown and unknown_until and unknown_until.over)
     return not isinstance(error, SecurityError)
 
 

@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from towpath.cluster.codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION, refused
-from towpath.cluster.control import Control, healable, pauses
+from towpath.cluster.control import UNKNOWN_PATIENCE, Control, healable, pauses
 from towpath.cluster.metadata import Answers, Broker, Metadata
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import TopicPartition
 
 T = TypeVar("T")
-
-_UNKNOWN_PATIENCE = 2.0
-"""Seconds for which a partition that a broker does not know may be news that is on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +41,31 @@ class Question(Generic[T]):
 
 def ask_leaders(
     control: Control, question: Question[T], tps: Iterable[TopicPartition]
-) -> Answers[T]:
+) -> Answers[TopicPartition, T]:
     """Ask the leaders of `tps` until each has answered or time is over.
 
     Raises:
         ClusterError: No partition at all has an answer.
     """
+    left = set(tps)
+    if not left:
+        return Answers({}, {})
     done: dict[TopicPartition, T] = {}
     failed: dict[TopicPartition, ClusterError] = {}
-    left = set(tps)
     deadline = control.deadline()
-    unknown_until = Deadline.after(_UNKNOWN_PATIENCE)
+    unknown_until = Deadline.after(UNKNOWN_PATIENCE)
     for pause in pauses():
-        for tp, said in _one_pass(control, question, left, deadline) if left else ():
+        for tp, said in _one_pass(control, question, left, deadline):
             if isinstance(said, ClusterError):
                 failed[tp] = said
             else:
                 done[tp] = said
                 failed.pop(tp, None)
-        left = {tp for tp, error in failed.items() if _try_again(error, unknown_until)}
+        left = {tp for tp, error in failed.items() if healable(error, unknown_until)}
         if not left or deadline.left() <= pause:
             break
         time.sleep(pause)
-    if failed and not done:
+    if not done and failed:
         raise next(iter(failed.values()))
     return Answers(done, failed)
 
@@ -99,11 +98,5 @@ def _without_leader(
     topic = found.topics.get(tp.topic)
     if topic is not None and topic.error:
         return topic.error
-    number = LEADER_NOT_AVAILABLE if found.knows(tp) else UNKNOWN_TOPIC_OR_PARTITION
+    number = LEADER_NOT_AVAILABLE if found.partition(tp) else UNKNOWN_TOPIC_OR_PARTITION
     return question.refused(side, tp, number)
-
-
-def _try_again(error: ClusterError, unknown_until: Deadline) -> bool:
-    if isinstance(error, RefusedError) and error.error == UNKNOWN_TOPIC_OR_PARTITION:
-        return not unknown_until.over
-    return healable(error)

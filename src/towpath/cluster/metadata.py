@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from towpath.cluster.codes import UNKNOWN_TOPIC_OR_PARTITION, refused
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import NO_TOPIC_ID, ClusterId, TopicId, TopicName, TopicPartition
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -59,16 +60,16 @@ class Metadata:
     brokers: Mapping[int, Broker]
     topics: Mapping[TopicName, TopicInfo]
 
+    def partition(self, tp: TopicPartition) -> PartitionInfo | None:
+        """Return what is said of `tp`; partitions are numbered from 0 without a gap."""
+        topic = self.topics.get(tp.topic)
+        known = topic is not None and 0 <= tp.partition < len(topic.partitions)
+        return topic.partitions[tp.partition] if topic and known else None
+
     def leader(self, tp: TopicPartition) -> Broker | None:
         """Return who leads `tp` and can be asked."""
-        topic = self.topics.get(tp.topic)
-        found = topic and next((p for p in topic.partitions if p.partition == tp.partition), None)
+        found = self.partition(tp)
         return self.brokers.get(found.leader) if found else None
-
-    def knows(self, tp: TopicPartition) -> bool:
-        """Whether there is such a partition."""
-        topic = self.topics.get(tp.topic)
-        return topic is not None and any(p.partition == tp.partition for p in topic.partitions)
 
 
 class Source(IntEnum):
@@ -104,21 +105,12 @@ class ProducerState:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Answers(Mapping[TopicPartition, T], Generic[T]):
-    """One answer per partition, a mapping; partitions that have none are in `failed`."""
+class Answers(dict[K, T]):
+    """One answer for each thing asked about; what has none is in `failed`, with the reason."""
 
-    done: Mapping[TopicPartition, T] = field(default_factory=dict)
-    failed: Mapping[TopicPartition, ClusterError] = field(default_factory=dict)
-
-    def __getitem__(self, tp: TopicPartition) -> T:
-        return self.done[tp]
-
-    def __iter__(self) -> Any:
-        return iter(self.done)
-
-    def __len__(self) -> int:
-        return len(self.done)
+    def __init__(self, done: Mapping[K, T], failed: Mapping[K, ClusterError]) -> None:
+        super().__init__(done)
+        self.failed = failed
 
 
 def non_default(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
