@@ -1,0 +1,91 @@
+"""Does steps, each only while the target is as the step requires it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import TopicInfo
+from towpath.model.errors import RefusedError, TowpathError
+from towpath.model.nouns import TopicName
+from towpath.model.outcome import Outcome
+from towpath.topics.errors import StepOutdatedError
+from towpath.topics.steps import AddPartitions, CreateTopic, Step
+
+_MADE_MEANWHILE = "TOPIC_ALREADY_EXISTS"
+
+
+def apply_all(steps: Iterable[Step], target: Admin) -> Outcome[Step]:
+    """Do each step, whatever becomes of the others; failures are listed by source topic."""
+    done: list[Step] = []
+    failed: dict[str, TowpathError] = {}
+    for step in steps:
+        try:
+            apply(step, target)
+            done.append(step)
+        except TowpathError as error:
+            failed[step.source] = error
+    return Outcome(tuple(done), failed)
+
+
+def apply(step: Step, target: Admin) -> None:
+    """Do one step; what is there already as the step would leave it counts as done.
+
+    Raises:
+        StepOutdatedError: The target is not as the step requires it.
+        ClusterError: The target cannot be asked, or refused.
+    """
+    found = _look(step.target, target)
+    match step:
+        case CreateTopic():
+            _create(step, found, target)
+        case AddPartitions():
+            _grow(step, found, target)
+        case _:
+            assert_never(step)
+
+
+def _look(name: TopicName, target: Admin) -> TopicInfo | None:
+    found = target.topics([name]).get(name)
+    if found is not None and found.error is not None:
+        raise found.error
+    return found
+
+
+def _create(step: CreateTopic, found: TopicInfo | None, target: Admin) -> None:
+    if found is None:
+        try:
+            target.create_topic(step.target, step.partitions, step.replication_factor, step.configs)
+        except RefusedError as error:
+            if error.name != _MADE_MEANWHILE:
+                raise
+            found = _look(step.target, target)
+    if found is not None:
+        _require_partitions(step.target, step.partitions, found)
+        _require_configs(step, target)
+
+
+def _grow(step: AddPartitions, found: TopicInfo | None, target: Admin) -> None:
+    if found is None:
+        raise StepOutdatedError(step.target, _partitions(step.from_count), "none: it is gone")
+    if len(found.partitions) != step.to_count:
+        _require_partitions(step.target, step.from_count, found)
+        target.add_partitions(step.target, step.to_count)
+
+
+def _require_partitions(name: TopicName, count: int, found: TopicInfo) -> None:
+    if len(found.partitions) != count:
+        raise StepOutdatedError(name, _partitions(count), _partitions(len(found.partitions)))
+
+
+def _require_configs(step: CreateTopic, target: Admin) -> None:
+    there = target.configs([step.target])[step.target] if step.configs else {}
+    for key, value in step.configs.items():
+        found = there[key].value if key in there else None
+        if found != value:
+            raise StepOutdatedError(step.target, f"{key}={value}", f"{key}={found}")
+
+
+def _partitions(count: int) -> str:
+    return "1 partition" if count == 1 else f"{count} partitions"

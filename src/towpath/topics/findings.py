@@ -1,0 +1,53 @@
+"""What a person should know before topics are mirrored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from towpath.model.errors import ClusterError, RefusedError
+
+
+class Cause(StrEnum):
+    """Whose fault an obstacle is; the exit code of a command follows from it."""
+
+    CLUSTER = "cluster"
+    """A cluster was not reached, or refuses what the login needs."""
+    FILE = "file"
+    """The file asks for what cannot be."""
+    TOPIC = "topic"
+    """One topic cannot be mirrored."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Note:
+    """Something that goes on in another way than one may think.
+
+    Attributes:
+        about: The topic or cluster meant.
+        text: A sentence that makes sense for several topics, too.
+    """
+
+    about: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Obstacle:
+    """Something that keeps a topic, or all of them, from being mirrored.
+
+    Attributes:
+        about: The source topic, cluster or YAML path meant.
+        text: A sentence that says what to do.
+        cause: Whose fault it is.
+    """
+
+    about: str
+    text: str
+    cause: Cause
+
+    @classmethod
+    def of(cls, error: ClusterError, about: str) -> Obstacle:
+        """Return the obstacle that an error is for `about`."""
+        one_topic = isinstance(error, RefusedError) and "AUTHORIZATION" not in error.name
+        return cls(about, str(error), Cause.TOPIC if one_topic else Cause.CLUSTER)

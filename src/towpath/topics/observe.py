@@ -1,0 +1,229 @@
+"""What is there: the source's topics that are mirrored, and what the target has of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import ConfigEntry, TopicInfo, non_default
+from towpath.config import LinkConfig, TopicsConfig
+from towpath.model.errors import ClusterError, ConfigError, RefusedError
+from towpath.model.nouns import TopicId, TopicName
+from towpath.topics.findings import Cause, Note, Obstacle
+
+_INVALID_CONFIG = "INVALID_CONFIG"
+
+_DEFAULTS = {
+    "cleanup.policy": (("log.cleanup.policy", 0),),
+    "max.message.bytes": (("message.max.bytes", 0),),
+    "message.timestamp.type": (("log.message.timestamp.type", 0),),
+    "message.timestamp.before.max.ms": (("log.message.timestamp.before.max.ms", 1),),
+    "message.timestamp.after.max.ms": (("log.message.timestamp.after.max.ms", 1),),
+    "min.insync.replicas": (("min.insync.replicas", 0),),
+    "retention.bytes": (("log.retention.bytes", 1),),
+    "retention.ms": (
+        ("log.retention.ms", 1),
+        ("log.retention.minutes", 60_000),
+        ("log.retention.hours", 3_600_000),
+    ),
+}
+"""Broker settings that a topic without its own value follows, the first one set; each with the
+factor to the topic's unit, 0 for what is no such number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One topic of either side.
+
+    Attributes:
+        name: Its name.
+        id: Its id, which a topic made again under the same name does not share.
+        partitions: How many it has.
+        replication_factor: That of its best replicated partition.
+        own: Settings made on the topic itself.
+        settings: All that hold for it; empty if we may not see them.
+    """
+
+    name: TopicName
+    id: TopicId
+    partitions: int
+    replication_factor: int
+    own: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Both clusters as they were when looked at.
+
+    Attributes:
+        source: Topics of the source that are mirrored.
+        names: The name that each of them has on the target.
+        target: Topics of the target that have these names, and those that differ from one only
+            by `.` and `_`.
+        brokers: Number of the target's brokers.
+        known: Topic settings that the target knows.
+        defaults: What the target gives topics that say nothing, as far as it matters and told.
+        unmatched: Names of other topics of the source, to help against typing errors.
+        notes: What we could not see and can do without.
+        obstacles: Why topics that match are not among `source`.
+    """
+
+    source: tuple[Topic, ...]
+    names: Mapping[TopicName, TopicName]
+    target: Mapping[TopicName, Topic]
+    brokers: int
+    known: frozenset[str]
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    unmatched: tuple[TopicName, ...] = ()
+    notes: tuple[Note, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+
+
+def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
+    """Look at both clusters, changing nothing.
+
+    Raises:
+        ClusterError: One of them cannot be asked at all.
+    """
+    found = source.topics()
+    matched = [info for info in found.values() if matches(info, config.topics)]
+    names, misnamed = _names([info for info in matched if not info.error], config.topics)
+    settings, hidden = _settings(source, names)
+    topics = tuple(_topic(found[name], settings[name]) for name in sorted(settings))
+    there, target_hidden = _on_target(target, [names[topic.name] for topic in topics])
+    defaults, notes = _defaults(target)
+    return Observed(
+        source=topics,
+        names={topic.name: names[topic.name] for topic in topics},
+        target=there,
+        brokers=len(target.brokers()),
+        known=_known(target, topics, names),
+        defaults=defaults,
+        unmatched=tuple(sorted(found.keys() - {info.name for info in matched})),
+        notes=(*notes, *(Note(name, str(error)) for name, error in target_hidden.items())),
+        obstacles=(
+            *(Obstacle.of(info.error, info.name) for info in matched if info.error),
+            *misnamed,
+            *(Obstacle.of(error, name) for name, error in hidden.items()),
+        ),
+    )
+
+
+def matches(info: TopicInfo, topics: TopicsConfig) -> bool:
+    """Return whether a topic of the source is mirrored."""
+    return topics.matches(info.name, internal=info.internal)
+
+
+def alike(name: str) -> str:
+    """Return what Kafka's metrics make of a name: it allows no two topics with the same."""
+    return name.replace(".", "_")
+
+
+def _names(
+    infos: Iterable[TopicInfo], topics: TopicsConfig
+) -> tuple[dict[TopicName, TopicName], list[Obstacle]]:
+    names: dict[TopicName, TopicName] = {}
+    misnamed: list[Obstacle] = []
+    for info in infos:
+        try:
+            names[info.name] = topics.target_name(info.name)
+        except ConfigError as error:
+            misnamed.append(Obstacle(info.name, str(error), Cause.FILE))
+    return names, misnamed
+
+
+def _settings(
+    admin: Admin, names: Iterable[TopicName]
+) -> tuple[dict[TopicName, dict[str, ConfigEntry]], dict[TopicName, ClusterError]]:
+    """Return the settings of each topic, and why those of others are hidden.
+
+    One topic that is refused fails the whole request, so then each is asked for by itself.
+    """
+    wanted = sorted(names)
+    try:
+        return admin.configs(wanted), {}
+    except RefusedError as error:
+        if len(wanted) == 1:
+            return {}, {wanted[0]: error}
+    found: dict[TopicName, dict[str, ConfigEntry]] = {}
+    hidden: dict[TopicName, ClusterError] = {}
+    for name in wanted:
+        seen, missing = _settings(admin, [name])
+        found |= seen
+        hidden |= missing
+    return found, hidden
+
+
+def _on_target(
+    target: Admin, names: Iterable[TopicName]
+) -> tuple[dict[TopicName, Topic], dict[TopicName, ClusterError]]:
+    ours = {alike(name) for name in names}
+    found = {name: info for name, info in target.topics().items() if alike(name) in ours}
+    seen = [name for name, info in found.items() if not info.error]
+    settings, hidden = _settings(target, seen)
+    topics = {name: _topic(found[name], settings.get(name, {})) for name in seen}
+    return topics, hidden | {name: info.error for name, info in found.items() if info.error}
+
+
+def _topic(info: TopicInfo, entries: Mapping[str, ConfigEntry]) -> Topic:
+    return Topic(
+        info.name,
+        info.id,
+        len(info.partitions),
+        max((len(partition.replicas) for partition in info.partitions), default=1),
+        non_default(entries),
+        {key: entry.value for key, entry in entries.items() if entry.value is not None},
+    )
+
+
+def _defaults(target: Admin) -> tuple[dict[str, str], list[Note]]:
+    found = {}
+    try:
+        for key, candidates in _DEFAULTS.items():
+            value = _first_set(target, candidates)
+            if value is not None:
+                found[key] = value
+    except RefusedError as error:
+        text = f"{error}; until then the target's own limits may refuse or delete records"
+        return {}, [Note("target", text)]
+    return found, []
+
+
+def _first_set(target: Admin, candidates: Sequence[tuple[str, int]]) -> str | None:
+    for name, factor in candidates:
+        value = target.broker_config(name)
+        if value is not None:
+            # Negative numbers mean "no limit" in every unit.
+            return str(int(value) * factor) if factor and not value.startswith("-") else value
+    return None
+
+
+def _known(
+    target: Admin, topics: Sequence[Topic], names: Mapping[TopicName, TopicName]
+) -> frozenset[str]:
+    """Return the settings that the target knows: those of any topic there.
+
+    A target without topics is asked whether it would create one with the settings in question.
+    """
+    for name, info in target.topics().items():
+        if not info.error:
+            settings, _ = _settings(target, [name])
+            if settings:
+                return frozenset(settings[name])
+    values = {key: value for topic in topics for key, value in topic.own.items()}
+    if not values or not topics:
+        return frozenset(values)
+    name = names[topics[0].name]
+    if _takes(target, name, values):
+        return frozenset(values)
+    return frozenset(key for key, value in values.items() if _takes(target, name, {key: value}))
+
+
+def _takes(target: Admin, name: TopicName, values: Mapping[str, str]) -> bool:
+    try:
+        target.create_topic(name, 1, 1, values, validate_only=True)
+    except RefusedError as error:
+        return error.name != _INVALID_CONFIG
+    return True
