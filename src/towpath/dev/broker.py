@@ -130,6 +130,14 @@ class LocalCluster:
                 process.kill()
         self._processes.clear()
 
+    def leave_running(self) -> tuple[Identity, ...]:
+        """Forget the brokers, so that they outlive this object; return who they are."""
+        left = self.identities
+        for process in self._processes.values():
+            process.forget()
+        self._processes.clear()
+        return left
+
     def kill9(self, broker: int) -> None:
         """Kill a broker as a power cut would."""
         self._processes[broker].kill()

@@ -52,9 +52,9 @@ class PortTakenError(DevError):
     code = "DEV_PORT_TAKEN"
 
     def __init__(self, port: int, holder: str = "") -> None:
-        by = f" by {holder}" if holder else ""
+        self.by = f" by {holder}" if holder else ""
         super().__init__(
-            f"port {port} on 127.0.0.1 is taken{by}",
+            f"port {port} on 127.0.0.1 is taken{self.by}",
             "stop what listens there, or choose another port",
         )
         self.port, self.holder = port, holder

@@ -149,6 +149,11 @@ class JavaProcess:
         self.send(signal.SIGKILL)
         self._process.wait()
 
+    def forget(self) -> None:
+        """Let it go on without us."""
+        # Python would warn that nobody waits for it.
+        self._process.returncode = 0
+
     def log_end(self) -> str:
         """Return the last lines of its log."""
         lines = self.log.read_text(errors="replace").splitlines()

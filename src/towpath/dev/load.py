@@ -1,0 +1,236 @@
+"""Realistic topics for the demo: `python -m towpath.dev.load BOOTSTRAP`.
+
+Every kind of trouble that a mirror meets in the wild is here: keys, headers, all codecs, aborted
+transactions, holes made by the log cleaner, tombstones, and a log that does not start at 0.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+
+from towpath.dev.errors import BrokerError
+
+TRANSACTION = 500
+"""Records of one payment run; every fifth run is aborted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A record to be; `partition` is left to its key where it is None."""
+
+    key: bytes
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A topic, and how its records come to be.
+
+    Attributes:
+        topic: Its name.
+        partitions: How many.
+        records: How many at scale 1.
+        codec: What the producer compresses with.
+        config: Settings of the topic; a `compression.type` there is what the broker writes.
+        rows: Makes the records.
+        transactional: Whether they come in transactions.
+        forget: Share of each partition that is deleted from its start.
+    """
+
+    topic: str
+    partitions: int
+    records: int
+    codec: str | None
+    config: Mapping[str, str]
+    rows: Callable[[int, random.Random], Iterator[Row]]
+    transactional: bool = False
+    forget: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What was written to a topic."""
+
+    topic: str
+    records: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.topic}: {self.records:,} records in {self.seconds:.1f} s"
+
+
+def load(
+    bootstrap: str,
+    *,
+    scale: float = 1.0,
+    seed: int = 1,
+    tell: Callable[[str], None] = lambda _: None,
+) -> tuple[Loaded, ...]:
+    """Create the demo's topics and fill them; about 200,000 records at scale 1.
+
+    Args:
+        bootstrap: A cluster that has none of these topics.
+        scale: Factor on the number of records.
+        seed: The same seed makes the same records.
+        tell: Is told about each topic that is ready.
+    """
+    done = []
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
+        wanted = {
+            each.topic: {"num_partitions": each.partitions, "configs": dict(each.config)}
+            for each in SHAPES
+        }
+        admin.create_topics(wanted, wait_for_metadata=True)
+        for shape in SHAPES:
+            loaded = _fill(bootstrap, shape, int(shape.records * scale), random.Random(seed))  # noqa: S311 - no secret
+            _forget(admin, shape)
+            tell(str(loaded))
+            done.append(loaded)
+    return tuple(done)
+
+
+def _fill(bootstrap: str, shape: Shape, records: int, rng: random.Random) -> Loaded:
+    began = time.monotonic()
+    settings: dict[str, Any] = {"compression_type": shape.codec, "linger_ms": 20, "acks": "all"}
+    if shape.transactional:
+        settings["transactional_id"] = f"load-{shape.topic}"
+    producer = KafkaProducer(bootstrap_servers=bootstrap, batch_size=128 * 1024, **settings)
+    try:
+        rows = shape.rows(records, rng)
+        futures = (
+            _transactions(producer, shape, rows)
+            if shape.transactional
+            else [_send(producer, shape, row) for row in rows]
+        )
+        producer.flush()
+    finally:
+        producer.close()
+    _require_written(shape, futures)
+    return Loaded(shape.topic, len(futures), time.monotonic() - began)
+
+
+def _transactions(producer: Any, shape: Shape, rows: Iterator[Row]) -> list[Any]:
+    """Write runs of payments; return the futures of those that were committed."""
+    producer.init_transactions()
+    committed: list[Any] = []
+    run = 0
+    while batch := [row for _, row in zip(range(TRANSACTION), rows, strict=False)]:
+        run += 1
+        producer.begin_transaction()
+        futures = [_send(producer, shape, row) for row in batch]
+        if run % 5 == 0:
+            producer.flush()
+            producer.abort_transaction()
+        else:
+            producer.commit_transaction()
+            committed += futures
+    return committed
+
+
+def _send(producer: Any, shape: Shape, row: Row) -> Any:
+    return producer.send(shape.topic, key=row.key, value=row.value, headers=list(row.headers))
+
+
+def _require_written(shape: Shape, futures: list[Any]) -> None:
+    for future in futures:
+        if not future.succeeded():
+            raise BrokerError(f"writing {shape.topic}: {future.exception}")
+
+
+def _forget(admin: KafkaAdminClient, shape: Shape) -> None:
+    """Delete records from the start of each partition, as retention would in time."""
+    if not shape.forget:
+        return
+    partitions = [TopicPartition(shape.topic, each) for each in range(shape.partitions)]
+    ends = admin.list_partition_offsets(dict.fromkeys(partitions, -1))
+    admin.delete_records({each: int(ends[each].offset * shape.forget) for each in partitions})
+
+
+def _orders(count: int, rng: random.Random) -> Iterator[Row]:
+    """Yield JSON documents of about 1 KB that share most of their words, as real ones do."""
+    lines = [_order_lines(rng) for _ in range(500)]
+    for number in range(count):
+        customer = rng.randrange(20_000)
+        text = (
+            f'{{"order":{number},"customer":"C-{customer:05d}","placed":{1_700_000_000 + number},'
+            f'"currency":"EUR","total":{rng.randrange(100, 99_999) / 100},'
+            f'"lines":[{lines[rng.randrange(500)]}]}}'
+        )
+        headers = (("trace-id", b"%016x" % rng.getrandbits(64)), ("schema", b"order/3"))
+        yield Row(b"C-%05d" % customer, text.encode(), headers)
+
+
+def _order_lines(rng: random.Random) -> str:
+    words = ("barge", "lock", "tow rope", "lantern", "windlass", "mooring pin", "tiller", "hatch")
+    return ",".join(
+        f'{{"sku":"{rng.getrandbits(40):010x}","name":"{rng.choice(words)}",'
+        f'"quantity":{rng.randrange(1, 9)},"price":{rng.randrange(99, 9_999) / 100}}}'
+        for _ in range(12)
+    )
+
+
+def _payments(count: int, rng: random.Random) -> Iterator[Row]:
+    for number in range(count):
+        text = f'{{"payment":{number},"order":{rng.randrange(count)},"state":"settled"}}'
+        yield Row(b"P-%07d" % number, text.encode())
+
+
+def _customers(count: int, rng: random.Random) -> Iterator[Row]:
+    """Yield the changes of few customers, so that the cleaner has much to remove."""
+    for number in range(count):
+        key = b"C-%05d" % rng.randrange(max(1, count // 20))
+        if rng.random() < 0.05:
+            yield Row(key, None)
+            continue
+        text = f'{{"version":{number},"note":"{rng.getrandbits(1600):0400x}"}}'
+        yield Row(key, text.encode())
+
+
+def _clicks(count: int, rng: random.Random) -> Iterator[Row]:
+    for number in range(count):
+        yield Row(b"%06d" % rng.randrange(1_000_000), b"/page/%d?n=%d" % (number % 97, number))
+
+
+SHAPES = (
+    Shape(
+        "customers",
+        2,
+        30_000,
+        None,
+        {
+            "cleanup.policy": "compact",
+            "segment.bytes": str(1024 * 1024),
+            "min.cleanable.dirty.ratio": "0.01",
+            "min.compaction.lag.ms": "0",
+        },
+        _customers,
+    ),
+    Shape("orders", 8, 100_000, "lz4", {}, _orders),
+    Shape("payments", 4, 20_000, None, {"compression.type": "zstd"}, _payments, transactional=True),
+    Shape("clicks", 3, 40_000, "gzip", {}, _clicks),
+    Shape("clicks.archive", 2, 10_000, None, {"compression.type": "snappy"}, _clicks, forget=0.4),
+)
+
+
+def main() -> None:
+    """Load the cluster named by the only argument."""
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m towpath.dev.load BOOTSTRAP")
+    load(sys.argv[1], tell=_say)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

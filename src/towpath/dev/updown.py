@@ -1,0 +1,132 @@
+"""`towpath dev up` and `towpath dev down`: a source and a target that stay until told to stop.
+
+What was started stands in a file of the home folder, so that a later process can stop it. Nothing
+else is ever stopped: a process counts as ours only with the pid and the start time of that file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from towpath.dev import distribution, ports
+from towpath.dev.broker import LocalCluster
+from towpath.dev.errors import PortTakenError
+from towpath.dev.process import Identity
+from towpath.model.nouns import Side
+
+SOURCE_PORT = 9092
+TARGET_PORT = 9093
+
+
+@dataclass(frozen=True, slots=True)
+class DevCluster:
+    """A cluster that `up` started: which side it plays, where, and its process."""
+
+    side: Side
+    bootstrap: str
+    version: str
+    process: Identity
+
+    @property
+    def running(self) -> bool:
+        """Whether its process still lives."""
+        return self.process.process() is not None
+
+
+def default_home() -> Path:
+    """Return where `up` keeps data and state unless told otherwise."""
+    return distribution.home_folder() / "dev"
+
+
+def up(
+    home: Path | None = None,
+    *,
+    version: str = distribution.NEWEST,
+    source_port: int = SOURCE_PORT,
+    target_port: int = TARGET_PORT,
+    elsewhere: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> tuple[DevCluster, ...]:
+    """Start a source and a target that outlive this process; what runs already stays.
+
+    Args:
+        home: Folder for state and data; the data survive `down`.
+        version: Kafka's version.
+        source_port: Where clients of the source come in.
+        target_port: Where clients of the target come in.
+        elsewhere: Take free ports where those are taken, instead of giving up.
+        tell: Is told what is being done, in sentences.
+
+    Raises:
+        PortTakenError: Somebody else listens on a port.
+        DevError: Java is missing, Kafka could not be fetched, or a broker did not start.
+    """
+    folder = (home or default_home()).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    clusters = [each for each in running(folder) if each.running]
+    for side, wanted in ((Side.SOURCE, source_port), (Side.TARGET, target_port)):
+        if any(each.side == side for each in clusters):
+            continue
+        port = _port(wanted, elsewhere, tell)
+        tell(f"Starting the {side} (Kafka {version}) on 127.0.0.1:{port}.")
+        clusters.append(_start(folder, side, version, port))
+        # At once, so that `down` finds it even when the next one does not start.
+        _write(folder, clusters)
+    return tuple(clusters)
+
+
+def down(home: Path | None = None) -> tuple[DevCluster, ...]:
+    """Stop what `up` started and still runs; return it."""
+    folder = (home or default_home()).absolute()
+    stopped = tuple(each for each in running(folder) if each.running)
+    for each in stopped:
+        each.process.stop()
+    _file(folder).unlink(missing_ok=True)
+    return stopped
+
+
+def running(home: Path | None = None) -> tuple[DevCluster, ...]:
+    """Return what `up` started and `down` has not stopped; each knows whether it still runs."""
+    path = _file((home or default_home()).absolute())
+    if not path.exists():
+        return ()
+    return tuple(
+        DevCluster(
+            Side(each["side"]), each["bootstrap"], each["version"], Identity(**each["process"])
+        )
+        for each in json.loads(path.read_text())
+    )
+
+
+def _start(folder: Path, side: Side, version: str, port: int) -> DevCluster:
+    # Kafka reads data of its own version only, hence a folder for each.
+    home = folder / f"{side}-{version}"
+    cluster = LocalCluster(version, home=home, client_ports=[port]).start()
+    (process,) = cluster.leave_running()
+    return DevCluster(side, cluster.bootstrap, version, process)
+
+
+def _port(wanted: int, elsewhere: bool, tell: Callable[[str], None]) -> int:
+    try:
+        ports.require_free(wanted)
+    except PortTakenError as error:
+        if not elsewhere:
+            raise
+        (free,) = ports.reserve(1)
+        tell(f"Port {wanted} is taken{error.by}, so {free} is used.")
+        return free
+    return wanted
+
+
+def _file(folder: Path) -> Path:
+    return folder / "running.json"
+
+
+def _write(folder: Path, clusters: list[DevCluster]) -> None:
+    path = _file(folder)
+    scratch = path.with_suffix(".new")
+    scratch.write_text(json.dumps([asdict(each) for each in clusters], indent=2))
+    scratch.replace(path)
