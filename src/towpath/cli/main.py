@@ -23,6 +23,7 @@ from towpath.model.errors import ConfigError, TowpathError
 COMMANDS = {
     "init": "Write a commented example file to start from.",
     "lint": "Check the file, all of it at once, without touching a cluster.",
+    "dev": "Start and stop a pair of local clusters to try things on.",
 }
 
 INTERRUPTED = 130
