@@ -23,6 +23,9 @@ from towpath.model.errors import ConfigError, TowpathError
 COMMANDS = {
     "init": "Write a commented example file to start from.",
     "lint": "Check the file, all of it at once, without touching a cluster.",
+    "plan": "Show what a run would create on the target, and what speaks against it.",
+    "run": "Mirror until stopped, or until caught up.",
+    "status": "Show where each partition stands.",
     "dev": "Start and stop a pair of local clusters to try things on.",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -11,11 +12,12 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig, OffsetsPolicy, OnGap, StartAt
-from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.books import SESSIONS, Ledger, LinkBooks
 from towpath.ledger.producers import producer_id
 from towpath.model.nouns import ClusterId, Side, TopicName, TopicPartition
 from towpath.records.copy import copy
 from towpath.records.work import Assignment, Slice
+from towpath.topics.observe import matches
 
 SUMMARY = (
     "topic string, partition int, source_end long, target_end long, records long, bytes long,"
@@ -28,6 +30,8 @@ _SUMMARY_SCHEMA = pa.schema(
         ("mode", pa.string()), ("reason", pa.string()), ("error", pa.string()),
     ]
 )  # fmt: skip
+_NOTHING = 1.0
+"""Seconds that a round without partitions lasts, else Spark would plan without pause."""
 _OVERHEAD = 1024
 """Bytes of a batch that are not for us to use up when a batch is made for a size limit."""
 
@@ -52,10 +56,14 @@ def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
     ):
         books = LinkBooks(config.link)
         ledger = Ledger(target, client)
-        for entry in ledger.read():
+        for entry in (*ledger.read(), *ledger.read(SESSIONS)):
             books.take(entry)
+        if books.session is not None and books.session.over:
+            return []
         assignments = _Assigner(plan, source, target, books).assignments()
         cluster = source.cluster_id()
+    if not assignments:
+        time.sleep(_NOTHING)
     return [
         _slice(plan, number, cluster, part) for part in _spread(assignments, plan.parallelism)
     ]
@@ -124,7 +132,7 @@ class _Assigner:
         matched = {
             config.target_name(name): info
             for name, info in self._source.topics().items()
-            if not info.internal and config.matches(name)
+            if matches(info, config)
         }
         found = self._target.topics(matched)
         return [

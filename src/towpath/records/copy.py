@@ -20,7 +20,7 @@ from towpath.cluster.reactor import Reactor
 from towpath.ledger.books import Ledger, LinkBooks
 from towpath.ledger.entries import Entry, Gap, Runs
 from towpath.model.errors import CorruptBatchError, TowpathError
-from towpath.model.nouns import Side, TopicPartition
+from towpath.model.nouns import Mode, Side, TopicPartition
 from towpath.records.fetcher import Fetcher
 from towpath.records.lane import Lane, Standing
 from towpath.records.opening import Opener
@@ -117,6 +117,8 @@ class Copier:
                 tp, lane.position.source, lane.position.target, lane.copied_records,
                 lane.copied_bytes, lane.mode, lane.reason, lane.error,
             )  # fmt: skip
+        for tp, error in self._closed_out.items():
+            yield Summary(tp, -1, -1, 0, 0, Mode.MAPPED, "", error)
 
     def _turn(self, longest: float) -> None:
         self._reactor.turn(longest)

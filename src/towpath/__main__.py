@@ -1,0 +1,5 @@
+"""`python -m towpath`."""
+
+from towpath.cli.main import run
+
+run()

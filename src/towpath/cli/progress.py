@@ -1,0 +1,129 @@
+"""How a run looks while it goes on: one line per topic."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from towpath.cli.render import console, count, size, span, table
+from towpath.model.nouns import TopicName
+from towpath.plan.run import Progress
+from towpath.plan.status import PartitionStatus, State
+
+_WINDOW = 10.0
+_LINE_EVERY = 10.0
+
+
+@dataclass(slots=True)
+class TopicLine:
+    """The partitions of one topic, added up."""
+
+    records: int = 0
+    size: int = 0
+    lag: int = 0
+    partitions: int = 0
+    identical: int = 0
+    stopped: int = 0
+    errors: list[str] = field(default_factory=list)
+
+    def add(self, row: PartitionStatus, copied: tuple[int, int]) -> None:
+        """Add a partition and what this run copied of it."""
+        self.records += copied[0]
+        self.size += copied[1]
+        self.lag += row.lag_records
+        self.partitions += 1
+        self.identical += row.mode == "identical"
+        self.stopped += row.state is State.STOPPED
+        if row.error:
+            self.errors.append(row.error)
+
+
+def by_topic(progress: Progress) -> dict[TopicName, TopicLine]:
+    """Add the partitions of each topic up."""
+    lines: dict[TopicName, TopicLine] = defaultdict(TopicLine)
+    for row in progress.rows:
+        lines[row.topic].add(row, progress.copied(row))
+    return dict(lines)
+
+
+class Display:
+    """Shows progress: a live table on a terminal, a line now and then elsewhere (on stderr)."""
+
+    def __init__(self, link: str) -> None:
+        self._link = link
+        self._console = console(stderr=True)
+        self._live = (
+            Live(console=self._console, auto_refresh=False) if sys.stderr.isatty() else None
+        )
+        self._seen: deque[tuple[float, dict[TopicName, TopicLine]]] = deque()
+        self._said = 0.0
+        self._trouble = ""
+
+    def __enter__(self) -> Display:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, progress: Progress) -> None:
+        """Show the progress as it is now."""
+        now = time.monotonic()
+        lines = by_topic(progress)
+        self._seen.append((now, lines))
+        while len(self._seen) > 2 and now - self._seen[0][0] > _WINDOW:
+            self._seen.popleft()
+        if self._live is not None:
+            self._live.update(self._picture(progress, lines), refresh=True)
+        elif now - self._said > _LINE_EVERY or progress.trouble != self._trouble:
+            self._said, self._trouble = now, progress.trouble
+            self._console.print(self._line(progress, lines))
+
+    def _rate(self, topic: TopicName, line: TopicLine) -> tuple[float, float]:
+        """Records and bytes per second over the last seconds."""
+        then, before = self._seen[0]
+        passed = self._seen[-1][0] - then
+        old = before.get(topic, TopicLine())
+        if passed <= 0:
+            return 0.0, 0.0
+        return (line.records - old.records) / passed, (line.size - old.size) / passed
+
+    def _picture(self, progress: Progress, lines: dict[TopicName, TopicLine]) -> RenderableType:
+        rows = []
+        for topic, line in lines.items():
+            records, speed = self._rate(topic, line)
+            eta = span(line.lag / records) if line.lag and records else "-"
+            rows.append(
+                (
+                    topic, count(line.records), size(line.size), f"{records:,.0f}",
+                    f"{speed / 1e6:,.1f}", count(line.lag), eta,
+                    f"{line.identical}/{line.partitions}", str(line.stopped or ""),
+                )
+            )  # fmt: skip
+        head = Text(f"{self._link}  round {progress.round + 1}  {span(self._age(progress))}")
+        headers = "topic records copied records/s MB/s lag ETA identical stopped".split()
+        shown = table(headers, rows, right=" ".join(headers[1:]))
+        notes = [Text(progress.trouble, style="red")] if progress.trouble else []
+        return Group(head, shown, *notes)
+
+    def _line(self, progress: Progress, lines: dict[TopicName, TopicLine]) -> str:
+        records = sum(line.records for line in lines.values())
+        copied = sum(line.size for line in lines.values())
+        lag = sum(line.lag for line in lines.values())
+        text = (
+            f"{self._link}: {span(self._age(progress))}, {count(records)} records,"
+            f" {size(copied)}, lag {count(lag)} in {len(lines)} topics"
+        )
+        return f"{text}; {progress.trouble}" if progress.trouble else text
+
+    @staticmethod
+    def _age(progress: Progress) -> float:
+        return time.monotonic() - progress.began

@@ -1,0 +1,100 @@
+"""`towpath run`: mirror."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group
+from rich.text import Text
+
+from towpath.cli.output import Output, OutputOption, show
+from towpath.cli.progress import Display
+from towpath.cli.render import count, size, span
+from towpath.cli.statustable import as_json, picture
+from towpath.config import load
+from towpath.model.errors import ConfigError, Problem
+from towpath.plan.run import Progress, Wishes
+from towpath.plan.run import run as mirror
+from towpath.plan.status import State, left_out
+
+
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of the link.")],
+    *,
+    until_caught_up: Annotated[
+        bool, typer.Option(help="End at the offsets that the source has now.")
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a JSON report there at the end.")
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(help="Spark master; all cores of this machine by default.")
+    ] = None,
+    parallelism: Annotated[
+        int | None, typer.Option(min=1, help="Slices; as many as Spark has slots by default.")
+    ] = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Mirror until stopped (Ctrl-C or SIGTERM), or until caught up."""
+    del output  # `show` knows it
+    _must_be_writable(report)
+    config = load(file)
+    stop = threading.Event()
+    _stop_on_signals(stop)
+    wishes = Wishes(until_caught_up, master, parallelism)
+    with Display(config.link) as display:
+        progress = mirror(config, wishes, stop, display.show)
+    data = _report(config.link, progress, stopped=stop.is_set())
+    if report is not None:
+        report.write_text(json.dumps(data, indent=2) + "\n")
+    lines = [_sentence(progress, data), *progress.topics.left_out]
+    show(Group(*map(Text, lines), picture(progress.rows)), data)
+    return 0 if data["complete"] else 3
+
+
+def _must_be_writable(report: Path | None) -> None:
+    if report is not None and not report.absolute().parent.is_dir():
+        folder = report.absolute().parent
+        raise ConfigError((Problem("--report", f"the folder {folder} does not exist"),))
+
+
+def _stop_on_signals(stop: threading.Event) -> None:
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)
+
+
+def _report(link: str, progress: Progress, *, stopped: bool) -> dict[str, Any]:
+    copied = [progress.copied(row) for row in progress.rows]
+    missing = left_out(progress.rows)
+    skipped = progress.topics.left_out
+    behind = [row for row in progress.rows if row.state is not State.CAUGHT_UP]
+    return {
+        "link": link,
+        "seconds": round(time.monotonic() - progress.began, 1),
+        "stopped": stopped,
+        "complete": not missing and not skipped and (stopped or not behind),
+        "records": sum(records for records, _ in copied),
+        "bytes": sum(size_ for _, size_ in copied),
+        "lag": sum(row.lag_records for row in progress.rows),
+        "left_out": [*skipped, *(f"{row.topic}-{row.partition}" for row in missing)],
+        "notes": [f"{note.about}: {note.text}" for note in progress.topics.notes],
+        "partitions": [as_json(row) for row in progress.rows],
+    }
+
+
+def _sentence(progress: Progress, data: dict[str, Any]) -> str:
+    how = "stopped" if data["stopped"] else "caught up" if not data["lag"] else "ended"
+    return (
+        f"{how} after {span(time.monotonic() - progress.began)}: {count(data['records'])} records,"
+        f" {size(data['bytes'])} copied, lag {count(data['lag'])}"
+    )

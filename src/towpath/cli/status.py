@@ -1,0 +1,40 @@
+"""`towpath status`: where a link stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from towpath.cli.output import Output, OutputOption, show
+from towpath.cli.statustable import as_json, picture
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
+from towpath.config import load
+from towpath.ledger.books import Ledger, LinkBooks
+from towpath.model.nouns import Side
+from towpath.plan import status as standing
+
+
+def status(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of the link.")],
+    *,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Show where each partition stands, by the target's ledger and both clusters."""
+    del output  # `show` knows it
+    config = load(file)
+    with (
+        Admin(config.source, Side.SOURCE) as source,
+        Admin(config.target, Side.TARGET) as target,
+        Client(config.target, Side.TARGET, target) as client,
+    ):
+        books = LinkBooks(config.link)
+        ledger = Ledger(target, client)
+        if ledger.exists:
+            for entry in ledger.read():
+                books.take(entry)
+        rows = standing.status(config, books, source, target)
+    show(picture(rows), {"link": config.link, "partitions": [as_json(row) for row in rows]})
+    return 3 if standing.left_out(rows) else 0

@@ -1,0 +1,51 @@
+"""Partition status as a table and as JSON; `status` and `run` share them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from towpath.cli.render import count, span, table
+from towpath.plan.status import PartitionStatus
+
+_HEADERS = ("partition", "target", "state", "mode", "source end", "target end", "lag", "lag time")
+
+
+def picture(rows: Iterable[PartitionStatus]) -> RenderableType:
+    """Return a table of all partitions, and below it what is wrong or special."""
+    kept = tuple(rows)
+    shown = table(
+        _HEADERS,
+        (
+            (
+                f"{row.topic}-{row.partition}", row.target_topic, row.state, row.mode,
+                count(row.source_end), count(row.target_end), count(row.lag_records),
+                "?" if row.lag_seconds < 0 else span(row.lag_seconds),
+            )
+            for row in kept
+        ),
+        right="source end target end lag lag time",
+    )  # fmt: skip
+    return Group(shown, *(Text(line) for row in kept for line in remarks(row)))
+
+
+def remarks(row: PartitionStatus) -> Iterable[str]:
+    """Tell why a partition is mapped, what of it is missing, and what keeps it from moving."""
+    name = f"{row.topic}-{row.partition}"
+    if row.reason:
+        yield f"{name}: {row.mode}, because {row.reason}"
+    for gap in row.gaps:
+        went = "went on behind it" if gap.went_on else "stopped there"
+        what = f"offsets {gap.first} to {gap.end - 1}" if gap.end > gap.first else "nothing more"
+        yield f"{name}: gap, {what}: {gap.cause}; {went}"
+    if row.error:
+        yield f"{name}: {row.error}"
+
+
+def as_json(row: PartitionStatus) -> Mapping[str, Any]:
+    """Return a row for programs."""
+    return {**asdict(row), "state": str(row.state), "gaps": [asdict(gap) for gap in row.gaps]}

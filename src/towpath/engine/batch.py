@@ -1,0 +1,90 @@
+"""Slices run once, one Spark task each, with progress."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+_LOOK = 0.2
+
+
+def run(
+    spark: SparkSession,
+    slices: Sequence[T],
+    work: Callable[[T], Iterator[pa.RecordBatch]],
+    schema: str,
+    on_done: Callable[[int, int], None],
+) -> pa.Table:
+    """Run every slice in a task of its own and return what all of them yielded.
+
+    Args:
+        spark: Where.
+        slices: Frozen values that pickle.
+        work: A function of a module that the workers can import.
+        schema: Columns of what it yields, as DDL.
+        on_done: Told how many slices are done, and of how many; called from another thread.
+
+    Raises:
+        RuntimeError: A slice failed as often as Spark tries; the text is Spark's.
+    """
+    if not slices:
+        return spark.createDataFrame([], schema).toArrow()
+    group = f"towpath-{uuid.uuid4().hex}"
+    rows = [(pickle.dumps((work, one)),) for one in slices]
+    parts = spark.sparkContext.parallelize(rows, len(rows))
+    frame = spark.createDataFrame(parts, "slice binary").mapInArrow(_unpack, schema)
+    spark.sparkContext.setJobGroup(group, "towpath", interruptOnCancel=True)
+    with _Progress(spark, group, len(slices), on_done):
+        try:
+            return frame.toArrow()
+        except PySparkException as error:
+            raise RuntimeError(str(error)) from error
+
+
+def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for pickled in batch.column(0).to_pylist():
+            work, one = pickle.loads(pickled)  # noqa: S301  # our own driver wrote it
+            yield from work(one)
+
+
+class _Progress:
+    """Looks at the job now and then, from a thread of its own."""
+
+    def __init__(
+        self, spark: SparkSession, group: str, total: int, on_done: Callable[[int, int], None]
+    ) -> None:
+        self._tracker = spark.sparkContext.statusTracker()
+        self._group, self._total, self._on_done = group, total, on_done
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="towpath-progress", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        if kind is None:
+            self._on_done(self._total, self._total)
+
+    def _watch(self) -> None:
+        while not self._over.wait(_LOOK):
+            self._on_done(min(self._total, self._done()), self._total)
+
+    def _done(self) -> int:
+        done = 0
+        for job in self._tracker.getJobIdsForGroup(self._group):
+            info = self._tracker.getJobInfo(job)
+            for stage in info.stageIds if info else ():
+                told = self._tracker.getStageInfo(stage)
+                done += told.numCompletedTasks if told else 0
+        return done

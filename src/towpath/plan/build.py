@@ -1,0 +1,81 @@
+"""From the file to the plan. Both clusters are looked at, none is touched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from towpath.cluster.admin import Admin
+from towpath.config import ClusterConfig, LinkConfig
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import Side
+from towpath.plan.model import ClusterFacts, Plan
+from towpath.plan.preflight import (
+    Checks,
+    old_target,
+    one_cluster,
+    unmatched_expressions,
+    without,
+)
+from towpath.topics.diff import diff
+from towpath.topics.findings import Obstacle
+from towpath.topics.observe import observe
+
+
+def build(config: LinkConfig) -> Plan:
+    """Return what a run would begin with; what goes wrong on the way is part of it."""
+    with (
+        Admin(config.source, Side.SOURCE) as source,
+        Admin(config.target, Side.TARGET) as target,
+    ):
+        plan = _met(config, source, target)
+        if plan.obstacles:
+            return plan
+        try:
+            return _compared(plan, config, source, target)
+        except ClusterError as error:
+            about = getattr(error, "side", "target")
+            return replace(plan, obstacles=(Obstacle.of(error, about),))
+
+
+def _met(config: LinkConfig, source: Admin, target: Admin) -> Plan:
+    """Return a plan that knows the clusters only; both are tried, whatever becomes of the first."""
+    met: dict[Side, ClusterFacts] = {}
+    obstacles = []
+    for side, admin, where in (
+        (Side.SOURCE, source, config.source),
+        (Side.TARGET, target, config.target),
+    ):
+        try:
+            met[side] = _facts(admin, where)
+        except ClusterError as error:
+            obstacles.append(Obstacle.of(error, side))
+    return Plan(config.link, met.get(Side.SOURCE), met.get(Side.TARGET), obstacles=tuple(obstacles))
+
+
+def _facts(admin: Admin, config: ClusterConfig) -> ClusterFacts:
+    version = ".".join(map(str, admin.broker_version))
+    return ClusterFacts(config.bootstrap, admin.cluster_id(), version, len(admin.brokers()))
+
+
+def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> Plan:
+    assert plan.source  # noqa: S101, without obstacles both clusters were met
+    assert plan.target  # noqa: S101
+    observed = observe(source, target, config)
+    found = diff(observed, config.records)
+    checks = Checks(config, target, plan.target, found)
+    refused = checks.refused_steps()
+    old_notes, too_old = old_target(target.api_versions())
+    return replace(
+        plan,
+        topics={name: copy for name, copy in found.topics.items() if name not in refused},
+        steps=without(found.steps, refused),
+        notes=(*old_notes, *unmatched_expressions(observed, config), *found.notes),
+        obstacles=(
+            *too_old,
+            *one_cluster(plan.source, plan.target, config, found),
+            *checks.ledger(),
+            *found.obstacles,
+            *refused.values(),
+            *checks.rights(),
+        ),
+    )

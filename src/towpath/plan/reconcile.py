@@ -1,0 +1,45 @@
+"""Topics and partitions that a run finds missing on the target, made as `towpath plan` shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from towpath.cluster.admin import Admin
+from towpath.config import LinkConfig
+from towpath.model.outcome import Outcome
+from towpath.topics.apply import apply_all
+from towpath.topics.diff import diff
+from towpath.topics.findings import Note, Obstacle
+from towpath.topics.observe import matches, observe
+from towpath.topics.steps import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """What was made, and what a person should know."""
+
+    outcome: Outcome[Step] = field(default_factory=Outcome)
+    notes: tuple[Note, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Sentences about topics that are not mirrored."""
+        failed = (f"{name}: {error}" for name, error in self.outcome.failed.items())
+        return (*(f"{o.about}: {o.text}" for o in self.obstacles), *failed)
+
+
+def reconcile(config: LinkConfig, source: Admin, target: Admin) -> Reconciled:
+    """Make missing topics and partitions; one that fails does not stop the others.
+
+    Raises:
+        ClusterError: A cluster cannot be asked at all.
+    """
+    found = diff(observe(source, target, config), config.records)
+    return Reconciled(apply_all(found.steps, target), found.notes, found.obstacles)
+
+
+def shape(config: LinkConfig, source: Admin) -> dict[str, tuple[str, int]]:
+    """Return id and number of partitions of each matching topic: what growth shows in."""
+    infos = [info for info in source.topics().values() if matches(info, config.topics)]
+    return {info.name: (info.id, len(info.partitions)) for info in infos}

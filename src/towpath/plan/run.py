@@ -1,0 +1,220 @@
+"""`towpath run`: topics first, then rounds on Spark until stopped or caught up."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
+from towpath.config import LinkConfig
+from towpath.engine.rounds import Job, Rounds
+from towpath.engine.session import session, slots
+from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.entries import LinkIdentity
+from towpath.model.errors import ClusterError, LedgerError, TowpathError
+from towpath.model.nouns import Side, TopicName
+from towpath.plan.reconcile import Reconciled, reconcile, shape
+from towpath.plan.rounds import SUMMARY, RoundPlan, plan_round, run_slice
+from towpath.plan.session import LinkSession
+from towpath.plan.status import PartitionStatus, status
+
+_LOOK = 1.0
+_DRAIN = 30.0
+_FAILURES = 5
+_OURS = re.compile(r"towpath\.model\.errors\.(\w+): (.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How to run."""
+
+    until_caught_up: bool = False
+    master: str | None = None
+    parallelism: int | None = None
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the run tells while it goes on; `rows` is replaced, never changed."""
+
+    began: float = field(default_factory=time.monotonic)
+    round: int = 0
+    rows: tuple[PartitionStatus, ...] = ()
+    before: Mapping[tuple[TopicName, int], tuple[int, int]] = field(default_factory=dict)
+    """Records and bytes of each partition when the run began."""
+    topics: Reconciled = field(default_factory=Reconciled)
+    trouble: str = ""
+
+    def copied(self, row: PartitionStatus) -> tuple[int, int]:
+        """Return the records and bytes of a partition that this run copied."""
+        records, size = self.before.get((row.topic, row.partition), (0, 0))
+        return row.records - records, row.bytes - size
+
+
+def run(
+    config: LinkConfig, wishes: Wishes, stop: threading.Event, show: Callable[[Progress], None]
+) -> Progress:
+    """Mirror until `stop` is set, or until everything that is there at the start was copied.
+
+    Raises:
+        ClusterError: A cluster could not be reached when the run began, or refused us.
+        LedgerError: The link runs elsewhere, or belongs to other clusters.
+    """
+    spark = _Background(partial(session, wishes.master, f"towpath {config.link}"))
+    with ExitStack() as stack:
+        source = stack.enter_context(Admin(config.source, Side.SOURCE))
+        target = stack.enter_context(Admin(config.target, Side.TARGET))
+        mirror = _Mirror(config, wishes, stop, show, source, target, stack)
+        mirror.prepare()
+        mirror.go(spark.result())
+        return mirror.progress
+
+
+class _Background:
+    """A call in a thread of its own, begun at once: Spark starts while we ask the clusters."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._answer: list[Any] = []
+        self._thread = threading.Thread(target=lambda: self._answer.append(call()), daemon=True)
+        self._thread.start()
+
+    def result(self) -> Any:
+        self._thread.join()
+        if not self._answer:
+            raise ClusterError("Spark did not start; look above for its own words")
+        return self._answer[0]
+
+
+class _Mirror:
+    def __init__(
+        self,
+        config: LinkConfig,
+        wishes: Wishes,
+        stop: threading.Event,
+        show: Callable[[Progress], None],
+        source: Admin,
+        target: Admin,
+        stack: ExitStack,
+    ) -> None:
+        self._config, self._wishes, self._stop, self._show = config, wishes, stop, show
+        self._source, self._target, self._stack = source, target, stack
+        client = stack.enter_context(Client(config.target, Side.TARGET, target))
+        self._ledger = Ledger(target, client)
+        self._books = LinkBooks(config.link)
+        self._session = LinkSession(config, target)
+        self._failures = 0
+        self._shape: dict[str, tuple[str, int]] = {}
+        self._round_over = threading.Event()
+        self.progress = Progress()
+
+    def prepare(self) -> None:
+        """Make the ledger and the topics ready; nothing is copied yet."""
+        self._ledger.create()
+        self._read()
+        self._identify()
+        self._session.start()
+        self._stack.callback(self._session.close)
+        self._reconcile()
+        self._look()
+        self.progress.before = {
+            (row.topic, row.partition): (row.records, row.bytes) for row in self.progress.rows
+        }
+
+    def go(self, spark: Any) -> None:
+        """Run rounds until there is a reason to end; start again after trouble."""
+        parallelism = self._wishes.parallelism or slots(spark)
+        plan = RoundPlan(
+            self._config, self._session.run_id, parallelism, self._wishes.until_caught_up
+        )
+        over = False
+        while not over:
+            job = Job(
+                partial(plan_round, plan), run_slice, SUMMARY,
+                self.progress.round + 1, self._wishes.until_caught_up,
+            )  # fmt: skip
+            rounds = Rounds(spark, job, self._ended)
+            try:
+                over = self._attend(rounds)
+            finally:
+                rounds.stop()
+        self._look()
+
+    def _ended(self, number: int, _rows: list[dict[str, Any]]) -> None:
+        self._failures = 0
+        self.progress.round = number
+        self._round_over.set()
+
+    def _attend(self, rounds: Rounds) -> bool:
+        """Look after a query until it ends; return whether the run is over."""
+        discovered = time.monotonic()
+        while not self._stop.is_set():
+            try:
+                if rounds.wait(_LOOK):
+                    return self._wishes.until_caught_up
+                self._look()
+                if time.monotonic() - discovered > self._config.run.discover:
+                    discovered = time.monotonic()
+                    if self._reconcile():
+                        self._session.end_round(self.progress.round + 1)
+            except RuntimeError as error:
+                self._failed(error)
+                return False
+            except ClusterError as error:
+                self.progress.trouble = str(error)
+            self._show(self.progress)
+        self._round_over.clear()
+        self._session.end()
+        self._round_over.wait(_DRAIN)
+        return True
+
+    def _failed(self, error: RuntimeError) -> None:
+        """Decide whether a query that failed is worth another one."""
+        self._failures += 1
+        found = _OURS.findall(str(error))
+        self.progress.trouble = found[-1][1] if found else str(error).strip().splitlines()[0]
+        if self._failures > _FAILURES and (self._wishes.until_caught_up or not found):
+            raise _of_spark(self.progress.trouble, ours=bool(found)) from error
+        self._show(self.progress)
+        self._stop.wait(min(30.0, 2.0**self._failures))
+
+    def _reconcile(self) -> bool:
+        """Create topics and partitions that are missing; whether there were any."""
+        now = shape(self._config, self._source)
+        if now == self._shape and not self.progress.topics.left_out:
+            return False
+        self._shape = now
+        self.progress.topics = reconcile(self._config, self._source, self._target)
+        return bool(self.progress.topics.outcome.done)
+
+    def _read(self) -> None:
+        for entry in self._ledger.read():
+            self._books.take(entry)
+
+    def _look(self) -> None:
+        self._read()
+        self.progress.rows = status(self._config, self._books, self._source, self._target)
+        self.progress.trouble = ""
+
+    def _identify(self) -> None:
+        """Write down which clusters the link joins, or make sure that they are still those."""
+        now = LinkIdentity(self._config.link, self._source.cluster_id(), self._target.cluster_id())
+        known = self._books.identity
+        if known is None:
+            self._ledger.append([now])
+        elif known != now:
+            raise LedgerError(
+                f"link {now.link} mirrors cluster {known.source_cluster} to"
+                f" {known.target_cluster}, but the file names {now.source_cluster} and"
+                f" {now.target_cluster}; take another `link` name for other clusters"
+            )
+
+
+def _of_spark(text: str, *, ours: bool) -> Exception:
+    return ClusterError(text) if ours else TowpathError(f"the Spark query fails: {text}")

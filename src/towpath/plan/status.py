@@ -1,0 +1,131 @@
+"""Where a link stands: the ledger's books beside what both clusters say now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from towpath.cluster.admin import Admin
+from towpath.config import LinkConfig, OnGap
+from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.entries import Gap
+from towpath.model.clock import now_ms
+from towpath.model.nouns import TopicName, TopicPartition
+from towpath.records.trouble import DELETED, RECREATED
+from towpath.topics.observe import matches
+
+
+class State(StrEnum):
+    """What a partition is doing."""
+
+    NOT_STARTED = "not started"
+    BEHIND = "behind"
+    CAUGHT_UP = "caught up"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """One source partition; `lag_records` counts source offsets, `lag_seconds` is -1 if unknown."""
+
+    topic: TopicName
+    partition: int
+    target_topic: TopicName
+    state: State
+    mode: str
+    reason: str
+    source_end: int
+    target_end: int
+    lag_records: int
+    lag_seconds: float
+    records: int
+    bytes: int
+    gaps: tuple[Gap, ...]
+    error: str
+
+    @property
+    def left_out(self) -> bool:
+        """Whether something of this partition was or is not copied, other than for time."""
+        return bool(self.error or self.gaps)
+
+
+def status(
+    config: LinkConfig, books: LinkBooks, source: Admin, target: Admin
+) -> tuple[PartitionStatus, ...]:
+    """Return the status of every partition that matches or that the ledger knows.
+
+    Raises:
+        ClusterError: A cluster could not be reached.
+    """
+    topics = {n: info for n, info in source.topics().items() if matches(info, config.topics)}
+    tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
+    ends = source.latest(tps, committed=True) if tps else {}
+    known = {tp for tp, b in books.partitions.items() if b.opened is not None}
+    there = target.topics({config.topics.target_name(tp.topic) for tp in {*tps, *known}})
+    stop = config.records.on_gap is OnGap.STOP
+    rows = []
+    for tp in sorted({*tps, *known}):
+        name = config.topics.target_name(tp.topic)
+        info = topics.get(tp.topic)
+        target_id = there[name].id if name in there else None
+        trouble = _identity(books.of(tp), info.id if info else None, target_id, stop=stop)
+        rows.append(_row(tp, name, books.of(tp), ends, trouble))
+    return tuple(rows)
+
+
+def _identity(
+    books: PartitionBooks, source_id: str | None, target_id: str | None, *, stop: bool
+) -> str:
+    """Tell whether the topics are still those of the books."""
+    if books.opened is None:
+        return ""
+    if source_id is None:
+        return f"source: {DELETED}"
+    if books.opened.source_topic_id != source_id:
+        return f"source: {RECREATED}" if stop else ""
+    if target_id != books.opened.target_topic_id:
+        return "target: the topic is not the one that was written; `towpath run` copies it again"
+    return ""
+
+
+def _row(
+    tp: TopicPartition,
+    target: TopicName,
+    books: PartitionBooks,
+    ends: Mapping[TopicPartition, int],
+    trouble: str,
+) -> PartitionStatus:
+    opened, receipt = books.opened, books.receipt
+    position = receipt.source_end if receipt else opened.source_start if opened else 0
+    lag = max(0, ends.get(tp, position) - position)
+    error = trouble or (receipt.error if receipt else "")
+    mode = receipt.mode if receipt else opened.mode if opened else ""
+    return PartitionStatus(
+        tp.topic, tp.partition, target, _state(lag, error, started=opened is not None), str(mode),
+        receipt.reason if receipt else opened.reason if opened else "", position,
+        receipt.target_end if receipt else opened.target_start if opened else 0,
+        lag, _lag_seconds(lag, receipt.last_timestamp if receipt else -1),
+        receipt.records if receipt else 0, receipt.bytes if receipt else 0,
+        tuple(books.gaps), error,
+    )  # fmt: skip
+
+
+def _state(lag: int, error: str, *, started: bool) -> State:
+    if error:
+        return State.STOPPED
+    if not started:
+        return State.NOT_STARTED
+    return State.BEHIND if lag else State.CAUGHT_UP
+
+
+def _lag_seconds(lag: int, last_timestamp: int) -> float:
+    """Seconds since the last copied record, which bounds the age of the first one that is not."""
+    if not lag:
+        return 0.0
+    return max(0.0, (now_ms() - last_timestamp) / 1000) if last_timestamp >= 0 else -1.0
+
+
+def left_out(rows: Iterable[PartitionStatus]) -> tuple[PartitionStatus, ...]:
+    """Return the partitions of which something was not copied."""
+    return tuple(row for row in rows if row.left_out)

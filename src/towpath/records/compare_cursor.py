@@ -1,0 +1,190 @@
+"""One side of a comparison: batches in order, without those that a consumer does not see."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client, Records
+from towpath.model.deadline import Deadline
+from towpath.model.errors import RefusedError, UnreachableError
+from towpath.model.nouns import ProducerId, Side, TopicPartition
+from towpath.wire import batch as wire
+
+_OUT_OF_RANGE = 1
+_WAIT = 0.5
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How one cluster is read."""
+
+    side: Side
+    client: Client
+    admin: Admin
+    max_bytes: int
+    patience: float
+
+
+@dataclass(slots=True)
+class Piece:
+    """Some batches of one response; `rows` are as `wire.batch.scan` returns them."""
+
+    buffer: wire.Buffer
+    rows: wire.Table
+
+    def batches(self) -> Iterator[memoryview]:
+        """Yield the bytes of each batch."""
+        view: memoryview = self.buffer.data
+        for position, length in self.rows[:, : wire.LENGTH + 1].tolist():
+            yield view[position : position + length]
+
+
+class Cursor:
+    """Reads the committed data batches of [first, end), of one producer or of all.
+
+    Attributes:
+        position: Everything before it is done with.
+        have: Up to where it was read; `pieces` hold what lies between.
+        log_start: Where the log begins, as far as it is known now.
+        log_end: Where the log ended, if that is before `end`.
+        foreign: Records of other producers that were passed over.
+        bytes: How much was read.
+    """
+
+    def __init__(
+        self, reader: Reader, tp: TopicPartition, first: int, end: int, only: ProducerId | None
+    ) -> None:
+        self._reader, self._tp, self._only = reader, tp, only
+        self.position = self.have = first
+        self.end = end
+        self.pieces: deque[Piece] = deque()
+        self.log_start = 0
+        self.log_end: int | None = None
+        self.foreign = 0
+        self.bytes = 0
+        self._committed = True
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left."""
+        return self.position >= self.end
+
+    def fill(self) -> None:
+        """Read on if everything that was read is done with.
+
+        Raises:
+            ClusterError: The cluster did not answer.
+            CorruptBatchError: What came is no batch.
+        """
+        deadline = Deadline.after(self._reader.patience)
+        while self.have <= self.position < self.end:
+            before = self.have
+            self._read()
+            if self.have == before and deadline.over:
+                raise UnreachableError(
+                    self._reader.side, f"fetching {self._tp} at {before}",
+                    f"no records came within {self._reader.patience:.0f} s",
+                    "look whether the partition's leader is in good health",
+                )  # fmt: skip
+
+    def advance(self, position: int) -> None:
+        """Be done with everything before `position`."""
+        self.position = position
+        while self.pieces:
+            rows = self.pieces[0].rows
+            rows = rows[np.searchsorted(rows[:, wire.LAST], position) :]
+            if len(rows):
+                self.pieces[0].rows = rows
+                return
+            self.pieces.popleft()
+
+    def before(self, end: int) -> list[Piece]:
+        """Return the batches that hold offsets in [position, end)."""
+        found = []
+        for piece in self.pieces:
+            rows = piece.rows[: np.searchsorted(piece.rows[:, wire.BASE], end)]
+            if len(rows):
+                found.append(Piece(piece.buffer, rows))
+        return found
+
+    def _read(self) -> None:
+        try:
+            chunk = self._reader.client.fetch(
+                self._tp, self.have, max_bytes=self._reader.max_bytes, wait=_WAIT,
+                committed=self._committed,
+            )  # fmt: skip
+        except RefusedError as error:
+            if error.error != _OUT_OF_RANGE:
+                raise
+            self._out_of_range()
+            return
+        self.log_start = max(self.log_start, chunk.said.log_start)
+        table = wire.scan(chunk.buffer, chunk.start, chunk.end)
+        if len(table):
+            self.bytes += chunk.end - chunk.start
+            self._take(chunk, table)
+        else:
+            self._nothing(chunk)
+
+    def _take(self, chunk: Records, table: wire.Table) -> None:
+        seen = visible(table, chunk.said.aborted) & (table[:, wire.COUNT] > 0)
+        seen &= (table[:, wire.LAST] >= self.have) & (table[:, wire.BASE] < self.end)
+        if self._only is not None:
+            ours = table[:, wire.PRODUCER] == self._only
+            self.foreign += int(table[seen & ~ours, wire.COUNT].sum())
+            seen &= ours
+        if seen.any():
+            self.pieces.append(Piece(chunk.buffer, table[seen]))
+        self.have = min(self.end, max(self.have, int(table[-1, wire.LAST]) + 1))
+
+    def _nothing(self, chunk: Records) -> None:
+        said = chunk.said
+        if self.have >= said.high_watermark >= 0:
+            self._ends(said.high_watermark)
+        elif self._committed and self.have >= said.last_stable >= 0:
+            # A transaction is open here; what our copier wrote behind it is committed all the same.
+            self._committed = False
+
+    def _out_of_range(self) -> None:
+        """Retention deleted what we were about to read, or the log was cut."""
+        earliest = self._reader.admin.earliest([self._tp])[self._tp]
+        latest = self._reader.admin.latest([self._tp])[self._tp]
+        if self.have < earliest:
+            self.log_start = earliest
+            self.have = min(self.end, earliest)
+        elif self.have > latest:
+            self._ends(latest)
+
+    def _ends(self, at: int) -> None:
+        self.log_end = at
+        self.have = self.end
+
+
+def visible(table: wire.Table, aborted: Iterable[tuple[int, int]]) -> Mask:
+    """Return which batches hold records that a consumer of committed records sees.
+
+    Args:
+        table: Batches of one fetch response.
+        aborted: Its aborted transactions: producer id and first offset.
+    """
+    special = table[:, wire.ATTRIBUTES] & (wire.TRANSACTIONAL | wire.CONTROL) != 0
+    seen = np.ones(len(table), np.bool_)
+    waiting = deque(sorted(aborted, key=lambda pair: pair[1]))
+    active: set[int] = set()
+    for index in np.flatnonzero(special).tolist():
+        producer, last = int(table[index, wire.PRODUCER]), int(table[index, wire.LAST])
+        while waiting and waiting[0][1] <= last:
+            active.add(waiting.popleft()[0])
+        if table[index, wire.ATTRIBUTES] & wire.CONTROL:
+            active.discard(producer)
+            seen[index] = False
+        elif producer in active:
+            seen[index] = False
+    return seen

@@ -1,0 +1,248 @@
+"""Copying between real brokers, version by version: the target's view is the source's."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from tests.support.kafka import Record, consume, end_offsets, produce
+from tests.support.mirror import Mirror
+from towpath.dev.broker import LocalCluster
+from towpath.model.nouns import Mode
+
+pytestmark = pytest.mark.broker
+NewName = Callable[[str], str]
+
+ODD = (
+    Record(None, None, (), 1),
+    Record(b"", b"", (), 2),
+    Record(b"k", None, (("null", None), ("empty", b"")), 3),
+    Record(b"k", b"v", (("same", b"1"), ("same", b"2"), ("same", b"1")), 4),
+    Record(b"\xff\xfe", b"\x00" * 3, (("bytes", b"\xff\x00\xfe"),), 5),
+    Record(b"x", b"y" * 200_000, (), 1_700_000_000_000),
+)
+
+
+@pytest.fixture
+def mirror(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> Mirror:
+    return Mirror(tmp_path, source, target, new_name("copy"))
+
+
+def assert_same_view(mirror: Mirror, partitions: int = 1, isolation: str = "read_committed") -> int:
+    """Both sides show the same records at the same offsets; return how many."""
+    numbers = range(partitions)
+    expected = consume(mirror.source.bootstrap, mirror.topic, numbers, isolation=isolation)
+    assert consume(mirror.target.bootstrap, mirror.topic, numbers, isolation=isolation) == expected
+    return len(expected)
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_odd_records_arrive_unchanged_in_every_codec(mirror: Mirror, codec: str) -> None:
+    mirror.create()
+    produce(mirror.source.bootstrap, mirror.topic, ODD, {"compression.type": codec})
+    [done] = mirror.catch_up()
+    assert (done.mode, done.records, done.error) == (Mode.IDENTICAL, len(ODD), "")
+    assert assert_same_view(mirror) == len(ODD)
+
+
+def test_the_same_on_every_version(
+    tmp_path: Path, version_source: LocalCluster, version_target: LocalCluster, new_name: NewName
+) -> None:
+    mirror = Mirror(tmp_path, version_source, version_target, new_name("version"))
+    mirror.create(3)
+    records = [Record(b"%d" % i, b"v%d" % i, (), 0, -1, i % 3) for i in range(3000)]
+    produce(mirror.source.bootstrap, mirror.topic, records, {"compression.type": "lz4"})
+    mirror.catch_up()
+    produce(mirror.source.bootstrap, mirror.topic, records[:300])
+    mirror.catch_up()
+    assert assert_same_view(mirror, 3) == 3300
+
+
+def test_a_large_record_and_many_tiny_batches(mirror: Mirror, rng: random.Random) -> None:
+    mirror.create(2, {"max.message.bytes": "8000000"})
+    big = Record(b"big", rng.randbytes(5_000_000), (), 7)
+    settings = {"message.max.bytes": 8_000_000}
+    produce(mirror.source.bootstrap, mirror.topic, [big], settings)
+    tiny = [Record(None, b"x", (), i, -1, i % 2) for i in range(1, 3000)]
+    produce(mirror.source.bootstrap, mirror.topic, tiny, {"batch.num.messages": 1})
+    mirror.catch_up()
+    assert assert_same_view(mirror, 2) == 3000
+
+
+def test_a_log_that_begins_late_begins_late_on_the_target(mirror: Mirror) -> None:
+    mirror.create()
+    produce(mirror.source.bootstrap, mirror.topic, [Record(b"k", b"%d" % i) for i in range(500)])
+    delete_before(mirror.source.bootstrap, mirror.topic, 321)
+    mirror.catch_up()
+    assert end_offsets(mirror.target.bootstrap, mirror.topic) == (321, 500)
+    assert assert_same_view(mirror) == 179
+
+
+def test_copying_goes_on_where_it_stood(mirror: Mirror) -> None:
+    mirror.create()
+    for part in range(4):
+        records = [Record(b"k", b"%d-%d" % (part, i)) for i in range(100)]
+        produce(mirror.source.bootstrap, mirror.topic, records)
+        [done] = mirror.catch_up()
+        assert (done.records, done.source_end) == (100, 100 * (part + 1))
+    assert assert_same_view(mirror) == 400
+
+
+def test_log_append_times_become_create_times(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> None:
+    mirror = Mirror(tmp_path, source, target, new_name("append"))
+    admin = mirror.source.bootstrap
+    mirror.create()
+    set_config(admin, mirror.topic, "message.timestamp.type", "LogAppendTime")
+    records = [Record(b"k", b"%d" % i, (), 5) for i in range(50)]
+    produce(admin, mirror.topic, records, {"compression.type": "zstd"})
+    mirror.catch_up()
+    assert assert_same_view(mirror) == 50
+    assert all(r.timestamp > 1_000_000 for r in consume(target.bootstrap, mirror.topic))
+
+
+def transactions(mirror: Mirror, rng: random.Random, steps: int) -> None:
+    """Write interleaved transactions, committed, aborted and plain, and leave none open."""
+    boot, topic = mirror.source.bootstrap, mirror.topic
+    writers = [
+        Producer({"bootstrap.servers": boot, "transactional.id": f"{topic}-{i}", "linger.ms": 1})
+        for i in range(3)
+    ]
+    for writer in writers:
+        writer.init_transactions(30)
+    plain = Producer({"bootstrap.servers": boot})
+    is_open = [False] * 3
+    for step in range(steps):
+        i = rng.randrange(4)
+        if i == 3:
+            plain.produce(topic, b"plain-%d" % step)
+            plain.flush()
+            continue
+        if not is_open[i]:
+            writers[i].begin_transaction()
+            is_open[i] = True
+        if rng.random() < 0.6:
+            for n in range(rng.randrange(1, 20)):
+                writers[i].produce(topic, b"%d-%d-%d" % (i, step, n), partition=0)
+            writers[i].flush()
+        else:
+            commit = rng.random() < 0.6
+            (writers[i].commit_transaction if commit else writers[i].abort_transaction)(30)
+            is_open[i] = False
+    for i in range(3):
+        if is_open[i]:
+            writers[i].commit_transaction(30)
+
+
+def test_transactions_keep_their_offsets(
+    tmp_path: Path,
+    version_source: LocalCluster,
+    version_target: LocalCluster,
+    new_name: NewName,
+    rng: random.Random,
+) -> None:
+    mirror = Mirror(tmp_path, version_source, version_target, new_name("transactions"))
+    mirror.create()
+    transactions(mirror, rng, 60)
+    [done] = mirror.catch_up()
+    assert (done.mode, done.error) == (Mode.IDENTICAL, "")
+    assert assert_same_view(mirror) > 0
+    ends = [end_offsets(c.bootstrap, mirror.topic)[1] for c in (mirror.source, mirror.target)]
+    assert ends[0] == ends[1]
+    assert len(mirror.books().offsets().runs) == 1
+
+
+def test_transactions_are_dropped_where_offsets_are_mapped(
+    mirror: Mirror, rng: random.Random
+) -> None:
+    mirror.records = {"offsets": "mapped"}
+    mirror.create()
+    transactions(mirror, rng, 40)
+    [done] = mirror.catch_up()
+    assert done.mode is Mode.MAPPED
+    source, target = (consume(c.bootstrap, mirror.topic) for c in (mirror.source, mirror.target))
+    assert [r.value for r in target] == [r.value for r in source]
+    offsets = mirror.books().offsets()
+    assert [offsets.to_target(r.offset).offset for r in source] == [r.offset for r in target]
+    assert [offsets.to_source(r.offset).offset for r in target] == [r.offset for r in source]
+
+
+def test_an_open_transaction_holds_back_what_follows(mirror: Mirror) -> None:
+    mirror.create()
+    boot = mirror.source.bootstrap
+    writer = Producer({"bootstrap.servers": boot, "transactional.id": mirror.topic})
+    writer.init_transactions(30)
+    produce(boot, mirror.topic, [Record(None, b"before")])
+    writer.begin_transaction()
+    writer.produce(mirror.topic, b"open", partition=0)
+    writer.flush()
+    produce(boot, mirror.topic, [Record(None, b"after")])
+    mirror.catch_up()
+    assert [r.value for r in consume(mirror.target.bootstrap, mirror.topic)] == [b"before"]
+    writer.commit_transaction(30)
+    mirror.catch_up()
+    assert assert_same_view(mirror) == 3
+
+
+def test_a_target_with_records_of_its_own_is_mapped(mirror: Mirror) -> None:
+    mirror.create()
+    produce(mirror.target.bootstrap, mirror.topic, [Record(None, b"own")] * 3)
+    produce(mirror.source.bootstrap, mirror.topic, [Record(None, b"%d" % i) for i in range(10)])
+    [done] = mirror.catch_up()
+    assert (done.mode, done.reason) == (
+        Mode.MAPPED,
+        "the target partition ended at offset 3 already",
+    )
+    values = [r.value for r in consume(mirror.target.bootstrap, mirror.topic)]
+    assert values == [b"own"] * 3 + [b"%d" % i for i in range(10)]
+    assert mirror.books().offsets().runs == ((0, 3, 10),)
+
+
+def test_another_writer_turns_a_partition_mapped(mirror: Mirror) -> None:
+    mirror.create()
+    produce(mirror.source.bootstrap, mirror.topic, [Record(None, b"a")] * 10)
+    mirror.catch_up()
+    produce(mirror.target.bootstrap, mirror.topic, [Record(None, b"foreign")])
+    produce(mirror.source.bootstrap, mirror.topic, [Record(None, b"b")] * 10)
+    [done] = mirror.catch_up()
+    assert done.mode is Mode.MAPPED
+    assert "target offset 10 was taken by another writer" in done.reason
+    assert mirror.books().offsets().runs == ((0, 0, 10), (10, 11, 10))
+
+
+def test_identical_where_it_cannot_be_is_an_error_that_says_why(mirror: Mirror) -> None:
+    mirror.records = {"offsets": "identical"}
+    mirror.create()
+    produce(mirror.target.bootstrap, mirror.topic, [Record(None, b"own")])
+    produce(mirror.source.bootstrap, mirror.topic, [Record(None, b"x")])
+    [done] = mirror.catch_up()
+    assert "offsets cannot stay identical: the target partition ended at offset 1" in done.error
+    assert end_offsets(mirror.target.bootstrap, mirror.topic) == (0, 1)
+
+
+def set_config(bootstrap: str, topic: str, name: str, value: str) -> None:
+    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+    resource = ConfigResource(
+        ResourceType.TOPIC,
+        topic,
+        incremental_configs=[
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        ],
+    )
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.incremental_alter_configs([resource])[resource].result(30)
+
+
+def delete_before(bootstrap: str, topic: str, offset: int) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for answer in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
+        answer.result(30)

@@ -1,0 +1,75 @@
+"""Mirror between two clusters in this process: the same slices as on Spark, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support.kafka import create_topic
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
+from towpath.config import LinkConfig, load
+from towpath.dev.broker import LocalCluster
+from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
+from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.plan.rounds import RoundPlan, plan_round
+from towpath.records.copy import copy
+from towpath.records.work import Slice, Summary
+
+
+@dataclass
+class Mirror:
+    """One link that mirrors one topic under its own name."""
+
+    folder: Path
+    source: LocalCluster
+    target: LocalCluster
+    topic: str
+    link: str = ""
+    records: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def config(self) -> LinkConfig:
+        """The file of the link, read."""
+        link = self.link or self.topic
+        settings = {"start": "earliest", **self.records}
+        file = self.folder / f"{link}.yaml"
+        file.write_text(
+            f"source: {{bootstrap: '{self.source.bootstrap}'}}\n"
+            f"target: {{bootstrap: '{self.target.bootstrap}'}}\n"
+            f"link: {link}\n"
+            f"topics: {{include: ['{self.topic}']}}\n"
+            "records:\n" + "".join(f"  {key}: {value}\n" for key, value in settings.items())
+        )
+        return load(file)
+
+    def create(self, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
+        """Create the topic on both sides."""
+        for cluster in (self.source, self.target):
+            create_topic(cluster.bootstrap, self.topic, partitions, config)
+
+    def slices(self, parallelism: int = 1, run_id: str = "test") -> list[Slice]:
+        """Plan one round that ends where the source ends now."""
+        config = self.config
+        with ExitStack() as stack:
+            admin = stack.enter_context(Admin(config.target, Side.TARGET))
+            client = stack.enter_context(Client(config.target, Side.TARGET, admin))
+            Ledger(admin, client).create()
+        return plan_round(RoundPlan(config, run_id, parallelism, once=True), 1)
+
+    def catch_up(self) -> list[Summary]:
+        """Copy everything that the source has now."""
+        return [done for work in self.slices() for done in copy(work)]
+
+    def books(self, partition: int = 0) -> PartitionBooks:
+        """Return what the ledger knows of a partition."""
+        config = self.config
+        with ExitStack() as stack:
+            admin = stack.enter_context(Admin(config.target, Side.TARGET))
+            client = stack.enter_context(Client(config.target, Side.TARGET, admin))
+            books = LinkBooks(config.link)
+            for entry in Ledger(admin, client).read():
+                books.take(entry)
+        return books.of(TopicPartition(TopicName(self.topic), partition))
