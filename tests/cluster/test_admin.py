@@ -319,6 +319,23 @@ def test_brokers_go_and_come_back(three_target: LocalCluster, new_name: Names) -
         assert admin.latest(tps) == dict.fromkeys(tps, 0)
 
 
+def test_a_silent_broker_does_not_silence_the_others(
+    three_target: LocalCluster, new_name: Names
+) -> None:
+    name = TopicName(new_name("frozen"))
+    tps = parts(name, 6)
+    with Admin(config(*three_target.addresses, timeout="30s"), Side.TARGET) as admin:
+        admin.create_topic(name, 6, 3, {})
+        assert len({p.leader for p in admin.topics([name])[name].partitions}) == 3
+        assert admin.latest(tps) == dict.fromkeys(tps, 0)
+        three_target.pause(2)
+        try:
+            assert admin.latest(tps) == dict.fromkeys(tps, 0)
+        finally:
+            three_target.resume(2)
+        wait_until(lambda: len(admin.brokers()) == 3, "all brokers are back")
+
+
 def test_a_broker_that_restarts_is_waited_for(
     target: LocalCluster, admin: Admin, topic: TopicName
 ) -> None:

@@ -1,5 +1,8 @@
 """Floor 2: brokers. The only package that opens sockets to them.
 
-`connection` is where every connection begins; `admin` is the control plane on kafka-python's
-protocol messages; `codes` and `border` say what went wrong.
+Every connection, of the control plane and of the data path, begins in `connection` (TLS by
+`security`, login by `login`). `admin` is the control plane: it builds kafka-python's messages,
+`control` finds the broker that must answer, sends them by `exchange` and tries again, `leaders`
+does so for many partitions at once, `metadata` holds what comes back. `codes` and `border` say what
+went wrong.
 """

@@ -21,6 +21,7 @@ from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 from towpath.cluster.codes import (
     INVALID_PARTITIONS,
     LEADER_NOT_AVAILABLE,
+    REQUEST_TIMED_OUT,
     TOPIC_ALREADY_EXISTS,
     refused,
 )
@@ -38,7 +39,7 @@ from towpath.cluster.metadata import (
 )
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ClusterError
+from towpath.model.errors import ClusterError, UnreachableError
 from towpath.model.nouns import ClusterId, ProducerId, Side, TopicName, TopicPartition
 
 T = TypeVar("T")
@@ -339,8 +340,9 @@ class Admin:
                 said = result(self._control.ask(controller, request(), deadline, what))
                 if said.error_code and not (unsure and said.error_code == done_already):
                     raise refused(self._side, what, said.error_code, said.error_message, acl)
-            except ClusterError:
-                unsure = True
+            except ClusterError as error:
+                silent = isinstance(error, UnreachableError)
+                unsure |= silent or getattr(error, "error", None) == REQUEST_TIMED_OUT
                 raise
 
         self._control.retried(once)

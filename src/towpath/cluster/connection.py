@@ -17,7 +17,14 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from towpath import __version__
 from towpath.cluster.border import translated
 from towpath.cluster.codes import UNSUPPORTED_VERSION, refused
-from towpath.cluster.exchange import StrangeAnswerError, Versions, ask, pick_version
+from towpath.cluster.exchange import (
+    Address,
+    StrangeAnswerError,
+    Versions,
+    address_text,
+    ask,
+    pick_version,
+)
 from towpath.cluster.login import SecurityError, log_in
 from towpath.cluster.security import ssl_context
 from towpath.cluster.tls_errors import explain
@@ -54,7 +61,7 @@ def connect(
         SecurityError: `tls` or `sasl` do not fit the broker; trying again is of no use.
         UnreachableError: Nobody answers there.
     """
-    what = f"connecting to {host}:{port}"
+    what = f"connecting to {address_text((host, port))}"
     connection = _reach(side, what, (host, port), deadline)
     try:
         with _explained(config, side, what, host):
@@ -69,7 +76,7 @@ def connect(
     return Connected(connection, expires, versions)
 
 
-def _reach(side: str, what: str, address: tuple[str, int], deadline: Deadline) -> socket.socket:
+def _reach(side: str, what: str, address: Address, deadline: Deadline) -> socket.socket:
     try:
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -132,7 +139,7 @@ def _enter(
     connection: socket.socket,
     config: ClusterConfig,
     side: str,
-    address: tuple[str, int],
+    address: Address,
     versions: Versions,
     deadline: Deadline,
 ) -> Deadline | None:
@@ -145,7 +152,7 @@ def _enter(
         ask(connection, nothing, pick_version(side, MetadataRequest, versions), deadline)
     except ConnectionError as error:
         raise SecurityError(
-            side, f"connecting to {address[0]}:{address[1]}",
+            side, f"connecting to {address_text(address)}",
             "the broker hung up on the first request",
             "the port seems to expect a login; add `sasl:`",
         ) from error  # fmt: skip

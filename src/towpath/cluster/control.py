@@ -16,7 +16,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 from towpath.cluster.border import broker_errors
 from towpath.cluster.codes import NOT_CONTROLLER, UNKNOWN_TOPIC_OR_PARTITION, refused
 from towpath.cluster.connection import Connected, connect
-from towpath.cluster.exchange import Versions, ask, pick_version
+from towpath.cluster.exchange import Address, Versions, address_text, ask, pick_version
 from towpath.cluster.login import SecurityError
 from towpath.cluster.metadata import Broker, Metadata, read_metadata
 from towpath.config import ClusterConfig
@@ -25,7 +25,6 @@ from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import TopicName
 
 T = TypeVar("T")
-Address = tuple[str, int]
 
 _FIRST_CONTACT = 5.0
 """Seconds for a cluster that was never reached: more likely a typing error than a restart."""
@@ -212,12 +211,6 @@ class Control:
             if _usable(connected):
                 return connected
             connected.socket.close()
-
-
-def address_text(address: Address) -> str:
-    """Return a host and a port as they are written."""
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def healable(error: ClusterError, unknown_until: Deadline | None = None) -> bool:

@@ -15,6 +15,8 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError
 
 CLIENT_ID = "towpath"
+Address = tuple[str, int]
+"""Host, an IPv6 address without brackets, and port."""
 Versions = Mapping[int, tuple[int, int]]
 """Lowest and highest version of each request that a broker takes, by API key."""
 
@@ -31,6 +33,12 @@ class StrangeAnswerError(ConnectionError):
 
     def __str__(self) -> str:
         return f"the answer is none of Kafka's protocol (it begins with {self.start.hex()})"
+
+
+def address_text(address: Address) -> str:
+    """Return a host and a port as they are written."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def pick_version(side: str, message: Any, versions: Versions, newest: int | None = None) -> int:

@@ -82,9 +82,11 @@ def _one_pass(
             yield tp, _without_leader(control.side, question, found, tp)
         else:
             by_leader[leader].append(tp)
-    for leader, theirs in by_leader.items():
+    for position, (leader, theirs) in enumerate(by_leader.items()):
+        # One that is silent must leave time for the others.
+        share = Deadline.after(deadline.left() / (len(by_leader) - position))
         try:
-            answer = control.ask(leader, question.request(theirs), deadline, question.what)
+            answer = control.ask(leader, question.request(theirs), share, question.what)
         except ClusterError as error:
             yield from ((tp, error) for tp in theirs)
             continue

@@ -15,7 +15,7 @@ from towpath.cluster.codes import (
     code,
     refused,
 )
-from towpath.cluster.exchange import Versions, ask, pick_version
+from towpath.cluster.exchange import Address, Versions, address_text, ask, pick_version
 from towpath.cluster.security import sasl_mechanism
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
@@ -35,7 +35,7 @@ def log_in(
     connection: socket.socket,
     config: ClusterConfig,
     side: str,
-    address: tuple[str, int],
+    address: Address,
     versions: Versions,
     deadline: Deadline,
 ) -> Deadline | None:
@@ -47,12 +47,11 @@ def log_in(
         OSError: The connection broke.
     """
     assert config.sasl  # noqa: S101, the caller asked
-    host, port = address
-    what = f"logging in to {host}:{port} by {config.sasl.mechanism}"
+    what = f"logging in to {address_text(address)} by {config.sasl.mechanism}"
     _agree(connection, config.sasl.mechanism, side, what, versions, deadline)
     version = pick_version(side, SaslAuthenticateRequest, versions)
     with _our_part(side, what):
-        mechanism = sasl_mechanism(config, host)
+        mechanism = sasl_mechanism(config, address[0])
     answer: Any = None
     while not mechanism.is_done():
         with _our_part(side, what):
