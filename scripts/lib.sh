@@ -10,7 +10,7 @@ fail() { # what is wrong, how to get it
   exit 2
 }
 
-say() { printf '%s\n' "$*" >&2; }
+say() { printf "%s\n" "$@" >&2; }
 
 find_python() { # prints the command of a Python that is new enough
   local name

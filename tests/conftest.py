@@ -13,7 +13,8 @@ Clusters are shared, so name topics with `new_name("orders")`, which is never tw
 random things from `rng`: its seed stands in the header of the run, and TOWPATH_SEED repeats it.
 Records come and go through librdkafka by `tests.support.kafka` (`create_topic`, `produce`,
 `consume`, `raw_batches`). A process that a test leaves behind fails the session. Mark a test of
-brokers with `@pytest.mark.broker`.
+brokers with `@pytest.mark.broker`. A chaos test goes on for `soak_seconds` (see `scripts/soak`), or
+takes its short form where that is 0.
 """
 
 from __future__ import annotations
@@ -59,6 +60,11 @@ def no_process_left() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def seed() -> int:
     return SEED
+
+
+@pytest.fixture(scope="session")
+def soak_seconds() -> int:
+    return int(os.environ.get("TOWPATH_SOAK_SECONDS") or 0)
 
 
 @pytest.fixture

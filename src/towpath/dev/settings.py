@@ -116,9 +116,9 @@ def _replication(brokers: int) -> dict[str, str]:
         "transaction.state.log.num.partitions": "2",
         "share.coordinator.state.topic.replication.factor": str(copies),
         "share.coordinator.state.topic.min.isr": in_sync,
-        # A dead broker is noticed in seconds; a busy one keeps its place.
-        "broker.session.timeout.ms": "6000",
-        "broker.heartbeat.interval.ms": "1000",
+        # A dead broker is noticed, and may come back, after seconds; a busy one keeps its place.
+        "broker.session.timeout.ms": "4000",
+        "broker.heartbeat.interval.ms": "500",
     }
 
 

@@ -1,0 +1,66 @@
+"""What no file of the repository may hold."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# Split, so that this file does not find itself.
+HOSTS = ("pypi" + r"\.org", "hosted" + r"\.org", "maven" + r"\.org", "golang" + r"\.org")
+FOLDERS = ("/ro" + "ot/", "/wo" + "rk/", "/home/(?!someone)", "/Us" + "ers/")
+
+
+def tracked(*patterns: str) -> list[Path]:
+    """Return the files of the repository, also those that wait for their first commit."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *patterns],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return [ROOT / name for name in listing.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def lines_with(patterns: tuple[str, ...], paths: list[Path]) -> list[str]:
+    pattern = re.compile("|".join(patterns).encode())
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.decode(errors='replace').strip()[:100]}"
+        for path in paths
+        for number, line in enumerate(path.read_bytes().splitlines(), start=1)
+        if pattern.search(line)
+    ]
+
+
+def test_no_file_names_a_registry() -> None:
+    assert lines_with(HOSTS, tracked()) == []
+
+
+def test_the_locks_name_no_host_at_all() -> None:
+    locks = tracked("requirements")
+    assert len(locks) >= 3
+    assert lines_with(("://",), locks) == []
+
+
+def test_no_file_names_a_folder_of_somebodys_machine() -> None:
+    assert lines_with(FOLDERS, tracked()) == []
+
+
+@pytest.mark.parametrize("name", ["bootstrap", "build", "dev"])
+def test_every_locked_requirement_has_hashes(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text().replace("\\\n", " ")
+    requirements = [line for line in text.splitlines() if "==" in line]
+    assert requirements
+    assert [line for line in requirements if "--hash=sha256:" not in line] == []
+
+
+def test_every_test_folder_is_a_package() -> None:
+    """Else two tests of one name in two folders could not be told apart."""
+    folders = {path.parent for path in tracked("tests") if path.suffix == ".py"}
+    missing = [f for f in folders if not (f / "__init__.py").exists()]
+    assert [str(folder.relative_to(ROOT)) for folder in missing] == []
