@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 # Split, so that this file does not find itself.
 HOSTS = ("pypi" + r"\.org", "hosted" + r"\.org", "maven" + r"\.org", "golang" + r"\.org")
-FOLDERS = ("/ro" + "ot/", "/wo" + "rk/", "/home/(?!someone)", "/Us" + "ers/")
+FOLDERS = ("/ro" + "ot/", "/wo" + "rk/", "/ho" + "me/(?!someone)", "/Us" + "ers/")
 
 
 def tracked(*patterns: str) -> list[Path]:
