@@ -41,7 +41,7 @@ def admin(target: LocalCluster) -> Iterator[Admin]:
 @pytest.fixture
 def topic(admin: Admin, new_name: Names) -> TopicName:
     name = TopicName(new_name("admin"))
-    admin.create_topic(name, 3, 1, {"retention.ms": "100000000"})
+    admin.create_topic(name, 3, 1, {"flush.ms": "100000000"})
     return name
 
 
@@ -77,10 +77,10 @@ def test_topics_tell_ids_and_leaders(admin: Admin, topic: TopicName) -> None:
 
 def test_settings_tell_their_source(admin: Admin, topic: TopicName) -> None:
     entries = admin.configs([topic])[topic]
-    assert entries["retention.ms"].source is Source.TOPIC
+    assert entries["flush.ms"].source is Source.TOPIC
     assert entries["segment.ms"].source is Source.DEFAULT
-    assert non_default(entries) == {"retention.ms": "100000000"}
-    admin.set_configs(topic, {"retention.ms": None, "segment.bytes": "2000000"})
+    assert non_default(entries) == {"flush.ms": "100000000"}
+    admin.set_configs(topic, {"flush.ms": None, "segment.bytes": "2000000"})
     wait_until(
         lambda: non_default(admin.configs([topic])[topic]) == {"segment.bytes": "2000000"},
         "the settings changed",
@@ -324,7 +324,7 @@ def test_a_silent_broker_does_not_silence_the_others(
 ) -> None:
     name = TopicName(new_name("frozen"))
     tps = parts(name, 6)
-    with Admin(config(*three_target.addresses, timeout="30s"), Side.TARGET) as admin:
+    with Admin(config(*three_target.addresses, timeout="40s"), Side.TARGET) as admin:
         admin.create_topic(name, 6, 3, {})
         assert len({p.leader for p in admin.topics([name])[name].partitions}) == 3
         assert admin.latest(tps) == dict.fromkeys(tps, 0)

@@ -351,11 +351,12 @@ class Admin:
         """A change is acknowledged before all brokers have heard of it."""
 
         def once(deadline: Deadline) -> None:
-            found = self._control.metadata(deadline, [name])
-            for number in range(count):
-                if found.leader(TopicPartition(name, number)) is None:
-                    what = f"waiting for the leader of {name}-{number}"
-                    raise refused(self._side, what, LEADER_NOT_AVAILABLE)
+            wanted = [TopicPartition(name, number) for number in range(count)]
+            for found in self._control.metadata_of_all(deadline, [name]):
+                for tp in wanted:
+                    if found.leader(tp) is None:
+                        what = f"waiting for the leader of {tp}"
+                        raise refused(self._side, what, LEADER_NOT_AVAILABLE)
 
         self._control.retried(once)
 

@@ -7,7 +7,7 @@ import selectors
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -61,16 +61,25 @@ class Control:
 
     def metadata(self, deadline: Deadline, topics: Iterable[TopicName] | None = ()) -> Metadata:
         """Ask any broker for the brokers, and for `topics`; `None` for all topics."""
-        kind = MetadataRequest.MetadataRequestTopic
-        request = MetadataRequest(
-            topics=None if topics is None else [kind(name=name) for name in topics],
-            allow_auto_topic_creation=False,
+        answer = self.ask_any(
+            _for_metadata(topics), deadline, "asking for metadata", newest=_TOPIC_ID_VERSION
         )
-        answer = self.ask_any(request, deadline, "asking for metadata", newest=_TOPIC_ID_VERSION)
         found = read_metadata(self.side, answer)
         if found.brokers:
             self._brokers = found.brokers
         return found
+
+    def metadata_of_all(
+        self, deadline: Deadline, topics: Sequence[TopicName]
+    ) -> Iterator[Metadata]:
+        """Ask each broker that can be reached: after a change they differ for a moment."""
+        brokers = self.metadata(deadline).brokers.values()
+        what, newest = "asking for metadata", _TOPIC_ID_VERSION
+        for position, broker in enumerate(brokers):
+            share = Deadline.after(deadline.left() / (len(brokers) - position))
+            with suppress(UnreachableError):
+                answer = self.ask(broker, _for_metadata(topics), share, what, newest)
+                yield read_metadata(self.side, answer)
 
     def ask_any(
         self, request: Any, deadline: Deadline, what: str, newest: int | None = None
@@ -211,6 +220,14 @@ class Control:
             if _usable(connected):
                 return connected
             connected.socket.close()
+
+
+def _for_metadata(topics: Iterable[TopicName] | None) -> Any:
+    kind = MetadataRequest.MetadataRequestTopic
+    return MetadataRequest(
+        topics=None if topics is None else [kind(name=name) for name in topics],
+        allow_auto_topic_creation=False,
+    )
 
 
 def healable(error: ClusterError, unknown_until: Deadline | None = None) -> bool:

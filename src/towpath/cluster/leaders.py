@@ -83,8 +83,8 @@ def _one_pass(
         else:
             by_leader[leader].append(tp)
     for position, (leader, theirs) in enumerate(by_leader.items()):
-        # One that is silent must leave time for the others.
-        share = Deadline.after(deadline.left() / (len(by_leader) - position))
+        # One that is silent must leave time for the others, and for its successor.
+        share = Deadline.after(deadline.left() / (len(by_leader) - position + 1))
         try:
             answer = control.ask(leader, question.request(theirs), share, question.what)
         except ClusterError as error:
