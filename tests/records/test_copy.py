@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.support.kafka import Record, consume, end_offsets, produce
+from tests.support.kafka import Record, consume, create_topic, end_offsets, produce
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode
@@ -29,9 +29,7 @@ ODD = (
 
 
 @pytest.fixture
-def mirror(
-    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName
-) -> Mirror:
+def mirror(tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName) -> Mirror:
     return Mirror(tmp_path, source, target, new_name("copy"))
 
 
@@ -99,11 +97,10 @@ def test_log_append_times_become_create_times(
     tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName
 ) -> None:
     mirror = Mirror(tmp_path, source, target, new_name("append"))
-    admin = mirror.source.bootstrap
-    mirror.create()
-    set_config(admin, mirror.topic, "message.timestamp.type", "LogAppendTime")
+    create_topic(source.bootstrap, mirror.topic, 1, {"message.timestamp.type": "LogAppendTime"})
+    create_topic(target.bootstrap, mirror.topic)
     records = [Record(b"k", b"%d" % i, (), 5) for i in range(50)]
-    produce(admin, mirror.topic, records, {"compression.type": "zstd"})
+    produce(source.bootstrap, mirror.topic, records, {"compression.type": "zstd"})
     mirror.catch_up()
     assert assert_same_view(mirror) == 50
     assert all(r.timestamp > 1_000_000 for r in consume(target.bootstrap, mirror.topic))
@@ -226,20 +223,6 @@ def test_identical_where_it_cannot_be_is_an_error_that_says_why(mirror: Mirror) 
     [done] = mirror.catch_up()
     assert "offsets cannot stay identical: the target partition ended at offset 1" in done.error
     assert end_offsets(mirror.target.bootstrap, mirror.topic) == (0, 1)
-
-
-def set_config(bootstrap: str, topic: str, name: str, value: str) -> None:
-    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
-
-    resource = ConfigResource(
-        ResourceType.TOPIC,
-        topic,
-        incremental_configs=[
-            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-        ],
-    )
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.incremental_alter_configs([resource])[resource].result(30)
 
 
 def delete_before(bootstrap: str, topic: str, offset: int) -> None:

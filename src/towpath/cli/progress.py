@@ -109,7 +109,9 @@ class Display:
                 )
             )  # fmt: skip
         head = Text(f"{self._link}  round {progress.round + 1}  {span(self._age(progress))}")
-        headers = "topic records copied records/s MB/s lag ETA identical stopped".split()
+        headers = (
+            "topic", "records", "copied", "records/s", "MB/s", "lag", "ETA", "identical", "stopped",
+        )  # fmt: skip
         shown = table(headers, rows, right=" ".join(headers[1:]))
         notes = [Text(progress.trouble, style="red")] if progress.trouble else []
         return Group(head, shown, *notes)

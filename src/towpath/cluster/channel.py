@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-
 import ssl
 from collections import deque
 from collections.abc import Callable
@@ -124,7 +123,13 @@ class Channel:
         return len(self._waiting)
 
     def send(
-        self, api: int, version: int, body: list[Part], answer: Callable[[Frame], None], *, tags: bool = False
+        self,
+        api: int,
+        version: int,
+        body: list[Part],
+        answer: Callable[[Frame], None],
+        *,
+        tags: bool = False,
     ) -> None:
         """Queue a request and send what the socket takes now."""
         self._correlation = self._correlation + 1 & 0x7FFFFFFF
@@ -226,5 +231,3 @@ class Channel:
             waiting.answer(frame)
         finally:
             frame.release()
-
-

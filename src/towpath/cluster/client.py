@@ -73,7 +73,13 @@ class Client:
         self._connections.clear()
 
     def fetch(
-        self, tp: TopicPartition, offset: int, *, max_bytes: int, wait: float = 0.0, committed: bool = False
+        self,
+        tp: TopicPartition,
+        offset: int,
+        *,
+        max_bytes: int,
+        wait: float = 0.0,
+        committed: bool = False,
     ) -> Records:
         """Read whole batches from `offset` on; none when `wait` seconds brought nothing.
 
@@ -90,7 +96,9 @@ class Client:
             session.want(tp, FetchFrom(offset, max_bytes, home.topic_id))
             body = session.request(int(wait * 1000))
             connected.socket.settimeout(deadline.left() + wait)
-            buffer = self._ask(connected, fetching.API, version, body, tags=version >= fetching.BY_ID)
+            buffer = self._ask(
+                connected, fetching.API, version, body, tags=version >= fetching.BY_ID
+            )
             said = (session.response(buffer.data) or [None])[0]  # type: ignore[list-item]
             if said is None:
                 raise RefusedError(self._side, f"fetching {tp}", 3, code(3).name, retriable=True)

@@ -70,7 +70,9 @@ class Fetched:
 class FetchSession:
     """The session of one connection: only what changed is sent, only what moved comes back."""
 
-    def __init__(self, version: int, *, max_bytes: int, committed: bool = True, rack: str = "") -> None:
+    def __init__(
+        self, version: int, *, max_bytes: int, committed: bool = True, rack: str = ""
+    ) -> None:
         self.version = version
         self._max_bytes = max_bytes
         self._committed = committed
@@ -153,7 +155,9 @@ def _by_topic(
 
 
 def _body_by_name(
-    changed: Mapping[TopicPartition, FetchFrom], dropped: Mapping[TopicPartition, TopicId], rack: str
+    changed: Mapping[TopicPartition, FetchFrom],
+    dropped: Mapping[TopicPartition, TopicId],
+    rack: str,
 ) -> bytes:
     out = bytearray()
     topics = _by_topic(changed)
@@ -172,7 +176,9 @@ def _body_by_name(
 
 
 def _body_by_id(
-    changed: Mapping[TopicPartition, FetchFrom], dropped: Mapping[TopicPartition, TopicId], rack: str
+    changed: Mapping[TopicPartition, FetchFrom],
+    dropped: Mapping[TopicPartition, TopicId],
+    rack: str,
 ) -> bytes:
     topics = compact_array(
         UUID(changed[partitions[0]].topic_id).bytes

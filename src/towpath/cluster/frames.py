@@ -15,7 +15,9 @@ Part = bytes | bytearray | memoryview
 _SIZED_HEADER = struct.Struct(">ihhih")
 
 
-def request(api: int, version: int, correlation: int, parts: list[Part], *, tags: bool) -> list[Part]:
+def request(
+    api: int, version: int, correlation: int, parts: list[Part], *, tags: bool
+) -> list[Part]:
     """Put size and request header (version 1, or 2 with `tags`) in front of a body."""
     tail = b"\0" if tags else b""
     size = 10 + len(CLIENT_ID) + len(tail) + sum(len(part) for part in parts)

@@ -1,4 +1,4 @@
-"""Produce requests and responses: one batch per partition (KIP-98), acknowledged by all replicas."""
+"""Produce requests and responses: one batch per partition (KIP-98), acks of all replicas."""
 
 from __future__ import annotations
 

@@ -38,7 +38,9 @@ class Transactions:
     `begin` fences every earlier user of the id and ends what it left open.
     """
 
-    def __init__(self, config: ClusterConfig, transactional_id: str, bootstrap: tuple[str, int]) -> None:
+    def __init__(
+        self, config: ClusterConfig, transactional_id: str, bootstrap: tuple[str, int]
+    ) -> None:
         self._config = config
         self.transactional_id = transactional_id
         self._bootstrap = bootstrap
@@ -71,9 +73,7 @@ class Transactions:
         )
         self._ask(_END, body, "ending a transaction", deadline, error_at=4)
 
-    def _ask(
-        self, api: int, body: bytes, what: str, deadline: Deadline, error_at: int
-    ) -> Reader:
+    def _ask(self, api: int, body: bytes, what: str, deadline: Deadline, error_at: int) -> Reader:
         """Ask the coordinator until it has an answer that time will not change."""
         while True:
             said = code(0)

@@ -81,33 +81,35 @@ class Rounds:
         self._checkpoint.cleanup()
 
 
+class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Spark's names, hence their form."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._last: int | None = None
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {"round": self._job.first - 1}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._last = self._job.first
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        del limit
+        following = start["round"] + 1
+        return {"round": following if self._last is None else min(following, self._last)}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        if start == end:
+            return []
+        return [InputPartition(one) for one in self._job.plan(end["round"])]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        yield from self._job.work(partition.value)
+
 
 def _source(job: Job) -> type[DataSource]:
     """Return a data source class that carries `job`, so that no option shows what is in it."""
-
-    class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-        def __init__(self) -> None:
-            self._last: int | None = None
-
-        def initialOffset(self) -> dict[str, int]:  # noqa: N802  # Spark's name
-            return {"round": job.first - 1}
-
-        def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # Spark's name
-            self._last = job.first
-
-        def latestOffset(  # noqa: N802  # Spark's name
-            self, start: dict[str, int], limit: ReadLimit  # noqa: ARG002
-        ) -> dict[str, int]:
-            following = start["round"] + 1
-            return {"round": following if self._last is None else min(following, self._last)}
-
-        def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-            if start == end:
-                return []
-            return [InputPartition(one) for one in job.plan(end["round"])]
-
-        def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-            yield from job.work(partition.value)
 
     class Source(DataSource):
         @classmethod
@@ -117,7 +119,8 @@ def _source(job: Job) -> type[DataSource]:
         def schema(self) -> str:
             return job.schema
 
-        def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
-            return cast(DataSourceStreamReader, Reader())
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+            del schema
+            return cast("DataSourceStreamReader", _Reader(job))
 
     return Source

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from pyspark.sql import SparkSession
+
+from towpath.engine import classes
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -13,30 +20,45 @@ _SETTINGS = {
     "spark.log.level": "ERROR",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "10",
+    "spark.sql.shuffle.partitions": "1",
     "spark.python.worker.faulthandler.enabled": "true",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss2m",
     "spark.driver.memory": "512m",
-    "spark.shuffle.compress": "false",
 }
-"""What we set where the user's spark-defaults.conf or spark-submit says nothing."""
+"""What we set where the user's spark-defaults.conf says nothing."""
 
+_JAVA = "spark.driver.extraJavaOptions"
+_FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _FAILURES = 4
 """Attempts of a task on `local`; Spark's own default there is one, elsewhere four."""
 
 
 def session(master: str | None, name: str) -> SparkSession:
-    """Start Spark, or take the session that runs.
+    """Start Spark, or take the session that runs. What its JVM prints goes to a file.
 
     Args:
         master: Any Spark master; `None` means all cores of this machine.
         name: Shown in Spark's own pages.
+
+    Raises:
+        RuntimeError: Spark did not start; the text is the end of what it printed.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(name).master(_retrying(master or "local[*]"))
-    for key, value in _SETTINGS.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+    chosen = _retrying(master or "local[*]")
+    builder = SparkSession.builder.appName(name).master(chosen)
+    settings = _SETTINGS | (_LOOPBACK if chosen.startswith("local") else {})
+    settings[_JAVA] = f"{_FAST_START} {classes.options()}"
+    theirs = _defaults()
+    for key in settings.keys() - theirs:
+        builder = builder.config(key, settings[key])
+    with _apart() as log:
+        try:
+            return builder.getOrCreate()
+        except Exception as error:
+            said = log.read_text(errors="replace").strip().splitlines()[-5:]
+            raise RuntimeError("\n".join([f"Spark did not start: {error}", *said])) from error
 
 
 def slots(spark: SparkSession) -> int:
@@ -44,8 +66,38 @@ def slots(spark: SparkSession) -> int:
     return max(1, spark.sparkContext.defaultParallelism)
 
 
+def _defaults() -> set[str]:
+    """Return the keys that the user's spark-defaults.conf sets."""
+    home = os.environ.get("SPARK_HOME")
+    folder = os.environ.get("SPARK_CONF_DIR") or (home and Path(home, "conf"))
+    file = Path(folder or ".", "spark-defaults.conf")
+    if not folder or not file.is_file():
+        return set()
+    lines = (line.strip() for line in file.read_text().splitlines())
+    return {re.split(r"[\s=:]", line, maxsplit=1)[0] for line in lines if line and line[0] != "#"}
+
+
 def _retrying(master: str) -> str:
-    if not master.startswith("local"):
+    if not master.startswith("local") or "-" in master:
         return master
     threads = master.removeprefix("local").strip("[]") or "1"
     return master if "," in threads else f"local[{threads},{_FAILURES}]"
+
+
+@contextmanager
+def _apart() -> Iterator[Path]:
+    """Let what is started meanwhile print to a file: it would tear the live display apart.
+
+    The file has no name any more once Spark runs; the JVM alone holds it.
+    """
+    number, name = tempfile.mkstemp(prefix="towpath-spark-", suffix=".log")
+    ours = os.dup(2)
+    sys.stderr.flush()
+    os.dup2(number, 2)
+    try:
+        yield Path(name)
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
+        os.close(number)
+        Path(name).unlink(missing_ok=True)

@@ -121,7 +121,7 @@ class Ledger:
         return TOPIC in self._admin.topics([TOPIC])
 
     def create(self) -> None:
-        """Create the topic if it is missing, with three replicas or as many as there are brokers."""
+        """Create the topic if it is missing, with three replicas or as many as brokers."""
         if self.exists:
             return
         replicas = min(_REPLICAS, len(self._admin.brokers()))

@@ -93,7 +93,8 @@ class Receipt:
     """How far one source partition was copied, and what that came to.
 
     `source_end` and `target_end` are the next offsets, `sequence` the next sequence, `records` and
-    `bytes` what was copied since the partition was opened; `digest` folds the checksums of all batches in order; `run` is the run
+    `bytes` what was copied since the partition was opened; `digest` folds the checksums of all
+    batches in order; `run` is the run
     that is still growing; times are in ms.
     """
 

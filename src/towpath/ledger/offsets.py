@@ -45,7 +45,11 @@ class OffsetMap:
         """Build a map of runs that may come twice, in any order, shorter and longer."""
         kept: list[Run] = []
         for run in sorted(r for r in runs if r[2] > 0):
-            if kept and kept[-1][1] - kept[-1][0] == run[1] - run[0] and run[0] <= sum(kept[-1][::2]):
+            if (
+                kept
+                and kept[-1][1] - kept[-1][0] == run[1] - run[0]
+                and run[0] <= sum(kept[-1][::2])
+            ):
                 length = max(sum(kept[-1][::2]), run[0] + run[2]) - kept[-1][0]
                 kept[-1] = (*kept[-1][:2], length)
             else:
@@ -61,7 +65,9 @@ class OffsetMap:
         return _translate(offset, self._target_starts, self.runs, forward=False)
 
 
-def _translate(offset: int, starts: tuple[int, ...], runs: tuple[Run, ...], *, forward: bool) -> Answer:
+def _translate(
+    offset: int, starts: tuple[int, ...], runs: tuple[Run, ...], *, forward: bool
+) -> Answer:
     if not runs:
         return Answer(-1, Exactness.UNKNOWN, "nothing was copied yet")
     here, there = (0, 1) if forward else (1, 0)

@@ -92,7 +92,14 @@ class RefusedError(ClusterError):
     code = "CLUSTER_REFUSED"
 
     def __init__(
-        self, side: str, what: str, error: int, name: str, advice: str = "", *, retriable: bool = False
+        self,
+        side: str,
+        what: str,
+        error: int,
+        name: str,
+        advice: str = "",
+        *,
+        retriable: bool = False,
     ) -> None:
         super().__init__(side, what, error, name, advice)
         self.side, self.what, self.error, self.name = side, what, error, name
@@ -167,8 +174,8 @@ class GapError(TowpathError):
 
     def __str__(self) -> str:
         return (
-            f"{self.partition}: offsets {self.first} to {self.end - 1} were not copied: {self.cause};"
-            " set `records.on_gap: record` to go on behind them"
+            f"{self.partition}: offsets {self.first} to {self.end - 1} were not copied:"
+            f" {self.cause}; set `records.on_gap: record` to go on behind them"
         )
 
 
@@ -184,9 +191,9 @@ class TargetLostError(TowpathError):
 
     def __str__(self) -> str:
         return (
-            f"{self.partition}: the target acknowledged sequence {self.acknowledged - 1} but ends at"
-            f" {self.found - 1}: it lost records (unclean leader election?); delete the topic on the"
-            " target to have it copied again"
+            f"{self.partition}: the target acknowledged sequence {self.acknowledged - 1} but ends"
+            f" at {self.found - 1}: it lost records (unclean leader election?); delete the topic on"
+            " the target to have it copied again"
         )
 
 

@@ -64,9 +64,7 @@ def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
         cluster = source.cluster_id()
     if not assignments:
         time.sleep(_NOTHING)
-    return [
-        _slice(plan, number, cluster, part) for part in _spread(assignments, plan.parallelism)
-    ]
+    return [_slice(plan, number, cluster, part) for part in _spread(assignments, plan.parallelism)]
 
 
 def run_slice(work: Slice) -> Iterator[pa.RecordBatch]:
@@ -93,9 +91,7 @@ def _slice(
     )  # fmt: skip
 
 
-def _spread(
-    weighed: list[tuple[int, Assignment]], slices: int
-) -> Iterable[tuple[Assignment, ...]]:
+def _spread(weighed: list[tuple[int, Assignment]], slices: int) -> Iterable[tuple[Assignment, ...]]:
     """Deal partitions to slices, the heaviest first, each to the lightest slice so far."""
     parts: list[tuple[list[int], list[Assignment]]] = [
         ([0, 0], []) for _ in range(min(slices, len(weighed)))

@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -81,15 +82,20 @@ class _Background:
     """A call in a thread of its own, begun at once: Spark starts while we ask the clusters."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
-        self._answer: list[Any] = []
-        self._thread = threading.Thread(target=lambda: self._answer.append(call()), daemon=True)
-        self._thread.start()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="towpath-spark")
+        self._answer = self._pool.submit(call)
+        self._pool.shutdown(wait=False)
 
     def result(self) -> Any:
-        self._thread.join()
-        if not self._answer:
-            raise ClusterError("Spark did not start; look above for its own words")
-        return self._answer[0]
+        """Wait for the answer.
+
+        Raises:
+            ClusterError: Spark did not start; the text is its own.
+        """
+        try:
+            return self._answer.result()
+        except RuntimeError as error:
+            raise ClusterError(str(error)) from error
 
 
 class _Mirror:

@@ -92,9 +92,7 @@ class Copier:
         """Copy until the round ends, then drain and write the last receipts."""
         limit = time.monotonic() + self._work.seconds
         self._watch.start()
-        self._reactor.run(
-            lambda: self._opener.open(self._work.assignments), self._opened
-        )
+        self._reactor.run(lambda: self._opener.open(self._work.assignments), self._opened)
         self._reactor.later(self._work.receipts, self._write_receipts)
         while not self._ended and time.monotonic() < limit and not self._finished():
             self._turn(_TURN)
@@ -250,5 +248,3 @@ class Copier:
         while self._writing and time.monotonic() < deadline:
             self._turn(0.05)
         self._books.append(self._due())
-
-

@@ -17,7 +17,7 @@ from towpath.records.lane import Lane
 
 _WAIT_MS = 500
 _SHORT_WAIT_MS = 10
-"""While a partition is held back, it must not wait for a long poll to end before it is asked for."""
+"""While a partition is held back, it must not wait for a long poll to end."""
 _RESPONSE_BYTES = 8 << 20
 _PARTITION_BYTES = 1 << 20
 

@@ -152,9 +152,7 @@ class Lane:
             self._sequence = (self._sequence + count) % wire.SEQUENCES
         self.expected, self._taken_epoch = last + 1, epoch
 
-    def _take_odd(
-        self, frame: Frame, table: wire.Table, aborted: deque[tuple[int, int]]
-    ) -> None:
+    def _take_odd(self, frame: Frame, table: wire.Table, aborted: deque[tuple[int, int]]) -> None:
         row: list[int] = table[0].tolist()
         base, last, attributes = row[wire.BASE], row[wire.LAST], row[wire.ATTRIBUTES]
         producer = row[wire.PRODUCER]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-
 from dataclasses import dataclass
 
 from towpath.cluster.channel import Frame
@@ -151,5 +150,3 @@ class Queue:
         for batch in taken:
             batch.release()
         self.waiting.extendleft(reversed(by))
-
-

@@ -12,19 +12,19 @@ from towpath.cluster.client import Client
 from towpath.cluster.codes import code
 from towpath.cluster.fetch import Fetched
 from towpath.cluster.reactor import Reactor
+from towpath.cluster.transactions import Transactions
 from towpath.config import ClusterConfig
 from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
 from towpath.model.errors import GapError, TowpathError
 from towpath.model.nouns import LinkName, Side
-from towpath.cluster.transactions import Transactions
 from towpath.records.fetcher import Fetcher
 from towpath.records.filling import LogEndError, PartitionFiller
 from towpath.records.lane import Lane, Standing
 from towpath.records.opening import Opener
 from towpath.records.producer import Producer
-from towpath.records.reshape import split
 from towpath.records.queue import Batch
+from towpath.records.reshape import split
 from towpath.records.trouble import (
     DELETED,
     RECREATED,
@@ -174,7 +174,9 @@ class Recovery:
         lane.busy = False
         error = future.exception()
         if isinstance(error, LogEndError) and error.end > lane.position.target:
-            lane.become_mapped(f"the target's log ends at {error.end}, where a gap was to be filled")
+            lane.become_mapped(
+                f"the target's log ends at {error.end}, where a gap was to be filled"
+            )
         elif isinstance(error, (LogEndError, TowpathError)):
             lane.error = str(error)
             self.reopen(lane)
@@ -296,5 +298,3 @@ class Recovery:
             raise error
         lane.error, lane.changed = str(error), True
         return None
-
-

@@ -1,4 +1,4 @@
-"""What a slice hears from its driver: through the ledger, so that only the target must be reached."""
+"""What a slice hears from its driver: through the ledger, so only the target must be reached."""
 
 from __future__ import annotations
 
@@ -17,10 +17,15 @@ _WAIT = 1.0
 
 
 class Watch(threading.Thread):
-    """Reads the sessions partition until the round is over, the driver gone, or another run began."""
+    """Reads sessions until the round is over, the driver gone, or another run began."""
 
     def __init__(
-        self, ledger: Ledger, link: LinkName, run_id: str, number: int, on_end: Callable[[str], None]
+        self,
+        ledger: Ledger,
+        link: LinkName,
+        run_id: str,
+        number: int,
+        on_end: Callable[[str], None],
     ) -> None:
         super().__init__(name="towpath-watch", daemon=True)
         self._ledger, self._link, self._run_id, self._number = ledger, link, run_id, number

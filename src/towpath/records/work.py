@@ -11,9 +11,9 @@ from towpath.model.nouns import (
     Mode,
     ProducerId,
     TopicId,
-
     TopicPartition,
 )
+
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
@@ -37,6 +37,7 @@ class Assignment:
     max_batch: int = 1 << 20
     must_be_identical: bool = False
 
+
 @dataclass(frozen=True, slots=True)
 class Slice:
     """Some partitions, from where they stand, until told to stop."""
@@ -54,6 +55,7 @@ class Slice:
     receipts: float = 1.0
     memory: int = 96 << 20
 
+
 @dataclass(frozen=True, slots=True)
 class Position:
     """Where a partition stands: next source offset, next target offset, next sequence."""
@@ -62,6 +64,7 @@ class Position:
     target: int
     sequence: int
     epoch: int = -1
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -75,4 +78,3 @@ class Summary:
     mode: Mode
     reason: str
     error: str
-

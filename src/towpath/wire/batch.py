@@ -33,7 +33,7 @@ LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 KEPT_ATTRIBUTES = CODEC_MASK | LOG_APPEND_TIME
-"""What a copied batch keeps: transactional, control and delete-horizon bits belong to the source."""
+"""What a copied batch keeps; transactional, control and delete-horizon bits are the source's."""
 
 SEQUENCES = 1 << 31
 """Sequences wrap here (KIP-98)."""
@@ -197,7 +197,9 @@ def scan(buffer: Buffer, start: int, end: int) -> Table:
     rows = int(_scan(buffer, start, end, table))
     if rows < 0:
         at = -rows - 1
-        raise CorruptBatchError(f"magic {int(buffer[at + 16])} or a bad length at byte {at - start}")
+        raise CorruptBatchError(
+            f"magic {int(buffer[at + 16])} or a bad length at byte {at - start}"
+        )
     return table[:rows]
 
 
@@ -228,10 +230,7 @@ def _times(a: Any, b: Any) -> Any:
     for bit in range(32):
         if a & np.uint32(1 << (31 - bit)):
             product ^= b
-        if b & np.uint32(1):
-            b = (b >> np.uint32(1)) ^ np.uint32(0x82F63B78)
-        else:
-            b = b >> np.uint32(1)
+        b = (b >> np.uint32(1)) ^ (np.uint32(0x82F63B78) * (b & np.uint32(1)))
     return product
 
 
