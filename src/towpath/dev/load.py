@@ -184,9 +184,9 @@ def _payments(count: int, rng: random.Random) -> Iterator[Row]:
 
 
 def _customers(count: int, rng: random.Random) -> Iterator[Row]:
-    """Yield the changes of few customers, so that the cleaner has much to remove."""
+    """Yield several changes of each customer, so that the cleaner has something to remove."""
     for number in range(count):
-        key = b"C-%05d" % rng.randrange(max(1, count // 20))
+        key = b"C-%05d" % rng.randrange(max(1, count // 4))
         if rng.random() < 0.05:
             yield Row(key, None)
             continue

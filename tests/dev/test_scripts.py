@@ -1,0 +1,60 @@
+"""The scripts say what this machine lacks before they do anything."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+
+def run(script: str, *arguments: str, **environment: str) -> tuple[int, str]:
+    answer = subprocess.run(
+        [str(SCRIPTS / script), *arguments],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return answer.returncode, answer.stderr
+
+
+@pytest.mark.parametrize("script", ["setup", "check", "test", "demo", "soak"])
+def test_no_python(script: str) -> None:
+    code, said = run(script, PYTHON="no-such-python")
+    assert code == 2
+    assert "no Python 3.11 or newer was found (looked for: no-such-python)" in said
+    assert "apt install python3 python3-venv" in said
+
+
+def test_no_java(tmp_path: Path) -> None:
+    code, said = run("setup", JAVA_HOME=str(tmp_path))
+    assert code == 2
+    assert f"no Java was found (looked for {tmp_path}/bin/java)" in said
+    assert "apt install openjdk-17-jre-headless" in said
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ('openjdk version "11.0.20"', "is Java 11, Kafka and Spark need 17 or newer"),
+        ('java version "1.8.0_292"', "is Java 8, Kafka and Spark need 17 or newer"),
+    ],
+)
+def test_an_old_java(tmp_path: Path, answer: str, said: str) -> None:
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{answer}' >&2\n")
+    program.chmod(0o755)
+    code, text = run("setup", JAVA_HOME=str(tmp_path))
+    assert code == 2
+    assert said in text
+
+
+def test_a_soak_needs_a_number_of_seconds() -> None:
+    code, said = run("soak", "1h")
+    assert code == 2
+    assert "'1h' is no number of seconds" in said
