@@ -1,0 +1,197 @@
+"""The two copiers, each a process of its own that mirrors until it is stopped."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psutil
+
+from bench.arena import Arena
+from bench.meter import tree
+from towpath.dev import distribution, java
+from towpath.dev.process import LOG4J2, JavaProcess
+from towpath.dev.settings import properties_text
+
+DISCOVER = 5
+"""Seconds between two looks for new topics, the same for both."""
+
+MIRROR_MAKER_JVM = ("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Xms1g", "-Xmx1g")
+"""As Kafka's own start script has it, with a fixed heap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a copier is to do.
+
+    Attributes:
+        topics: Names of the topics of the source.
+        codec: Kafka's name of the codec that their batches have.
+        partitions: Of the topic that counts.
+        quick: Whether latency counts rather than throughput.
+        round: How long one round of Towpath lasts.
+    """
+
+    topics: tuple[str, ...]
+    codec: str
+    partitions: int
+    quick: bool = False
+    round: str = "10m"
+
+
+class Copier:
+    """A copier that runs while it is entered.
+
+    Args:
+        arena: Its clusters.
+        wish: What it is to do.
+        home: Where its files go.
+        label: Sets its topics and books apart from those of the same copier before.
+    """
+
+    name = ""
+
+    def __init__(self, arena: Arena, wish: Wish, home: Path, label: str) -> None:
+        self.alias = f"{self.name}-{label}"
+        self._arena, self._wish, self._folder = arena, wish, home / self.alias
+        self._process: JavaProcess | None = None
+
+    def __enter__(self) -> Self:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._process = JavaProcess(self._command(), self._folder / f"{self.name}.out")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        below = tree(self.pid)
+        self._started.stop(patience=60.0)
+        _, left = psutil.wait_procs(below, timeout=5)
+        for process in left:
+            process.kill()
+
+    @property
+    def pid(self) -> int:
+        """Its process; the others are below it."""
+        return self._started.identity.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self._started.running
+
+    @property
+    def log_end(self) -> str:
+        """The end of what it printed."""
+        return self._started.log_end()
+
+    def copy_of(self, topic: str) -> str:
+        """Return the name of a topic on the target."""
+        return f"{self.alias}.{topic}"
+
+    @property
+    def _started(self) -> JavaProcess:
+        assert self._process is not None  # noqa: S101 - told to the type checker only
+        return self._process
+
+    def _command(self) -> Sequence[str]:
+        raise NotImplementedError
+
+
+class Towpath(Copier):
+    """`towpath run` on two slots of this machine."""
+
+    name = "towpath"
+
+    def _command(self) -> Sequence[str]:
+        file = self._folder / "link.yaml"
+        names = ", ".join(f'"{topic}"' for topic in self._wish.topics)
+        source, target = self._arena.source.bootstrap, self._arena.target.bootstrap
+        file.write_text(
+            f'source: {{bootstrap: "{source}"}}\n'
+            f'target: {{bootstrap: "{target}"}}\n'
+            f"link: {self.alias}\n"
+            f'topics: {{include: [{names}], rename: "{self.alias}.{{topic}}"}}\n'
+            f"run: {{round: {self._wish.round}, discover: {DISCOVER}s}}\n"
+        )
+        return [sys.executable, "-m", "towpath", "run", str(file), "--master", "local[2]"]
+
+
+class MirrorMaker(Copier):
+    """MirrorMaker 2 in its dedicated mode, tuned as its users advise for throughput."""
+
+    name = "mm2"
+
+    def _command(self) -> Sequence[str]:
+        jars = distribution.fetch_mirror_maker()
+        log = self._folder / "log4j2.properties"
+        log.write_text(LOG4J2)
+        file = self._folder / "mm2.properties"
+        file.write_text(properties_text(self._properties()))
+        return [
+            str(java.find()), *MIRROR_MAKER_JVM, f"-Dlog4j2.configurationFile={log}",
+            *("-cp", f"{jars}/*", "org.apache.kafka.connect.mirror.MirrorMaker", str(file)),
+        ]  # fmt: skip
+
+    def _properties(self) -> dict[str, str]:
+        return {
+            "clusters": f"{self.alias},dst",
+            f"{self.alias}.bootstrap.servers": self._arena.source.bootstrap,
+            "dst.bootstrap.servers": self._arena.target.bootstrap,
+            f"{self.alias}->dst.enabled": "true",
+            f"{self.alias}->dst.topics": ",".join(self._wish.topics),
+            f"dst->{self.alias}.enabled": "false",
+            "tasks.max": str(min(8, self._wish.partitions)),
+            "refresh.topics.interval.seconds": str(DISCOVER),
+            # What Towpath does not do either today, and what nothing here needs.
+            "emit.heartbeats.enabled": "false",
+            "emit.checkpoints.enabled": "false",
+            "sync.topic.acls.enabled": "false",
+            # Exact translation of offsets costs records in its own topic: one per so many.
+            "offset.lag.max": "10000",
+            **{f"{name}replication.factor": "1" for name in _INTERNAL},
+            **self._clients(),
+        }
+
+    def _clients(self) -> dict[str, str]:
+        consumer = {
+            "fetch.max.bytes": str(50 << 20),
+            "max.partition.fetch.bytes": str(8 << 20),
+            "max.poll.records": "5000",
+            "receive.buffer.bytes": str(4 << 20),
+        }
+        producer = {
+            "compression.type": self._wish.codec,
+            "batch.size": str(512 << 10),
+            "linger.ms": "0" if self._wish.quick else "100",
+            "buffer.memory": str(64 << 20),
+            "max.request.size": str(8 << 20),
+            "send.buffer.bytes": str(4 << 20),
+        }
+        return {f"{self.alias}.consumer.{name}": value for name, value in consumer.items()} | {
+            f"dst.producer.{name}": value for name, value in producer.items()
+        }
+
+
+_INTERNAL = (
+    "",
+    "checkpoints.topic.",
+    "heartbeats.topic.",
+    "offset-syncs.topic.",
+    "offset.storage.",
+    "status.storage.",
+    "config.storage.",
+)
+
+
+def towpath_environment(root: Path) -> None:
+    """Let what we start find this repository."""
+    os.environ["PYTHONPATH"] = os.pathsep.join((str(root / "src"), str(root)))

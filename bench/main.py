@@ -1,0 +1,106 @@
+"""`bench/mirror`: start two clusters, measure, write the results, leave nothing behind."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import signal
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from bench.arena import Arena
+from bench.copiers import towpath_environment
+from bench.data import SETS
+from bench.meter import machine
+from bench.report import markdown
+from bench.suite import COPIERS, SCALES, Results, Suite
+
+ROOT = Path(__file__).resolve().parents[1]
+LATENCY = "latency"
+PARTS = (*(each.name for each in SETS), LATENCY)
+
+
+def main() -> int:
+    """Run; return 0 when everything was measured, 1 when something failed."""
+    wish = _arguments()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
+    towpath_environment(ROOT)
+    found: dict[str, Any] = {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "size": wish.size,
+        "heap": wish.heap,
+        "machine": machine(),
+    }
+    with tempfile.TemporaryDirectory(prefix="towpath-bench-", dir=wish.home) as home:
+        results = _measured(wish, Path(home))
+    found |= dataclasses.asdict(results)
+    stem = f"{found['date'][:10]}-mirror{'' if wish.size == 'full' else '-' + wish.size}"
+    wish.out.mkdir(parents=True, exist_ok=True)
+    (wish.out / f"{stem}.json").write_text(json.dumps(found, indent=1) + "\n")
+    (wish.out / f"{stem}.md").write_text(markdown(found))
+    _tell(f"written: {stem}.md and {stem}.json")
+    return 1 if results.trouble else 0
+
+
+def _measured(wish: argparse.Namespace, home: Path) -> Results:
+    """Measure what was asked for; an interruption keeps what there is by then."""
+    scale = SCALES[wish.size]
+    with Arena(home, wish.heap) as arena:
+        suite = Suite(arena, home, scale, frozenset(wish.skip), _tell)
+        try:
+            suite.warm_brokers()
+            for data in SETS:
+                if data.name in wish.sets:
+                    suite.measure(data.scaled(scale.records))
+            if LATENCY in wish.sets:
+                suite.latencies()
+        except KeyboardInterrupt:
+            suite.results.trouble.append("interrupted")
+        return suite.results
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench/mirror", description=__doc__)
+    parser.add_argument("--size", choices=sorted(SCALES), default="full")
+    parser.add_argument("--sets", type=_some_of(PARTS), default=PARTS, help=", ".join(PARTS))
+    parser.add_argument(
+        "--skip", type=_some_of(tuple(COPIERS)), default=(), help=", ".join(COPIERS)
+    )
+    parser.add_argument("--heap", default="1g", help="of each broker")
+    parser.add_argument("--home", type=Path, help="folder for the data, removed at the end")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    return parser.parse_args()
+
+
+def _some_of(known: tuple[str, ...]) -> Any:
+    def read(text: str) -> tuple[str, ...]:
+        wanted = tuple(text.split(","))
+        if wrong := set(wanted) - set(known):
+            raise argparse.ArgumentTypeError(
+                f"{', '.join(sorted(wrong))}: not one of {', '.join(known)}"
+            )
+        return wanted
+
+    return read
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt(f"signal {number}")
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"[{time.monotonic() - BEGAN:6.1f} s] {text}\n")
+    sys.stderr.flush()
+
+
+BEGAN = time.monotonic()
+
+if __name__ == "__main__":
+    sys.exit(main())

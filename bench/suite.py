@@ -1,0 +1,203 @@
+"""Everything, one after the other: data sets, latency, idle partitions."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench import latency, throughput
+from bench.arena import Arena
+from bench.copiers import Copier, MirrorMaker, Towpath, Wish
+from bench.data import WARM, DataSet, Prepared, prepare
+from bench.meter import Memory, cpu
+
+Figures = dict[str, Any]
+WARMING = 240.0
+"""Seconds within which a copier must have copied what warms it."""
+COPIERS: dict[str, type[Copier]] = {"mm2": MirrorMaker, "towpath": Towpath}
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How large everything is.
+
+    Attributes:
+        records: Factor on the records of each set.
+        window: Seconds of a latency window.
+        idle: Seconds over which idle CPU is taken.
+    """
+
+    records: float
+    window: float
+    idle: float
+
+
+SCALES = {"full": Scale(1.0, 20.0, 60.0), "small": Scale(0.05, 5.0, 10.0)}
+
+
+@dataclass(slots=True)
+class Results:
+    """All figures; what failed says so in place of its figures."""
+
+    sets: dict[str, Figures] = field(default_factory=dict)
+    latency: dict[str, list[Figures]] = field(default_factory=dict)
+    idle: dict[str, Figures] = field(default_factory=dict)
+    first_record_s: dict[str, list[float]] = field(default_factory=dict)
+    peak_mib: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    trouble: list[str] = field(default_factory=list)
+
+
+class Suite:
+    """Measures on one arena and keeps what was found."""
+
+    def __init__(
+        self,
+        arena: Arena,
+        home: Path,
+        scale: Scale,
+        skip: frozenset[str],
+        tell: Callable[[str], None],
+    ) -> None:
+        self._arena, self._home, self._scale, self._tell = arena, home, scale, tell
+        self._copiers = {name: kind for name, kind in COPIERS.items() if name not in skip}
+        self._warm = prepare(WARM.scaled(max(scale.records, 0.02)))
+        self.results = Results()
+
+    def warm_brokers(self) -> None:
+        """Let the brokers' compilers see the work before it counts."""
+        self._tell("warming the brokers")
+        for _ in range(3):
+            throughput.load(self._arena, self._warm, "warm")
+            throughput.raw(self._arena, self._warm, "warm")
+            self._arena.delete(self._arena.source, "warm")
+            self._gone("warm")
+
+    def measure(self, data: DataSet) -> None:
+        """Measure one set with everybody."""
+        arena, topic = self._arena, data.name
+        self._tell(f"{data.name}: making {data.records:,} records")
+        prepared = prepare(data)
+        throughput.load(arena, prepared, topic)
+        arena.hide(topic)
+        of_set: Figures = {
+            "about": data.about, "partitions": data.partitions, "records": data.records,
+            "record_bytes": prepared.record_bytes, "wire_bytes": prepared.wire_bytes,
+        }  # fmt: skip
+        self.results.sets[data.name] = of_set
+        with self._caught(data.name, "raw"):
+            of_set["raw"] = throughput.raw(arena, prepared, f"raw.{topic}")
+            self._said(of_set["raw"])
+        for name in self._copiers:
+            with self._caught(data.name, name):
+                of_set[name] = self._copied(name, prepared, topic)
+                self._said(of_set[name])
+            arena.hide(topic)
+        arena.show(topic)
+        arena.delete(arena.source, topic)
+
+    def latencies(self) -> None:
+        """Measure how old records are: on the source, then through each copier."""
+        arena, seconds = self._arena, self._scale.window
+        runs: dict[str, tuple[str | None, tuple[latency.Load, ...], str]] = {
+            "source": (None, latency.LOADS, "10m"),
+            **{name: (name, latency.LOADS, "10m") for name in self._copiers},
+        }
+        if "towpath" in self._copiers:
+            # A round of half a window ends inside of it at least once.
+            short = f"{max(2, int(seconds / 2))}s"
+            runs["towpath, rounds end"] = ("towpath", latency.LOADS[:2], short)
+        for number, (label, (name, loads, length)) in enumerate(runs.items()):
+            topic = f"latency-{number}"
+            arena.create(arena.source, topic, latency.PARTITIONS)
+            found = self.results.latency[label] = []
+            with self._caught("latency", label):
+                if name is None:
+                    found.extend(self._windows(None, topic, loads))
+                    continue
+                wish = Wish((topic, "warm"), "none", latency.PARTITIONS, quick=True, round=length)
+                with self._warmed(name, wish, topic) as copier:
+                    found.extend(self._windows(copier, topic, loads))
+            arena.delete(arena.source, topic)
+
+    def _windows(
+        self, copier: Copier | None, topic: str, loads: tuple[latency.Load, ...]
+    ) -> Iterator[Figures]:
+        for load in loads:
+            found = latency.window(self._arena, copier, topic, load, self._scale.window)
+            self._said(found)
+            yield found
+
+    def _copied(self, name: str, prepared: Prepared, topic: str) -> Figures:
+        data = prepared.data
+        wish = Wish((topic, "warm"), data.codec_name, data.partitions)
+        idle = data.name == "idle"
+        with self._warmed(name, wish, data.name) as copier:
+            quiet = self._resting(copier) if idle else 0.0
+            figures = throughput.copied(
+                self._arena, copier, prepared, topic, lambda: self._arena.show(topic)
+            )
+            if idle:
+                self.results.idle[name] = {
+                    "cpu_per_minute_before": quiet,
+                    "cpu_per_minute": self._resting(copier),
+                    "trickle": latency.window(
+                        self._arena, copier, topic, latency.TRICKLE, self._scale.window
+                    ),
+                }
+                self._said(self.results.idle[name])
+        return figures
+
+    def _resting(self, copier: Copier) -> float:
+        """Return the CPU seconds per minute of a copier that has nothing to do."""
+        time.sleep(min(10.0, self._scale.idle))
+        before, began = cpu(copier.pid), time.monotonic()
+        time.sleep(self._scale.idle)
+        return round((cpu(copier.pid) - before) * 60 / (time.monotonic() - began), 2)
+
+    @contextmanager
+    def _warmed(self, name: str, wish: Wish, label: str) -> Iterator[Copier]:
+        """Start a copier and let it copy a topic; note when its first record came."""
+        arena, warm = self._arena, self._warm
+        throughput.load(arena, warm, "warm")
+        partitions, records = warm.data.partitions, warm.data.records
+        self._tell(f"{label}: starting {name}, load {os.getloadavg()[0]:.1f}")
+        copier = self._copiers[name](arena, wish, self._home, label)
+        try:
+            with copier, Memory(copier.pid) as memory:
+                self.results.peak_mib[f"{label}, {name}"] = memory.peaks
+                copy = copier.copy_of("warm")
+                first = arena.await_records(arena.target, copy, partitions, 1, WARMING)
+                self.results.first_record_s.setdefault(name, []).append(round(first, 2))
+                arena.await_records(arena.target, copy, partitions, records, WARMING)
+                yield copier
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}\n{copier.log_end}") from error
+        finally:
+            for each in wish.topics:
+                arena.delete(arena.target, copier.copy_of(each))
+            arena.delete(arena.source, "warm")
+            self._gone("warm")
+
+    def _gone(self, topic: str) -> None:
+        """Wait until a topic of the source can be created again."""
+        self._arena.await_gone(topic)
+
+    @contextmanager
+    def _caught(self, what: str, who: str) -> Iterator[None]:
+        """Note what went wrong and go on with the next."""
+        self._tell(f"{what}: {who}")
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - one failure must not cost the other figures
+            self.results.trouble.append(f"{what}, {who}: {type(error).__name__}: {error}")
+            self._tell(traceback.format_exc())
+
+    def _said(self, figures: Figures) -> None:
+        plain = {key: value for key, value in figures.items() if not isinstance(value, dict)}
+        self._tell("    " + ", ".join(f"{key} {value}" for key, value in plain.items()))
