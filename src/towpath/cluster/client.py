@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -59,6 +60,7 @@ class Client:
         self._connections: dict[int, Connected] = {}
         self._homes: dict[TopicPartition, Home] = {}
         self._correlation = 0
+        self._closed = False
 
     def __enter__(self) -> Client:
         return self
@@ -67,8 +69,11 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close all connections."""
-        for connected in self._connections.values():
+        """Close all connections; a call that waits in another thread ends with an error."""
+        self._closed = True
+        for connected in list(self._connections.values()):
+            with suppress(OSError):
+                connected.socket.shutdown(socket.SHUT_RDWR)
             connected.socket.close()
         self._connections.clear()
 
@@ -141,7 +146,7 @@ class Client:
                 self._recover(tp, home, error)
                 if isinstance(error, RefusedError) and not error.retriable:
                     raise
-                if deadline.over:
+                if deadline.over or self._closed:
                     raise self._given_up(what, error) from error
                 time.sleep(_PAUSE)
 

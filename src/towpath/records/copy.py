@@ -100,13 +100,14 @@ class Copier:
 
     def close(self) -> None:
         """Close every connection and thread."""
-        self._watch.close()
+        self._watch.finish()
+        self._watch_client.close()
+        self._watch.join()
         self._fetcher.nodes.close()
         self._producer.nodes.close()
         self._reactor.close()
         self._recovery.close()
         self._books_client.close()
-        self._watch_client.close()
 
     def summaries(self) -> Iterator[Summary]:
         """Tell what was done with each partition."""

@@ -49,10 +49,9 @@ class Watch(threading.Thread):
                 self._on_end(reason)
                 return
 
-    def close(self) -> None:
-        """Stop reading."""
+    def finish(self) -> None:
+        """Stop reading; close the ledger's client to end a wait at once."""
         self._finished.set()
-        self.join(_WAIT * 5)
 
     def _reason(self, sessions: list[Session], silence: float) -> str:
         last = sessions[-1] if sessions else None
