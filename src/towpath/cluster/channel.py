@@ -36,6 +36,10 @@ class Frame:
         """The bytes of the response, from the correlation id on."""
         return self.buffer.data[: self.size]
 
+    def instead(self, data: bytearray) -> Frame:
+        """Return a frame of other bytes that were made of this one; it has one user, too."""
+        return Frame(self._pool, np.frombuffer(data, np.uint8), len(data))
+
     def hold(self) -> Frame:
         """Keep the buffer for one more user."""
         self._users += 1
