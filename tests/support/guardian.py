@@ -16,7 +16,12 @@ import psutil
 
 MARK = "TOWPATH_TEST_SESSION"
 
-ENDS_WITH_US = ("org.apache.spark.deploy.SparkSubmit", "pyspark.daemon", "resource_tracker")
+ENDS_WITH_US = (
+    "org.apache.spark.deploy.SparkSubmit",
+    "pyspark.daemon",
+    "resource_tracker",
+    "multiprocessing.forkserver",
+)
 """Processes that end by themselves once their parent has: no leak while it lives."""
 
 

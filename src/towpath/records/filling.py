@@ -12,20 +12,12 @@ from towpath.cluster.client import Client
 from towpath.cluster.transactions import ProducerEpoch, Transactions
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
-from towpath.model.errors import RefusedError
+from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import TopicPartition
 from towpath.wire.filler import LARGEST, filler
 
 _OUT_OF_RANGE = 1
 _WAIT = 0.1
-
-
-class LogEndError(Exception):
-    """The target's log does not end where the gap begins; `end` is where it does."""
-
-    def __init__(self, end: int) -> None:
-        super().__init__(end)
-        self.end = end
 
 
 @dataclass(slots=True)
@@ -42,9 +34,12 @@ class PartitionFiller:
     def fill(self, client: Client, base: int, end: int) -> None:
         """Take the offsets [base, end); offsets taken already are left as they are.
 
+        A log that ends beyond `end` is well: another copier was faster, or another writer stepped
+        in, and then the next records show it by landing elsewhere.
+
         Raises:
-            LogEndError: The log ends before `base` or beyond `end`.
-            RefusedError: The target refused, for example because another filler took over.
+            ClusterError: The target refused, for example because another filler took over, or its
+                log ends before `base`.
         """
         deadline = Deadline.after(self.timeout)
         try:
@@ -54,11 +49,12 @@ class PartitionFiller:
             at = self._log_end(client, base)
             while base <= at < end:
                 at = self._take(client, at, min(end - at, LARGEST), deadline)
-        except RefusedError:
+        except ClusterError:
             self._who = None
             raise
-        if at != end:
-            raise LogEndError(at)
+        if at < end:
+            text = f"target: the log of {self.tp} ends at {at}, before the gap at {base}"
+            raise ClusterError(text)
 
     def _take(self, client: Client, at: int, count: int, deadline: Deadline) -> int:
         """Take `count` offsets from `at` on with one transaction; return the log end after it."""
@@ -76,6 +72,8 @@ class PartitionFiller:
         end = at
         while end < at + count and not deadline.over:
             end = max(end, self._log_end(client, at + count - 1, wait=_WAIT))
+        if end < at + count:
+            raise ClusterError(f"target: what fills {self.tp} at {at} did not show in time")
         return end
 
     def _log_end(self, client: Client, at: int, wait: float = 0.0) -> int:

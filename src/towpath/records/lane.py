@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from towpath.cluster.channel import Frame
 from towpath.cluster.fetch import Fetched
@@ -19,16 +19,20 @@ from towpath.ledger.entries import Receipt, Run
 from towpath.model.clock import now_ms
 from towpath.model.errors import NotIdenticalError
 from towpath.model.nouns import LinkName, Mode
+from towpath.records.passed import NotHereError, Passed
+from towpath.records.oldformat import modernise
 from towpath.records.queue import Batch, BecomeMapped, Fill, Queue, RunBuilder
 from towpath.records.reshape import merge, open_row
 from towpath.records.work import Assignment, Position
 from towpath.wire import batch as wire
+from towpath.wire.digest import Hashes, record_hashes
 
 FLYING = 5
 SMALL = 4096
 """Batches below this many bytes are worth merging."""
 MERGED = 256 << 10
 
+_TAKEN = "target offset {} was taken by another writer (our record lies at {})"
 _DIGEST_PRIME = 0x100000001B3
 _64 = (1 << 64) - 1
 
@@ -46,8 +50,8 @@ class Standing:
     first_time: int = -1
     last_time: int = -1
     digest: int = 0
-    passed: tuple[tuple[int, int], ...] = ()
-    """(target base, records) that the target holds behind `position` already, in order."""
+    passed: Passed = field(default_factory=Passed)
+    """Records that the target holds behind `position` already."""
 
 
 class Lane:
@@ -86,7 +90,7 @@ class Lane:
         self.mode, self.reason = standing.mode, standing.reason
         self.expected = standing.position.source
         self._sequence = standing.position.sequence
-        self._passed = deque(standing.passed)
+        self._passed = standing.passed
         self._aborted: set[int] = set()
 
     def resume(self, standing: Standing) -> None:
@@ -101,6 +105,8 @@ class Lane:
         """Go on at another source offset; the records between cannot be had."""
         self.queue.put(BecomeMapped(self.expected, reason))
         self.queue.put(Fill(self.expected, source))
+        if self._passed:
+            self._settle()
         self.expected, self._taken_epoch = source, -1
         self._aborted.clear()
 
@@ -127,6 +133,9 @@ class Lane:
         self.high_watermark = said.last_stable if said.last_stable >= 0 else said.high_watermark
         if said.start == said.end:
             return
+        if frame.buffer[said.start + 16] < wire.MAGIC:
+            self._take_old(frame, said)
+            return
         table = wire.scan(frame.buffer, said.start, said.end)
         aborted = deque(sorted(said.aborted, key=lambda pair: pair[1]))
         at = 0
@@ -137,6 +146,13 @@ class Lane:
             else:
                 self._take_odd(frame, table[at : at + 1], aborted)
             at += plain or 1
+
+    def _take_old(self, frame: Frame, said: Fetched) -> None:
+        """Old formats come first in a log; what they become is taken like any batch."""
+        data = modernise(frame.view[said.start : said.end])
+        newer = frame.instead(data)
+        self.take(newer, replace(said, start=0, end=len(data)))
+        newer.release()
 
     def _send_on(self, frame: Frame, table: wire.Table) -> None:
         """Queue whole dense batches as they are."""
@@ -180,8 +196,12 @@ class Lane:
         return dense and (not by_clock or self.work.keep_append_time)
 
     def _nothing_until(self, end: int) -> None:
+        if self.mode is Mode.IDENTICAL:
+            self._vanish(self._passed.before(end))
         self.queue.put(Fill(self.expected, end))
         self.expected = end
+        if self._passed:
+            self._settle()
 
     def _hole(self, first: int, end: int) -> None:
         if self.mode is Mode.IDENTICAL:
@@ -206,29 +226,56 @@ class Lane:
 
     def _pass_over(self, frame: Frame, row: Sequence[int]) -> None:
         """Acknowledge records that an earlier copier wrote, and send on the rest of the batch."""
-        pieces = self._pieces(frame, row)
-        while pieces and self._passed:
-            source, length = pieces[0]
-            target, there = self._passed[0]
-            used = min(length, there)
-            self._note(source, target if target >= 0 else source, used)
-            self._sequence = (self._sequence + used) % wire.SEQUENCES
-            _cut(pieces, (source + used, length - used))
-            _cut(self._passed, (target + used if target >= 0 else -1, there - used))
-            self.expected = source + used
-        if pieces:
-            self._move(self.expected, row[wire.LEADER_EPOCH])
-            self._open(frame, row, pieces[0][0])
-        else:
+        end = row[wire.POSITION] + row[wire.LENGTH]
+        offsets, hashes = record_hashes(frame.buffer[row[wire.POSITION] : end].data)
+        fresh = offsets >= self.expected
+        offsets, hashes = offsets[fresh], hashes[fresh]
+        try:
+            done = self._pass(offsets, hashes)
+        except NotHereError as error:
+            fresh = offsets >= self.expected
+            offsets, hashes = offsets[fresh], hashes[fresh]
+            self.become_mapped(_TAKEN.format(int(offsets[0]), error))
+            done = self._pass(offsets, hashes)
+        if done == len(offsets):
             self.expected = row[wire.LAST] + 1
             self._move(self.expected, row[wire.LEADER_EPOCH])
+        else:
+            self._move(int(offsets[done]), row[wire.LEADER_EPOCH])
+            self._open(frame, row, int(offsets[done]))
 
-    def _pieces(self, frame: Frame, row: Sequence[int]) -> deque[tuple[int, int]]:
-        if row[wire.LAST] - row[wire.BASE] + 1 == row[wire.COUNT]:
-            first = max(self.expected, row[wire.BASE])
-            return deque([(first, row[wire.LAST] + 1 - first)])
-        made = open_row(frame.buffer, row, self.expected, self.work.max_batch, 0, 0)
-        return deque(p for b in made for p in b.pieces or ((b.base, b.count),))
+    def _pass(self, offsets: wire.Table, hashes: Hashes) -> int:
+        """Acknowledge the leading records that the target holds; return how many they are."""
+        done = 0
+        for step in self._passed.match(offsets, hashes, identical=self.mode is Mode.IDENTICAL):
+            self._vanish(step.vanished)
+            if step.count:
+                self._note(step.source, step.target, step.count)
+                self._advance(step.count)
+                self.expected = step.source + step.count
+            done += step.count
+        return done
+
+    def _vanish(self, count: int) -> None:
+        """The target holds records of ours that the source has no more."""
+        position = self.position
+        sequence = (position.sequence + count) % wire.SEQUENCES
+        self.position = replace(position, target=position.target + count, sequence=sequence)
+        self.records += count
+        self._advance(count)
+
+    def _advance(self, count: int) -> None:
+        self._sequence = (self._sequence + count) % wire.SEQUENCES
+
+    def _settle(self) -> None:
+        """What waits lies before records that the target holds, so it is done already."""
+        while self.queue.waiting:
+            item = self.queue.waiting.popleft()
+            if isinstance(item, BecomeMapped):
+                self.become_mapped(item.reason)
+            elif isinstance(item, Fill):
+                self.queue.flying.append(item)
+                self._land_fills()
 
     # Sending
 
@@ -300,10 +347,7 @@ class Lane:
         batch = self.queue.flying.popleft()
         assert isinstance(batch, Batch)  # noqa: S101  # fills land at once
         if self.mode is Mode.IDENTICAL and base_offset != batch.base:
-            self.become_mapped(
-                f"target offset {batch.base} was taken by another writer"
-                f" (our record lies at {base_offset})"
-            )
+            self.become_mapped(_TAKEN.format(batch.base, base_offset))
         if batch.pieces is None:
             self._note(batch.base, base_offset, batch.count)
         else:
@@ -349,9 +393,3 @@ class Lane:
             self.bytes, self.first_time, self.last_time, self.digest, self.mode, self.reason,
             self.runs.growing, self.error, now_ms(),
         )  # fmt: skip
-
-
-def _cut(pieces: deque[tuple[int, int]], rest: tuple[int, int]) -> None:
-    pieces.popleft()
-    if rest[1]:
-        pieces.appendleft(rest)

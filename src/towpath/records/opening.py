@@ -7,8 +7,10 @@ id: records that the target has beyond the receipt are passed over, not sent aga
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
@@ -21,8 +23,10 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import NotIdenticalError, TargetLostError, TowpathError
 from towpath.model.nouns import Mode, ProducerId, TopicPartition
 from towpath.records.lane import Standing
+from towpath.records.passed import Passed
 from towpath.records.work import Assignment, Position, Slice
 from towpath.wire import batch as wire
+from towpath.wire.digest import Hashes, record_hashes
 from towpath.wire.filler import LARGEST, filler
 
 _MOST_FILL = 2_000_000_000
@@ -142,46 +146,47 @@ class Opener:
                 position, receipt.mode, receipt.reason, receipt.run, receipt.records,
                 receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
             )  # fmt: skip
-        standing.passed = tuple(self._beyond(a, standing, state))
+        standing.passed = self._beyond(a, standing, state)
         return standing
 
     def _beyond(
         self, a: Assignment, standing: Standing, state: TargetState
-    ) -> Iterator[tuple[int, int]]:
+    ) -> Passed:
         """Find the records of ours that the target has beyond the position."""
         position = standing.position
+        start = max(position.target, state.earliest)
         ours = state.producers.get(a.producer_id)
         if ours is None:
-            yield from self._written(a, position.target, None)
-            return
+            return self._written(a, start, None)
         ahead = (ours.last_sequence + 1 - position.sequence) % wire.SEQUENCES
         if ahead > _LOST:
             raise TargetLostError(str(a.target), position.sequence, ours.last_sequence + 1)
-        if ahead and standing.mode is Mode.IDENTICAL:
-            yield -1, ahead
-        elif ahead:
-            yield from self._written(a, position.target, ahead)
+        return self._written(a, start, ahead) if ahead else Passed()
 
-    def _written(self, a: Assignment, start: int, count: int | None) -> Iterator[tuple[int, int]]:
-        """Read the target's batch headers from `start` on and tell which records are ours.
+    def _written(self, a: Assignment, start: int, count: int | None) -> Passed:
+        """Read the target from `start` on and tell which records are ours.
 
         With a `count`, waits until so many can be read: an append becomes visible only when it
         is on all in-sync replicas.
         """
         deadline = Deadline.after(self._work.target.request_timeout)
-        found = 0
+        at, found, by_clock = start, 0, False
+        parts: list[tuple[wire.Table, Hashes]] = []
         while True:
-            chunk = self._client.fetch(a.target, start, max_bytes=_FETCH_BYTES, wait=0.05)
+            chunk = self._client.fetch(a.target, at, max_bytes=_FETCH_BYTES, wait=0.05)
             table = wire.scan(chunk.buffer, chunk.start, chunk.end)
             for row in table[table[:, wire.PRODUCER] == a.producer_id].tolist():
-                if row[wire.BASE] >= start:
-                    found += row[wire.COUNT]
-                    yield row[wire.BASE], row[wire.COUNT]
+                end = row[wire.POSITION] + row[wire.LENGTH]
+                offsets, hashes = record_hashes(chunk.buffer[row[wire.POSITION] : end].data)
+                fresh = offsets >= start
+                parts.append((offsets[fresh], hashes[fresh]))
+                found += int(fresh.sum())
+                by_clock |= bool(row[wire.ATTRIBUTES] & wire.LOG_APPEND_TIME)
             if len(table):
-                start = int(table[-1, wire.LAST]) + 1
-            at_end = start >= chunk.said.high_watermark
+                at = int(table[-1, wire.LAST]) + 1
+            at_end = at >= chunk.said.high_watermark
             if at_end and (count is None or found >= count):
-                return
+                return _joined(parts, by_clock=by_clock)
             if deadline.over:
                 raise TargetLostError(str(a.target), count or 0, found)
 
@@ -204,3 +209,10 @@ class Opener:
             at += count
         if state.earliest < start and state.latest <= start:
             self._admin.delete_records({a.target: start})
+
+
+def _joined(parts: list[tuple[wire.Table, Hashes]], *, by_clock: bool) -> Passed:
+    if not parts:
+        return Passed()
+    offsets = np.concatenate([part[0] for part in parts])
+    return Passed(offsets, None if by_clock else np.concatenate([part[1] for part in parts]))

@@ -19,7 +19,7 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import GapError, TowpathError
 from towpath.model.nouns import LinkName, Side
 from towpath.records.fetcher import Fetcher
-from towpath.records.filling import LogEndError, PartitionFiller
+from towpath.records.filling import PartitionFiller
 from towpath.records.lane import Lane, Standing
 from towpath.records.opening import Opener
 from towpath.records.producer import Producer
@@ -173,19 +173,14 @@ class Recovery:
     def _filled(self, lane: Lane, future: Future[None]) -> None:
         lane.busy = False
         error = future.exception()
-        if isinstance(error, LogEndError) and error.end > lane.position.target:
-            lane.become_mapped(
-                f"the target's log ends at {error.end}, where a gap was to be filled"
-            )
-        elif isinstance(error, (LogEndError, TowpathError)):
+        if isinstance(error, TowpathError):
             lane.error = str(error)
             self.reopen(lane)
-            return
         elif error is not None:
             raise error
         else:
             lane.filled()
-        self._producer.mark(lane)
+            self._producer.mark(lane)
 
     def _filler(self, lane: Lane) -> PartitionFiller:
         if lane not in self._fillers:

@@ -1,0 +1,100 @@
+"""Records that the target holds beyond the last receipt, found again at the source. Pure.
+
+A copier that died wrote them and could not say so. The source may have lost some of them since, to
+compaction or retention, so they are not counted off: each is looked for by its offset where offsets
+are identical, and by its hash where they are mapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from towpath.wire.batch import Table
+from towpath.wire.digest import Hashes
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """First `vanished` records of the target that the source has no more, then `count` of both."""
+
+    vanished: int
+    source: int
+    target: int
+    count: int
+
+
+class NotHereError(Exception):
+    """The source's next record is not on the target at its own offset."""
+
+
+class Passed:
+    """Target records in the order of their offsets, consumed from the front.
+
+    `hashes` is `None` where the target stamped times of its own; then records are counted off.
+    """
+
+    def __init__(
+        self, offsets: Sequence[int] | Table = (), hashes: Sequence[int] | Hashes | None = ()
+    ) -> None:
+        self._offsets = np.asarray(offsets, np.int64)
+        self._hashes = None if hashes is None else np.asarray(hashes, np.uint64)
+        self._at = 0
+
+    def __len__(self) -> int:
+        return len(self._offsets) - self._at
+
+    def match(self, offsets: Table, hashes: Hashes, *, identical: bool) -> Iterator[Step]:
+        """Join the source's next records to ours, in steps.
+
+        It ends before the first record that the target does not hold; then nothing is left here.
+
+        Raises:
+            NotHereError: With `identical`, the next record lies elsewhere on the target.
+        """
+        done = 0
+        while done < len(offsets) and self:
+            vanished = self._find(int(offsets[done]), hashes[done], identical=identical)
+            self._at += vanished
+            count = self._together(offsets[done:], hashes[done:])
+            target = int(self._offsets[self._at]) if count else -1
+            self._at += count
+            yield Step(vanished, int(offsets[done]), target, count)
+            done += count
+
+    def before(self, offset: int) -> int:
+        """Consume what lies before a target offset; return how many records that were."""
+        at = int(np.searchsorted(self._offsets, offset))
+        vanished = max(0, at - self._at)
+        self._at += vanished
+        return vanished
+
+    def _find(self, source: int, wanted: np.uint64, *, identical: bool) -> int:
+        """Return how many of ours stand before the record, all of them if it is not among them."""
+        if identical:
+            at = int(np.searchsorted(self._offsets, source))
+            if at == len(self._offsets):
+                return len(self)
+            if self._offsets[at] != source or not self._equal(at, wanted):
+                raise NotHereError(int(self._offsets[at]))
+            return at - self._at
+        if self._hashes is None:
+            return 0
+        found = np.flatnonzero(self._hashes[self._at :] == wanted)
+        return int(found[0]) if len(found) else len(self)
+
+    def _equal(self, at: int, wanted: np.uint64) -> bool:
+        return self._hashes is None or bool(self._hashes[at] == wanted)
+
+    def _together(self, offsets: Table, hashes: Hashes) -> int:
+        """Return how many records from here on are the same and without a hole on both sides."""
+        most = min(len(offsets), len(self))
+        ours = self._offsets[self._at : self._at + most]
+        breaks = ours - offsets[:most] != (ours[0] - offsets[0] if most else 0)
+        breaks[1:] |= np.diff(ours) != 1
+        if self._hashes is not None:
+            breaks |= self._hashes[self._at : self._at + most] != hashes[:most]
+        first = np.flatnonzero(breaks)
+        return int(first[0]) if len(first) else most

@@ -1,0 +1,124 @@
+"""What racing and killed copiers leave behind, built on purpose instead of by chance."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.records.test_copy import delete_before, transactions
+from tests.support.chaos import Copiers, drain, endless, same_records
+from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
+from tests.support.mirror import Mirror
+from towpath.dev.broker import LocalCluster
+from towpath.ledger.offsets import Exactness
+from towpath.model.nouns import Mode
+
+pytestmark = [pytest.mark.broker, pytest.mark.chaos]
+NewName = Callable[[str], str]
+
+
+@pytest.fixture
+def copiers() -> Iterator[Copiers]:
+    made = Copiers()
+    yield made
+    made.kill_all()
+
+
+@pytest.fixture
+def mirror(tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName) -> Mirror:
+    made = Mirror(tmp_path, source, target, new_name("race"))
+    made.create()
+    return made
+
+
+def copy_without_receipts(mirror: Mirror, copiers: Copiers, reached: int) -> None:
+    """Copy until the target ends at `reached`, then die before anything stands in the ledger."""
+    [work] = mirror.slices()
+    copiers.start(replace(endless(work), receipts=3600.0))
+    wait_until(
+        lambda: end_offsets(mirror.target.bootstrap, mirror.topic)[1] >= reached, "it is copied"
+    )
+    copiers.kill_all()
+
+
+def assert_same(mirror: Mirror) -> None:
+    source, target = (consume(c.bootstrap, mirror.topic) for c in (mirror.source, mirror.target))
+    same_records(source, target, mirror.topic)
+
+
+def test_filled_gaps_are_known_again_without_a_receipt(
+    mirror: Mirror, copiers: Copiers, rng: random.Random
+) -> None:
+    transactions(mirror, rng, 40)
+    end = end_offsets(mirror.source.bootstrap, mirror.topic)[1]
+    copy_without_receipts(mirror, copiers, end)
+    transactions(mirror, rng, 20)
+    [done] = mirror.catch_up()
+    assert (done.mode, done.reason, done.error) == (Mode.IDENTICAL, "", "")
+    assert_same(mirror)
+
+
+def test_two_copiers_fill_the_same_gaps(
+    mirror: Mirror, copiers: Copiers, rng: random.Random
+) -> None:
+    transactions(mirror, rng, 80)
+    [work] = mirror.slices()
+    for _ in range(3):
+        copiers.start(work)
+    for process in list(copiers.alive):
+        process.join(60)
+    copiers.kill_all()
+    [done] = mirror.catch_up()
+    assert (done.mode, done.reason, done.error) == (Mode.IDENTICAL, "", "")
+    assert_same(mirror)
+
+
+def test_records_behind_those_of_another_writer_are_found_without_a_receipt(
+    mirror: Mirror, copiers: Copiers
+) -> None:
+    produce(mirror.source.bootstrap, mirror.topic, [Record(None, b"a")] * 10)
+    mirror.catch_up()
+    produce(mirror.target.bootstrap, mirror.topic, [Record(None, b"foreign")])
+    produce(mirror.source.bootstrap, mirror.topic, [Record(None, b"b")] * 10)
+    copy_without_receipts(mirror, copiers, 21)
+    [done] = mirror.catch_up()
+    assert (done.mode, done.error) == (Mode.MAPPED, "")
+    assert mirror.books().offsets().runs == ((0, 0, 10), (10, 11, 10))
+
+
+def test_a_receipt_inside_a_batch_of_the_target(mirror: Mirror, copiers: Copiers) -> None:
+    mirror.records = {"offsets": "mapped"}
+    tiny = [Record(None, b"%d" % i) for i in range(200)]
+    produce(mirror.source.bootstrap, mirror.topic, tiny, {"batch.num.messages": 1})
+    copy_without_receipts(mirror, copiers, 200)
+    [work] = mirror.slices()
+    half = replace(work, assignments=tuple(replace(a, end=97) for a in work.assignments))
+    drain(half)
+    produce(mirror.source.bootstrap, mirror.topic, tiny)
+    [done] = mirror.catch_up()
+    assert done.error == ""
+    values = [record.value for record in consume(mirror.target.bootstrap, mirror.topic)]
+    assert values == [record.value for record in tiny * 2]
+
+
+@pytest.mark.parametrize("offsets", ["auto", "mapped"])
+def test_records_that_the_source_lost_before_a_receipt(
+    mirror: Mirror, copiers: Copiers, offsets: str
+) -> None:
+    mirror.records = {"offsets": offsets, "on_gap": "record"}
+    records = [Record(None, b"%d" % i) for i in range(20)]
+    produce(mirror.source.bootstrap, mirror.topic, records[:10])
+    copy_without_receipts(mirror, copiers, 10)
+    delete_before(mirror.source.bootstrap, mirror.topic, 5)
+    produce(mirror.source.bootstrap, mirror.topic, records[10:])
+    [done] = mirror.catch_up()
+    assert done.error == ""
+    assert [r.value for r in consume(mirror.target.bootstrap, mirror.topic)] == [
+        record.value for record in records
+    ]
+    last = mirror.books().offsets().to_target(19)
+    assert (last.offset, last.exactness) == (19, Exactness.EXACT)

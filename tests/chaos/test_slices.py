@@ -1,0 +1,43 @@
+"""Copiers that are killed at random and race with each other: nothing is lost, nothing doubled."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.chaos import Scene, parts
+from tests.support.mirror import Mirror
+from towpath.dev.broker import LocalCluster
+
+pytestmark = [pytest.mark.broker, pytest.mark.chaos]
+NewName = Callable[[str], str]
+
+
+@pytest.mark.parametrize("offsets", ["auto", "mapped"])
+def test_killed_and_racing_copiers(
+    tmp_path: Path,
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: NewName,
+    rng: random.Random,
+    soak_seconds: int,
+    offsets: str,
+) -> None:
+    played = 0
+    for rounds in parts(5, 10, soak_seconds // 4):
+        mirror = Mirror(tmp_path, source, target, new_name("kill"), records={"offsets": offsets})
+        scene = Scene(mirror, rng)
+        try:
+            scene.begin()
+            for _ in range(rounds):
+                scene.play()
+            scene.finish()
+            records = scene.compare()
+        finally:
+            scene.close()
+        played += rounds
+        sys.stderr.write(f"{played} rounds ({offsets}), {records} records, no difference\n")
