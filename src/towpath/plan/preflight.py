@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from kafka.admin import ACLOperation
+
 from towpath.cluster.admin import Admin
 from towpath.cluster.exchange import Versions
 from towpath.config import LinkConfig
@@ -25,6 +27,9 @@ from towpath.topics.steps import AddPartitions, CreateTopic, Step
 
 _PRODUCE, _DESCRIBE_PRODUCERS = 0, 61
 _PRODUCE_WITH_ZSTD = 7
+_ON_LEDGER = (ACLOperation.READ, ACLOperation.WRITE)
+_ON_COPY = (*_ON_LEDGER, ACLOperation.DELETE)
+"""Each of them implies Describe; Delete is for DeleteRecords, which lets a log start later."""
 
 
 def one_cluster(
@@ -114,10 +119,9 @@ class Checks:
 
     def ledger(self) -> Iterator[Obstacle]:
         """Tell whether the ledger's topic could neither be used nor created."""
-        if books.TOPIC in self.target.topics([books.TOPIC]):
-            lacking = missing_rights(
-                self.config.target, Side.TARGET, {books.TOPIC: ("Describe", "Read", "Write")}
-            )
+        there = self.target.topics([books.TOPIC]).get(books.TOPIC)
+        if there is not None and there.error is None:
+            lacking = missing_rights(self.config.target, Side.TARGET, {books.TOPIC: _ON_LEDGER})
             yield from (
                 _lacking(Side.TARGET, books.TOPIC, books.TOPIC, lacking[t]) for t in lacking
             )
@@ -128,13 +132,15 @@ class Checks:
 
     def rights(self) -> Iterator[Obstacle]:
         """Tell which rights the logins lack on topics that are there already."""
-        needed: dict[TopicName, Sequence[str]] = dict.fromkeys(self.found.topics, ("Read",))
+        needed: dict[TopicName, Sequence[ACLOperation]] = dict.fromkeys(
+            self.found.topics, (ACLOperation.READ,)
+        )
         lacking = missing_rights(self.config.source, Side.SOURCE, needed)
         for name, operations in lacking.items():
             yield _lacking(Side.SOURCE, name, name, operations)
         growing = {step.source for step in self.found.steps if isinstance(step, AddPartitions)}
         sources = {copy: name for name, copy in self.found.topics.items()}
-        needed = {copy: _on_copy(name in growing) for copy, name in sources.items()}
+        needed = {copy: _on_copy(growing=name in growing) for copy, name in sources.items()}
         lacking = missing_rights(self.config.target, Side.TARGET, needed)
         for copy, operations in lacking.items():
             yield _lacking(Side.TARGET, copy, sources[copy], operations)
@@ -154,11 +160,11 @@ def without(steps: Sequence[Step], topics: Mapping[TopicName, Obstacle]) -> tupl
     return tuple(step for step in steps if step.source not in topics)
 
 
-def _on_copy(growing: bool) -> tuple[str, ...]:
-    return ("Describe", "Read", "Write", "Delete", *(("Alter",) if growing else ()))
+def _on_copy(*, growing: bool) -> tuple[ACLOperation, ...]:
+    return (*_ON_COPY, ACLOperation.ALTER) if growing else _ON_COPY
 
 
-def _lacking(side: Side, topic: str, about: str, operations: Sequence[str]) -> Obstacle:
-    names = " and ".join(operations)
+def _lacking(side: Side, topic: str, about: str, operations: Sequence[ACLOperation]) -> Obstacle:
+    names = " and ".join(operation.name.title() for operation in operations)
     text = f"{side}: the login lacks the ACL {names} on topic {topic}; add it there"
     return Obstacle(about, text, Cause.CLUSTER)

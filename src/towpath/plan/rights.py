@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from kafka.admin import ACLOperation
 from kafka.protocol.metadata import MetadataRequest
 
 from towpath.cluster.control import Control
 from towpath.config import ClusterConfig
 from towpath.model.nouns import Side, TopicName
 
-_BITS = {"Read": 3, "Write": 4, "Delete": 6, "Alter": 7, "Describe": 8, "DescribeConfigs": 10}
-_NOT_TOLD = -(1 << 31)
 _NEWEST = 12
 """Later versions answer by topic id alone where a topic is unknown."""
 
 
 def missing_rights(
-    config: ClusterConfig, side: Side, needed: Mapping[TopicName, Sequence[str]]
-) -> dict[TopicName, tuple[str, ...]]:
+    config: ClusterConfig, side: Side, needed: Mapping[TopicName, Sequence[ACLOperation]]
+) -> dict[TopicName, tuple[ACLOperation, ...]]:
     """Return which of the operations needed on each existing topic the login lacks.
 
     Brokers before Kafka 2.3, and topics that do not exist, are silent: nothing is said to be
@@ -36,12 +35,15 @@ def missing_rights(
         )
     finally:
         control.close()
-    allowed = {topic.name: topic.authorized_operations for topic in answer.topics}
-    found = {
-        name: tuple(each for each in wanted if not _may(allowed.get(name, _NOT_TOLD), each))
-        for name, wanted in needed.items()
-    }
-    return {name: lacking for name, lacking in found.items() if lacking}
+    lacking = {}
+    for topic in answer.topics:
+        if topic.error_code == 0 and topic.authorized_operations is not None:
+            wanted = needed[TopicName(topic.name)]
+            allowed = topic.authorized_operations
+            lacking[TopicName(topic.name)] = tuple(
+                one for one in wanted if one.value not in allowed
+            )
+    return {name: operations for name, operations in lacking.items() if operations}
 
 
 def _request(names: Iterable[TopicName]) -> MetadataRequest:
@@ -51,7 +53,3 @@ def _request(names: Iterable[TopicName]) -> MetadataRequest:
         allow_auto_topic_creation=False,
         include_topic_authorized_operations=True,
     )
-
-
-def _may(allowed: int, operation: str) -> bool:
-    return allowed == _NOT_TOLD or bool(allowed >> _BITS[operation] & 1)
