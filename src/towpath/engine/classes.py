@@ -21,16 +21,29 @@ _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 
 def options() -> str:
     """Return the JVM options that use the archive, or that make one."""
-    folder = _folder()
+    archive = _archive()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        archive = folder / f"spark-{_key()}.jsa"
-        _promote(archive)
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        _promote(archive, _SETTLED)
     except OSError:
         return ""
     if archive.exists():
         return f"-XX:SharedArchiveFile={archive} {_QUIET}"
     return f"-XX:ArchiveClassesAtExit={archive}.{os.getpid()} {_QUIET}"
+
+
+def present() -> bool:
+    """Whether there is an archive for this Java and this Spark."""
+    return _archive().exists()
+
+
+def settle() -> None:
+    """Take the archive of a JVM that has ended into use at once."""
+    _promote(_archive(), 0.0)
+
+
+def _archive() -> Path:
+    return _folder() / f"spark-{_key()}.jsa"
 
 
 def _folder() -> Path:
@@ -48,9 +61,9 @@ def _key() -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _promote(archive: Path) -> None:
+def _promote(archive: Path, age: float) -> None:
     """Give a finished archive its name; drop those that another run finished first."""
     now = time.clock_gettime(time.CLOCK_REALTIME)
     for made in archive.parent.glob(f"{archive.name}.*"):
-        if now - made.stat().st_mtime > _SETTLED:
+        if now - made.stat().st_mtime >= age:
             made.replace(archive)

@@ -61,6 +61,16 @@ def session(master: str | None, name: str) -> SparkSession:
             raise RuntimeError("\n".join([f"Spark did not start: {error}", *said])) from error
 
 
+def stop_and_wait(spark: SparkSession) -> None:
+    """Stop Spark and wait until its JVM has ended."""
+    gateway = spark.sparkContext._gateway  # noqa: SLF001  # PySpark shows it nowhere else
+    spark.stop()
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
+
+
 def slots(spark: SparkSession) -> int:
     """Return how many tasks can run at the same time, as far as Spark knows now."""
     return max(1, spark.sparkContext.defaultParallelism)

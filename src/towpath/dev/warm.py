@@ -1,0 +1,48 @@
+"""`python -m towpath.dev.warm`: what the first run would otherwise wait for, done beforehand.
+
+Compiles the loops over record bytes into numba's cache, and lets a JVM write the archive of Spark's
+classes (docs/decisions/0007).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+
+import pyarrow as pa
+
+from towpath.engine import classes
+from towpath.engine.rounds import Job, Rounds
+from towpath.engine.session import session, stop_and_wait
+
+_COMPILED = ("batch", "reencode", "records", "digest", "filler")
+
+
+def main() -> None:
+    """Warm up; does nothing that was done before."""
+    for name in _COMPILED:
+        import_module(f"towpath.wire.{name}")
+    if not classes.present():
+        _write_archive()
+
+
+def _write_archive() -> None:
+    spark = session("local[1]", "towpath warm")
+    rounds = Rounds(spark, Job(_plan, _work, "slice long", once=True), lambda _number, _rows: None)
+    while not rounds.wait(1):
+        pass
+    rounds.stop()
+    stop_and_wait(spark)
+    classes.settle()
+
+
+def _plan(number: int) -> Sequence[int]:
+    return [number]
+
+
+def _work(number: int) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_pydict({"slice": [number]})
+
+
+if __name__ == "__main__":
+    main()
