@@ -6,6 +6,7 @@ import heapq
 import itertools
 import os
 import selectors
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -40,6 +41,8 @@ class Reactor:
         self._serial = itertools.count()
         self._done: deque[Callable[[], None]] = deque()
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="towpath")
+        self._closing = threading.Lock()
+        self._closed = False
 
     def watch(self, thing: Pollable, *, write: bool) -> None:
         """Wait for `thing` to be readable, and writable if `write`."""
@@ -63,7 +66,9 @@ class Reactor:
 
         def finished(future: Future[T]) -> None:
             self._done.append(lambda: then(future))
-            os.write(self._wake_write, b"\0")
+            with self._closing:
+                if not self._closed:
+                    os.write(self._wake_write, b"\0")
 
         self._pool.submit(work).add_done_callback(finished)
 
@@ -85,8 +90,10 @@ class Reactor:
             heapq.heappop(self._timers)[2]()
 
     def close(self) -> None:
-        """Wait for the pool and close everything that belongs to the reactor."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
-        self._selector.close()
-        os.close(self._wake_read)
-        os.close(self._wake_write)
+        """Close everything that belongs to the reactor; calls under way end by themselves."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._closing:
+            self._closed = True
+            self._selector.close()
+            os.close(self._wake_read)
+            os.close(self._wake_write)

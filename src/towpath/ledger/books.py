@@ -24,7 +24,7 @@ from towpath.ledger.entries import (
 from towpath.ledger.offsets import OffsetMap
 from towpath.model.clock import now_ms
 from towpath.model.errors import RefusedError
-from towpath.model.nouns import LinkName, TopicName, TopicPartition
+from towpath.model.nouns import LinkName, ProducerId, TopicName, TopicPartition
 from towpath.wire import batch as batches
 from towpath.wire import records
 
@@ -52,7 +52,14 @@ class PartitionBooks:
     opened: Opened | None = None
     receipt: Receipt | None = None
     runs: list[Run] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
+    noted: dict[tuple[ProducerId, int], Gap] = field(default_factory=dict)
+    """Gaps of all incarnations, by producer id and first offset."""
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """The gaps of the present incarnation, or of the one that could not be opened."""
+        here = self.opened.producer_id if self.opened else None
+        return tuple(gap for (producer, _), gap in self.noted.items() if here in {None, producer})
 
     def offsets(self) -> OffsetMap:
         """Return the offset map of the present incarnation."""
@@ -91,7 +98,7 @@ class LinkBooks:
                 if books.opened and books.opened.producer_id == entry.producer_id:
                     books.runs.extend(entry.runs)
             case Gap():
-                self.of(entry.tp).gaps.append(entry)
+                self.of(entry.tp).noted[entry.producer_id, entry.first] = entry
 
     def _open(self, entry: Opened) -> None:
         books = self.of(entry.tp)

@@ -107,7 +107,7 @@ def _row(
         receipt.target_end if receipt else opened.target_start if opened else 0,
         lag, _lag_seconds(lag, receipt.last_timestamp if receipt else -1),
         receipt.records if receipt else 0, receipt.bytes if receipt else 0,
-        tuple(books.gaps), error,
+        books.gaps, error,
     )  # fmt: skip
 
 

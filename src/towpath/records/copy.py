@@ -19,6 +19,7 @@ from towpath.cluster.produce import Produced
 from towpath.cluster.reactor import Reactor
 from towpath.ledger.books import Ledger, LinkBooks
 from towpath.ledger.entries import Entry, Gap, Runs
+from towpath.model.clock import now_ms
 from towpath.model.errors import CorruptBatchError, TowpathError
 from towpath.model.nouns import Mode, Side, TopicPartition
 from towpath.records.fetcher import Fetcher
@@ -28,7 +29,7 @@ from towpath.records.producer import Producer
 from towpath.records.recovery import Recovery, back_off
 from towpath.records.trouble import SourceTrouble, source_trouble
 from towpath.records.watch import Watch
-from towpath.records.work import Slice, Summary
+from towpath.records.work import Assignment, Slice, Summary
 
 _TURN = 0.25
 _DRAIN = 15.0
@@ -151,7 +152,7 @@ class Copier:
         for assignment in self._work.assignments:
             answer = future.result()[assignment.source]
             if isinstance(answer, TowpathError):
-                self._closed_out[assignment.source] = str(answer)
+                self._leave_out(assignment, str(answer))
                 continue
             lane = Lane(assignment, answer)
             self._lanes[assignment.source] = lane
@@ -159,6 +160,22 @@ class Copier:
             self._producer.nodes.look_up([assignment.target])
             self._producer.add(lane)
             self._fetcher.add(lane)
+
+    def _leave_out(self, a: Assignment, error: str) -> None:
+        self._closed_out[a.source] = error
+        self._gaps.append(
+            Gap(
+                self._work.link,
+                a.source.topic,
+                a.source.partition,
+                a.producer_id,
+                a.start,
+                a.start,
+                error,
+                went_on=False,
+                at=now_ms(),
+            )  # fmt: skip
+        )
 
     # Data
 
