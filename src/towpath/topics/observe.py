@@ -136,24 +136,21 @@ def _names(
 
 def _settings(
     admin: Admin, names: Iterable[TopicName]
-) -> tuple[dict[TopicName, dict[str, ConfigEntry]], dict[TopicName, ClusterError]]:
-    """Return the settings of each topic, and why those of others are hidden.
-
-    One topic that is refused fails the whole request, so then each is asked for by itself.
-    """
+) -> tuple[Mapping[TopicName, dict[str, ConfigEntry]], Mapping[TopicName, ClusterError]]:
+    """Return the settings of each topic, and why those of others are hidden."""
     wanted = sorted(names)
     try:
-        return admin.configs(wanted), {}
+        answers = admin.configs(wanted)
     except RefusedError as error:
         if len(wanted) == 1:
             return {}, {wanted[0]: error}
-    found: dict[TopicName, dict[str, ConfigEntry]] = {}
+    else:
+        return answers, answers.failed
+    # Nothing could be seen, and the error names one topic only.
     hidden: dict[TopicName, ClusterError] = {}
     for name in wanted:
-        seen, missing = _settings(admin, [name])
-        found |= seen
-        hidden |= missing
-    return found, hidden
+        hidden |= _settings(admin, [name])[1]
+    return {}, hidden
 
 
 def _on_target(
@@ -164,7 +161,7 @@ def _on_target(
     seen = [name for name, info in found.items() if not info.error]
     settings, hidden = _settings(target, seen)
     topics = {name: _topic(found[name], settings.get(name, {})) for name in seen}
-    return topics, hidden | {name: info.error for name, info in found.items() if info.error}
+    return topics, {**hidden, **{name: info.error for name, info in found.items() if info.error}}
 
 
 def _topic(info: TopicInfo, entries: Mapping[str, ConfigEntry]) -> Topic:

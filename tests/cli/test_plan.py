@@ -1,0 +1,74 @@
+"""`towpath plan` on real clusters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.kafka import create_topic
+from towpath.cli.main import main
+from towpath.dev import ports
+from towpath.dev.broker import LocalCluster
+
+NewName = Callable[[str], str]
+
+
+def write(folder: Path, source: str, target: str, topic: str) -> str:
+    file = folder / "link.yaml"
+    file.write_text(
+        f"source: {{bootstrap: '{source}'}}\ntarget: {{bootstrap: '{target}'}}\n"
+        f"link: orders-to-new\ntopics: {{include: ['{topic}'], rename: 'eu.{{topic}}'}}\n"
+    )
+    return str(file)
+
+
+@pytest.mark.broker
+def test_a_plan_as_text_and_as_json(
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: NewName,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = create_topic(source.bootstrap, new_name("shown"), 3, {"segment.ms": "60000"})
+    file = write(tmp_path, source.bootstrap, target.bootstrap, name)
+    assert main(["plan", file]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"source {source.bootstrap}: cluster {source.cluster_id}, Kafka 4." in shown
+    assert f"create {name} eu.{name} 3 1 segment.ms=60000" in shown
+    assert "1 topic to mirror: 1 to create, 0 to grow, 0 there already; 0 problems" in shown
+    assert main(["plan", file, "--output", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["link"], data["topics"]) == ("orders-to-new", {name: f"eu.{name}"})
+    assert data["steps"] == [
+        {
+            "do": "CreateTopic",
+            "source": name,
+            "target": f"eu.{name}",
+            "partitions": 3,
+            "replication_factor": 1,
+            "configs": {"segment.ms": "60000"},
+        }
+    ]
+    assert data["source"]["id"] == source.cluster_id
+    assert (data["notes"], data["problems"]) == ([], [])
+
+
+def test_clusters_that_are_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = ports.reserve(2)
+    file = write(tmp_path, f"127.0.0.1:{first}", f"127.0.0.1:{second}", "orders")
+    assert main(["plan", file]) == 4
+    shown = capsys.readouterr().out
+    assert "source  did not answer" in shown
+    assert "target  did not answer" in shown
+    for side, port in (("source", first), ("target", second)):
+        assert f"problem: {side}: {side}: connecting to 127.0.0.1:{port}" in shown
+
+
+def test_a_wrong_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path, "nowhere", "b:1", "orders")
+    assert main(["plan", file]) == 2
+    assert "source.bootstrap" in capsys.readouterr().err

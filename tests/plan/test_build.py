@@ -1,0 +1,208 @@
+"""Plans of real clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
+
+from tests.support.clusters import USERS, Vault
+from tests.support.kafka import create_topic, wait_until
+from tests.topics.links import link
+from towpath.dev import ports
+from towpath.dev.broker import LocalCluster
+from towpath.model.nouns import TopicName
+from towpath.plan.build import build
+from towpath.plan.model import Plan
+from towpath.topics.findings import Cause
+from towpath.topics.steps import CreateTopic
+
+pytestmark = pytest.mark.broker
+NewName = Callable[[str], str]
+
+
+def problems(plan: Plan) -> list[str]:
+    return [f"{obstacle.about}: {obstacle.text}" for obstacle in plan.obstacles]
+
+
+def test_a_plan_tells_clusters_and_steps(
+    source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> None:
+    name = TopicName(
+        create_topic(source.bootstrap, new_name("planned"), 2, {"segment.ms": "60000"})
+    )
+    plan = build(link(source.bootstrap, target.bootstrap, name, rename="eu.{topic}"))
+    assert plan.source
+    assert plan.target
+    assert (plan.source.id, plan.target.id) == (source.cluster_id, target.cluster_id)
+    assert (plan.source.brokers, plan.source.bootstrap) == (1, source.addresses)
+    assert plan.source.version.startswith("4.")
+    assert plan.steps == (
+        CreateTopic(name, TopicName(f"eu.{name}"), 2, 1, {"segment.ms": "60000"}),
+    )
+    assert plan.topics == {name: f"eu.{name}"}
+    assert (problems(plan), plan.exit_code) == ([], 0)
+
+
+def test_a_plan_touches_nothing(
+    source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> None:
+    name = create_topic(source.bootstrap, new_name("untouched"))
+
+    def everything() -> tuple[object, ...]:
+        admin = AdminClient({"bootstrap.servers": target.bootstrap})
+        topics = admin.list_topics(timeout=10).topics
+        return tuple(sorted((each, len(found.partitions)) for each, found in topics.items()))
+
+    before = everything()
+    assert build(link(source.bootstrap, target.bootstrap, name)).steps
+    assert everything() == before
+
+
+def test_both_clusters_are_tried() -> None:
+    first, second = ports.reserve(2)
+    plan = build(link(f"127.0.0.1:{first}", f"127.0.0.1:{second}", ".*"))
+    assert (plan.source, plan.target, plan.exit_code) == (None, None, 4)
+    away, gone = problems(plan)
+    assert away.startswith(f"source: source: connecting to 127.0.0.1:{first}")
+    assert gone.startswith(f"target: target: connecting to 127.0.0.1:{second}")
+
+
+def test_one_cluster_on_both_sides(source: LocalCluster, new_name: NewName) -> None:
+    name = create_topic(source.bootstrap, new_name("itself"))
+    port = source.bootstrap.rpartition(":")[2]
+    plan = build(link(source.bootstrap, f"localhost:{port}", name))
+    assert plan.exit_code == 2
+    assert "source and target are the same cluster" in problems(plan)[0]
+    plan = build(link(source.bootstrap, source.bootstrap, name, rename="copy.{topic}"))
+    assert (problems(plan), plan.exit_code) == ([], 0)
+
+
+def test_a_name_that_is_too_long_is_left_out(
+    source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> None:
+    name = create_topic(source.bootstrap, new_name("long"))
+    other = create_topic(source.bootstrap, "l" * 249)
+    plan = build(link(source.bootstrap, target.bootstrap, name, other, rename="eu.{topic}"))
+    assert list(plan.topics) == [name]
+    assert plan.exit_code == 2
+    assert problems(plan) == [
+        f"{other}: topics.rename: topic {other} would be named eu.{other} on the target, a name"
+        " that is longer than 249 characters"
+    ]
+
+
+def test_a_topic_that_the_target_refuses_is_left_out(
+    source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> None:
+    prefix = new_name("dots")
+    name = create_topic(source.bootstrap, f"{prefix}.a")
+    good = create_topic(source.bootstrap, f"{prefix}-b")
+    create_topic(target.bootstrap, f"{prefix}_a")
+    plan = build(link(source.bootstrap, target.bootstrap, name, good))
+    assert [step.source for step in plan.steps] == [good]
+    assert list(plan.topics) == [good]
+    assert plan.exit_code == 3
+    (problem,) = plan.obstacles
+    assert (problem.about, problem.cause) == (name, Cause.TOPIC)
+    assert "INVALID_TOPIC_EXCEPTION (17)" in problem.text
+    assert [note.about for note in plan.notes if "only by '.' and '_'" in note.text] == [name]
+
+
+def test_an_expression_without_topics_is_noted(
+    source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> None:
+    name = create_topic(source.bootstrap, new_name("nearly"))
+    plan = build(link(source.bootstrap, target.bootstrap, f"{name}x"))
+    assert (plan.topics, plan.exit_code) == ({}, 0)
+    (note,) = plan.notes
+    assert (
+        f"matches no topic that the login may describe; the nearest names are {name}" in note.text
+    )
+
+
+class Guarded:
+    """A cluster with ACLs, and the login `mirror`, which may do what it is allowed here."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self.address = cluster.bootstrap
+        self._door = cluster.back_door
+
+    def topic(self, name: str, *allowed: AclOperation) -> str:
+        create_topic(self._door, name)
+        self.allow(ResourceType.TOPIC, name, *allowed)
+        return name
+
+    def allow(self, kind: ResourceType, name: str, *operations: AclOperation) -> None:
+        admin = AdminClient({"bootstrap.servers": self._door})
+        bindings = [
+            AclBinding(
+                kind, name, ResourcePatternType.LITERAL, "User:mirror", "*", operation,
+                AclPermissionType.ALLOW,
+            )
+            for operation in operations
+        ]  # fmt: skip
+        for future in admin.create_acls(bindings).values() if bindings else ():
+            future.result(10)
+
+
+@pytest.fixture
+def login(vault: Vault, tmp_path: Path) -> dict[str, Any]:
+    (tmp_path / "password").write_text(USERS["mirror"].reveal())
+    return {
+        "tls": {"ca": str(vault.authority.certificate)},
+        "sasl": {
+            "mechanism": "SCRAM-SHA-256", "username": "mirror",
+            "password": f"file:{tmp_path / 'password'}",
+        },
+    }  # fmt: skip
+
+
+def test_missing_rights_are_named(
+    secured_source: LocalCluster,
+    secured_target: LocalCluster,
+    login: dict[str, Any],
+    new_name: NewName,
+) -> None:
+    source, target = Guarded(secured_source), Guarded(secured_target)
+    see = (AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
+    read = AclOperation.READ
+    hidden, unread, unmade, unwritten, unsettled, unseen = (new_name("guarded") for _ in range(6))
+    source.topic(hidden)
+    source.topic(unsettled, AclOperation.DESCRIBE, read)
+    source.topic(unread, *see)
+    source.topic(unmade, *see, read)
+    source.topic(unwritten, *see, read)
+    target.allow(ResourceType.TOPIC, unread, AclOperation.CREATE)
+    target.topic(unwritten, *see, read)
+    source.topic(unseen, *see, read)
+    target.topic(unseen, read, AclOperation.WRITE, AclOperation.DELETE)
+    config = link(source.address, target.address, "guarded-.*", security=login)
+
+    wait_until(lambda: len(build(config).obstacles) == 5, "the ACLs are known everywhere")
+    plan = build(config)
+    told = problems(plan)
+    assert plan.exit_code == 4
+    assert not any(hidden in each for each in told)
+    for expected in (
+        "target: target: creating topic __towpath_ledger with 2 partitions and replication factor"
+        " 1: TOPIC_AUTHORIZATION_FAILED (29)",
+        f"{unsettled}: source: asking for the settings of topic {unsettled}:"
+        f" TOPIC_AUTHORIZATION_FAILED (29)",
+        f"{unmade}: target: creating topic {unmade} with 1 partitions and replication factor 1:"
+        f" TOPIC_AUTHORIZATION_FAILED (29)",
+        f"{unread}: source: the login lacks the ACL Read on topic {unread}; add it there",
+        f"{unwritten}: target: the login lacks the ACL Write and Delete on topic {unwritten};"
+        " add it there",
+    ):
+        assert [each for each in told if each.startswith(expected)], (expected, told)
+    limits, settings = (f"{note.about}: {note.text}" for note in plan.notes)
+    assert limits.startswith("target: target: asking for the broker setting log.cleanup.policy")
+    assert "the target's own limits may refuse or delete records" in limits
+    assert settings.startswith(f"{unseen}: target: asking for the settings of topic {unseen}")
+    assert f"the login needs the ACL DescribeConfigs on topic {unseen}" in settings

@@ -1,0 +1,137 @@
+"""What the preflight says, without any cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.topics.links import link
+from towpath.model.errors import RefusedError, UnreachableError
+from towpath.model.nouns import ClusterId, LinkName, TopicName
+from towpath.plan.explain import clusters, remarks, rows, summary
+from towpath.plan.model import ClusterFacts, Plan
+from towpath.plan.preflight import old_target, one_cluster, unmatched_expressions
+from towpath.topics.diff import Difference
+from towpath.topics.findings import Cause, Note, Obstacle
+from towpath.topics.observe import Observed
+from towpath.topics.steps import AddPartitions, CreateTopic
+
+ONE = ClusterFacts(("a:1",), ClusterId("id-1"), "4.1", 1)
+OTHER = ClusterFacts(("b:1", "c:1"), ClusterId("id-2"), "3.9", 3)
+
+
+def found(**topics: str) -> Difference:
+    names = {TopicName(name): TopicName(copy) for name, copy in topics.items()}
+    return Difference(names, (), (), ())
+
+
+def test_a_topic_is_never_copied_onto_itself() -> None:
+    config = link("a:1", "b:1", ".*")
+    (obstacle,) = one_cluster(ONE, ONE, config, found(a="a", b="b", c="c", d="d"))
+    assert obstacle.cause is Cause.FILE
+    assert f"{obstacle.about}: {obstacle.text}" == (
+        "topics.rename: source and target are the same cluster (id-1), so a, b, c and 1 more would"
+        " be copied onto itself; give the copies another name, such as copy.{topic}, or correct"
+        " `target.bootstrap`"
+    )
+    assert not list(one_cluster(ONE, OTHER, config, found(a="a")))
+
+
+def test_copies_are_not_copied_again() -> None:
+    config = link("a:1", "b:1", ".*", rename="copy.{topic}")
+    (obstacle,) = one_cluster(ONE, ONE, config, found(a="copy.a"))
+    assert obstacle.cause is Cause.FILE
+    assert f"{obstacle.about}: {obstacle.text}" == (
+        "topics.include: source and target are the same cluster (id-1) and the copies match"
+        " `topics.include` again (copy.a), so copies would be copied without end; name the copies"
+        " under `topics.exclude`"
+    )
+    safe = link("a:1", "b:1", ".*", rename="copy.{topic}", exclude=(r"copy\..*",))
+    assert not list(one_cluster(ONE, ONE, safe, found(a="copy.a")))
+
+
+def test_an_expression_without_topics_is_noted_with_near_names() -> None:
+    names = tuple(map(TopicName, ("order", "orderz", "payments")))
+    observed = Observed((), {}, {}, 1, frozenset(), unmatched=names)
+    spoken = [note.text for note in unmatched_expressions(observed, link("a:1", "b:1", "orders"))]
+    assert spoken == [
+        "'orders' matches no topic that the login may describe; the nearest names are order,"
+        " orderz; a run mirrors such a topic as soon as there is one"
+    ]
+    far = [note.text for note in unmatched_expressions(observed, link("a:1", "b:1", "xyz"))]
+    assert far == [
+        "'xyz' matches no topic that the login may describe; a run mirrors such a topic as soon as"
+        " there is one"
+    ]
+
+
+def test_a_topic_that_cannot_be_mirrored_was_matched_all_the_same() -> None:
+    refused = Obstacle("orders", "no", Cause.TOPIC)
+    observed = Observed((), {}, {}, 1, frozenset(), obstacles=(refused,))
+    assert not list(unmatched_expressions(observed, link("a:1", "b:1", "orders")))
+
+
+def test_old_targets_are_told_apart() -> None:
+    assert old_target({0: (3, 12), 61: (0, 0)}) == ([], [])
+    notes, obstacles = old_target({0: (0, 6)})
+    assert [note.text for note in notes] == [
+        "the brokers do not tell the state of producers (DescribeProducers), so after a crash a run"
+        " goes on from the ledger alone; Kafka 2.8 and newer tell it"
+    ]
+    assert [(each.cause, each.text) for each in obstacles] == [
+        (
+            Cause.CLUSTER,
+            "the brokers take Produce requests up to version 6, and zstd batches need 7; upgrade"
+            " the target to Kafka 2.8 or newer",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("causes", "code"),
+    [
+        ((), 0),
+        ((Cause.TOPIC,), 3),
+        ((Cause.TOPIC, Cause.FILE), 2),
+        ((Cause.TOPIC, Cause.FILE, Cause.CLUSTER), 4),
+    ],
+)
+def test_the_worst_cause_decides_the_exit_code(causes: tuple[Cause, ...], code: int) -> None:
+    obstacles = tuple(Obstacle("a", "b", cause) for cause in causes)
+    assert Plan(LinkName("l"), ONE, OTHER, obstacles=obstacles).exit_code == code
+
+
+def test_a_missing_right_is_a_matter_of_the_cluster() -> None:
+    lacking = RefusedError("target", "creating a", 29, "TOPIC_AUTHORIZATION_FAILED")
+    policy = RefusedError("target", "creating a", 44, "POLICY_VIOLATION")
+    away = UnreachableError("target", "asking", "no answer")
+    causes = [Obstacle.of(error, "a").cause for error in (lacking, policy, away)]
+    assert causes == [Cause.CLUSTER, Cause.TOPIC, Cause.CLUSTER]
+
+
+def test_a_plan_in_words() -> None:
+    names = {TopicName(name): TopicName(f"eu.{name}") for name in ("a", "b", "c")}
+    a, b, _ = names
+    plan = Plan(
+        LinkName("to-eu"), ONE, None, names,
+        (
+            AddPartitions(b, names[b], 1, 4),
+            CreateTopic(a, names[a], 2, 1, {"retention.ms": "5", "cleanup.policy": "compact"}),
+        ),
+        (*(Note(f"t{number}", "same") for number in range(7)), Note("c", "other")),
+        (Obstacle("target", "is down", Cause.CLUSTER),),
+    )  # fmt: skip
+    assert clusters(plan) == [
+        "link    to-eu",
+        "source  a:1: cluster id-1, Kafka 4.1, 1 broker",
+        "target  did not answer",
+    ]
+    assert rows(plan) == [
+        ("create", "a", "eu.a", "2", "1", "cleanup.policy=compact retention.ms=5"),
+        ("grow", "b", "eu.b", "1 to 4", "", ""),
+    ]
+    assert remarks(plan) == [
+        "note: t0, t1, t2, t3, t4 and 2 more: same",
+        "note: c: other",
+        "problem: target: is down",
+    ]
+    assert summary(plan) == "3 topics to mirror: 1 to create, 1 to grow, 1 there already; 1 problem"
