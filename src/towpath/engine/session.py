@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -98,14 +98,16 @@ def _retrying(master: str) -> str:
 def _apart() -> Iterator[Path]:
     """Let what is started meanwhile print to a file: it would tear the live display apart.
 
-    The file has no name any more once Spark runs; the JVM alone holds it.
+    What this process itself prints goes where it always went. The file has no name any more once
+    Spark runs; the JVM alone holds it.
     """
     number, name = tempfile.mkstemp(prefix="towpath-spark-", suffix=".log")
     ours = os.dup(2)
     sys.stderr.flush()
     os.dup2(number, 2)
     try:
-        yield Path(name)
+        with open(ours, "w", buffering=1, closefd=False) as screen, redirect_stderr(screen):
+            yield Path(name)
     finally:
         os.dup2(ours, 2)
         os.close(ours)
