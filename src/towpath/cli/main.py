@@ -26,6 +26,7 @@ COMMANDS = {
     "plan": "Show what a run would create on the target, and what speaks against it.",
     "run": "Mirror until stopped, or until caught up.",
     "status": "Show where each partition stands.",
+    "verify": "Compare source and target record by record.",
     "dev": "Start and stop a pair of local clusters to try things on.",
 }
 

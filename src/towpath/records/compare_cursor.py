@@ -11,12 +11,15 @@ import numpy.typing as npt
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client, Records
+from towpath.cluster.fetch import Fetched
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
+from towpath.records.oldformat import modernise
 from towpath.wire import batch as wire
 
 _OUT_OF_RANGE = 1
+_MAGIC_AT = 16
 _WAIT = 0.5
 Mask = npt.NDArray[np.bool_]
 
@@ -126,26 +129,25 @@ class Cursor:
             self._out_of_range()
             return
         self.log_start = max(self.log_start, chunk.said.log_start)
-        table = wire.scan(chunk.buffer, chunk.start, chunk.end)
+        self.bytes += chunk.end - chunk.start
+        buffer, table = _scan(chunk)
         if len(table):
-            self.bytes += chunk.end - chunk.start
-            self._take(chunk, table)
+            self._take(chunk.said, buffer, table)
         else:
-            self._nothing(chunk)
+            self._nothing(chunk.said)
 
-    def _take(self, chunk: Records, table: wire.Table) -> None:
-        seen = visible(table, chunk.said.aborted) & (table[:, wire.COUNT] > 0)
+    def _take(self, said: Fetched, buffer: wire.Buffer, table: wire.Table) -> None:
+        seen = visible(table, said.aborted) & (table[:, wire.COUNT] > 0)
         seen &= (table[:, wire.LAST] >= self.have) & (table[:, wire.BASE] < self.end)
         if self._only is not None:
             ours = table[:, wire.PRODUCER] == self._only
             self.foreign += int(table[seen & ~ours, wire.COUNT].sum())
             seen &= ours
         if seen.any():
-            self.pieces.append(Piece(chunk.buffer, table[seen]))
+            self.pieces.append(Piece(buffer, table[seen]))
         self.have = min(self.end, max(self.have, int(table[-1, wire.LAST]) + 1))
 
-    def _nothing(self, chunk: Records) -> None:
-        said = chunk.said
+    def _nothing(self, said: Fetched) -> None:
         if self.have >= said.high_watermark >= 0:
             self._ends(said.high_watermark)
         elif self._committed and self.have >= said.last_stable >= 0:
@@ -165,6 +167,15 @@ class Cursor:
     def _ends(self, at: int) -> None:
         self.log_end = at
         self.have = self.end
+
+
+def _scan(chunk: Records) -> tuple[wire.Buffer, wire.Table]:
+    """Find the batches of a response; old formats become batches of magic 2 first."""
+    buffer, start, end = chunk.buffer, chunk.start, chunk.end
+    if end - start > _MAGIC_AT and buffer[start + _MAGIC_AT] < wire.MAGIC:
+        buffer = np.frombuffer(modernise(buffer[start:end].data), np.uint8)
+        start, end = 0, len(buffer)
+    return buffer, wire.scan(buffer, start, end)
 
 
 def visible(table: wire.Table, aborted: Iterable[tuple[int, int]]) -> Mask:

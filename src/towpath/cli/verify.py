@@ -1,0 +1,199 @@
+"""`towpath verify`: prove that source and target are equal."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from towpath.cli.output import Output, OutputOption, show
+from towpath.cli.render import console, count, size, span, table
+from towpath.config import load
+from towpath.model.errors import ConfigError, Problem
+from towpath.plan.verify import PartitionVerdict, Scope, Verdict
+from towpath.plan.verify import verify as compare_all
+
+_HEADERS = ("topic", "partition", "mode", "offsets", "records", "digest", "verdict", "why")
+_MILLISECONDS = 12
+"""Digits from which on a number is a time and no offset."""
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of the link.")],
+    *,
+    sample: Annotated[
+        bool, typer.Option(help="Compare the first, the last and some random ranges only.")
+    ] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME|OFFSET", help="Compare from this time, or this source offset, on."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of --sample, to take the same sample again.")
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(help="Spark master; all cores of this machine by default.")
+    ] = None,
+    parallelism: Annotated[
+        int | None, typer.Option(min=1, help="Slices at a time; as Spark has slots by default.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a JSON report there at the end.")
+    ] = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Compare source and target record by record, over what both still have."""
+    del output  # `show` knows it
+    _must_be_writable(report)
+    offset, ms = _since(since)
+    if sample and seed is None:
+        seed = random.SystemRandom().randrange(1 << 32)
+    scope = Scope(offset, ms, seed if sample else None, master, parallelism)
+    config = load(file)
+    began = time.monotonic()
+    with _Bar() as bar:
+        rows = compare_all(config, scope, bar.done)
+    data = _report(config.link, scope, rows, time.monotonic() - began)
+    if report is not None:
+        report.write_text(json.dumps(data, indent=2) + "\n")
+    notes = [Text(f"{r.topic}-{r.partition}: {note}") for r in rows for note in r.notes]
+    show(Group(_picture(rows), *notes, Text(_sentence(scope, rows, data))), data)
+    return 0 if data["equal"] else 3
+
+
+def _must_be_writable(report: Path | None) -> None:
+    if report is not None and not report.absolute().parent.is_dir():
+        folder = report.absolute().parent
+        raise ConfigError((Problem("--report", f"the folder {folder} does not exist"),))
+
+
+def _since(text: str | None) -> tuple[int, int | None]:
+    """Read an offset, milliseconds since 1970, or a time."""
+    if text is None:
+        return 0, None
+    if re.fullmatch(r"\d{1,19}", text):
+        return (0, int(text)) if len(text) in {_MILLISECONDS, 13} else (int(text), None)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        wanted = "an offset, or a time with its zone such as 2025-01-31T08:00:00Z"
+        raise ConfigError((Problem("--since", f"{text!r} is not {wanted}"),))
+    return 0, max(0, round(moment.timestamp() * 1000))
+
+
+class _Bar:
+    """Progress on the terminal, and nothing where there is none."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            TextColumn("comparing"), BarColumn(), MofNCompleteColumn(), TextColumn("slices"),
+            TimeElapsedColumn(), console=console(stderr=True), transient=True,
+            disable=not sys.stderr.isatty(),
+        )  # fmt: skip
+        self._task = self._progress.add_task("", total=None)
+
+    def __enter__(self) -> _Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def done(self, number: int, total: int) -> None:
+        """Show how many slices are done."""
+        self._progress.update(self._task, completed=number, total=total)
+
+
+def _picture(rows: Sequence[PartitionVerdict]) -> Any:
+    return table(_HEADERS, map(_line, rows), right="partition records")
+
+
+def _line(row: PartitionVerdict) -> tuple[str, ...]:
+    found = row.comparison
+    offsets = f"{found.first} to {found.end - 1}" if found else ""
+    records = count(found.target_digest.records) if found else ""
+    digest = _digest(found.target_digest.ordered) if found else ""
+    name = row.topic, str(row.partition), row.mode
+    return *name, offsets, records, digest, str(row.verdict), row.why
+
+
+def _digest(number: int) -> str:
+    return f"{number:016x}"
+
+
+def _report(
+    link: str, scope: Scope, rows: Sequence[PartitionVerdict], seconds: float
+) -> dict[str, Any]:
+    return {
+        "link": link,
+        "equal": bool(rows) and all(row.verdict is Verdict.EQUAL for row in rows),
+        "seconds": round(seconds, 1),
+        "sample_seed": scope.sample,
+        "bytes": sum(row.comparison.bytes for row in rows if row.comparison),
+        "records": sum(row.comparison.counts.equal for row in rows if row.comparison),
+        "behind": sum(row.behind for row in rows),
+        "partitions": [_as_json(row) for row in rows],
+    }
+
+
+def _as_json(row: PartitionVerdict) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "topic": row.topic,
+        "partition": row.partition,
+        "target_topic": row.target_topic,
+        "mode": row.mode,
+        "verdict": str(row.verdict),
+        "why": row.why,
+        "behind": row.behind,
+        "notes": list(row.notes),
+    }
+    found = row.comparison
+    if found is not None:
+        told |= {
+            "first": found.first,
+            "end": found.end,
+            "source_digest": _digests(found.source_digest),
+            "target_digest": _digests(found.target_digest),
+            "difference": asdict(found.difference) if found.difference else None,
+            **asdict(found.counts),
+        }
+    return told
+
+
+def _digests(digest: Any) -> dict[str, Any]:
+    return {
+        "records": digest.records,
+        "ordered": _digest(digest.ordered),
+        "unordered": _digest(digest.unordered),
+    }
+
+
+def _sentence(scope: Scope, rows: Sequence[PartitionVerdict], data: dict[str, Any]) -> str:
+    if not rows:
+        return "no partition matches: nothing was compared"
+    told = [
+        f"{number} {verdict}"
+        for verdict in Verdict
+        if (number := sum(row.verdict is verdict for row in rows))
+    ]
+    sampled = f"; a sample, --seed {scope.sample}" if scope.sample is not None else ""
+    return (
+        f"{', '.join(told)} of {len(rows)} partitions: {count(data['records'])} equal records,"
+        f" {size(data['bytes'])} read in {span(data['seconds'])}{sampled}"
+    )

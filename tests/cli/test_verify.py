@@ -1,0 +1,175 @@
+"""`towpath verify` on Spark and real brokers, as people and programs see it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.compare import TargetLog, row
+from tests.support.kafka import Record, produce
+from tests.support.mirror import Mirror
+from towpath.cli.main import main
+from towpath.dev import ports
+from towpath.dev.broker import LocalCluster
+
+NewName = Callable[[str], str]
+MASTER = ["--master", "local[2]"]
+
+
+@pytest.fixture
+def mirror(tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName) -> Mirror:
+    """A topic of two partitions, copied, with 3,000 records each."""
+    made = Mirror(tmp_path, source, target, new_name("prove"))
+    made.create(2)
+    records = [Record(b"%d" % i, b"v" * 50, (), i + 1, -1, i % 2) for i in range(6000)]
+    produce(source.bootstrap, made.topic, records, {"compression.type": "lz4"})
+    made.catch_up()
+    return made
+
+
+def file_of(mirror: Mirror) -> str:
+    mirror.config  # noqa: B018  # writes the file
+    return str(mirror.folder / f"{mirror.link or mirror.topic}.yaml")
+
+
+def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    code = main(["verify", *arguments, *MASTER, "--output", "json"])
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert "error" not in told, told["error"]
+    return code, told
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_equal_then_behind_then_different(
+    mirror: Mirror, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = file_of(mirror)
+    code, told = asked(capsys, file, "--report", str(tmp_path / "report.json"))
+    assert (code, told["equal"], told["records"]) == (0, True, 6000)
+    assert [each["verdict"] for each in told["partitions"]] == ["equal", "equal"]
+    assert [each["unopened"] for each in told["partitions"]] == [3000, 3000]
+    assert json.loads((tmp_path / "report.json").read_text()) == told
+
+    produce(mirror.source.bootstrap, mirror.topic, [Record(b"late", b"", (), 0, -1, 1)])
+    code, told = asked(capsys, file)
+    assert (code, told["behind"]) == (3, 1)
+    first, second = told["partitions"]
+    assert (first["verdict"], second["verdict"]) == ("equal", "left out")
+    assert second["why"] == "offsets 3000 to 3000 not yet copied"
+
+    opened = mirror.books(0).opened
+    assert opened is not None
+    with TargetLog(mirror.target, mirror.topic) as log:
+        log.append([row(b"one", b"more")], opened.producer_id, 3000)
+    produce(mirror.source.bootstrap, mirror.topic, [Record(b"right", b"", (), 1000)])
+    mirror.catch_up()
+    code, told = asked(capsys, file)
+    first, second = told["partitions"]
+    assert (code, first["verdict"], second["verdict"]) == (3, "different", "equal")
+    where = {"source_offset": -1, "target_offset": 3000, "what": "not on the source"}
+    assert first["difference"] == where
+    assert first["why"] == "first at target offset 3000: not on the source"
+    assert first["source_digest"]["ordered"] != first["target_digest"]["ordered"]
+
+    assert main(["verify", file, *MASTER]) == 3
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == [
+        "topic", "partition", "mode", "offsets", "records", "digest", "verdict", "why",
+    ]  # fmt: skip
+    assert lines[2].split()[:6] == [mirror.topic, "0", "mapped", "0", "to", "3000"]
+    assert "1 equal, 1 different of 2 partitions: 6,002 equal records" in lines[-1]
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_parts_of_it(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None:
+    file = file_of(mirror)
+    code, told = asked(capsys, file, "--since", "2900")
+    assert (code, told["records"]) == (0, 200)
+    assert [each["first"] for each in told["partitions"]] == [2900, 2900]
+
+    code, told = asked(capsys, file, "--since", "1970-01-01T00:00:05.981Z")
+    assert (code, told["records"]) == (0, 20)
+
+    code, told = asked(capsys, file, "--sample", "--seed", "7")
+    assert (code, told["sample_seed"], told["equal"]) == (0, 7, True)
+    assert main(["verify", file, "--sample", *MASTER]) == 0
+    assert "a sample, --seed " in capsys.readouterr().out
+
+
+@pytest.mark.broker
+def test_a_link_that_never_ran(
+    tmp_path: Path,
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: NewName,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mirror = Mirror(tmp_path, source, target, new_name("never"))
+    assert main(["verify", file_of(mirror)]) == 4
+    assert capsys.readouterr().err == (
+        f"the target's ledger knows nothing of link {mirror.topic}; mirror first, with"
+        " `towpath run`, or correct `link`\n"
+    )
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_a_topic_that_was_never_copied_is_left_out(
+    mirror: Mirror, new_name: NewName, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Mirror(mirror.folder, mirror.source, mirror.target, new_name("uncopied"))
+    other.create()
+    file = Path(file_of(mirror))
+    text = file.read_text().replace(f"['{mirror.topic}']", f"['{mirror.topic}', '{other.topic}']")
+    file.write_text(text)
+    code, told = asked(capsys, str(file))
+    verdicts = {each["topic"]: (each["verdict"], each["why"]) for each in told["partitions"]}
+    assert code == 3
+    assert verdicts == {mirror.topic: ("equal", ""), other.topic: ("left out", "never copied")}
+
+
+@pytest.mark.broker
+def test_a_topic_that_was_made_again_is_left_out(
+    mirror: Mirror, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with TargetLog(mirror.target, mirror.topic) as log:
+        log.make_again(2)
+    code, told = asked(capsys, file_of(mirror))
+    why = "the topic was deleted and created again at the target since it was copied"
+    assert code == 3
+    assert [each["why"] for each in told["partitions"]] == [why, why]
+
+
+def test_a_cluster_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = ports.reserve(2)
+    file = tmp_path / "link.yaml"
+    file.write_text(
+        f"source: {{bootstrap: '127.0.0.1:{one}', request_timeout: 1s}}\n"
+        f"target: {{bootstrap: '127.0.0.1:{other}', request_timeout: 1s}}\n"
+        "link: nowhere\ntopics: {include: ['.*']}\n"
+    )
+    assert main(["verify", str(file)]) == 4
+    assert capsys.readouterr().err.startswith("source: ")
+
+
+@pytest.mark.parametrize("since", ["yesterday", "2025-01-31", "-5"])
+def test_a_since_that_is_none(since: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "any.yaml", f"--since={since}"]) == 2
+    assert capsys.readouterr().err == (
+        f"--since: {since!r} is not an offset, or a time with its zone such as"
+        " 2025-01-31T08:00:00Z\n"
+    )
+
+
+def test_a_report_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "missing"
+    assert main(["verify", "any.yaml", "--report", str(folder / "report.json")]) == 2
+    assert capsys.readouterr().err == f"--report: the folder {folder} does not exist\n"
