@@ -19,12 +19,15 @@ from towpath.engine.rounds import Job, Rounds
 from towpath.engine.session import session, slots
 from towpath.ledger.books import Ledger, LinkBooks
 from towpath.ledger.entries import LinkIdentity
-from towpath.model.errors import ClusterError, LedgerError, TowpathError
+from towpath.model.errors import ClusterError, ConfigError, LedgerError, Problem, TowpathError
 from towpath.model.nouns import Side, TopicName
+from towpath.plan.build import build
+from towpath.plan.model import Plan
 from towpath.plan.reconcile import Reconciled, reconcile, shape
 from towpath.plan.rounds import SUMMARY, RoundPlan, plan_round, run_slice
 from towpath.plan.session import LinkSession
 from towpath.plan.status import PartitionStatus, status
+from towpath.topics.findings import Cause
 
 _LOOK = 1.0
 _DRAIN = 30.0
@@ -122,6 +125,7 @@ class _Mirror:
 
     def prepare(self) -> None:
         """Make the ledger and the topics ready; nothing is copied yet."""
+        _refuse(build(self._config))
         self._ledger.create()
         self._read()
         self._identify()
@@ -220,6 +224,16 @@ class _Mirror:
                 f" {known.target_cluster}, but the file names {now.source_cluster} and"
                 f" {now.target_cluster}; take another `link` name for other clusters"
             )
+
+
+def _refuse(plan: Plan) -> None:
+    """Stop before anything is touched, where the plan has more than single topics against it."""
+    of_file = [o for o in plan.obstacles if o.cause is Cause.FILE]
+    of_cluster = [o for o in plan.obstacles if o.cause is Cause.CLUSTER]
+    if of_cluster:
+        raise ClusterError("\n".join(o.text for o in of_cluster))
+    if of_file:
+        raise ConfigError(tuple(Problem(o.about, o.text) for o in of_file))
 
 
 def _of_spark(text: str, *, ours: bool) -> Exception:
