@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from tests.records.test_oldformat import OLD, lay
+from tests.support.clusters import Clusters
 from tests.support.compare import Pair, row
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.mirror import Mirror
@@ -218,3 +220,17 @@ def test_a_lost_tombstone_is_missing_while_its_key_is_there(
     what = "missing on the target, with no later record of its key"
     assert found.difference == Difference(1, 1, what)
     assert found.source_digest != found.target_digest
+
+
+def test_old_formats_are_compared_as_what_they_become(
+    tmp_path: Path, clusters: Clusters, target: LocalCluster, new_name: NewName
+) -> None:
+    old = clusters.get("old-format")
+    mirror = Mirror(tmp_path, old, target, new_name("verify-old"))
+    mirror.create()
+    lay(old, mirror.topic, b"".join(OLD))
+    produce(old.bootstrap, mirror.topic, [Record(b"new", b"batch", (), 1_700_000_000_000)])
+    mirror.catch_up()
+    found = compared(mirror)
+    assert found.equal, found.difference
+    assert found.counts.equal == 31
