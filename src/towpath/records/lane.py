@@ -19,8 +19,8 @@ from towpath.ledger.entries import Receipt, Run
 from towpath.model.clock import now_ms
 from towpath.model.errors import NotIdenticalError
 from towpath.model.nouns import LinkName, Mode
-from towpath.records.passed import NotHereError, Passed
 from towpath.records.oldformat import modernise
+from towpath.records.passed import NotHereError, Passed
 from towpath.records.queue import Batch, BecomeMapped, Fill, Queue, RunBuilder
 from towpath.records.reshape import merge, open_row
 from towpath.records.work import Assignment, Position

@@ -149,9 +149,7 @@ class Opener:
         standing.passed = self._beyond(a, standing, state)
         return standing
 
-    def _beyond(
-        self, a: Assignment, standing: Standing, state: TargetState
-    ) -> Passed:
+    def _beyond(self, a: Assignment, standing: Standing, state: TargetState) -> Passed:
         """Find the records of ours that the target has beyond the position."""
         position = standing.position
         start = max(position.target, state.earliest)
