@@ -163,19 +163,11 @@ class Copier:
 
     def _leave_out(self, a: Assignment, error: str) -> None:
         self._closed_out[a.source] = error
-        self._gaps.append(
-            Gap(
-                self._work.link,
-                a.source.topic,
-                a.source.partition,
-                a.producer_id,
-                a.start,
-                a.start,
-                error,
-                went_on=False,
-                at=now_ms(),
-            )  # fmt: skip
+        link, tp = self._work.link, a.source
+        gap = Gap(
+            link, tp.topic, tp.partition, a.producer_id, a.start, a.start, error, False, now_ms()
         )
+        self._gaps.append(gap)
 
     # Data
 
