@@ -13,7 +13,7 @@ from typing import Self
 import psutil
 
 from bench.arena import Arena
-from bench.meter import tree
+from bench.meter import Watch, tree
 from towpath.dev import distribution, java
 from towpath.dev.process import LOG4J2, JavaProcess
 from towpath.dev.settings import properties_text
@@ -60,10 +60,13 @@ class Copier:
         self.alias = f"{self.name}-{label}"
         self._arena, self._wish, self._folder = arena, wish, home / self.alias
         self._process: JavaProcess | None = None
+        self._watching: Watch | None = None
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._process = JavaProcess(self._command(), self._folder / f"{self.name}.out")
+        self._watching = Watch(self.pid)
+        self._watching.start()
         return self
 
     def __exit__(
@@ -72,6 +75,7 @@ class Copier:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.watch.stop()
         below = tree(self.pid)
         self._started.stop(patience=60.0)
         _, left = psutil.wait_procs(below, timeout=5)
@@ -82,6 +86,12 @@ class Copier:
     def pid(self) -> int:
         """Its process; the others are below it."""
         return self._started.identity.pid
+
+    @property
+    def watch(self) -> Watch:
+        """What its processes use."""
+        assert self._watching is not None  # noqa: S101 - told to the type checker only
+        return self._watching
 
     @property
     def running(self) -> bool:

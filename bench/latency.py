@@ -65,7 +65,7 @@ def window(
     try:
         if _output(consumer).readline().strip() != "ready":
             raise RuntimeError(f"the consumer of {name} did not get ready")
-        before = Stamp.now(copier.pid if copier else None, *arena.pids)
+        before = Stamp.now(copier.watch if copier else None, *arena.pids)
         producing = [f"--rate={load.rate}", f"--seconds={length}", f"--linger={load.linger_ms}"]
         producer = _start(
             "bench.stamping",
@@ -75,7 +75,7 @@ def window(
             sent = json.loads(producer.communicate(timeout=length + 60)[0])
         finally:
             producer.kill()
-        spent = Stamp.now(copier.pid if copier else None, *arena.pids).since(before)
+        spent = Stamp.now(copier.watch if copier else None, *arena.pids).since(before)
         figures: dict[str, Any] = json.loads(consumer.communicate(timeout=120)[0] or "{}")
     finally:
         consumer.kill()

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import psutil
 
@@ -33,18 +32,8 @@ def tree(pid: int) -> list[Any]:
 
 
 def cpu(pid: int) -> float:
-    """Return the CPU seconds of a process tree so far, with those of children that ended.
-
-    The kernel adds the time of a child that ended to its parent, so nothing is lost or counted
-    twice.
-    """
-    total = 0.0
-    for process in tree(pid):
-        try:
-            total += sum(process.cpu_times()[:4])
-        except psutil.NoSuchProcess:
-            continue
-    return total
+    """Return the CPU seconds of one process so far."""
+    return float(sum(psutil.Process(pid).cpu_times()[:2]))
 
 
 def machine_busy() -> float:
@@ -66,16 +55,11 @@ class Stamp:
     machine: float
 
     @classmethod
-    def now(cls, copier: int | None, source: int, target: int) -> Stamp:
+    def now(cls, copier: Watch | None, source: int, target: int) -> Stamp:
         """Read all clocks; without a copier, what it would use is 0."""
-        return cls(
-            time.monotonic(),
-            cpu(copier) if copier else 0.0,
-            cpu(source),
-            cpu(target),
-            sum(psutil.Process().cpu_times()[:2]),
-            machine_busy(),
-        )
+        of_copier = copier.cpu() if copier else 0.0
+        own = cpu(os.getpid())
+        return cls(time.monotonic(), of_copier, cpu(source), cpu(target), own, machine_busy())
 
     def since(self, before: Stamp) -> dict[str, float]:
         """Return the differences; `others` is what processes used that are none of ours."""
@@ -86,49 +70,97 @@ class Stamp:
         return {name: round(value, 3) for name, value in figures.items()}
 
 
-class Memory:
-    """Watches the peak memory of every process of a tree, in a thread, until it is left."""
+@dataclass(slots=True)
+class _Seen:
+    """What is remembered of a process: who it is, and what it had used when last looked at."""
+
+    role: str
+    parent: int
+    alive: bool = True
+    own: float = 0.0
+    of_children: float = 0.0
+    peak: int = 0
+
+
+class Watch:
+    """Watches the CPU and the peak memory of a process tree, in a thread, until it is left.
+
+    The kernel adds the time of a child that ended to its parent, unless the parent ignores the
+    ends of its children, as Spark's daemon of Python workers does. So what each process had used
+    is remembered beyond its end.
+    """
 
     def __init__(self, pid: int, every: float = 1.0) -> None:
         self._pid, self._every = pid, every
-        self._peaks: dict[tuple[str, int], int] = {}
-        self.peaks: dict[str, list[int]] = {}
-        """The peaks in MiB by role, the largest first; known when the watch is over."""
+        self._seen: dict[tuple[int, float], _Seen] = {}
+        self._lock = threading.Lock()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="bench-memory", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="bench-watch", daemon=True)
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
+        """Begin to watch."""
         self._thread.start()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def stop(self) -> None:
+        """Watch no more; what was seen stays."""
         self._over.set()
         self._thread.join()
-        for (role, _), size in sorted(self._peaks.items(), key=lambda item: -item[1]):
-            self.peaks.setdefault(role, []).append(round(size / MIB))
+
+    def cpu(self) -> float:
+        """Return the CPU seconds of all processes so far, also of those that ended."""
+        with self._lock:
+            self._look()
+            ended: dict[int, float] = {}
+            for seen in self._seen.values():
+                if not seen.alive:
+                    ended[seen.parent] = ended.get(seen.parent, 0.0) + seen.own
+            total = sum(seen.own for seen in self._seen.values())
+            for (pid, _), seen in self._seen.items():
+                # Children too short-lived to be seen, if the kernel counts them here.
+                total += max(0.0, seen.of_children - ended.get(pid, 0.0))
+            return total
+
+    def peaks(self) -> dict[str, list[int]]:
+        """Return the peaks in MiB by role, the largest first."""
+        found: dict[str, list[int]] = {}
+        with self._lock:
+            for seen in sorted(self._seen.values(), key=lambda seen: -seen.peak):
+                # A process that was caught while it started has nothing yet.
+                if seen.peak >= 16 * MIB:
+                    found.setdefault(seen.role, []).append(round(seen.peak / MIB))
+        return found
 
     def _watch(self) -> None:
-        self._look()
-        while not self._over.wait(self._every):
-            self._look()
+        while True:
+            with self._lock:
+                self._look()
+            if self._over.wait(self._every):
+                return
 
     def _look(self) -> None:
+        alive = set()
         for process in tree(self._pid):
             try:
-                key = (_role(process, self._pid), process.pid)
-                self._peaks[key] = max(self._peaks.get(key, 0), _peak(process))
+                key = (process.pid, process.create_time())
+                seen = self._seen.get(key) or _Seen("", process.ppid())
+                times = process.cpu_times()
+                seen.own, seen.of_children = sum(times[:2]), sum(times[2:4])
+                seen.peak = max(seen.peak, _peak(process))
+                # A process that was just forked has the command of its parent.
+                seen.role = _role(process, self._pid) or seen.role
             except (psutil.Error, OSError):
                 continue
+            self._seen[key] = seen
+            alive.add(key)
+        for key, seen in self._seen.items():
+            seen.alive = key in alive
 
 
 def _role(process: Any, root: int) -> str:
     words = process.cmdline()
-    if words and Path(words[0]).name == "java":
+    if not words:
+        return ""  # it has ended
+    if Path(words[0]).name == "java":
         return "JVM"
     if process.pid == root:
         return "driver"

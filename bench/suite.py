@@ -15,7 +15,6 @@ from bench import latency, throughput
 from bench.arena import Arena
 from bench.copiers import Copier, MirrorMaker, Towpath, Wish
 from bench.data import WARM, DataSet, Prepared, prepare
-from bench.meter import Memory, cpu
 
 Figures = dict[str, Any]
 WARMING = 240.0
@@ -71,20 +70,19 @@ class Suite:
 
     def warm_brokers(self) -> None:
         """Let the brokers' compilers see the work before it counts."""
+        arena = self._arena
         self._tell("warming the brokers")
         for _ in range(3):
-            throughput.load(self._arena, self._warm, "warm")
-            throughput.raw(self._arena, self._warm, "warm")
-            self._arena.delete(self._arena.source, "warm")
-            self._gone("warm")
+            throughput.load(arena, self._warm, "warm")
+            throughput.raw(arena, self._warm, "warm")
+            arena.delete(self._arena.source, "warm")
+            arena.await_gone("warm")
 
     def measure(self, data: DataSet) -> None:
         """Measure one set with everybody."""
         arena, topic = self._arena, data.name
         self._tell(f"{data.name}: making {data.records:,} records")
         prepared = prepare(data)
-        throughput.load(arena, prepared, topic)
-        arena.hide(topic)
         of_set: Figures = {
             "about": data.about, "partitions": data.partitions, "records": data.records,
             "record_bytes": prepared.record_bytes, "wire_bytes": prepared.wire_bytes,
@@ -94,12 +92,15 @@ class Suite:
             of_set["raw"] = throughput.raw(arena, prepared, f"raw.{topic}")
             self._said(of_set["raw"])
         for name in self._copiers:
+            # Filled anew for each, since the trickle of the idle set adds records.
+            throughput.load(arena, prepared, topic)
+            arena.hide(topic)
             with self._caught(data.name, name):
                 of_set[name] = self._copied(name, prepared, topic)
                 self._said(of_set[name])
-            arena.hide(topic)
-        arena.show(topic)
-        arena.delete(arena.source, topic)
+            arena.show(topic)
+            arena.delete(arena.source, topic)
+            arena.await_gone(topic)
 
     def latencies(self) -> None:
         """Measure how old records are: on the source, then through each copier."""
@@ -109,8 +110,8 @@ class Suite:
             **{name: (name, latency.LOADS, "10m") for name in self._copiers},
         }
         if "towpath" in self._copiers:
-            # A round of half a window ends inside of it at least once.
-            short = f"{max(2, int(seconds / 2))}s"
+            # A round as long as the window ends inside of it once.
+            short = f"{round(seconds)}s"
             runs["towpath, rounds end"] = ("towpath", latency.LOADS[:2], short)
         for number, (label, (name, loads, length)) in enumerate(runs.items()):
             topic = f"latency-{number}"
@@ -156,9 +157,9 @@ class Suite:
     def _resting(self, copier: Copier) -> float:
         """Return the CPU seconds per minute of a copier that has nothing to do."""
         time.sleep(min(10.0, self._scale.idle))
-        before, began = cpu(copier.pid), time.monotonic()
+        before, began = copier.watch.cpu(), time.monotonic()
         time.sleep(self._scale.idle)
-        return round((cpu(copier.pid) - before) * 60 / (time.monotonic() - began), 2)
+        return round((copier.watch.cpu() - before) * 60 / (time.monotonic() - began), 2)
 
     @contextmanager
     def _warmed(self, name: str, wish: Wish, label: str) -> Iterator[Copier]:
@@ -169,24 +170,20 @@ class Suite:
         self._tell(f"{label}: starting {name}, load {os.getloadavg()[0]:.1f}")
         copier = self._copiers[name](arena, wish, self._home, label)
         try:
-            with copier, Memory(copier.pid) as memory:
-                self.results.peak_mib[f"{label}, {name}"] = memory.peaks
+            with copier:
                 copy = copier.copy_of("warm")
                 first = arena.await_records(arena.target, copy, partitions, 1, WARMING)
                 self.results.first_record_s.setdefault(name, []).append(round(first, 2))
                 arena.await_records(arena.target, copy, partitions, records, WARMING)
                 yield copier
+                self.results.peak_mib[f"{label}, {name}"] = copier.watch.peaks()
         except TimeoutError as error:
             raise TimeoutError(f"{error}\n{copier.log_end}") from error
         finally:
             for each in wish.topics:
                 arena.delete(arena.target, copier.copy_of(each))
             arena.delete(arena.source, "warm")
-            self._gone("warm")
-
-    def _gone(self, topic: str) -> None:
-        """Wait until a topic of the source can be created again."""
-        self._arena.await_gone(topic)
+            arena.await_gone("warm")
 
     @contextmanager
     def _caught(self, what: str, who: str) -> Iterator[None]:

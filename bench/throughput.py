@@ -62,9 +62,9 @@ def copied(
         show()
         shown = time.monotonic()
         missed = _await(ends, 1, copier, 0.02, FIRST)
-        before = Stamp.now(copier.pid, source, target)
+        before = Stamp.now(copier.watch, source, target)
         _await(ends, wanted, copier, pause, STALL)
-        spent = Stamp.now(copier.pid, source, target).since(before)
+        spent = Stamp.now(copier.watch, source, target).since(before)
         time.sleep(1)
         surplus = ends.total() - wanted
     figures = _figures(data, wanted - missed, spent)
