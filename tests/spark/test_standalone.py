@@ -1,0 +1,113 @@
+"""A Spark standalone cluster: master, worker and executors are processes of their own."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pyspark
+import pytest
+
+from tests.spark.conftest import Link, end
+from tests.support.chaos import PARTITIONS, PLAIN, Writer
+from tests.support.kafka import create_topic, wait_until
+from tests.support.program import Program, environment
+from towpath.dev import ports
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.chaos, pytest.mark.timeout(300)]
+_EXECUTOR = "CoarseGrainedExecutorBackend"
+
+
+class Standalone:
+    """A master and a worker on this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "spark-defaults.conf").write_text(
+            "spark.executor.memory 512m\nspark.driver.host 127.0.0.1\n"
+            "spark.driver.bindAddress 127.0.0.1\n"
+        )
+        port, page, worker, worker_page = ports.reserve(4)
+        self.master = f"spark://127.0.0.1:{port}"
+        here = "--host", "127.0.0.1"
+        self._java("master.Master", *here, "--port", str(port), "--webui-port", str(page))
+        wait_until(lambda: not ports.is_free(port), "the master listens")
+        self.worker = self._java(
+            "worker.Worker", *here, "--port", str(worker), "--webui-port", str(worker_page),
+            "--cores", "2", "--memory", "1g", "--work-dir", str(folder / "work"), self.master,
+        )  # fmt: skip
+
+    def executors(self) -> list[psutil.Process]:
+        """Return the executors that run."""
+        children = psutil.Process(self.worker.pid).children()
+        return [each for each in children if any(_EXECUTOR in word for word in _words(each))]
+
+    def stop(self) -> None:
+        """End both."""
+        for each in (self.worker, self._first):
+            each.send_signal(signal.SIGTERM)
+            each.wait(20)
+
+    def _java(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        jars = Path(pyspark.__file__).parent / "jars"
+        line = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{jars}/*"]
+        line += [f"org.apache.spark.deploy.{name}", *arguments]
+        env = environment({"SPARK_CONF_DIR": str(self.folder), "SPARK_LOCAL_IP": "127.0.0.1"})
+        with (self.folder / f"{name}.log").open("wb") as log:
+            made = subprocess.Popen(line, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        if name == "master.Master":
+            self._first = made
+        return made
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
+
+
+@pytest.fixture
+def standalone(tmp_path: Path) -> Iterator[Standalone]:
+    made = Standalone(tmp_path)
+    yield made
+    made.stop()
+
+
+def start(link: Link, standalone: Standalone, *arguments: str) -> Program:
+    env = {"SPARK_CONF_DIR": str(standalone.folder)}
+    return link.start("run", "--master", standalone.master, *arguments, env=env)
+
+
+def test_the_same_mirror_on_a_standalone_cluster(
+    link: Link, standalone: Standalone, rng: random.Random
+) -> None:
+    topic = f"{link.name}.{PLAIN}"
+    create_topic(link.source.bootstrap, topic, PARTITIONS)
+    writer = Writer(link.source.bootstrap, topic, PLAIN, random.Random(rng.random()), 0.05)
+    try:
+        run = start(link, standalone)
+        _goes_on(link, run, topic)
+        for executor in standalone.executors():
+            executor.kill()
+        _goes_on(link, run, topic)
+    finally:
+        writer.stop()
+    for partition in range(PARTITIONS):
+        link.wait_for(run, topic, partition)
+    assert run.stop() == 0, run.said
+    assert link.assert_same(topic, PARTITIONS) == writer.number
+
+
+def _goes_on(link: Link, run: Program, topic: str) -> None:
+    before = end(link.target, topic)
+
+    def is_further() -> bool:
+        assert run.running, run.said
+        return end(link.target, topic) > max(before, 0)
+
+    wait_until(is_further, "the run copies", 120)

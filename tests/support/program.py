@@ -1,0 +1,109 @@
+"""The program `towpath` as a process of its own, to be watched, stopped and killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.support.kafka import wait_until
+
+SOURCES = Path(__file__).parents[2] / "src"
+START = 90.0
+"""Seconds that Spark may take to start on a busy machine."""
+
+
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of a process that finds Towpath."""
+    path = os.pathsep.join(filter(None, (str(SOURCES), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path, "COLUMNS": "200", **(more or {})}
+
+
+class Program:
+    """One start of `towpath`, the leader of its own process group."""
+
+    def __init__(
+        self, folder: Path, *arguments: str, env: Mapping[str, str] | None = None, name: str = "run"
+    ) -> None:
+        self.out, self.err = folder / f"{name}.out", folder / f"{name}.err"
+        with self.out.open("wb") as out, self.err.open("wb") as err:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "towpath", *arguments],
+                env=environment(env),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+
+    @property
+    def said(self) -> str:
+        """Everything that it printed so far."""
+        return self.out.read_text(errors="replace") + self.err.read_text(errors="replace")
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.poll() is None
+
+    @property
+    def json(self) -> Any:
+        """What it printed with `--output json`."""
+        return json.loads(self.out.read_text())
+
+    def wait(self, seconds: float = START) -> int:
+        """Wait until it ends; return its exit code."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"it did not end within {seconds:.0f} s: {self.said}") from None
+
+    def stop(self) -> int:
+        """Ask it to end; return its exit code."""
+        self._process.terminate()
+        return self.wait(60)
+
+    def interrupt(self) -> int:
+        """Do what Ctrl-C in a terminal does: interrupt every process of the group."""
+        os.killpg(self._process.pid, signal.SIGINT)
+        return self.wait(60)
+
+    def kill9(self) -> None:
+        """Kill it, and it alone, as a power cut would, and wait until its children are gone too."""
+        children = psutil.Process(self._process.pid).children(recursive=True)
+        self._process.kill()
+        self._process.wait(10)
+        wait_until(lambda: not any(map(psutil.Process.is_running, children)), "its children end")
+
+    def workers(self) -> list[psutil.Process]:
+        """Return the Python workers that run tasks."""
+        return python_workers(self._process.pid)
+
+    def close(self) -> None:
+        """Leave nothing of it behind."""
+        if self.running:
+            self.kill9()
+
+
+def python_workers(pid: int) -> list[psutil.Process]:
+    """Return the Python workers below a process: those that a daemon of Spark has forked."""
+    found = []
+    for each in psutil.Process(pid).children(recursive=True):
+        try:
+            parent = each.parent()
+            if _is_daemon(each) and parent is not None and _is_daemon(parent):
+                found.append(each)
+        except psutil.Error:
+            continue  # it has just ended
+    return found
+
+
+def _is_daemon(process: psutil.Process) -> bool:
+    return any("pyspark.daemon" in word for word in process.cmdline())
