@@ -9,7 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions
 
 from tests.spark.conftest import Link, end
 from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Writer

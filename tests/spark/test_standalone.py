@@ -56,7 +56,9 @@ class Standalone:
         jars = Path(pyspark.__file__).parent / "jars"
         line = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{jars}/*"]
         line += [f"org.apache.spark.deploy.{name}", *arguments]
-        env = environment({"SPARK_CONF_DIR": str(self.folder), "SPARK_LOCAL_IP": "127.0.0.1"})
+        spark = {"SPARK_HOME": str(jars.parent), "SPARK_SCALA_VERSION": "2.13"}
+        spark |= {"SPARK_CONF_DIR": str(self.folder), "SPARK_LOCAL_IP": "127.0.0.1"}
+        env = environment(spark)
         with (self.folder / f"{name}.log").open("wb") as log:
             made = subprocess.Popen(line, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         if name == "master.Master":
@@ -92,7 +94,9 @@ def test_the_same_mirror_on_a_standalone_cluster(
     try:
         run = start(link, standalone)
         _goes_on(link, run, topic)
-        for executor in standalone.executors():
+        executors = standalone.executors()
+        assert executors
+        for executor in executors:
             executor.kill()
         _goes_on(link, run, topic)
     finally:
