@@ -58,7 +58,8 @@ def session(master: str | None, name: str) -> SparkSession:
             return builder.getOrCreate()
         except Exception as error:
             said = log.read_text(errors="replace").strip().splitlines()[-5:]
-            raise RuntimeError("\n".join([f"Spark did not start: {error}", *said])) from error
+            why = " ".join(str(error).splitlines()[:2])
+            raise RuntimeError("\n".join([f"Spark did not start: {why}", *said])) from error
 
 
 def stop_and_wait(spark: SparkSession) -> None:
