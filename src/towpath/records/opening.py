@@ -7,7 +7,7 @@ id: records that the target has beyond the receipt are passed over, not sent aga
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,13 +17,14 @@ from towpath.cluster.client import Client
 from towpath.cluster.metadata import ProducerState
 from towpath.config import OffsetsPolicy
 from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
-from towpath.ledger.entries import Opened
+from towpath.ledger.entries import Entry, Gap, Opened
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import NotIdenticalError, TargetLostError, TowpathError
 from towpath.model.nouns import Mode, ProducerId, TopicPartition
 from towpath.records.lane import Standing
 from towpath.records.passed import Passed
+from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment, Position, Slice
 from towpath.wire import batch as wire
 from towpath.wire.digest import Hashes, record_hashes
@@ -95,17 +96,28 @@ class Opener:
         states: Mapping[TopicPartition, TargetState],
         answers: dict[TopicPartition, Standing | TowpathError],
     ) -> None:
-        entries = []
+        entries: list[Entry] = []
         for assignment in fresh:
             state = states[assignment.target]
             mode, reason = self._mode(assignment, state)
             if mode is Mode.MAPPED and self._work.offsets is OffsetsPolicy.IDENTICAL:
                 answers[assignment.source] = NotIdenticalError(str(assignment.source), reason)
                 continue
+            entries.extend(self._recreated(assignment))
             entries.append(self._opened(assignment, mode, reason, state))
         if entries:
             self._ledger.append(entries)
             self._read()
+
+    def _recreated(self, a: Assignment) -> Iterator[Gap]:
+        """Tell where the source's topic is another one than before: the old one's end is unknown."""
+        books = self._books.of(a.source)
+        if books.opened is None or books.opened.source_topic_id == a.source_id:
+            return
+        yield Gap(
+            self._work.link, a.source.topic, a.source.partition, a.producer_id, a.start, a.start,
+            RECREATED, went_on=True, at=now_ms(),
+        )  # fmt: skip
 
     def _mode(self, assignment: Assignment, state: TargetState) -> tuple[Mode, str]:
         start = assignment.start
