@@ -37,13 +37,17 @@ class Mirror:
         settings = {"start": "earliest", **self.records}
         file = self.folder / f"{link}.yaml"
         file.write_text(
-            f"source: {{bootstrap: '{self.source.bootstrap}'}}\n"
-            f"target: {{bootstrap: '{self.target.bootstrap}'}}\n"
+            f"source: {{bootstrap: '{self.address(self.source)}'}}\n"
+            f"target: {{bootstrap: '{self.address(self.target)}'}}\n"
             f"link: {link}\n"
             f"topics: {{include: ['{self.topic}']}}\n"
             "records:\n" + "".join(f"  {key}: {value}\n" for key, value in settings.items())
         )
         return load(file)
+
+    def address(self, cluster: LocalCluster) -> str:
+        """Return where the mirror finds a cluster."""
+        return cluster.bootstrap
 
     def create(self, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
         """Create the topic on both sides."""

@@ -110,7 +110,7 @@ class Opener:
             self._read()
 
     def _recreated(self, a: Assignment) -> Iterator[Gap]:
-        """Tell where the source's topic is another one than before: the old one's end is unknown."""
+        """Tell where the source's topic is another one than the ledger knows."""
         books = self._books.of(a.source)
         if books.opened is None or books.opened.source_topic_id == a.source_id:
             return
