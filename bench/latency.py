@@ -38,7 +38,8 @@ class Load:
 
 NATURAL = Load(1000, 5, 10_000)
 LOADS = (NATURAL, Load(1000, 0, 2), Load(10_000, 0, 2), Load(20_000, 0, 2))
-TRICKLE = Load(100, 0, 2, partitions=1000)
+TRICKLE = Load(100, 0, 2, partitions=100)
+"""Into the first of 1,000 partitions, since a consumer of all would be the heaviest of all."""
 
 
 def window(

@@ -118,25 +118,25 @@ def _window(who: str, run: dict[str, Any]) -> Sequence[Any]:
 
 
 def _idle(found: dict[str, Any]) -> Iterator[str]:
-    yield "CPU seconds of the copier per minute in which nothing is written, and a trickle of"
-    yield "100 records/s over all 1,000 partitions:"
+    yield "CPU seconds per minute in which nothing is written, and under a trickle of 100 records/s"
+    yield "into 100 of the 1,000 partitions:"
     yield ""
     head = (
-        "who", "CPU s/min, 9 partitions", "CPU s/min, 1,000 more", "trickle p50 ms", "p99 ms",
-        "CPU s/min under the trickle",
+        "who", "idle, 8 partitions", "idle, 1,000 more", "trickle: p50 ms", "p99 ms", "copier",
+        "source broker", "target broker",
     )  # fmt: skip
-    rows = []
-    for who, run in found["idle"].items():
-        trickle = run["trickle"]
-        cpu = trickle["cpu"]
-        per_minute = cpu["copier"] * 60 / max(cpu["seconds"], 0.1)
-        rows.append(
-            (
-                who, run["cpu_per_minute_before"], run["cpu_per_minute"], trickle.get("p50"),
-                trickle.get("p99"), f"{per_minute:.1f}",
-            )
-        )  # fmt: skip
-    yield from table(head, rows)
+    yield from table(head, (_resting(who, run) for who, run in found["idle"].items()))
+
+
+def _resting(who: str, run: dict[str, Any]) -> Sequence[Any]:
+    trickle = run["trickle"]
+    cpu = trickle["cpu"]
+    per_minute = 60 / max(cpu["seconds"], 0.1)
+    return (
+        who, run["cpu_per_minute_before"], run["cpu_per_minute"],
+        *(trickle.get(name) for name in ("p50", "p99")),
+        *(f"{cpu[name] * per_minute:.1f}" for name in ("copier", "source", "target")),
+    )  # fmt: skip
 
 
 def _memory(found: dict[str, Any]) -> Iterator[str]:
