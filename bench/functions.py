@@ -39,6 +39,7 @@ def _rows(data: DataSet) -> list[tuple[str, ...]]:
     _number(buffer)
     found = scan(buffer, 0, len(buffer))
     positions, lengths = found[:, POSITION].copy(), found[:, LENGTH].copy()
+    spare = buffer.copy()  # stamping takes the base offsets away
     opened = [decode(batch) for batch in batches]
 
     def merged() -> object:
@@ -54,7 +55,7 @@ def _rows(data: DataSet) -> list[tuple[str, ...]]:
 
     functions: dict[str, Callable[[], object]] = {
         "scan": lambda: scan(buffer, 0, len(buffer)),
-        "stamp": lambda: stamp(buffer, scan(buffer, 0, len(buffer)), 1 << 40, 7),
+        "stamp": lambda: stamp(spare, scan(spare, 0, len(spare)), 1 << 40, 7),
         "merge": merged,
         "decode": lambda: [decode(batch) for batch in batches],
         "encode": lambda: [encode(records, data.codec) for records in opened],
