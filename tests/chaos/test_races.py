@@ -15,7 +15,10 @@ from tests.support.kafka import Record, consume, end_offsets, produce, wait_unti
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.offsets import Exactness
-from towpath.model.nouns import Mode
+from towpath.model.nouns import Mode, ProducerId, TopicId, TopicName, TopicPartition
+from towpath.records.lane import Lane, Standing
+from towpath.records.queue import Fill
+from towpath.records.work import Assignment, Position
 
 pytestmark = [pytest.mark.broker, pytest.mark.chaos]
 NewName = Callable[[str], str]
@@ -122,3 +125,15 @@ def test_records_that_the_source_lost_before_a_receipt(
     ]
     last = mirror.books().offsets().to_target(19)
     assert (last.offset, last.exactness) == (19, Exactness.EXACT)
+
+
+def test_a_gap_that_grows_while_it_is_filled() -> None:
+    tp, topic_id = TopicPartition(TopicName("t"), 0), TopicId("id")
+    work = Assignment(tp, tp, topic_id, topic_id, ProducerId(1), ProducerId(2), 10)
+    lane = Lane(work, Standing(Position(10, 10, 0), Mode.IDENTICAL, "", (10, 10, 0)))
+    lane.queue.put(Fill(10, 14))
+    assert lane.fill_due == Fill(10, 14)
+    lane.queue.put(Fill(14, 18))
+    lane.filled(14)
+    assert (lane.position.source, lane.position.target) == (14, 14)
+    assert lane.fill_due == Fill(14, 18)

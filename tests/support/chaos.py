@@ -271,7 +271,9 @@ class Scene:
         elif self.mirror.records.get("offsets") == "mapped":
             same_by_map(replace(self.mirror, topic=topic), source, target)
         else:
-            same_records(source, target, topic)
+            books = [replace(self.mirror, topic=topic).books(each) for each in range(PARTITIONS)]
+            reasons = [each.receipt.reason for each in books if each.receipt is not None]
+            same_records(source, target, f"{topic} {reasons}")
         return len(target)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.cluster.transactions import ProducerEpoch, Transactions
 from towpath.model.clock import now_ms
@@ -31,7 +32,7 @@ class PartitionFiller:
     _who: ProducerEpoch | None = None
     _sequence: int = 0
 
-    def fill(self, client: Client, base: int, end: int) -> None:
+    def fill(self, admin: Admin, client: Client, base: int, end: int) -> None:
         """Take the offsets [base, end); offsets taken already are left as they are.
 
         A log that ends beyond `end` is well: another copier was faster, or another writer stepped
@@ -46,7 +47,8 @@ class PartitionFiller:
             if self._who is None:
                 self._who = self.transactions.fence(deadline)
                 self._sequence = 0
-            at = self._log_end(client, base)
+            # A new leader may tell an old high watermark in a fetch, but not here (KIP-207).
+            at = admin.latest([self.tp])[self.tp]
             while base <= at < end:
                 at = self._take(client, at, min(end - at, LARGEST), deadline)
         except ClusterError:
@@ -71,14 +73,14 @@ class PartitionFiller:
         self.transactions.end(who, deadline, commit=count == 1)
         end = at
         while end < at + count and not deadline.over:
-            end = max(end, self._log_end(client, at + count - 1, wait=_WAIT))
+            end = max(end, self._visible(client, at + count - 1))
         if end < at + count:
             raise ClusterError(f"target: what fills {self.tp} at {at} did not show in time")
         return end
 
-    def _log_end(self, client: Client, at: int, wait: float = 0.0) -> int:
+    def _visible(self, client: Client, at: int) -> int:
         try:
-            return client.fetch(self.tp, at, max_bytes=1, wait=wait).said.high_watermark
+            return client.fetch(self.tp, at, max_bytes=1, wait=_WAIT).said.high_watermark
         except RefusedError as error:
             if error.error != _OUT_OF_RANGE:
                 raise

@@ -320,10 +320,13 @@ class Lane:
         head = self.queue.waiting[0] if self.queue.waiting and not self.queue.flying else None
         return head if isinstance(head, Fill) and self.mode is Mode.IDENTICAL else None
 
-    def filled(self) -> None:
-        """The due fill is in the target's log."""
+    def filled(self, end: int) -> None:
+        """The due fill is in the target's log up to `end`; it may have grown since it was due."""
         fill = self.queue.waiting.popleft()
-        self.queue.flying.append(fill)  # type: ignore[arg-type]  # `fill_due` said so
+        assert isinstance(fill, Fill)  # noqa: S101  # `fill_due` said so
+        if fill.end > end:
+            self.queue.waiting.appendleft(Fill(end, fill.end))
+        self.queue.flying.append(Fill(fill.base, end))
         self._land_fills()
 
     def become_mapped(self, reason: str) -> None:

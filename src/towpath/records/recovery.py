@@ -166,11 +166,11 @@ class Recovery:
 
         def work() -> None:
             with self._filling:
-                filler.fill(self._fill_client, base, end)
+                filler.fill(self._target, self._fill_client, base, end)
 
-        self._reactor.run(work, lambda future: self._filled(lane, future))
+        self._reactor.run(work, lambda future: self._filled(lane, end, future))
 
-    def _filled(self, lane: Lane, future: Future[None]) -> None:
+    def _filled(self, lane: Lane, end: int, future: Future[None]) -> None:
         lane.busy = False
         error = future.exception()
         if isinstance(error, TowpathError):
@@ -179,8 +179,9 @@ class Recovery:
         elif error is not None:
             raise error
         else:
-            lane.filled()
+            lane.filled(end)
             self._producer.mark(lane)
+            self.fill(lane)
 
     def _filler(self, lane: Lane) -> PartitionFiller:
         if lane not in self._fillers:
