@@ -1,0 +1,133 @@
+"""The format of the ledger: what is written can be read, by this version and by later ones."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from towpath.ledger import entries
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import Entry, Gap, LinkIdentity, Opened, Receipt, Runs, Session
+from towpath.model.errors import LedgerError, NewerLedgerError
+from towpath.model.nouns import (
+    ClusterId,
+    LinkName,
+    Mode,
+    ProducerId,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
+
+LINK = LinkName("orders-to-new")
+ORDERS = TopicName("orders")
+number = st.integers(0, 2**62)
+runs = st.tuples(number, number, st.integers(1, 2**40))
+
+
+def opened(producer: int = 1, run: str = "r", start: int = 0) -> Opened:
+    return Opened(
+        LINK, ORDERS, 0, TopicId("s"), TopicName("eu.orders"), TopicId("t"), ProducerId(producer),
+        Mode.IDENTICAL, "", start, start, run, 5,
+    )  # fmt: skip
+
+
+def receipt(producer: int = 1, end: int = 10, at: int = 6, error: str = "") -> Receipt:
+    return Receipt(
+        LINK, ORDERS, 0, ProducerId(producer), end, 3, end, end, end, 99, 1, 2, 7,
+        Mode.MAPPED, "why", (0, 0, end), error, at,
+    )  # fmt: skip
+
+
+ENTRIES: list[Entry] = [
+    LinkIdentity(LINK, ClusterId("a"), ClusterId("b")),
+    opened(),
+    receipt(),
+    Runs(LINK, ORDERS, 0, ProducerId(1), ((0, 0, 5), (7, 5, 2))),
+    Gap(LINK, ORDERS, 0, ProducerId(1), 5, 7, "retention", went_on=True, at=8),
+    Session(LINK, "r", "host", 1, 2, 3, 4, over=False),
+]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.kind)
+def test_an_entry_comes_back(entry: Entry) -> None:
+    assert entries.decode(*entries.encode(entry)) == entry
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.kind)
+def test_fields_of_a_later_minor_version_are_passed_over(entry: Entry) -> None:
+    key, value = entries.encode(entry)
+    later = json.dumps({**json.loads(value), "news": [1]}).encode()
+    assert entries.decode(key, later) == entry
+
+
+def test_kinds_of_a_later_minor_version_are_passed_over() -> None:
+    assert entries.decode(b'["segment","l"]', b'{"v":1,"x":2}') is None
+
+
+def test_a_newer_major_version_is_refused() -> None:
+    key, value = entries.encode(ENTRIES[0])
+    newer = json.dumps({**json.loads(value), "v": 2}).encode()
+    with pytest.raises(NewerLedgerError) as raised:
+        entries.decode(key, newer)
+    assert str(raised.value) == (
+        "the ledger on the target was written in format 2, this program knows up to 1; use the"
+        " Towpath that wrote it, or a newer one"
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(b"x", b"{}"), (b"[]", b'{"v":1}'), (b'["link"]', b'{"v":1}')]
+)
+def test_foreign_records_are_named(key: bytes, value: bytes) -> None:
+    with pytest.raises(LedgerError, match="someone else writes to __towpath_ledger"):
+        entries.decode(key, value)
+
+
+def test_removed_records_say_nothing() -> None:
+    assert entries.decode(b'["link","l"]', None) is None
+    assert entries.decode(None, b"{}") is None
+
+
+@given(st.lists(runs, min_size=1, max_size=5))
+def test_runs_come_back(some: list[entries.Run]) -> None:
+    entry = Runs(LINK, ORDERS, 0, ProducerId(1), tuple(some))
+    assert entries.decode(*entries.encode(entry)) == entry
+
+
+def books_of(*facts: Entry) -> LinkBooks:
+    books = LinkBooks(LINK)
+    for fact in facts:
+        books.take(fact)
+    return books
+
+
+def test_of_two_openings_of_one_incarnation_the_first_holds() -> None:
+    books = books_of(opened(run="first", start=5), opened(run="second", start=9))
+    known = books.of(TopicPartition(ORDERS, 0)).opened
+    assert known is not None
+    assert known.run_id == "first"
+
+
+def test_of_two_receipts_the_further_one_holds_whatever_their_order() -> None:
+    for facts in ((receipt(end=20), receipt(end=10)), (receipt(end=10), receipt(end=20))):
+        known = books_of(opened(), *facts).of(TopicPartition(ORDERS, 0)).receipt
+        assert known is not None
+        assert known.source_end == 20
+
+
+def test_another_incarnation_begins_anew() -> None:
+    gap = Gap(LINK, ORDERS, 0, ProducerId(1), 5, 7, "retention", went_on=True, at=8)
+    books = books_of(opened(1), receipt(1), gap, opened(2), receipt(1, end=50))
+    known = books.of(TopicPartition(ORDERS, 0))
+    assert known.opened == opened(2)
+    assert known.receipt is None
+    assert known.gaps == ()
+
+
+def test_other_links_do_not_disturb() -> None:
+    other = LinkIdentity(LinkName("other"), ClusterId("x"), ClusterId("y"))
+    assert books_of(other, ENTRIES[0]).identity == ENTRIES[0]

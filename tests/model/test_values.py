@@ -1,0 +1,65 @@
+"""Secrets stay secret; errors survive a pickle, as Spark hands them on."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from towpath.model import errors
+from towpath.model.deadline import Deadline
+from towpath.model.secret import Secret
+
+ERRORS = [
+    errors.ConfigError((errors.Problem("a.b", "is wrong"), errors.Problem("", "and so is this"))),
+    errors.UnreachableError("source", "asking", "no answer", "look at it"),
+    errors.RefusedError("target", "creating topic x", 38, "INVALID_REPLICATION_FACTOR", "set it"),
+    errors.NewerLedgerError(2, 1),
+    errors.LinkBusyError("l", "on host"),
+    errors.CorruptBatchError("why"),
+    errors.GapError("orders-0", 5, 9, "retention"),
+    errors.TargetLostError("orders-0", 10, 5),
+    errors.NotIdenticalError("orders-0", "why"),
+]
+SENTENCES = [
+    "a.b: is wrong\nand so is this",
+    "source: asking: no answer; look at it",
+    "target: creating topic x: INVALID_REPLICATION_FACTOR (38); set it",
+    "the ledger on the target was written in format 2, this program knows up to 1; use the Towpath"
+    " that wrote it, or a newer one",
+    "link l is already running (on host); stop that run first, or give this one another `link`"
+    " name",
+    "corrupt record batch: why",
+    "orders-0: offsets 5 to 8 were not copied: retention; set `records.on_gap: record` to go on"
+    " behind them",
+    "orders-0: the target acknowledged sequence 9 but ends at 4: it lost records (unclean leader"
+    " election?); delete the topic on the target to have it copied again",
+    "orders-0: offsets cannot stay identical: why; set `records.offsets: auto` to have this"
+    " partition mapped",
+]
+
+
+@pytest.mark.parametrize(("error", "sentence"), [*zip(ERRORS, SENTENCES, strict=True)])
+def test_errors_say_the_same_after_a_pickle(error: errors.TowpathError, sentence: str) -> None:
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert str(error) == str(again) == sentence
+    assert type(again) is type(error)
+
+
+def test_codes_are_all_different() -> None:
+    codes = [type(error).code for error in ERRORS]
+    assert len(set(codes)) == len(codes)
+
+
+def test_a_secret_shows_nothing_but_to_those_who_ask() -> None:
+    secret = Secret("hunter2")
+    shown = f"{secret} {secret!r} {secret:>20}" + str([secret])
+    assert "hunter2" not in shown
+    assert secret.reveal() == "hunter2"
+    assert pickle.loads(pickle.dumps(secret)) == secret  # noqa: S301
+
+
+def test_a_deadline_passes() -> None:
+    assert Deadline.after(-1).over
+    assert Deadline.after(-1).left() == 0
+    assert 0 < Deadline.after(60).left() <= 60

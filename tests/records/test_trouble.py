@@ -1,0 +1,77 @@
+"""What answers of brokers mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from towpath.cluster.fetch import Fetched
+from towpath.model.nouns import TopicName, TopicPartition
+from towpath.records.recovery import back_off
+from towpath.records.trouble import (
+    Loss,
+    SourceTrouble,
+    TargetTrouble,
+    loss,
+    source_trouble,
+    target_trouble,
+)
+
+TP = TopicPartition(TopicName("orders"), 0)
+
+
+def fetched(error: int, diverging: tuple[int, int] | None = None) -> Fetched:
+    return Fetched(TP, error, 0, 0, 0, (), -1, 0, 0, diverging)
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning"),
+    [
+        (0, SourceTrouble.NONE),
+        (1, SourceTrouble.RANGE),
+        (3, SourceTrouble.GONE),
+        (100, SourceTrouble.GONE),
+        (103, SourceTrouble.GONE),
+        (6, SourceTrouble.RETRY),
+        (74, SourceTrouble.RETRY),
+        (29, SourceTrouble.RETRY),
+    ],
+)
+def test_fetch_answers(error: int, meaning: SourceTrouble) -> None:
+    assert source_trouble(fetched(error)) is meaning
+
+
+def test_logs_that_part_were_cut() -> None:
+    assert source_trouble(fetched(0, (3, 40))) is SourceTrouble.CUT
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning"),
+    [
+        (45, TargetTrouble.REOPEN),
+        (46, TargetTrouble.REOPEN),
+        (59, TargetTrouble.REOPEN),
+        (10, TargetTrouble.SPLIT),
+        (87, TargetTrouble.STOP),
+        (32, TargetTrouble.STOP),
+        (6, TargetTrouble.RETRY),
+        (19, TargetTrouble.RETRY),
+        (7, TargetTrouble.RETRY),
+    ],
+)
+def test_produce_answers(error: int, meaning: TargetTrouble) -> None:
+    assert target_trouble(error) is meaning
+
+
+def test_what_is_lost_lies_between() -> None:
+    retention = "retention at the source removed them before they were copied"
+    assert loss(5, 9, 20) == Loss(5, 9, 9, retention)
+    cut = loss(30, 9, 20)
+    assert cut is not None
+    assert (cut.first, cut.end, cut.go_on) == (20, 30, 20)
+    assert "the source log was cut to offset 20 (unclean leader election)" in cut.cause
+    assert loss(9, 9, 20) is None
+    assert loss(20, 9, 20) is None
+
+
+def test_back_off_grows_to_ten_seconds() -> None:
+    assert [back_off(n) for n in (0, 1, 2, 50)] == [0.1, 0.2, 0.4, 10.0]
