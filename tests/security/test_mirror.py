@@ -1,0 +1,113 @@
+"""TLS, SCRAM and ACLs on both sides: the mirror works, and what is refused is said helpfully."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin._acl import AclOperation
+from confluent_kafka.admin._resource import ResourceType
+
+from tests.security.conftest import READ, SecuredLink, allow
+from tests.support.clusters import USERS, Clusters, Vault
+from tests.support.kafka import Record, consume, create_topic, produce
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+
+
+def load(secured: SecuredLink) -> str:
+    topic = f"{secured.name}.orders"
+    create_topic(secured.source.back_door, topic, 2)
+    records = [Record(b"k", b"%d" % i, partition=i % 2) for i in range(100)]
+    produce(secured.source.back_door, topic, records)
+    produce(secured.source.back_door, topic, records, {"transactional.id": topic})
+    return topic
+
+
+def permit(secured: SecuredLink, on_source: Any = READ) -> None:
+    """Grant what a link needs, and nothing else."""
+    source, target = secured.source, secured.target
+    allow(source, ResourceType.TOPIC, secured.name, on_source)
+    allow(source, ResourceType.TOPIC, secured.name, AclOperation.DESCRIBE_CONFIGS)
+    allow(target, ResourceType.TOPIC, secured.name)
+    allow(target, ResourceType.TOPIC, "__towpath_ledger")
+    allow(target, ResourceType.TRANSACTIONAL_ID, f"towpath.{secured.name}")
+
+
+@pytest.mark.spark
+def test_a_secured_mirror_shows_no_secret(secured: SecuredLink, tmp_path: Path) -> None:
+    topic = load(secured)
+    permit(secured)
+    events, report = tmp_path / "events", tmp_path / "report.json"
+    events.mkdir()
+    (tmp_path / "spark-defaults.conf").write_text(
+        f"spark.eventLog.enabled true\nspark.eventLog.dir file://{events}\n"
+        "spark.eventLog.compress false\nspark.log.level INFO\n"
+    )
+    run = secured.start(
+        "run", "--until-caught-up", "--master", "local[2]", "--report", str(report),
+        env={"SPARK_CONF_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert run.wait(120) == 0, run.said
+    source, target = (
+        consume(cluster.back_door, topic, (0, 1)) for cluster in (secured.source, secured.target)
+    )
+    assert target == source
+    assert len(target) == 200
+    ledger = consume(secured.target.back_door, "__towpath_ledger", (0, 1))
+    secret = USERS["mirror"].reveal().encode()
+    shown = {"output": run.said.encode(), "report": report.read_bytes()}
+    shown |= {str(each): each.read_bytes() for each in events.rglob("*") if each.is_file()}
+    shown["ledger"] = b"".join((r.key or b"") + (r.value or b"") for r in ledger)
+    assert [name for name, text in shown.items() if secret in text] == []
+    assert any("SparkListener" in text.decode(errors="replace") for text in shown.values())
+
+
+def test_a_wrong_password(secured: SecuredLink) -> None:
+    run = secured.start("status", env={"SOURCE_PASSWORD": "wrong-one"})
+    assert run.wait() == 4, run.said
+    assert "source: logging in to " in run.said
+    assert "SASL_AUTHENTICATION_FAILED (58)" in run.said
+    assert "check name and password (or token) under `sasl`" in run.said
+    assert "wrong-one" not in run.said
+
+
+@pytest.mark.spark
+def test_a_run_with_a_wrong_password(secured: SecuredLink) -> None:
+    run = secured.start("run", "--master", "local[2]", env={"SOURCE_PASSWORD": "wrong-one"})
+    assert run.wait() == 4, run.said
+    assert "source: " in run.said
+    assert "wrong-one" not in run.said
+
+
+def test_an_expired_certificate(secured: SecuredLink, clusters: Clusters, vault: Vault) -> None:
+    security = replace(vault.security(), broker=vault.expired)
+    secured.target = clusters.get("expired", security=security)
+    run = secured.start("status")
+    assert run.wait() == 4, run.said
+    assert "target: " in run.said
+    assert "the broker's certificate has expired; renew it on the broker" in run.said
+
+
+def refused(secured: SecuredLink) -> str:
+    run = secured.start("run", "--until-caught-up", "--master", "local[2]")
+    assert run.wait() == 4, run.said
+    return run.said
+
+
+def test_a_target_that_allows_nothing(secured: SecuredLink) -> None:
+    topic = load(secured)
+    allow(secured.source, ResourceType.TOPIC, secured.name)
+    secured.user["target"] = "nobody"
+    said = refused(secured)
+    assert f"target: creating topic {topic} with 2 partitions" in said
+    assert f"the login needs the ACL Create on topic {topic} or on the cluster" in said
+
+
+def test_a_topic_that_may_not_be_read(secured: SecuredLink) -> None:
+    topic = load(secured)
+    permit(secured, AclOperation.DESCRIBE)
+    said = refused(secured)
+    assert f"source: the login lacks the ACL Read on topic {topic}; add it there" in said
