@@ -1,0 +1,92 @@
+"""`towpath run` and what it says at its end, where something had to be left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.records.test_copy import delete_before
+from tests.support.chaos import delete_topic
+from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.mirror import Mirror
+from tests.support.program import Program
+from towpath.cli.main import main
+from towpath.dev.broker import LocalCluster
+
+NewName = Callable[[str], str]
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+@pytest.mark.timeout(240)
+def test_what_is_left_out_is_named_and_the_rest_goes_on(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> None:
+    name = new_name("left")
+    kinds = ("lost", "again", "gone", "well")
+    topics = {kind: f"{name}-{kind}" for kind in kinds}
+    mirror = Mirror(tmp_path, source, target, f"{name}-.*", link=name)
+    for topic in topics.values():
+        for cluster in (source, target):
+            create_topic(cluster.bootstrap, topic)
+        produce(source.bootstrap, topic, [Record(None, b"1")] * 10)
+    mirror.catch_up()
+    for topic in topics.values():
+        produce(source.bootstrap, topic, [Record(None, b"2")] * 10)
+    delete_before(source.bootstrap, topics["lost"], 15)
+    delete_topic(source.bootstrap, topics["again"])
+    create_topic(source.bootstrap, topics["again"])
+    delete_topic(target.bootstrap, topics["gone"])
+    report = tmp_path / "report.json"
+    run = Program(
+        tmp_path, "run", str(tmp_path / f"{name}.yaml"), "--until-caught-up",
+        "--master", "local[2]", "--report", str(report),
+    )  # fmt: skip
+    try:
+        assert run.wait(180) == 3, run.said
+    finally:
+        run.close()
+    told = json.loads(report.read_text())
+    assert (told["complete"], told["stopped"]) == (False, False)
+    assert told["left_out"] == [f"{topics['again']}-0", f"{topics['lost']}-0"]
+    said = " ".join(run.said.split())
+    assert f"{topics['lost']}-0: offsets 10 to 14 were not copied: retention" in said
+    assert "the topic was deleted and created again at the source" in said
+    for kind in ("gone", "well"):
+        assert len(consume(target.bootstrap, topics[kind])) == 20
+
+
+@pytest.mark.parametrize("command", ["run", "status"])
+def test_a_cluster_that_does_not_answer(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if command == "run":
+        run = Program(tmp_path, "run", str(nowhere(tmp_path)), "--master", "local[1]")
+        assert run.wait() == 4
+        said = run.said
+    else:
+        assert main(["status", str(nowhere(tmp_path))]) == 4
+        said = capsys.readouterr().err
+    assert "connecting to 127.0.0.1:" in said
+    assert "nothing listens there; check the port, and whether the broker runs" in said
+
+
+def nowhere(folder: Path) -> Path:
+    file = folder / "nowhere.yaml"
+    file.write_text(
+        "source: {bootstrap: '127.0.0.1:9', request_timeout: 1s}\n"
+        "target: {bootstrap: '127.0.0.1:19', request_timeout: 1s}\n"
+        "link: nowhere\ntopics: {include: ['x']}\n"
+    )
+    return file
+
+
+def test_a_report_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "missing" / "report.json"
+    assert main(["run", str(nowhere(tmp_path)), "--report", str(report)]) == 2
+    assert f"--report: the folder {report.parent} does not exist" in capsys.readouterr().err

@@ -1,0 +1,69 @@
+"""`towpath status`: the ledger beside what both clusters say now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.kafka import Record, create_topic, produce
+from tests.support.mirror import Mirror
+from towpath.cli.main import main
+from towpath.dev.broker import LocalCluster
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def mirror(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+) -> Mirror:
+    made = Mirror(tmp_path, source, target, new_name("status"))
+    made.create(2)
+    produce(source.bootstrap, made.topic, [Record(b"k", b"v")] * 10)
+    made.slices()  # writes the file and makes the ledger
+    return made
+
+
+def status(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    file = mirror.folder / f"{mirror.topic}.yaml"
+    assert main(["status", str(file), "--output", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["link"] == mirror.topic
+    rows: list[dict[str, Any]] = told["partitions"]
+    return rows
+
+
+def test_from_not_started_to_caught_up(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = status(mirror, capsys)
+    assert (first["state"], first["lag_records"]) == ("not started", 10)
+    assert (second["state"], second["lag_records"]) == ("not started", 0)
+    mirror.catch_up()
+    first, second = status(mirror, capsys)
+    assert (first["state"], first["source_end"], first["target_end"]) == ("caught up", 10, 10)
+    assert (first["mode"], first["reason"], first["records"]) == ("identical", "", 10)
+    produce(mirror.source.bootstrap, mirror.topic, [Record(None, b"v")] * 3)
+    behind = status(mirror, capsys)[0]
+    assert (behind["state"], behind["lag_records"]) == ("behind", 3)
+    assert behind["lag_seconds"] >= 0
+
+
+def test_a_table_tells_why_a_partition_is_mapped(
+    tmp_path: Path,
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mirror = Mirror(tmp_path, source, target, new_name("mapped"), records={"offsets": "mapped"})
+    for cluster in (source, target):
+        create_topic(cluster.bootstrap, mirror.topic)
+    produce(source.bootstrap, mirror.topic, [Record(None, b"v")] * 1234)
+    mirror.catch_up()
+    assert main(["status", str(tmp_path / f"{mirror.topic}.yaml")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "caught up mapped 1,234 1,234 0" in said
+    assert f"{mirror.topic}-0: mapped, because asked for by `records.offsets: mapped`" in said
