@@ -23,6 +23,7 @@ from bench.suite import COPIERS, SCALES, Results, Suite
 
 ROOT = Path(__file__).resolve().parents[1]
 LATENCY = "latency"
+INTERRUPTED = "interrupted"
 PARTS = (*(each.name for each in SETS), LATENCY)
 
 
@@ -41,7 +42,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="towpath-bench-", dir=wish.home) as home:
         results = _measured(wish, Path(home))
     found |= dataclasses.asdict(results)
-    stem = f"{found['date'][:10]}-mirror{'' if wish.size == 'full' else '-' + wish.size}"
+    # What is not the whole must not take the place of the whole.
+    whole = set(wish.sets) == set(PARTS) and not wish.skip and INTERRUPTED not in results.trouble
+    marks = ("" if wish.size == "full" else f"-{wish.size}") + ("" if whole else "-part")
+    stem = f"{found['date'][:10]}-mirror{marks}"
     wish.out.mkdir(parents=True, exist_ok=True)
     (wish.out / f"{stem}.json").write_text(json.dumps(found, indent=1) + "\n")
     (wish.out / f"{stem}.md").write_text(markdown(found))
@@ -62,7 +66,7 @@ def _measured(wish: argparse.Namespace, home: Path) -> Results:
             if LATENCY in wish.sets:
                 suite.latencies()
         except KeyboardInterrupt:
-            suite.results.trouble.append("interrupted")
+            suite.results.trouble.append(INTERRUPTED)
         return suite.results
 
 
