@@ -167,7 +167,8 @@ class Opener:
         start = max(position.target, state.earliest)
         ours = state.producers.get(a.producer_id)
         if ours is None:
-            return self._written(a, start, None)
+            # Nothing behind the position, so no reading: there may be thousands of partitions.
+            return self._written(a, start, None) if state.latest > start else Passed()
         ahead = (ours.last_sequence + 1 - position.sequence) % wire.SEQUENCES
         if ahead > _LOST:
             raise TargetLostError(str(a.target), position.sequence, ours.last_sequence + 1)
