@@ -112,7 +112,10 @@ class _Assigner:
         self._source, self._target, self._books = source, target, books
 
     def assignments(self) -> list[tuple[int, Assignment]]:
-        """Return each partition with its weight, the records that it is behind."""
+        """Return each partition with its weight, the records that it is behind.
+
+        A partition without a leader now is left to a later round where its offsets are needed.
+        """
         topics = self._topics()
         cluster = self._source.cluster_id()
         made = list(self._raw(topics, cluster))
@@ -120,7 +123,11 @@ class _Assigner:
         earliest = self._source.earliest(tps)
         latest = self._source.latest(tps, committed=True)
         starts = self._starts([a.source for a in made if self._new(a)], earliest, latest)
-        return [self._finished(a, starts, latest) for a in made]
+        return [
+            self._finished(a, starts, latest)
+            for a in made
+            if (a.source in starts or not self._new(a)) and (a.source in latest or not self._once)
+        ]
 
     def _topics(self) -> list[tuple[TopicInfo, TopicInfo]]:
         """Return the matched topics that the target has too."""
@@ -185,10 +192,9 @@ class _Assigner:
                 return latest
             case StartAt.COMMITTED:
                 committed = self._source.committed(records.group or "", tps) if tps else {}
-                return {tp: max(committed.get(tp, 0), earliest[tp]) for tp in tps}
+                return {tp: max(committed.get(tp, 0), first) for tp, first in earliest.items()}
             case moment:
-                found = self._source.at_time(tps, moment) if tps else {}
-                return {tp: found[tp] if found.get(tp, -1) >= 0 else latest[tp] for tp in tps}
+                return self._source.at_time(tps, moment) if tps else {}
 
     def _finished(
         self,
@@ -200,7 +206,8 @@ class _Assigner:
         start = starts.get(a.source, 0)
         at = receipt.source_end if receipt and not self._new(a) else start
         end = latest[a.source] if self._once else None
-        return max(0, latest[a.source] - at), replace(a, start=start, end=end)
+        behind = max(0, latest.get(a.source, at) - at)
+        return behind, replace(a, start=start, end=end)
 
 
 def _value(configs: Mapping[str, object], name: str, default: str) -> str:

@@ -30,6 +30,8 @@ from towpath.plan.status import PartitionStatus, status
 from towpath.topics.findings import Cause
 
 _LOOK = 1.0
+_PATIENCE = 50
+"""A look may take a fiftieth of the time."""
 _DRAIN = 30.0
 _FAILURES = 5
 _OURS = re.compile(r"towpath\.model\.errors\.(\w+): (.+)")
@@ -119,6 +121,7 @@ class _Mirror:
         self._books = LinkBooks(config.link)
         self._session = LinkSession(config, target)
         self._failures = 0
+        self._next_look = 0.0
         self._shape: dict[str, tuple[str, int]] = {}
         self._round_over = threading.Event()
         self.progress = Progress()
@@ -168,7 +171,7 @@ class _Mirror:
             try:
                 if rounds.wait(_LOOK):
                     return self._wishes.until_caught_up
-                self._look()
+                self._look_now_and_then()
                 if time.monotonic() - discovered > self._config.run.discover:
                     discovered = time.monotonic()
                     if self._reconcile():
@@ -206,6 +209,13 @@ class _Mirror:
     def _read(self) -> None:
         for entry in self._ledger.read():
             self._books.take(entry)
+
+    def _look_now_and_then(self) -> None:
+        """Look, but seldom where a look is dear: thousands of idle partitions must cost nothing."""
+        began = time.monotonic()
+        if began >= self._next_look:
+            self._look()
+            self._next_look = began + _LOOK + _PATIENCE * (time.monotonic() - began)
 
     def _look(self) -> None:
         self._read()

@@ -7,9 +7,10 @@ end of the round. Receipts go to the ledger about once a second for every partit
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
+from functools import partial
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.channel import BufferPool, Frame
@@ -20,7 +21,7 @@ from towpath.cluster.reactor import Reactor
 from towpath.ledger.books import Ledger, LinkBooks
 from towpath.ledger.entries import Entry, Gap, Runs
 from towpath.model.clock import now_ms
-from towpath.model.errors import CorruptBatchError, TowpathError
+from towpath.model.errors import ClusterError, CorruptBatchError, TowpathError
 from towpath.model.nouns import Mode, Side, TopicPartition
 from towpath.records.fetcher import Fetcher
 from towpath.records.lane import Lane, Standing
@@ -93,7 +94,7 @@ class Copier:
         """Copy until the round ends, then drain and write the last receipts."""
         limit = time.monotonic() + self._work.seconds
         self._watch.start()
-        self._reactor.run(lambda: self._opener.open(self._work.assignments), self._opened)
+        self._open(self._work.assignments)
         self._reactor.later(self._work.receipts, self._write_receipts)
         while not self._ended and time.monotonic() < limit and not self._finished():
             self._turn(_TURN)
@@ -137,29 +138,40 @@ class Copier:
 
     # Opening
 
-    def _opened(self, future: Future[dict[TopicPartition, Standing | TowpathError]]) -> None:
+    def _open(self, assignments: Sequence[Assignment]) -> None:
+        self._reactor.run(
+            lambda: self._opener.open(assignments), partial(self._opened, assignments)
+        )
+
+    def _opened(
+        self,
+        assignments: Sequence[Assignment],
+        future: Future[dict[TopicPartition, Standing | TowpathError]],
+    ) -> None:
         error = future.exception()
-        if error is not None:
-            if not isinstance(error, TowpathError):
-                raise error
-            self._trouble(error)
-            again = self._opener.open
-            self._reactor.later(
-                _RETRY_OPEN,
-                lambda: self._reactor.run(lambda: again(self._work.assignments), self._opened),
-            )
-            return
-        for assignment in self._work.assignments:
-            answer = future.result()[assignment.source]
-            if isinstance(answer, TowpathError):
+        if error is not None and not isinstance(error, TowpathError):
+            raise error
+        answers = {} if error is not None else future.result()
+        later = []
+        for assignment in assignments:
+            answer = answers.get(assignment.source, error)
+            if isinstance(answer, Standing):
+                self._begin(assignment, answer)
+            elif isinstance(answer, ClusterError):
+                self.trouble = str(answer)
+                later.append(assignment)
+            else:
                 self._leave_out(assignment, str(answer))
-                continue
-            lane = Lane(assignment, answer)
-            self._lanes[assignment.source] = lane
-            self._fetcher.nodes.look_up([assignment.source])
-            self._producer.nodes.look_up([assignment.target])
-            self._producer.add(lane)
-            self._fetcher.add(lane)
+        if later and not self._ended:
+            self._reactor.later(_RETRY_OPEN, lambda: self._open(later))
+
+    def _begin(self, assignment: Assignment, standing: Standing) -> None:
+        lane = Lane(assignment, standing)
+        self._lanes[assignment.source] = lane
+        self._fetcher.nodes.look_up([assignment.source])
+        self._producer.nodes.look_up([assignment.target])
+        self._producer.add(lane)
+        self._fetcher.add(lane)
 
     def _leave_out(self, a: Assignment, error: str) -> None:
         self._closed_out[a.source] = error

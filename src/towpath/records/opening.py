@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
@@ -54,15 +55,23 @@ class Opener:
         self._work = work
         self._admin, self._client = admin, client
         self._ledger, self._books = ledger, books
+        self._lock = Lock()
 
     def open(
         self, assignments: Iterable[Assignment]
     ) -> dict[TopicPartition, Standing | TowpathError]:
-        """Return where each source partition stands, or why it cannot be copied now."""
-        wanted = list(assignments)
-        states = self._observe(wanted)
-        self._read()
+        """Return where each source partition stands, or why it cannot be copied now.
+
+        Threads may call it; they take turns.
+        """
+        with self._lock:
+            return self._open(list(assignments))
+
+    def _open(self, wanted: list[Assignment]) -> dict[TopicPartition, Standing | TowpathError]:
         answers: dict[TopicPartition, Standing | TowpathError] = {}
+        states = self._observe(wanted, answers)
+        self._read()
+        wanted = [assignment for assignment in wanted if assignment.source not in answers]
         self._open_new([a for a in wanted if self._known(a) is None], states, answers)
         for assignment in wanted:
             books = self._known(assignment)
@@ -74,11 +83,20 @@ class Opener:
                     answers[assignment.source] = error
         return answers
 
-    def _observe(self, wanted: list[Assignment]) -> dict[TopicPartition, TargetState]:
+    def _observe(
+        self, wanted: list[Assignment], answers: dict[TopicPartition, Standing | TowpathError]
+    ) -> dict[TopicPartition, TargetState]:
+        """Ask for all partitions at once; those without an answer now get their error."""
         tps = [assignment.target for assignment in wanted]
         earliest, latest = self._admin.earliest(tps), self._admin.latest(tps)
         producers = self._admin.producers(tps)
-        return {tp: TargetState(earliest[tp], latest[tp], producers[tp]) for tp in tps}
+        failed = {**earliest.failed, **latest.failed, **producers.failed}
+        answers |= {a.source: failed[a.target] for a in wanted if a.target in failed}
+        return {
+            tp: TargetState(earliest[tp], latest[tp], producers[tp])
+            for tp in tps
+            if tp not in failed
+        }
 
     def _read(self) -> None:
         for entry in self._ledger.read():

@@ -51,7 +51,7 @@ def back_off(failures: int) -> float:
 class Recovery:
     """Brings lanes back: retries, reopens, splits, fills, records gaps, or stops them.
 
-    Everything that blocks runs in the reactor's pool, under a lock per kind of connection.
+    Everything that blocks runs in the reactor's pool.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Recovery:
     ) -> None:
         self._work, self._reactor = work, reactor
         self._source, self._target = source, target
-        self._opener, self._opening = opener, Lock()
+        self._opener = opener
         self._fetcher, self._producer = fetcher, producer
         self._note_gap = note_gap
         self._fillers: dict[Lane, PartitionFiller] = {}
@@ -133,8 +133,7 @@ class Recovery:
         self._fetcher.remove(lane)
 
         def work() -> Standing | TowpathError:
-            with self._opening:
-                return self._opener.open([lane.work])[lane.work.source]
+            return self._opener.open([lane.work])[lane.work.source]
 
         self._reactor.later(
             back_off(lane.failures - 1),
