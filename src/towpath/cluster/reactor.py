@@ -65,10 +65,12 @@ class Reactor:
         """Do blocking `work` in the pool, then hand its future to `then` in this thread."""
 
         def finished(future: Future[T]) -> None:
-            self._done.append(lambda: then(future))
             with self._closing:
                 if not self._closed:
+                    self._done.append(lambda: then(future))
                     os.write(self._wake_write, b"\0")
+                    return
+            then(future)  # whoever asked is closed by now, and closes what came too late
 
         self._pool.submit(work).add_done_callback(finished)
 
@@ -97,3 +99,5 @@ class Reactor:
             self._selector.close()
             os.close(self._wake_read)
             os.close(self._wake_write)
+        while self._done:
+            self._done.popleft()()
