@@ -180,9 +180,9 @@ class Lane:
             self._hole(self.expected, base)
         if attributes & wire.CONTROL:
             self._aborted.discard(producer)
-            self._nothing_until(last + 1)
+            self._nothing_until(last + 1, row[wire.LEADER_EPOCH])
         elif attributes & wire.TRANSACTIONAL and producer in self._aborted:
-            self._nothing_until(last + 1)
+            self._nothing_until(last + 1, row[wire.LEADER_EPOCH])
         elif self._passed:
             self._pass_over(frame, row)
         elif base == self.expected and self._whole(row):
@@ -195,11 +195,11 @@ class Lane:
         by_clock = row[wire.ATTRIBUTES] & wire.LOG_APPEND_TIME
         return dense and (not by_clock or self.work.keep_append_time)
 
-    def _nothing_until(self, end: int) -> None:
+    def _nothing_until(self, end: int, epoch: int) -> None:
         if self.mode is Mode.IDENTICAL:
             self._vanish(self._passed.before(end))
-        self.queue.put(Fill(self.expected, end))
-        self.expected = end
+        self.queue.put(Fill(self.expected, end, epoch))
+        self.expected, self._taken_epoch = end, epoch
         if self._passed:
             self._settle()
 
@@ -207,7 +207,7 @@ class Lane:
         if self.mode is Mode.IDENTICAL:
             reason = f"the source has no records at offsets {first} to {end - 1} (compaction)"
             self.queue.put(BecomeMapped(first, reason))
-        self._nothing_until(end)
+        self._nothing_until(end, -1)
 
     def _open(self, frame: Frame, row: Sequence[int], first: int) -> None:
         made = open_row(
@@ -221,7 +221,7 @@ class Lane:
             self.queue.put(batch)
         self._sequence = (self._sequence + held) % wire.SEQUENCES
         if not made:
-            self.queue.put(Fill(self.expected, row[wire.LAST] + 1))
+            self.queue.put(Fill(self.expected, row[wire.LAST] + 1, row[wire.LEADER_EPOCH]))
         self.expected, self._taken_epoch = row[wire.LAST] + 1, row[wire.LEADER_EPOCH]
 
     def _pass_over(self, frame: Frame, row: Sequence[int]) -> None:
@@ -325,8 +325,9 @@ class Lane:
         fill = self.queue.waiting.popleft()
         assert isinstance(fill, Fill)  # noqa: S101  # `fill_due` said so
         if fill.end > end:
-            self.queue.waiting.appendleft(Fill(end, fill.end))
-        self.queue.flying.append(Fill(fill.base, end))
+            self.queue.waiting.appendleft(Fill(end, fill.end, fill.epoch))
+            fill = Fill(fill.base, end)
+        self.queue.flying.append(fill)
         self._land_fills()
 
     def become_mapped(self, reason: str) -> None:
@@ -381,9 +382,10 @@ class Lane:
     def _land_fills(self) -> None:
         flying = self.queue.flying
         while flying and isinstance(flying[0], Fill):
-            end = flying.popleft().end
+            fill = flying.popleft()
+            end, epoch = fill.end, fill.epoch
             target = end if self.mode is Mode.IDENTICAL else self.position.target
-            self.position = replace(self.position, source=end, target=target)
+            self.position = replace(self.position, source=end, target=target, epoch=epoch)
             self.changed = True
 
     def receipt(self, link: LinkName) -> Receipt:

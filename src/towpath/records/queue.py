@@ -41,10 +41,14 @@ class Batch:
 
 @dataclass(slots=True)
 class Fill:
-    """Source offsets [base, end) that hold nothing a consumer may see."""
+    """Source offsets [base, end) that hold nothing a consumer may see.
+
+    `epoch` is the leader epoch of the last one, -1 where it is not known.
+    """
 
     base: int
     end: int
+    epoch: int = -1
 
 
 @dataclass(slots=True)
@@ -101,7 +105,7 @@ class Queue:
         """Add an item behind all others; adjacent fills become one."""
         last = self.waiting[-1] if self.waiting else None
         if isinstance(item, Fill) and isinstance(last, Fill) and last.end == item.base:
-            last.end = item.end
+            last.end, last.epoch = item.end, item.epoch
             return
         if isinstance(item, Batch):
             self.bytes += item.size

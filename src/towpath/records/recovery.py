@@ -172,6 +172,8 @@ class Recovery:
     def _filled(self, lane: Lane, end: int, future: Future[None]) -> None:
         lane.busy = False
         error = future.exception()
+        if lane.stopped:
+            return
         if isinstance(error, TowpathError):
             lane.error = str(error)
             self.reopen(lane)
