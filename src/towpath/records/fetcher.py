@@ -50,6 +50,8 @@ class Fetcher:
         self._held: set[TopicPartition] = set()
         self._sessions: dict[int, FetchSession] = {}
         self._under_way: set[int] = set()
+        self._stale: dict[int, set[TopicPartition]] = {}
+        """Partitions whose part of the answer under way is from where they do not stand now."""
         self.nodes = Nodes(
             reactor, config, Side.SOURCE, admin, pool,
             on_open=self._opened, on_lost=self._lost, on_found=self._settle, on_trouble=on_trouble,
@@ -107,6 +109,8 @@ class Fetcher:
 
     def _leave(self, tp: TopicPartition) -> None:
         node = self._at.pop(tp, None)
+        if node in self._under_way:
+            self._stale.setdefault(node, set()).add(tp)
         if node in self._sessions:
             self._sessions[node].drop(tp)
 
@@ -140,6 +144,7 @@ class Fetcher:
     def _lost(self, node: int, _why: str) -> None:
         self._sessions.pop(node, None)
         self._under_way.discard(node)
+        self._stale.pop(node, None)
         gone = [tp for tp, at in self._at.items() if at == node]
         for tp in gone:
             del self._at[tp]
@@ -165,9 +170,10 @@ class Fetcher:
 
     def _came(self, node: int, session: FetchSession, channel: Channel, frame: Frame) -> None:
         self._under_way.discard(node)
+        stale = self._stale.pop(node, ())
         for said in session.response(frame.view) or ():
             lane = self._lanes.get(said.tp)
-            if lane is None or self._at.get(said.tp) != node:
+            if lane is None or self._at.get(said.tp) != node or said.tp in stale:
                 continue
             self._on_data(lane, frame, said)
             if said.preferred_replica >= 0 and not said.error:
