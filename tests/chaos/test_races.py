@@ -137,3 +137,21 @@ def test_a_gap_that_grows_while_it_is_filled() -> None:
     lane.filled(14)
     assert (lane.position.source, lane.position.target) == (14, 14)
     assert lane.fill_due == Fill(14, 18)
+
+
+def test_records_behind_a_hole_are_found_without_a_receipt(
+    mirror: Mirror, copiers: Copiers
+) -> None:
+    """The first copier found a hole, shifted what lies behind it, and died."""
+    mirror.records = {"on_gap": "record"}
+    records = [Record(None, b"%d" % i) for i in range(30)]
+    produce(mirror.source.bootstrap, mirror.topic, records[:10])
+    mirror.catch_up()
+    produce(mirror.source.bootstrap, mirror.topic, records[10:20])
+    delete_before(mirror.source.bootstrap, mirror.topic, 15)
+    copy_without_receipts(mirror, copiers, 15)
+    produce(mirror.source.bootstrap, mirror.topic, records[20:])
+    [done] = mirror.catch_up()
+    assert (done.mode, done.error) == (Mode.MAPPED, "")
+    values = [record.value for record in consume(mirror.target.bootstrap, mirror.topic)]
+    assert values == [record.value for record in records[:10] + records[15:]]

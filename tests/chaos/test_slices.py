@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import Scene, parts
+from tests.support.chaos import COMPACTED, PLAIN, TRANSACTIONAL, Scene, parts
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 
@@ -17,7 +17,15 @@ pytestmark = [pytest.mark.broker, pytest.mark.chaos]
 NewName = Callable[[str], str]
 
 
-@pytest.mark.parametrize("offsets", ["auto", "mapped"])
+@pytest.mark.parametrize(
+    ("offsets", "kinds", "short"),
+    [
+        ("auto", (PLAIN, TRANSACTIONAL), 4),
+        ("mapped", (PLAIN, TRANSACTIONAL), 3),
+        ("auto", (COMPACTED,), 3),
+    ],
+    ids=["identical", "mapped", "compacted"],
+)
 def test_killed_and_racing_copiers(
     tmp_path: Path,
     source: LocalCluster,
@@ -26,11 +34,13 @@ def test_killed_and_racing_copiers(
     rng: random.Random,
     soak_seconds: int,
     offsets: str,
+    kinds: tuple[str, ...],
+    short: int,
 ) -> None:
     played = 0
-    for rounds in parts(5, 10, soak_seconds // 4):
+    for rounds in parts(short, 10, soak_seconds // 5):
         mirror = Mirror(tmp_path, source, target, new_name("kill"), records={"offsets": offsets})
-        scene = Scene(mirror, rng)
+        scene = Scene(mirror, rng, kinds, racing=COMPACTED not in kinds)
         try:
             scene.begin()
             for _ in range(rounds):
@@ -40,4 +50,6 @@ def test_killed_and_racing_copiers(
         finally:
             scene.close()
         played += rounds
-        sys.stderr.write(f"{played} rounds ({offsets}), {records} records, no difference\n")
+        sys.stderr.write(
+            f"{played} rounds ({offsets}, {kinds}), {records} records, no difference\n"
+        )

@@ -196,8 +196,8 @@ class Lane:
         return dense and (not by_clock or self.work.keep_append_time)
 
     def _nothing_until(self, end: int, epoch: int) -> None:
-        if self.mode is Mode.IDENTICAL:
-            self._vanish(self._passed.before(end))
+        if self._passed and self._passed.first < end and self.mode is Mode.IDENTICAL:
+            self.become_mapped(_TAKEN.format(self.expected, self._passed.first))
         self.queue.put(Fill(self.expected, end, epoch))
         self.expected, self._taken_epoch = end, epoch
         if self._passed:

@@ -1,8 +1,8 @@
 """Records that the target holds beyond the last receipt, found again at the source. Pure.
 
 A copier that died wrote them and could not say so. The source may have lost some of them since, to
-compaction or retention, so they are not counted off: each is looked for by its offset where offsets
-are identical, and by its hash where they are mapped.
+compaction or retention, so they are not counted off: each is looked for by its hash, and by its
+offset too where offsets are identical.
 """
 
 from __future__ import annotations
@@ -64,29 +64,24 @@ class Passed:
             yield Step(vanished, int(offsets[done]), target, count)
             done += count
 
-    def before(self, offset: int) -> int:
-        """Consume what lies before a target offset; return how many records that were."""
-        at = int(np.searchsorted(self._offsets, offset))
-        vanished = max(0, at - self._at)
-        self._at += vanished
-        return vanished
+    @property
+    def first(self) -> int:
+        """Target offset of the next record; there must be one."""
+        return int(self._offsets[self._at])
 
     def _find(self, source: int, wanted: np.uint64, *, identical: bool) -> int:
         """Return how many of ours stand before the record, all of them if it is not among them."""
         if identical:
-            at = int(np.searchsorted(self._offsets, source))
-            if at == len(self._offsets):
-                return len(self)
-            if self._offsets[at] != source or not self._equal(at, wanted):
-                raise NotHereError(int(self._offsets[at]))
-            return at - self._at
+            if self.first != source or not self._equal(wanted):
+                raise NotHereError(self.first)
+            return 0
         if self._hashes is None:
             return 0
         found = np.flatnonzero(self._hashes[self._at :] == wanted)
         return int(found[0]) if len(found) else len(self)
 
-    def _equal(self, at: int, wanted: np.uint64) -> bool:
-        return self._hashes is None or bool(self._hashes[at] == wanted)
+    def _equal(self, wanted: np.uint64) -> bool:
+        return self._hashes is None or bool(self._hashes[self._at] == wanted)
 
     def _together(self, offsets: Table, hashes: Hashes) -> int:
         """Return how many records from here on are the same and without a hole on both sides."""
