@@ -16,7 +16,8 @@ from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.offsets import Exactness
 from towpath.model.nouns import Mode, ProducerId, TopicId, TopicName, TopicPartition
-from towpath.records.lane import Lane, Standing
+from towpath.records.lane import Lane
+from towpath.records.progress import Standing
 from towpath.records.queue import Fill
 from towpath.records.work import Assignment, Position
 
@@ -135,7 +136,7 @@ def test_a_gap_that_grows_while_it_is_filled() -> None:
     assert lane.fill_due == Fill(10, 14)
     lane.queue.put(Fill(14, 18))
     lane.filled(14)
-    assert (lane.position.source, lane.position.target) == (14, 14)
+    assert (lane.progress.position.source, lane.progress.position.target) == (14, 14)
     assert lane.fill_due == Fill(14, 18)
 
 

@@ -211,7 +211,7 @@ def test_another_writer_turns_a_partition_mapped(mirror: Mirror) -> None:
     produce(mirror.source.bootstrap, mirror.topic, [Record(None, b"b")] * 10)
     [done] = mirror.catch_up()
     assert done.mode is Mode.MAPPED
-    assert "target offset 10 was taken by another writer" in done.reason
+    assert "not at its own 10: another writer was there first" in done.reason
     assert mirror.books().offsets().runs == ((0, 0, 10), (10, 11, 10))
 
 
@@ -223,6 +223,19 @@ def test_identical_where_it_cannot_be_is_an_error_that_says_why(mirror: Mirror) 
     [done] = mirror.catch_up()
     assert "offsets cannot stay identical: the target partition ended at offset 1" in done.error
     assert end_offsets(mirror.target.bootstrap, mirror.topic) == (0, 1)
+
+
+def test_identical_stops_where_another_writer_steps_in(mirror: Mirror) -> None:
+    mirror.records = {"offsets": "identical"}
+    mirror.create()
+    produce(mirror.source.bootstrap, mirror.topic, [Record(None, b"a")] * 10)
+    mirror.catch_up()
+    produce(mirror.target.bootstrap, mirror.topic, [Record(None, b"foreign")])
+    for _ in range(8):  # more batches than fly at once
+        produce(mirror.source.bootstrap, mirror.topic, [Record(None, b"b" * 5000)])
+    [done] = mirror.catch_up()
+    assert "offsets cannot stay identical: the record lies at target offset 11" in done.error
+    assert done.mode is Mode.IDENTICAL
 
 
 def delete_before(bootstrap: str, topic: str, offset: int) -> None:

@@ -24,9 +24,10 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, CorruptBatchError, TowpathError
 from towpath.model.nouns import Mode, Side, TopicPartition
 from towpath.records.fetcher import Fetcher
-from towpath.records.lane import Lane, Standing
+from towpath.records.lane import Lane
 from towpath.records.opening import Opener
 from towpath.records.producer import Producer
+from towpath.records.progress import Standing
 from towpath.records.recovery import Recovery, back_off
 from towpath.records.trouble import SourceTrouble, source_trouble
 from towpath.records.watch import Watch
@@ -114,9 +115,10 @@ class Copier:
     def summaries(self) -> Iterator[Summary]:
         """Tell what was done with each partition."""
         for tp, lane in self._lanes.items():
+            done = lane.progress
             yield Summary(
-                tp, lane.position.source, lane.position.target, lane.copied_records,
-                lane.copied_bytes, lane.mode, lane.reason, lane.error,
+                tp, done.position.source, done.position.target, done.copied_records,
+                done.copied_bytes, done.mode, done.reason, done.error,
             )  # fmt: skip
         for tp, error in self._closed_out.items():
             yield Summary(tp, -1, -1, 0, 0, Mode.MAPPED, "", error)
@@ -128,7 +130,7 @@ class Copier:
     def _finished(self) -> bool:
         if len(self._lanes) + len(self._closed_out) < len(self._work.assignments):
             return False
-        return all(lane.done or lane.stopped for lane in self._lanes.values())
+        return all(lane.progress.done or lane.progress.stopped for lane in self._lanes.values())
 
     def _end(self, why: str) -> None:
         self._ended = why
@@ -191,16 +193,20 @@ class Copier:
             lane.take(frame, said)
         except CorruptBatchError as error:
             lane.failures += 1
-            lane.error, lane.changed = f"source: {said.tp} at offset {lane.expected}: {error}", True
+            lane.progress.hinder(f"source: {said.tp} at offset {lane.expected}: {error}")
             self._fetcher.remove(lane)
             self._reactor.later(back_off(lane.failures), lambda: self._fetcher.add(lane))
             return
-        if lane.error and not lane.refused and not lane.stopped:
-            lane.error, lane.failures, lane.changed = "", 0, True
+        if lane.progress.error and not lane.refused and not lane.progress.stopped:
+            lane.progress.hinder("")
+            lane.failures = 0
         self._go(lane)
 
     def _go(self, lane: Lane) -> None:
-        if lane.queue.waiting:
+        if lane.progress.stopped:
+            self._fetcher.remove(lane)
+            lane.queue.drop_waiting()
+        elif lane.queue.waiting:
             self._producer.mark(lane)
             if lane.fill_due is not None:
                 self._recovery.fill(lane)
@@ -218,7 +224,7 @@ class Copier:
 
     def _lost(self, lane: Lane) -> None:
         """The connection to the lane's target leader was lost."""
-        if not lane.busy and not lane.stopped:
+        if not lane.busy and not lane.progress.stopped:
             self._recovery.retry(lane)
 
     # Receipts
@@ -234,13 +240,13 @@ class Copier:
         due: list[Entry] = list(self._gaps)
         self._gaps.clear()
         for lane in self._lanes.values():
-            closed = lane.runs.take_closed()
+            closed = lane.progress.runs.take_closed()
             if closed:
                 tp = lane.work.source
                 link, producer = self._work.link, lane.work.producer_id
                 due.append(Runs(link, tp.topic, tp.partition, producer, closed))
-            if lane.changed:
-                due.append(lane.receipt(self._work.link))
+            if lane.progress.changed:
+                due.append(lane.progress.receipt(self._work.link))
         return due
 
     def _written(self, entries: list[Entry]):  # type: ignore[no-untyped-def]
@@ -254,7 +260,7 @@ class Copier:
             self._trouble(error)
             self._gaps[:0] = [e for e in entries if isinstance(e, (Gap, Runs))]
             for lane in self._lanes.values():
-                lane.changed = True
+                lane.progress.changed = True
 
         return then
 
@@ -264,7 +270,7 @@ class Copier:
             self._fetcher.remove(lane)
         deadline = time.monotonic() + _DRAIN
         while time.monotonic() < deadline and any(
-            lane.queue and not lane.stopped for lane in self._lanes.values()
+            lane.queue and not lane.progress.stopped for lane in self._lanes.values()
         ):
             self._turn(0.05)
         while self._writing and time.monotonic() < deadline:

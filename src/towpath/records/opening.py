@@ -23,8 +23,8 @@ from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import NotIdenticalError, TargetLostError, TowpathError
 from towpath.model.nouns import Mode, ProducerId, TopicPartition
-from towpath.records.lane import Standing
 from towpath.records.passed import Passed
+from towpath.records.progress import Standing
 from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment, Position, Slice
 from towpath.wire import batch as wire

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from towpath.cluster.channel import Frame
 from towpath.ledger.entries import Run
 
+TAKEN = "the record lies at target offset {}, not at its own {}: another writer was there first"
+"""A reason to be mapped; to be formatted with both offsets."""
+
 
 @dataclass(slots=True)
 class Batch:
@@ -129,6 +132,13 @@ class Queue:
         self.flying.clear()
         self.waiting.clear()
         self.bytes = 0
+
+    def drop_waiting(self) -> None:
+        """Drop what was not sent yet."""
+        for item in self.waiting:
+            if isinstance(item, Batch):
+                self.done(item)
+        self.waiting.clear()
 
     def small_head(self, small: int, most: int) -> list[Batch]:
         """Take the leading waiting batches that are smaller than `small`, up to `most` bytes.

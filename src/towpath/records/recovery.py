@@ -20,9 +20,10 @@ from towpath.model.errors import GapError, TowpathError
 from towpath.model.nouns import LinkName, Side
 from towpath.records.fetcher import Fetcher
 from towpath.records.filling import PartitionFiller
-from towpath.records.lane import Lane, Standing
+from towpath.records.lane import Lane
 from towpath.records.opening import Opener
 from towpath.records.producer import Producer
+from towpath.records.progress import Standing
 from towpath.records.queue import Batch
 from towpath.records.reshape import split
 from towpath.records.trouble import (
@@ -85,20 +86,20 @@ class Recovery:
     def answered(self, lane: Lane) -> None:
         """All batches of a lane with a refused one have been answered: deal with it."""
         refused = lane.refused
-        if refused is None or lane.unanswered or lane.busy or lane.stopped:
+        if refused is None or lane.unanswered or lane.busy or lane.progress.stopped:
             return
         said = code(refused.error)
-        lane.error = f"target: producing to {lane.work.target}: {said.name} ({said.number})" + (
+        error = f"target: producing to {lane.work.target}: {said.name} ({said.number})" + (
             f": {refused.text}" if refused.text else f"; {said.advice}" if said.advice else ""
         )
-        lane.changed = True
+        lane.progress.hinder(error)
         match target_trouble(refused.error):
             case TargetTrouble.REOPEN:
                 self.reopen(lane)
             case TargetTrouble.SPLIT:
                 self._split(lane)
             case TargetTrouble.STOP:
-                self.stop(lane, lane.error)
+                self.stop(lane, error)
             case TargetTrouble.RETRY:
                 self.retry(lane)
 
@@ -147,7 +148,7 @@ class Recovery:
             self.reopen(lane)
         elif isinstance(answer, TowpathError):
             self.stop(lane, str(answer))
-        elif not lane.stopped:
+        elif not lane.progress.stopped:
             lane.unanswered, lane.refused = 0, None
             lane.resume(answer)
             self._fetcher.add(lane)
@@ -160,7 +161,7 @@ class Recovery:
         if fill is None:
             return
         lane.busy = True
-        base, end = max(fill.base, lane.position.target), fill.end
+        base, end = max(fill.base, lane.progress.position.target), fill.end
         filler = self._filler(lane)
 
         def work() -> None:
@@ -172,10 +173,10 @@ class Recovery:
     def _filled(self, lane: Lane, end: int, future: Future[None]) -> None:
         lane.busy = False
         error = future.exception()
-        if lane.stopped:
+        if lane.progress.stopped:
             return
         if isinstance(error, TowpathError):
-            lane.error = str(error)
+            lane.progress.hinder(str(error))
             self.reopen(lane)
         elif error is not None:
             raise error
@@ -210,11 +211,10 @@ class Recovery:
             case SourceTrouble.RETRY:
                 text = code(said.error)
                 lane.failures += 1
-                lane.error = (
-                    f"source: fetching {said.tp}: {text.name} ({text.number})"
-                    + (f"; {text.advice}" if text.advice else "")
-                )  # fmt: skip
-                lane.changed = True
+                advice = f"; {text.advice}" if text.advice else ""
+                lane.progress.hinder(
+                    f"source: fetching {said.tp}: {text.name} ({text.number}){advice}"
+                )
                 self._fetcher.moved(lane, back_off(lane.failures - 1))
             case SourceTrouble.CUT:
                 end = said.diverging[1] if said.diverging else lane.expected
@@ -258,7 +258,7 @@ class Recovery:
         self._reactor.later(back_off(lane.failures), lambda: self._back(lane))
 
     def _back(self, lane: Lane) -> None:
-        if not lane.stopped:
+        if not lane.progress.stopped:
             self._fetcher.add(lane)
 
     def _lost(self, lane: Lane, what: Loss) -> None:
@@ -293,5 +293,5 @@ class Recovery:
             return future.result()
         if not isinstance(error, TowpathError):
             raise error
-        lane.error, lane.changed = str(error), True
+        lane.progress.hinder(str(error))
         return None

@@ -1,0 +1,200 @@
+"""Taking in what was fetched of one partition: from bytes to items of its queue. Pure.
+
+Whole dense batches are stamped in place and sent on as they are; everything else is opened. Records
+that the target holds already are acknowledged here instead of being queued.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+
+from towpath.cluster.channel import Frame
+from towpath.cluster.fetch import Fetched
+from towpath.model.nouns import Mode
+from towpath.records.oldformat import modernise
+from towpath.records.passed import NotHereError
+from towpath.records.progress import Progress, Standing
+from towpath.records.queue import TAKEN, Batch, BecomeMapped, Fill, Queue
+from towpath.records.reshape import open_row
+from towpath.wire import batch as wire
+from towpath.wire.digest import Hashes, record_hashes
+
+
+class Intake:
+    """Turns fetch responses into items; keeps source order.
+
+    Attributes:
+        expected: The next source offset to take in.
+    """
+
+    def __init__(self, progress: Progress, queue: Queue, standing: Standing) -> None:
+        self._work = progress.work
+        self._progress, self._queue = progress, queue
+        self.stand(standing)
+
+    def stand(self, standing: Standing) -> None:
+        """Go on from `standing`."""
+        self.expected = standing.position.source
+        self.epoch = standing.position.epoch
+        self._sequence = standing.position.sequence
+        self._passed = standing.passed
+        self._aborted: set[int] = set()
+
+    def jump(self, source: int, reason: str) -> None:
+        """Go on at another source offset; the records between cannot be had."""
+        self._queue.put(BecomeMapped(self.expected, reason))
+        self._queue.put(Fill(self.expected, source))
+        if self._passed:
+            self._settle()
+        self._at(source, -1)
+        self._aborted.clear()
+
+    def take(self, frame: Frame, said: Fetched) -> None:
+        """Queue the batches of a fetch response that are new.
+
+        Raises:
+            CorruptBatchError: The response holds bytes that are no batches.
+        """
+        if said.start == said.end:
+            return
+        if frame.buffer[said.start + 16] < wire.MAGIC:
+            self._take_old(frame, said)
+            return
+        table = wire.scan(frame.buffer, said.start, said.end)
+        aborted = deque(sorted(said.aborted, key=lambda pair: pair[1]))
+        at = 0
+        while at < len(table):
+            plain = 0 if self._passed else wire.plain_prefix(table[at:], self.expected)
+            if plain:
+                self._send_on(frame, table[at : at + plain])
+            else:
+                self._take_odd(frame, table[at : at + 1], aborted)
+            at += plain or 1
+
+    def _take_old(self, frame: Frame, said: Fetched) -> None:
+        """Old formats come first in a log; what they become is taken like any batch."""
+        data = modernise(frame.view[said.start : said.end])
+        newer = frame.instead(data)
+        self.take(newer, replace(said, start=0, end=len(data)))
+        newer.release()
+
+    def _at(self, expected: int, epoch: int) -> None:
+        self.expected, self.epoch = expected, epoch
+
+    def _send_on(self, frame: Frame, table: wire.Table) -> None:
+        """Queue whole dense batches as they are."""
+        wire.stamp(frame.buffer, table, self._work.producer_id, self._sequence)
+        view = frame.buffer.data
+        for position, length, base, last, count, _, _, time, epoch, crc in table.tolist():
+            self._queue.put(
+                Batch(
+                    view[position : position + length], frame.hold(), base, last + 1,
+                    count, self._sequence, crc, epoch, time,
+                )
+            )  # fmt: skip
+            self._advance(count)
+        self._at(last + 1, epoch)
+
+    def _take_odd(self, frame: Frame, table: wire.Table, aborted: deque[tuple[int, int]]) -> None:
+        row: list[int] = table[0].tolist()
+        base, last, attributes = row[wire.BASE], row[wire.LAST], row[wire.ATTRIBUTES]
+        producer = row[wire.PRODUCER]
+        while aborted and aborted[0][1] <= last:
+            self._aborted.add(aborted.popleft()[0])
+        if last < self.expected:
+            return
+        if base > self.expected:
+            self._hole(base)
+        if attributes & wire.CONTROL:
+            self._aborted.discard(producer)
+            self._nothing_until(last + 1, row[wire.LEADER_EPOCH])
+        elif attributes & wire.TRANSACTIONAL and producer in self._aborted:
+            self._nothing_until(last + 1, row[wire.LEADER_EPOCH])
+        elif self._passed:
+            self._pass_over(frame, row)
+        elif base == self.expected and self._whole(row):
+            self._send_on(frame, table)
+        else:
+            self._open(frame, row, self.expected)
+
+    def _whole(self, row: Sequence[int]) -> bool:
+        dense = row[wire.LAST] - row[wire.BASE] + 1 == row[wire.COUNT]
+        by_clock = row[wire.ATTRIBUTES] & wire.LOG_APPEND_TIME
+        return dense and (not by_clock or self._work.keep_append_time)
+
+    def _hole(self, end: int) -> None:
+        if self._progress.mode is Mode.IDENTICAL:
+            between = f"{self.expected} to {end - 1}"
+            reason = f"the source has no records at offsets {between} (compaction)"
+            self._queue.put(BecomeMapped(self.expected, reason))
+        self._nothing_until(end, -1)
+
+    def _nothing_until(self, end: int, epoch: int) -> None:
+        progress = self._progress
+        if self._passed and self._passed.first < end and progress.mode is Mode.IDENTICAL:
+            progress.become_mapped(TAKEN.format(self._passed.first, self.expected))
+        self._queue.put(Fill(self.expected, end, epoch))
+        self._at(end, epoch)
+        if self._passed:
+            self._settle()
+
+    def _open(self, frame: Frame, row: Sequence[int], first: int) -> None:
+        work, end, epoch = self._work, row[wire.LAST] + 1, row[wire.LEADER_EPOCH]
+        made = open_row(frame.buffer, row, first, work.max_batch, work.producer_id, self._sequence)
+        held = sum(batch.count for batch in made)
+        if held != end - first and self._progress.mode is Mode.IDENTICAL:
+            reason = f"the source batch at offset {first} has lost records (compaction)"
+            self._queue.put(BecomeMapped(first, reason))
+        for batch in made:
+            self._queue.put(batch)
+        if not made:
+            self._queue.put(Fill(self.expected, end, epoch))
+        self._advance(held)
+        self._at(end, epoch)
+
+    def _advance(self, count: int) -> None:
+        self._sequence = (self._sequence + count) % wire.SEQUENCES
+
+    # What the target holds already
+
+    def _pass_over(self, frame: Frame, row: Sequence[int]) -> None:
+        """Acknowledge records that an earlier copier wrote, and send on the rest of the batch."""
+        end = row[wire.POSITION] + row[wire.LENGTH]
+        held = record_hashes(frame.buffer[row[wire.POSITION] : end].data)
+        try:
+            self._pass(*self._fresh(*held))
+        except NotHereError as error:
+            self._progress.become_mapped(TAKEN.format(error, self.expected))
+            self._pass(*self._fresh(*held))
+        offsets, _ = self._fresh(*held)
+        if len(offsets):
+            self._progress.move(int(offsets[0]), row[wire.LEADER_EPOCH])
+            self._open(frame, row, int(offsets[0]))
+        else:
+            self._at(row[wire.LAST] + 1, row[wire.LEADER_EPOCH])
+            self._progress.move(self.expected, self.epoch)
+
+    def _fresh(self, offsets: wire.Table, hashes: Hashes) -> tuple[wire.Table, Hashes]:
+        fresh = offsets >= self.expected
+        return offsets[fresh], hashes[fresh]
+
+    def _pass(self, offsets: wire.Table, hashes: Hashes) -> None:
+        """Acknowledge the leading records that the target holds."""
+        identical = self._progress.mode is Mode.IDENTICAL
+        for step in self._passed.match(offsets, hashes, identical=identical):
+            self._progress.vanish(step.vanished)
+            self._advance(step.vanished + step.count)
+            if step.count:
+                self._progress.note(step.source, step.target, step.count)
+                self.expected = step.source + step.count
+
+    def _settle(self) -> None:
+        """What waits lies before records that the target holds, so it is done already."""
+        while self._queue.waiting:
+            item = self._queue.waiting.popleft()
+            if isinstance(item, BecomeMapped):
+                self._progress.become_mapped(item.reason)
+            elif isinstance(item, Fill):
+                self._progress.pass_fill(item)

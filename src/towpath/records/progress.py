@@ -1,0 +1,138 @@
+"""What the target has acknowledged of one partition: position, mode, runs and totals. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from towpath.ledger.entries import Receipt, Run
+from towpath.model.clock import now_ms
+from towpath.model.errors import NotIdenticalError
+from towpath.model.nouns import LinkName, Mode
+from towpath.records.passed import Passed
+from towpath.records.queue import Batch, Fill, RunBuilder
+from towpath.records.work import Assignment, Position
+from towpath.wire import batch as wire
+
+_DIGEST_PRIME = 0x100000001B3
+_64 = (1 << 64) - 1
+
+
+@dataclass(slots=True)
+class Standing:
+    """What opening or resuming a partition found out."""
+
+    position: Position
+    mode: Mode
+    reason: str
+    run: Run
+    records: int = 0
+    bytes: int = 0
+    first_time: int = -1
+    last_time: int = -1
+    digest: int = 0
+    passed: Passed = field(default_factory=Passed)
+    """Records that the target holds behind `position` already."""
+
+
+class Progress:
+    """How far a partition came. It moves only over what the target holds.
+
+    Attributes:
+        error: What keeps the partition from moving now, for people; "" when nothing does.
+        stopped: It moves no more in this round.
+        changed: There is something that the ledger does not know yet.
+    """
+
+    def __init__(self, work: Assignment, standing: Standing) -> None:
+        self.work = work
+        self.runs = RunBuilder(standing.run)
+        self.error = ""
+        self.stopped = False
+        self.changed = False
+        self.copied_records = self.copied_bytes = 0
+        self._stand(standing)
+
+    def _stand(self, standing: Standing) -> None:
+        self.position = standing.position
+        self.mode, self.reason = standing.mode, standing.reason
+        self.records, self.bytes, self._digest = standing.records, standing.bytes, standing.digest
+        self._first_time, self._last_time = standing.first_time, standing.last_time
+
+    def resume(self, standing: Standing) -> None:
+        """Go on from where the target and the ledger say, after our own idea was wrong."""
+        self.runs.closed.append(self.runs.growing)
+        self.runs.growing = standing.run
+        self.error = ""
+        self._stand(standing)
+
+    @property
+    def done(self) -> bool:
+        """Whether the offset at which the run ends is reached."""
+        return self.work.end is not None and self.position.source >= self.work.end
+
+    def add(self, batch: Batch, base_offset: int) -> None:
+        """Records of ours lie on the target from `base_offset` on."""
+        target = base_offset
+        for source, length in batch.pieces or ((batch.base, batch.count),):
+            self.note(source, target, length)
+            target += length
+        self.bytes += batch.size
+        self.copied_bytes += batch.size
+        self._digest = (self._digest * _DIGEST_PRIME ^ batch.crc) & _64
+        self._first_time = batch.time if self._first_time < 0 else self._first_time
+        self._last_time = max(self._last_time, batch.time)
+        self.move(batch.end, batch.epoch)
+
+    def note(self, source: int, target: int, length: int) -> None:
+        """Records of the source from `source` on lie on the target from `target` on."""
+        self.runs.add(source, target, length, across=self.mode is Mode.IDENTICAL)
+        self.copied_records += length
+        self._grow(target + length, length)
+
+    def vanish(self, count: int) -> None:
+        """The target holds records of ours that the source has no more."""
+        self._grow(self.position.target + count, count)
+
+    def _grow(self, target: int, count: int) -> None:
+        self.records += count
+        sequence = (self.position.sequence + count) % wire.SEQUENCES
+        self.position = replace(self.position, target=target, sequence=sequence)
+
+    def pass_fill(self, fill: Fill) -> None:
+        """Source offsets without records are behind us."""
+        if self.mode is Mode.IDENTICAL:
+            self.position = replace(self.position, target=fill.end)
+        self.move(fill.end, fill.epoch)
+
+    def move(self, source: int, epoch: int) -> None:
+        """Everything before the offset `source` is done."""
+        self.position = replace(self.position, source=source, epoch=epoch)
+        self.changed = True
+
+    def become_mapped(self, reason: str) -> None:
+        """Offsets differ from here on; stop, where they must not."""
+        if self.mode is Mode.IDENTICAL and self.work.must_be_identical:
+            self.stop(str(NotIdenticalError(str(self.work.source), reason)))
+        elif self.mode is Mode.IDENTICAL:
+            self.mode, self.reason = Mode.MAPPED, reason
+            self.changed = True
+
+    def stop(self, error: str) -> None:
+        """Move no more in this round; `error` tells why."""
+        self.hinder(error)
+        self.stopped = True
+
+    def hinder(self, error: str) -> None:
+        """Tell what keeps the partition from moving now, "" when nothing does."""
+        self.error, self.changed = error, True
+
+    def receipt(self, link: LinkName) -> Receipt:
+        """Return what is to be written to the ledger now."""
+        self.changed = False
+        position, source = self.position, self.work.source
+        return Receipt(
+            link, source.topic, source.partition, self.work.producer_id,
+            position.source, position.epoch, position.target, position.sequence, self.records,
+            self.bytes, self._first_time, self._last_time, self._digest, self.mode, self.reason,
+            self.runs.growing, self.error, now_ms(),
+        )  # fmt: skip
