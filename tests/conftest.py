@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -55,6 +56,20 @@ def no_process_left() -> Iterator[None]:
     finally:
         # The guardian kills what is left once its pipe closes.
         watcher.communicate(timeout=10)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_spark_left(no_process_left: None) -> Iterator[None]:
+    """Stop Spark where a test started it in this process, before the guardian kills its JVM."""
+    del no_process_left
+    yield
+    if "pyspark.sql" in sys.modules:
+        from pyspark.sql import SparkSession
+
+        from towpath.engine.session import stop_and_wait
+
+        if SparkSession._instantiatedSession is not None:
+            stop_and_wait(SparkSession._instantiatedSession)
 
 
 @pytest.fixture(scope="session")
