@@ -1,0 +1,173 @@
+"""Brokers that die, freeze and move, and connections that are cut, while a mirror runs."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import ElectionType, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Scene, parts, soak_rounds
+from tests.support.kafka import Record, consume, produce
+from tests.support.mirror import Mirror
+from tests.support.toxiproxy import Toxiproxy
+from towpath.dev.broker import LocalCluster
+
+pytestmark = [pytest.mark.broker, pytest.mark.chaos, pytest.mark.timeout(300)]
+NewName = Callable[[str], str]
+KINDS = (PLAIN, TRANSACTIONAL)
+
+
+@contextmanager
+def playing(scene: Scene) -> Iterator[None]:
+    """Write and copy meanwhile, then compare."""
+    try:
+        scene.begin(pause=0.05)
+        for work in scene.slices(1):
+            scene.copiers.start(work)
+        yield
+        scene.finish()
+        assert scene.compare() > 0
+    finally:
+        scene.close()
+
+
+def test_brokers_that_die_and_come_back(
+    tmp_path: Path,
+    three_source: LocalCluster,
+    three_target: LocalCluster,
+    new_name: NewName,
+    rng: random.Random,
+    soak_seconds: int,
+) -> None:
+    for rounds in parts(2, 6, soak_seconds // 4):
+        mirror = Mirror(tmp_path, three_source, three_target, new_name("brokers"))
+        with playing(Scene(mirror, rng, KINDS)):
+            for number in range(rounds):
+                cluster = (three_source, three_target)[number % 2]
+                _strike(cluster, rng)
+                time.sleep(rng.uniform(0.2, 2.0))
+        sys.stderr.write(f"{rounds} rounds (brokers), no difference\n")
+
+
+def _strike(cluster: LocalCluster, rng: random.Random) -> None:
+    broker = rng.randrange(1, 4)
+    how = rng.choice(("kill", "kill", "stop", "pause")) if soak_rounds() else "kill"
+    if how == "pause":
+        cluster.pause(broker)
+        time.sleep(rng.uniform(1.0, 6.0))
+        cluster.resume(broker)
+        return
+    (cluster.stop_broker if how == "stop" else cluster.kill9)(broker)
+    time.sleep(rng.uniform(0.0, 4.0))
+    cluster.restart(broker)
+
+
+def test_leaders_that_move(
+    tmp_path: Path,
+    three_source: LocalCluster,
+    three_target: LocalCluster,
+    new_name: NewName,
+    rng: random.Random,
+) -> None:
+    scene = Scene(Mirror(tmp_path, three_source, three_target, new_name("moves")), rng, KINDS)
+    with playing(scene):
+        time.sleep(1.0)
+        for cluster in (three_source, three_target):
+            for broker in rng.sample((1, 2, 3), 2):
+                cluster.pause(broker)
+                time.sleep(5.0)  # longer than the controller waits for a sign of life
+                cluster.resume(broker)
+            _prefer_again(cluster, [scene.topic(kind) for kind in KINDS])
+
+
+def _prefer_again(cluster: LocalCluster, topics: list[str]) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    partitions = [TopicPartition(topic, each) for topic in topics for each in range(PARTITIONS)]
+    admin.elect_leaders(ElectionType.PREFERRED, partitions).result(30)
+
+
+def test_cuts_and_latency(
+    tmp_path: Path,
+    proxied_source: LocalCluster,
+    proxied_target: LocalCluster,
+    toxiproxy: Toxiproxy,
+    new_name: NewName,
+    rng: random.Random,
+    soak_seconds: int,
+) -> None:
+    for rounds in parts(4, 20, soak_seconds // 4):
+        mirror = Proxied(tmp_path, proxied_source, proxied_target, new_name("cuts"))
+        with playing(Scene(mirror, rng, KINDS)):
+            for _ in range(rounds):
+                cluster = rng.choice((proxied_source, proxied_target))
+                _disturb(toxiproxy, cluster, rng)
+                time.sleep(rng.uniform(0.5, 2.0))
+                toxiproxy.reset()
+        sys.stderr.write(f"{rounds} rounds (connections), no difference\n")
+
+
+def _disturb(toxiproxy: Toxiproxy, cluster: LocalCluster, rng: random.Random) -> None:
+    kind = rng.choice(("cut", "latency", "limit", "reset"))
+    if kind == "cut":
+        toxiproxy.cut(cluster)
+    elif kind == "latency":
+        toxiproxy.add(cluster, "latency", latency=rng.randrange(50, 800), jitter=50)
+    elif kind == "limit":
+        stream = rng.choice(("upstream", "downstream"))
+        toxiproxy.add(cluster, "limit_data", stream, bytes=rng.randrange(100, 200_000))
+    else:
+        toxiproxy.add(cluster, "reset_peer", timeout=rng.randrange(500))
+
+
+class Proxied(Mirror):
+    """A mirror that reaches both clusters through the proxy; nobody else does."""
+
+    def address(self, cluster: LocalCluster) -> str:
+        return cluster.proxied
+
+
+def test_a_frozen_target(
+    tmp_path: Path,
+    proxied_source: LocalCluster,
+    proxied_target: LocalCluster,
+    new_name: NewName,
+    rng: random.Random,
+) -> None:
+    mirror = Proxied(tmp_path, proxied_source, proxied_target, new_name("frozen"))
+    with playing(Scene(mirror, rng, KINDS)):
+        for _ in range(2):
+            time.sleep(rng.uniform(0.5, 1.5))
+            proxied_target.pause(1)
+            time.sleep(rng.uniform(0.5, 4.0))
+            proxied_target.resume(1)
+
+
+def test_a_marker_that_a_later_leader_wrote(
+    tmp_path: Path, three_source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> None:
+    """Nothing was cut: what lies before the marker is of an earlier leader epoch."""
+    mirror = Mirror(tmp_path, three_source, target, new_name("marker"))
+    mirror.create()
+    boot, topic = three_source.bootstrap, mirror.topic
+    writer = Producer({"bootstrap.servers": boot, "transactional.id": topic})
+    writer.init_transactions(30)
+    writer.begin_transaction()
+    writer.produce(topic, b"before", partition=0)
+    writer.flush(30)
+    leader = AdminClient({"bootstrap.servers": boot}).list_topics(topic).topics[topic].partitions[0]
+    three_source.stop_broker(leader.leader)
+    try:
+        writer.commit_transaction(60)
+        assert [done.error for done in mirror.catch_up()] == [""]
+        produce(boot, topic, [Record(None, b"after")])
+        assert [done.error for done in mirror.catch_up()] == [""]
+    finally:
+        three_source.restart(leader.leader)
+    assert [record.value for record in consume(target.bootstrap, topic)] == [b"before", b"after"]
