@@ -91,21 +91,33 @@ def test_old_targets_are_told_apart() -> None:
     [
         ((), 0),
         ((Cause.TOPIC,), 3),
+        ((Cause.RIGHTS,), 3),
+        ((Cause.RIGHTS, Cause.TOPIC), 3),
+        ((Cause.RIGHTS, Cause.FILE), 2),
         ((Cause.TOPIC, Cause.FILE), 2),
         ((Cause.TOPIC, Cause.FILE, Cause.CLUSTER), 4),
     ],
 )
 def test_the_worst_cause_decides_the_exit_code(causes: tuple[Cause, ...], code: int) -> None:
     obstacles = tuple(Obstacle("a", "b", cause) for cause in causes)
-    assert Plan(LinkName("l"), ONE, OTHER, obstacles=obstacles).exit_code == code
+    topics = {TopicName("b"): TopicName("b")}
+    assert Plan(LinkName("l"), ONE, OTHER, topics, obstacles=obstacles).exit_code == code
 
 
-def test_a_missing_right_is_a_matter_of_the_cluster() -> None:
+def test_missing_rights_count_as_a_refusal_where_no_topic_is_left() -> None:
+    lacking, odd = (Obstacle(c, "text", c) for c in (Cause.RIGHTS, Cause.TOPIC))
+    assert Plan(LinkName("l"), ONE, OTHER, obstacles=(lacking,)).exit_code == 4
+    both = Plan(LinkName("l"), ONE, OTHER, obstacles=(lacking, odd))
+    assert (both.exit_code, both.refusals) == (4, (lacking,))
+    assert Plan(LinkName("l"), ONE, OTHER, obstacles=(odd,)).exit_code == 3
+
+
+def test_a_missing_right_is_told_from_other_refusals() -> None:
     lacking = RefusedError("target", "creating a", 29, "TOPIC_AUTHORIZATION_FAILED")
     policy = RefusedError("target", "creating a", 44, "POLICY_VIOLATION")
     away = UnreachableError("target", "asking", "no answer")
     causes = [Obstacle.of(error, "a").cause for error in (lacking, policy, away)]
-    assert causes == [Cause.CLUSTER, Cause.TOPIC, Cause.CLUSTER]
+    assert causes == [Cause.RIGHTS, Cause.TOPIC, Cause.CLUSTER]
 
 
 def test_a_plan_in_words() -> None:

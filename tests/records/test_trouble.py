@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from towpath.cluster.fetch import Fetched
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.errors import RefusedError
+from towpath.model.nouns import NO_TOPIC_ID, ProducerId, TopicName, TopicPartition
 from towpath.records.recovery import back_off
 from towpath.records.trouble import (
     Loss,
     SourceTrouble,
     TargetTrouble,
+    hopeless,
     loss,
     source_trouble,
     target_trouble,
 )
+from towpath.records.work import Assignment
 
 TP = TopicPartition(TopicName("orders"), 0)
 
@@ -33,11 +38,22 @@ def fetched(error: int, diverging: tuple[int, int] | None = None) -> Fetched:
         (103, SourceTrouble.GONE),
         (6, SourceTrouble.RETRY),
         (74, SourceTrouble.RETRY),
-        (29, SourceTrouble.RETRY),
+        (29, SourceTrouble.FORBIDDEN),
     ],
 )
 def test_fetch_answers(error: int, meaning: SourceTrouble) -> None:
     assert source_trouble(fetched(error)) is meaning
+
+
+def test_only_a_run_with_an_end_gives_a_partition_up() -> None:
+    forbidden = RefusedError("source", "fetching a-0", 29, "TOPIC_AUTHORIZATION_FAILED")
+    moved = RefusedError("source", "fetching a-0", 6, "NOT_LEADER_OR_FOLLOWER", retriable=True)
+    goes_on = Assignment(TP, TP, NO_TOPIC_ID, NO_TOPIC_ID, ProducerId(1), ProducerId(2), 0)
+    ends = replace(goes_on, end=10)
+    assert [n for n in range(10) if hopeless(forbidden, n, ends)] == [6, 7, 8, 9]
+    assert not hopeless(forbidden, 99, goes_on)
+    assert not hopeless(moved, 99, ends)
+    assert not hopeless(None, 99, ends)
 
 
 def test_logs_that_part_were_cut() -> None:
@@ -56,6 +72,8 @@ def test_logs_that_part_were_cut() -> None:
         (6, TargetTrouble.RETRY),
         (19, TargetTrouble.RETRY),
         (7, TargetTrouble.RETRY),
+        (29, TargetTrouble.FORBIDDEN),
+        (31, TargetTrouble.FORBIDDEN),
     ],
 )
 def test_produce_answers(error: int, meaning: TargetTrouble) -> None:

@@ -18,6 +18,7 @@ from towpath.plan.status import PartitionStatus, State
 
 _WINDOW = 10.0
 _LINE_EVERY = 10.0
+_NAMED = 5
 
 
 @dataclass(slots=True)
@@ -64,6 +65,7 @@ class Display:
         self._seen: deque[tuple[float, dict[TopicName, TopicLine]]] = deque()
         self._said = 0.0
         self._trouble = ""
+        self._left_out: tuple[str, ...] = ()
 
     def __enter__(self) -> Display:
         if self._live is not None:
@@ -83,9 +85,14 @@ class Display:
             self._seen.popleft()
         if self._live is not None:
             self._live.update(self._picture(progress, lines), refresh=True)
-        elif now - self._said > _LINE_EVERY or progress.trouble != self._trouble:
+            return
+        if now - self._said > _LINE_EVERY or progress.trouble != self._trouble:
             self._said, self._trouble = now, progress.trouble
             self._console.print(self._line(progress, lines))
+        if progress.topics.left_out != self._left_out:
+            self._left_out = progress.topics.left_out
+            told = _about_topics(progress, len(self._left_out))
+            self._console.print(*(told or ["no topic is left out any more"]), sep="\n")
 
     def _rate(self, topic: TopicName, line: TopicLine) -> tuple[float, float]:
         """Records and bytes per second over the last seconds."""
@@ -114,7 +121,8 @@ class Display:
         )  # fmt: skip
         shown = table(headers, rows, right=" ".join(headers[1:]))
         notes = [Text(progress.trouble, style="red")] if progress.trouble else []
-        return Group(head, shown, *notes)
+        left_out = [Text(line, style="yellow") for line in _about_topics(progress, _NAMED)]
+        return Group(head, shown, *left_out, *notes)
 
     def _line(self, progress: Progress, lines: dict[TopicName, TopicLine]) -> str:
         records = sum(line.records for line in lines.values())
@@ -124,8 +132,19 @@ class Display:
             f"{self._link}: {span(self._age(progress))}, {count(records)} records,"
             f" {size(copied)}, lag {count(lag)} in {len(lines)} topics"
         )
+        if progress.topics.topics:
+            text += f", {len(progress.topics.topics)} left out"
         return f"{text}; {progress.trouble}" if progress.trouble else text
 
     @staticmethod
     def _age(progress: Progress) -> float:
         return time.monotonic() - progress.began
+
+
+def _about_topics(progress: Progress, most: int) -> list[str]:
+    """Tell of topics that are left out, of `most` of them in full."""
+    told = [f"left out: {sentence}" for sentence in progress.topics.left_out[:most]]
+    more = len(progress.topics.left_out) - len(told)
+    if more > 0:
+        told.append(f"and {more} more")
+    return told

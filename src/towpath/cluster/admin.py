@@ -37,6 +37,7 @@ from towpath.cluster.metadata import (
     TopicInfo,
     read_configs,
 )
+from towpath.cluster.rights import Right, missing_rights
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, UnreachableError
@@ -90,6 +91,12 @@ class Admin:
         """Return the topics of these names, without those that do not exist; by default all."""
         wanted = None if names is None else sorted(set(names))
         return dict(self._metadata(wanted).topics)
+
+    def lacking(
+        self, needed: Mapping[TopicName, Sequence[Right]]
+    ) -> dict[TopicName, tuple[Right, ...]]:
+        """Return which of the rights needed on each topic the login lacks, as far as told."""
+        return missing_rights(self._control, needed)
 
     def configs(self, topics: Iterable[TopicName]) -> Answers[TopicName, dict[str, ConfigEntry]]:
         """Return all settings of each topic, those it inherits included."""
@@ -210,20 +217,24 @@ class Admin:
         if not validate_only:
             self._wait_for_leaders(name, partitions)
 
-    def add_partitions(self, name: TopicName, count: int) -> None:
-        """Let a topic grow to `count` partitions, and wait until they have leaders."""
+    def add_partitions(self, name: TopicName, count: int, *, validate_only: bool = False) -> None:
+        """Let a topic grow to `count` partitions, and wait until they have leaders.
+
+        With `validate_only` the cluster only checks all this.
+        """
         kind = CreatePartitionsRequest.CreatePartitionsTopic
         topic = kind(name=name, count=count, assignments=None)
         self._change(
             f"growing topic {name} to {count} partitions",
             lambda: CreatePartitionsRequest(
-                topics=[topic], timeout_ms=self._timeout_ms, validate_only=False
+                topics=[topic], timeout_ms=self._timeout_ms, validate_only=validate_only
             ),
             lambda answer: answer.results[0],
             f"Alter on topic {name}",
             INVALID_PARTITIONS,
         )
-        self._wait_for_leaders(name, count)
+        if not validate_only:
+            self._wait_for_leaders(name, count)
 
     def set_configs(self, topic: TopicName, configs: Mapping[str, str | None]) -> None:
         """Change these settings of a topic and no others; `None` takes one back to the default."""

@@ -105,6 +105,11 @@ class RefusedError(ClusterError):
         self.side, self.what, self.error, self.name = side, what, error, name
         self.advice, self.retriable = advice, retriable
 
+    @property
+    def forbidden(self) -> bool:
+        """Whether the login lacks a right."""
+        return "AUTHORIZATION" in self.name
+
     def __str__(self) -> str:
         text = f"{self.side}: {self.what}: {self.name} ({self.error})"
         return f"{text}; {self.advice}" if self.advice else text

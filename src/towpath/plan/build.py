@@ -10,15 +10,16 @@ from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.preflight import (
-    Checks,
+    ledger,
     old_target,
     one_cluster,
+    refused_steps,
     unmatched_expressions,
-    without,
 )
 from towpath.topics.diff import diff
-from towpath.topics.findings import Obstacle
+from towpath.topics.findings import Cause, Obstacle
 from towpath.topics.observe import observe
+from towpath.topics.steps import CreateTopic
 
 
 def build(config: LinkConfig) -> Plan:
@@ -33,8 +34,7 @@ def build(config: LinkConfig) -> Plan:
         try:
             return _compared(plan, config, source, target)
         except ClusterError as error:
-            about = getattr(error, "side", "target")
-            return replace(plan, obstacles=(Obstacle.of(error, about),))
+            return replace(plan, obstacles=(_whole(error, getattr(error, "side", Side.TARGET)),))
 
 
 def _met(config: LinkConfig, source: Admin, target: Admin) -> Plan:
@@ -48,8 +48,12 @@ def _met(config: LinkConfig, source: Admin, target: Admin) -> Plan:
         try:
             met[side] = _facts(admin, where)
         except ClusterError as error:
-            obstacles.append(Obstacle.of(error, side))
+            obstacles.append(_whole(error, side))
     return Plan(config.link, met.get(Side.SOURCE), met.get(Side.TARGET), obstacles=tuple(obstacles))
+
+
+def _whole(error: ClusterError, side: str) -> Obstacle:
+    return Obstacle(side, str(error), Cause.CLUSTER)
 
 
 def _facts(admin: Admin, config: ClusterConfig) -> ClusterFacts:
@@ -62,20 +66,20 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
     assert plan.target  # noqa: S101
     observed = observe(source, target, config)
     found = diff(observed, config.records)
-    checks = Checks(config, target, plan.target, found)
-    refused = checks.refused_steps()
+    refused = refused_steps(found.steps, target)
+    made = [step for step in found.steps if isinstance(step, CreateTopic)]
+    missing = {step.source for step in made} & refused.keys()
     old_notes, too_old = old_target(target.api_versions())
     return replace(
         plan,
-        topics={name: copy for name, copy in found.topics.items() if name not in refused},
-        steps=without(found.steps, refused),
+        topics={name: copy for name, copy in found.topics.items() if name not in missing},
+        steps=tuple(step for step in found.steps if step.source not in refused),
         notes=(*old_notes, *unmatched_expressions(observed, config), *found.notes),
         obstacles=(
             *too_old,
             *one_cluster(plan.source, plan.target, config, found),
-            *checks.ledger(),
+            *ledger(target, plan.target.brokers),
             *found.obstacles,
             *refused.values(),
-            *checks.rights(),
         ),
     )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from towpath.model.errors import ClusterError, ConfigError
 from towpath.model.nouns import ClusterId, LinkName, TopicName
 from towpath.topics.findings import Cause, Note, Obstacle
 from towpath.topics.steps import Step
-
-# What concerns a whole cluster counts more than the file, and both more than one topic.
-_EXIT_CODES = {Cause.CLUSTER: 4, Cause.FILE: 2, Cause.TOPIC: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +52,28 @@ class Plan:
     obstacles: tuple[Obstacle, ...] = ()
 
     @property
+    def refusals(self) -> tuple[Obstacle, ...]:
+        """Why a cluster is of no use to this link; missing rights too, if no topic is left."""
+        whole = {Cause.CLUSTER} if self.topics else {Cause.CLUSTER, Cause.RIGHTS}
+        return self._of(whole)
+
+    @property
+    def faults(self) -> tuple[Obstacle, ...]:
+        """What is wrong in the file."""
+        return self._of({Cause.FILE})
+
+    @property
     def exit_code(self) -> int:
-        """What a command that only shows this ends with."""
-        causes = {obstacle.cause for obstacle in self.obstacles}
-        return next((code for cause, code in _EXIT_CODES.items() if cause in causes), 0)
+        """What a command that only shows this ends with.
+
+        What concerns a whole cluster counts more than the file, and both more than some topics.
+        """
+        if self.refusals:
+            return ClusterError.exit_code
+        return ConfigError.exit_code if self.faults else 3 if self.obstacles else 0
+
+    def _of(self, causes: Set[Cause]) -> tuple[Obstacle, ...]:
+        return tuple(obstacle for obstacle in self.obstacles if obstacle.cause in causes)
 
     def as_data(self) -> dict[str, Any]:
         """Return it for JSON."""

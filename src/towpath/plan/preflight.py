@@ -1,35 +1,31 @@
 """What would stop a run, found before it begins; nothing is touched.
 
-The functions above `Checks` are pure.
+Only `refused_steps` and `ledger` ask the target; the other functions are pure.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
-
-from kafka.admin import ACLOperation
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.exchange import Versions
+from towpath.cluster.rights import Right, lacks
 from towpath.config import LinkConfig
 from towpath.ledger import books
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicName
 from towpath.plan.model import ClusterFacts
-from towpath.plan.rights import missing_rights
+from towpath.topics.apply import check
 from towpath.topics.diff import Difference
 from towpath.topics.findings import Cause, Note, Obstacle
 from towpath.topics.observe import Observed
-from towpath.topics.steps import AddPartitions, CreateTopic, Step
+from towpath.topics.steps import Step
 
 _PRODUCE, _DESCRIBE_PRODUCERS = 0, 61
 _PRODUCE_WITH_ZSTD = 7
-_ON_LEDGER = (ACLOperation.READ, ACLOperation.WRITE)
-_ON_COPY = (*_ON_LEDGER, ACLOperation.DELETE)
-"""Each of them implies Describe; Delete is for DeleteRecords, which lets a log start later."""
+_ON_LEDGER = (Right.READ, Right.WRITE)
 
 
 def one_cluster(
@@ -96,75 +92,25 @@ def _some(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """What is asked of the clusters about a difference."""
-
-    config: LinkConfig
-    target: Admin
-    target_facts: ClusterFacts
-    found: Difference
-
-    def refused_steps(self) -> dict[TopicName, Obstacle]:
-        """Return why the target would refuse to create topics, by source topic."""
-        refused = {}
-        for step in self.found.steps:
-            if isinstance(step, CreateTopic):
-                error = self._refusal(
-                    step.target, step.partitions, step.replication_factor, step.configs
-                )
-                if error:
-                    refused[step.source] = Obstacle.of(error, step.source)
-        return refused
-
-    def ledger(self) -> Iterator[Obstacle]:
-        """Tell whether the ledger's topic could neither be used nor created."""
-        there = self.target.topics([books.TOPIC]).get(books.TOPIC)
-        if there is not None and there.error is None:
-            lacking = missing_rights(self.config.target, Side.TARGET, {books.TOPIC: _ON_LEDGER})
-            yield from (
-                _lacking(Side.TARGET, books.TOPIC, books.TOPIC, lacking[t]) for t in lacking
-            )
-            return
-        error = self._refusal(books.TOPIC, 2, min(3, self.target_facts.brokers), {})
-        if error:
-            yield Obstacle("target", str(error), Cause.CLUSTER)
-
-    def rights(self) -> Iterator[Obstacle]:
-        """Tell which rights the logins lack on topics that are there already."""
-        needed: dict[TopicName, Sequence[ACLOperation]] = dict.fromkeys(
-            self.found.topics, (ACLOperation.READ,)
-        )
-        lacking = missing_rights(self.config.source, Side.SOURCE, needed)
-        for name, operations in lacking.items():
-            yield _lacking(Side.SOURCE, name, name, operations)
-        growing = {step.source for step in self.found.steps if isinstance(step, AddPartitions)}
-        sources = {copy: name for name, copy in self.found.topics.items()}
-        needed = {copy: _on_copy(growing=name in growing) for copy, name in sources.items()}
-        lacking = missing_rights(self.config.target, Side.TARGET, needed)
-        for copy, operations in lacking.items():
-            yield _lacking(Side.TARGET, copy, sources[copy], operations)
-
-    def _refusal(
-        self, name: TopicName, partitions: int, replicas: int, configs: Mapping[str, str]
-    ) -> ClusterError | None:
+def refused_steps(steps: Iterable[Step], target: Admin) -> dict[TopicName, Obstacle]:
+    """Return why the target would refuse steps, by source topic."""
+    refused = {}
+    for step in steps:
         try:
-            self.target.create_topic(name, partitions, replicas, configs, validate_only=True)
+            check(step, target)
         except ClusterError as error:
-            return error
-        return None
+            refused[step.source] = Obstacle.of(error, step.source)
+    return refused
 
 
-def without(steps: Sequence[Step], topics: Mapping[TopicName, Obstacle]) -> tuple[Step, ...]:
-    """Return the steps of topics that are not among `topics`."""
-    return tuple(step for step in steps if step.source not in topics)
-
-
-def _on_copy(*, growing: bool) -> tuple[ACLOperation, ...]:
-    return (*_ON_COPY, ACLOperation.ALTER) if growing else _ON_COPY
-
-
-def _lacking(side: Side, topic: str, about: str, operations: Sequence[ACLOperation]) -> Obstacle:
-    names = " and ".join(operation.name.title() for operation in operations)
-    text = f"{side}: the login lacks the ACL {names} on topic {topic}; add it there"
-    return Obstacle(about, text, Cause.CLUSTER)
+def ledger(target: Admin, brokers: int) -> Iterator[Obstacle]:
+    """Tell whether the ledger's topic could neither be used nor created."""
+    there = target.topics([books.TOPIC]).get(books.TOPIC)
+    if there is not None and there.error is None:
+        for name, missing in target.lacking({books.TOPIC: _ON_LEDGER}).items():
+            yield Obstacle(name, lacks(Side.TARGET, name, missing), Cause.CLUSTER)
+        return
+    try:
+        target.create_topic(books.TOPIC, 2, min(3, brokers), {}, validate_only=True)
+    except ClusterError as error:
+        yield Obstacle(Side.TARGET, str(error), Cause.CLUSTER)

@@ -23,6 +23,11 @@ class Reconciled:
     obstacles: tuple[Obstacle, ...] = ()
 
     @property
+    def topics(self) -> frozenset[str]:
+        """Topics that are not mirrored, or not as far as they should be."""
+        return frozenset((*(o.about for o in self.obstacles), *self.outcome.failed))
+
+    @property
     def left_out(self) -> tuple[str, ...]:
         """Sentences about topics that are not mirrored."""
         failed = (f"{name}: {error}" for name, error in self.outcome.failed.items())
@@ -36,7 +41,10 @@ def reconcile(config: LinkConfig, source: Admin, target: Admin) -> Reconciled:
         ClusterError: A cluster cannot be asked at all.
     """
     found = diff(observe(source, target, config), config.records)
-    return Reconciled(apply_all(found.steps, target), found.notes, found.obstacles)
+    outcome = apply_all(found.steps, target)
+    # Only of a copy that is there do brokers tell which rights the login has on it.
+    now = diff(observe(source, target, config), config.records) if outcome.done else found
+    return Reconciled(outcome, found.notes, now.obstacles)
 
 
 def shape(config: LinkConfig, source: Admin) -> dict[str, tuple[str, int]]:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
-from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig, OffsetsPolicy, OnGap, StartAt
 from towpath.ledger.books import SESSIONS, Ledger, LinkBooks
 from towpath.ledger.producers import producer_id
 from towpath.model.nouns import ClusterId, Side, TopicName, TopicPartition
 from towpath.records.copy import copy
 from towpath.records.work import Assignment, Slice
-from towpath.topics.observe import matches
+from towpath.topics.diff import diff
+from towpath.topics.observe import Topic, observe
+from towpath.topics.settings import stamps_itself
 
 SUMMARY = (
     "topic string, partition int, source_end long, target_end long, records long, bytes long,"
@@ -116,9 +117,7 @@ class _Assigner:
 
         A partition without a leader now is left to a later round where its offsets are needed.
         """
-        topics = self._topics()
-        cluster = self._source.cluster_id()
-        made = list(self._raw(topics, cluster))
+        made = list(self._raw(self._topics(), self._source.cluster_id()))
         tps = [a.source for a in made]
         earliest = self._source.earliest(tps)
         latest = self._source.latest(tps, committed=True)
@@ -129,19 +128,16 @@ class _Assigner:
             if (a.source in starts or not self._new(a)) and (a.source in latest or not self._once)
         ]
 
-    def _topics(self) -> list[tuple[TopicInfo, TopicInfo]]:
-        """Return the matched topics that the target has too."""
-        config = self._config.topics
-        matched = {
-            config.target_name(name): info
-            for name, info in self._source.topics().items()
-            if matches(info, config)
-        }
-        found = self._target.topics(matched)
+    def _topics(self) -> list[tuple[Topic, Topic]]:
+        """Return the topics that nothing keeps from being mirrored, each with its copy."""
+        seen = observe(self._source, self._target, self._config)
+        mirrored = diff(seen, self._config.records).topics
         return [
-            (matched[name], info)
-            for name, info in found.items()
-            if not (self._stops and recreated(self._books, matched[name].name, matched[name].id))
+            (topic, seen.target[copy])
+            for topic in seen.source
+            if topic.name in mirrored
+            and (copy := mirrored[topic.name]) in seen.target
+            and not (self._stops and recreated(self._books, topic.name, topic.id))
         ]
 
     @property
@@ -149,23 +145,14 @@ class _Assigner:
         return self._config.records.on_gap is OnGap.STOP
 
     def _raw(
-        self, topics: list[tuple[TopicInfo, TopicInfo]], cluster: ClusterId
+        self, topics: Collection[tuple[Topic, Topic]], cluster: ClusterId
     ) -> Iterator[Assignment]:
-        of_source = self._source.configs([source.name for source, _ in topics])
-        of_target = self._target.configs([target.name for _, target in topics])
         for source, target in topics:
-            configs = of_target.get(target.name, {})
-            compacted = _value(configs, "cleanup.policy", "delete") == "compact"
-            both_clocks = all(
-                _value(c, "message.timestamp.type", "CreateTime") == "LogAppendTime"
-                for c in (of_source.get(source.name, {}), configs)
-            )
-            most = int(_value(configs, "max.message.bytes", "1048588")) - _OVERHEAD
-            there = {partition.partition for partition in target.partitions}
-            for partition in source.partitions:
-                if partition.partition not in there:
-                    continue
-                tp = TopicPartition(source.name, partition.partition)
+            compacted = target.settings.get("cleanup.policy") == "compact"
+            both_clocks = stamps_itself(source.settings) and stamps_itself(target.settings)
+            most = int(target.settings.get("max.message.bytes", "1048588")) - _OVERHEAD
+            for number in range(min(source.partitions, target.partitions)):
+                tp = TopicPartition(source.name, number)
                 ids = (self._config.link, cluster, source.id, target.id, tp)
                 yield Assignment(
                     tp, TopicPartition(target.name, tp.partition), source.id, target.id,
@@ -208,11 +195,6 @@ class _Assigner:
         end = latest[a.source] if self._once else None
         behind = max(0, latest.get(a.source, at) - at)
         return behind, replace(a, start=start, end=end)
-
-
-def _value(configs: Mapping[str, object], name: str, default: str) -> str:
-    entry = configs.get(name)
-    return str(getattr(entry, "value", None) or default)
 
 
 def recreated(books: LinkBooks, topic: TopicName, source_id: str) -> bool:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -26,12 +26,13 @@ from towpath.plan.model import Plan
 from towpath.plan.reconcile import Reconciled, reconcile, shape
 from towpath.plan.rounds import SUMMARY, RoundPlan, plan_round, run_slice
 from towpath.plan.session import LinkSession
-from towpath.plan.status import PartitionStatus, status
-from towpath.topics.findings import Cause
+from towpath.plan.status import PartitionStatus, State, status
 
 _LOOK = 1.0
 _PATIENCE = 50
 """A look may take a fiftieth of the time."""
+_SPARING = 10
+"""Making topics may take a tenth of it, where some are left out again and again."""
 _DRAIN = 30.0
 _FAILURES = 5
 _OURS = re.compile(r"towpath\.model\.errors\.(\w+): (.+)")
@@ -123,6 +124,9 @@ class _Mirror:
         self._failures = 0
         self._next_look = 0.0
         self._shape: dict[str, tuple[str, int]] = {}
+        self._reconciled = -1
+        self._unopened: dict[tuple[str, int], str] = {}
+        self._next_reconcile = 0.0
         self._round_over = threading.Event()
         self.progress = Progress()
 
@@ -159,23 +163,23 @@ class _Mirror:
                 rounds.stop()
         self._look()
 
-    def _ended(self, number: int, _rows: list[dict[str, Any]]) -> None:
+    def _ended(self, number: int, rows: list[dict[str, Any]]) -> None:
         self._failures = 0
+        self._unopened = {
+            (row["topic"], row["partition"]): row["error"] for row in rows if row["source_end"] < 0
+        }
         self.progress.round = number
         self._round_over.set()
 
     def _attend(self, rounds: Rounds) -> bool:
         """Look after a query until it ends; return whether the run is over."""
-        discovered = time.monotonic()
         while not self._stop.is_set():
             try:
                 if rounds.wait(_LOOK):
                     return self._wishes.until_caught_up
                 self._look_now_and_then()
-                if time.monotonic() - discovered > self._config.run.discover:
-                    discovered = time.monotonic()
-                    if self._reconcile():
-                        self._session.end_round(self.progress.round + 1)
+                if not self._wishes.until_caught_up and self._discover():
+                    self._session.end_round(self.progress.round + 1)
             except RuntimeError as error:
                 self._failed(error)
                 return False
@@ -197,14 +201,31 @@ class _Mirror:
         self._show(self.progress)
         self._stop.wait(min(30.0, 2.0**self._failures))
 
-    def _reconcile(self) -> bool:
-        """Create topics and partitions that are missing; whether there were any."""
-        now = shape(self._config, self._source)
-        if now == self._shape and not self.progress.topics.left_out:
+    def _discover(self) -> bool:
+        """Look for new topics now and then; whether a new round has more to copy."""
+        began = time.monotonic()
+        if began < self._next_reconcile:
             return False
-        self._shape = now
+        try:
+            return self._reconcile()
+        finally:
+            took = time.monotonic() - began
+            self._next_reconcile = began + max(self._config.run.discover, _SPARING * took)
+
+    def _reconcile(self) -> bool:
+        """Create topics and partitions that are missing; whether there is more to copy then.
+
+        Only a round that was planned anew may leave out more than we know, as far as the shape is
+        the same.
+        """
+        now, number = shape(self._config, self._source), self.progress.round
+        before = self.progress.topics
+        if now == self._shape and number == self._reconciled and not before.left_out:
+            return False
         self.progress.topics = reconcile(self._config, self._source, self._target)
-        return bool(self.progress.topics.outcome.done)
+        self._shape, self._reconciled = now, number
+        after = self.progress.topics
+        return bool(after.outcome.done or before.topics - after.topics)
 
     def _read(self) -> None:
         for entry in self._ledger.read():
@@ -219,8 +240,16 @@ class _Mirror:
 
     def _look(self) -> None:
         self._read()
-        self.progress.rows = status(self._config, self._books, self._source, self._target)
+        rows = status(self._config, self._books, self._source, self._target)
+        self.progress.rows = tuple(map(self._with_error, rows))
         self.progress.trouble = ""
+
+    def _with_error(self, row: PartitionStatus) -> PartitionStatus:
+        """Tell of a partition that could not be begun, of which the ledger knows nothing."""
+        error = self._unopened.get((row.topic, row.partition), "")
+        if not error or row.left_out or not self._wishes.until_caught_up:
+            return row
+        return replace(row, state=State.STOPPED, error=error)
 
     def _identify(self) -> None:
         """Write down which clusters the link joins, or make sure that they are still those."""
@@ -238,12 +267,10 @@ class _Mirror:
 
 def _refuse(plan: Plan) -> None:
     """Stop before anything is touched, where the plan has more than single topics against it."""
-    of_file = [o for o in plan.obstacles if o.cause is Cause.FILE]
-    of_cluster = [o for o in plan.obstacles if o.cause is Cause.CLUSTER]
-    if of_cluster:
-        raise ClusterError("\n".join(o.text for o in of_cluster))
-    if of_file:
-        raise ConfigError(tuple(Problem(o.about, o.text) for o in of_file))
+    if plan.refusals:
+        raise ClusterError("\n".join(o.text for o in plan.refusals))
+    if plan.faults:
+        raise ConfigError(tuple(Problem(o.about, o.text) for o in plan.faults))
 
 
 def _of_spark(text: str, *, ours: bool) -> Exception:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig, OnGap
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Gap
@@ -62,29 +63,33 @@ def status(
     tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
     ends = source.latest(tps, committed=True) if tps else {}
     known = {tp for tp, b in books.partitions.items() if b.opened is not None}
+    gone = {tp.topic for tp in known} - topics.keys()
+    hidden = {n: info for n, info in source.topics(gone).items() if info.error} if gone else {}
     there = target.topics({config.topics.target_name(tp.topic) for tp in {*tps, *known}})
     stop = config.records.on_gap is OnGap.STOP
     rows = []
     for tp in sorted({*tps, *known}):
         name = config.topics.target_name(tp.topic)
-        info = topics.get(tp.topic)
-        target_id = there[name].id if name in there else None
-        trouble = _identity(books.of(tp), info.id if info else None, target_id, stop=stop)
+        info = topics.get(tp.topic) or hidden.get(tp.topic)
+        trouble = _identity(books.of(tp), info, there.get(name), stop=stop)
         rows.append(_row(tp, name, books.of(tp), ends, trouble))
     return tuple(rows)
 
 
 def _identity(
-    books: PartitionBooks, source_id: str | None, target_id: str | None, *, stop: bool
+    books: PartitionBooks, source: TopicInfo | None, target: TopicInfo | None, *, stop: bool
 ) -> str:
-    """Tell whether the topics are still those of the books."""
+    """Tell whether the topics are still those of the books, and can be seen."""
     if books.opened is None:
         return ""
-    if source_id is None:
+    if source is None:
         return f"source: {DELETED}"
-    if books.opened.source_topic_id != source_id:
+    for seen in (source, target):
+        if seen is not None and seen.error is not None:
+            return str(seen.error)
+    if books.opened.source_topic_id != source.id:
         return f"source: {RECREATED}" if stop else ""
-    if target_id != books.opened.target_topic_id:
+    if target is None or target.id != books.opened.target_topic_id:
         return "target: the topic is not the one that was written; `towpath run` copies it again"
     return ""
 

@@ -29,7 +29,7 @@ from towpath.records.opening import Opener
 from towpath.records.producer import Producer
 from towpath.records.progress import Standing
 from towpath.records.recovery import Recovery, back_off
-from towpath.records.trouble import SourceTrouble, source_trouble
+from towpath.records.trouble import SourceTrouble, hopeless, source_trouble
 from towpath.records.watch import Watch
 from towpath.records.work import Assignment, Slice, Summary
 
@@ -140,14 +140,15 @@ class Copier:
 
     # Opening
 
-    def _open(self, assignments: Sequence[Assignment]) -> None:
+    def _open(self, assignments: Sequence[Assignment], failures: int = 0) -> None:
         self._reactor.run(
-            lambda: self._opener.open(assignments), partial(self._opened, assignments)
+            lambda: self._opener.open(assignments), partial(self._opened, assignments, failures)
         )
 
     def _opened(
         self,
         assignments: Sequence[Assignment],
+        failures: int,
         future: Future[dict[TopicPartition, Standing | TowpathError]],
     ) -> None:
         error = future.exception()
@@ -159,13 +160,15 @@ class Copier:
             answer = answers.get(assignment.source, error)
             if isinstance(answer, Standing):
                 self._begin(assignment, answer)
+            elif hopeless(answer, failures, assignment):
+                self._closed_out[assignment.source] = str(answer)
             elif isinstance(answer, ClusterError):
                 self.trouble = str(answer)
                 later.append(assignment)
             else:
                 self._leave_out(assignment, str(answer))
         if later and not self._ended:
-            self._reactor.later(_RETRY_OPEN, lambda: self._open(later))
+            self._reactor.later(_RETRY_OPEN, lambda: self._open(later, failures + 1))
 
     def _begin(self, assignment: Assignment, standing: Standing) -> None:
         lane = Lane(assignment, standing)
@@ -189,6 +192,7 @@ class Copier:
         if source_trouble(said) is not SourceTrouble.NONE:
             self._recovery.source(lane, said)
             return
+        owes_nothing = not lane.queue
         try:
             lane.take(frame, said)
         except CorruptBatchError as error:
@@ -197,9 +201,9 @@ class Copier:
             self._fetcher.remove(lane)
             self._reactor.later(back_off(lane.failures), lambda: self._fetcher.add(lane))
             return
-        if lane.progress.error and not lane.refused and not lane.progress.stopped:
-            lane.progress.hinder("")
-            lane.failures = 0
+        if owes_nothing and lane.progress.error:
+            # Else it may be the target's error, which only an acknowledgement ends.
+            lane.recovered()
         self._go(lane)
 
     def _go(self, lane: Lane) -> None:
@@ -218,7 +222,7 @@ class Copier:
             self._recovery.answered(lane)
             return
         lane.acknowledge(said.base_offset)
-        lane.failures = 0
+        lane.recovered()
         self._fetcher.room(lane)
         self._go(lane)
 

@@ -77,6 +77,12 @@ class Lane:
         self.progress.stop(error)
         self.queue.drop_waiting()
 
+    def recovered(self) -> None:
+        """Something went well: what kept the lane from moving is over, unless it was stopped."""
+        self.failures = 0
+        if self.progress.error and not self.progress.stopped:
+            self.progress.hinder("")
+
     # Sending
 
     def next_batch(self) -> Batch | None:
@@ -96,6 +102,11 @@ class Lane:
             else:
                 return None
         return None
+
+    def send_again(self) -> None:
+        """Send everything that flies again, now that every answer is in."""
+        self.queue.send_again()
+        self.unanswered, self.refused = 0, None
 
     @property
     def _may_send(self) -> bool:

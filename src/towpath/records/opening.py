@@ -175,6 +175,7 @@ class Opener:
             standing = Standing(
                 position, receipt.mode, receipt.reason, receipt.run, receipt.records,
                 receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
+                error=receipt.error,
             )  # fmt: skip
         standing.passed = self._beyond(a, standing, state)
         return standing

@@ -32,6 +32,8 @@ class Standing:
     digest: int = 0
     passed: Passed = field(default_factory=Passed)
     """Records that the target holds behind `position` already."""
+    error: str = ""
+    """What the ledger says keeps the partition from moving."""
 
 
 class Progress:
@@ -48,7 +50,7 @@ class Progress:
         self.runs = RunBuilder(standing.run)
         self.error = ""
         self.stopped = False
-        self.changed = False
+        self.changed = bool(standing.error)
         self.copied_records = self.copied_bytes = 0
         self._stand(standing)
 

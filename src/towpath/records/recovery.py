@@ -9,14 +9,14 @@ from typing import TypeVar
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
-from towpath.cluster.codes import code
+from towpath.cluster.codes import refused
 from towpath.cluster.fetch import Fetched
 from towpath.cluster.reactor import Reactor
 from towpath.cluster.transactions import Transactions
 from towpath.config import ClusterConfig
 from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
-from towpath.model.errors import GapError, TowpathError
+from towpath.model.errors import GapError, RefusedError, TowpathError
 from towpath.model.nouns import LinkName, Side
 from towpath.records.fetcher import Fetcher
 from towpath.records.filling import PartitionFiller
@@ -33,6 +33,7 @@ from towpath.records.trouble import (
     SourceTrouble,
     TargetTrouble,
     cut_text,
+    hopeless,
     loss,
     source_trouble,
     target_trouble,
@@ -85,30 +86,41 @@ class Recovery:
 
     def answered(self, lane: Lane) -> None:
         """All batches of a lane with a refused one have been answered: deal with it."""
-        refused = lane.refused
-        if refused is None or lane.unanswered or lane.busy or lane.progress.stopped:
+        said = lane.refused
+        if said is None or lane.unanswered or lane.busy or lane.progress.stopped:
             return
-        said = code(refused.error)
-        error = f"target: producing to {lane.work.target}: {said.name} ({said.number})" + (
-            f": {refused.text}" if refused.text else f"; {said.advice}" if said.advice else ""
-        )
-        lane.progress.hinder(error)
-        match target_trouble(refused.error):
+        tp = lane.work.target
+        acl = f"Write on topic {tp.topic}"
+        error = refused(Side.TARGET, f"producing to {tp}", said.error, said.text, acl)
+        lane.progress.hinder(str(error))
+        match target_trouble(said.error):
             case TargetTrouble.REOPEN:
                 self.reopen(lane)
             case TargetTrouble.SPLIT:
                 self._split(lane)
             case TargetTrouble.STOP:
-                self.stop(lane, error)
+                self.stop(lane, str(error))
+            case TargetTrouble.FORBIDDEN:
+                self._wait_to_send(lane, error)
             case TargetTrouble.RETRY:
                 self.retry(lane)
 
     def retry(self, lane: Lane) -> None:
         """Send the same batches again, to the leader of then."""
         lane.failures += 1
-        lane.queue.send_again()
-        lane.unanswered, lane.refused = 0, None
+        lane.send_again()
         self._producer.moved(lane, back_off(lane.failures - 1))
+
+    def _wait_to_send(self, lane: Lane, error: RefusedError) -> None:
+        lane.failures += 1
+        self._producer.remove(lane)
+        if not self._left_out(lane, error):
+            lane.send_again()
+            self._reactor.later(back_off(lane.failures - 1), lambda: self._send(lane))
+
+    def _send(self, lane: Lane) -> None:
+        if not lane.progress.stopped:
+            self._producer.add(lane)
 
     def _split(self, lane: Lane) -> None:
         lane.queue.send_again()
@@ -145,7 +157,8 @@ class Recovery:
         lane.busy = False
         answer = self._result(lane, future)
         if answer is None:
-            self.reopen(lane)
+            if not self._left_out(lane, future.exception()):
+                self.reopen(lane)
         elif isinstance(answer, TowpathError):
             self.stop(lane, str(answer))
         elif not lane.progress.stopped:
@@ -177,11 +190,13 @@ class Recovery:
             return
         if isinstance(error, TowpathError):
             lane.progress.hinder(str(error))
-            self.reopen(lane)
+            if not self._left_out(lane, error):
+                self.reopen(lane)
         elif error is not None:
             raise error
         else:
             lane.filled(end)
+            lane.recovered()
             self._producer.mark(lane)
             self.fill(lane)
 
@@ -209,13 +224,13 @@ class Recovery:
         """Deal with a fetch answer that is no data."""
         match source_trouble(said):
             case SourceTrouble.RETRY:
-                text = code(said.error)
-                lane.failures += 1
-                advice = f"; {text.advice}" if text.advice else ""
-                lane.progress.hinder(
-                    f"source: fetching {said.tp}: {text.name} ({text.number}){advice}"
-                )
+                self._refused(lane, said)
                 self._fetcher.moved(lane, back_off(lane.failures - 1))
+            case SourceTrouble.FORBIDDEN:
+                error = self._refused(lane, said)
+                self._fetcher.remove(lane)
+                if not self._left_out(lane, error):
+                    self._reactor.later(back_off(lane.failures - 1), lambda: self._back(lane))
             case SourceTrouble.CUT:
                 end = said.diverging[1] if said.diverging else lane.expected
                 self._lost(lane, Loss(end, lane.expected, end, cut_text(end)))
@@ -225,6 +240,13 @@ class Recovery:
                 self._look(lane, lambda: self._identity(lane))
             case SourceTrouble.NONE:
                 pass
+
+    def _refused(self, lane: Lane, said: Fetched) -> RefusedError:
+        acl = f"Read on topic {said.tp.topic}"
+        error = refused(Side.SOURCE, f"fetching {said.tp}", said.error, acl=acl)
+        lane.failures += 1
+        lane.progress.hinder(str(error))
+        return error
 
     def _look(self, lane: Lane, work: Callable[[], Loss | str | None]) -> None:
         self._fetcher.remove(lane)
@@ -240,6 +262,8 @@ class Recovery:
         found = self._source.topics([lane.work.source.topic]).get(lane.work.source.topic)
         if found is None:
             return DELETED
+        if found.error is not None:
+            raise found.error
         return None if found.id == lane.work.source_id else RECREATED
 
     def _looked(self, lane: Lane, future: Future[Loss | str | None]) -> None:
@@ -255,7 +279,8 @@ class Recovery:
         else:
             self._result(lane, future)
         lane.failures += 1
-        self._reactor.later(back_off(lane.failures), lambda: self._back(lane))
+        if not self._left_out(lane, future.exception()):
+            self._reactor.later(back_off(lane.failures), lambda: self._back(lane))
 
     def _back(self, lane: Lane) -> None:
         if not lane.progress.stopped:
@@ -279,6 +304,13 @@ class Recovery:
         self._note_gap(
             Gap(link, tp.topic, tp.partition, producer, first, end, cause, went_on, now_ms())
         )
+
+    def _left_out(self, lane: Lane, error: BaseException | None) -> bool:
+        """Stop a lane that lacks a right for too long; return whether it was so."""
+        if not hopeless(error, lane.failures, lane.work):
+            return False
+        self.stop(lane, str(error))
+        return True
 
     def stop(self, lane: Lane, error: str) -> None:
         """Move the lane no more; its error stays in the ledger."""

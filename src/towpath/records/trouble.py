@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from towpath.cluster.fetch import Fetched
+from towpath.model.errors import RefusedError
+from towpath.records.work import Assignment
 
 OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE = 1, 2
 UNKNOWN_TOPIC, MESSAGE_TOO_LARGE = 3, 10
@@ -13,6 +15,8 @@ UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 _OUT_OF_SEQUENCE = frozenset({45, 46, 59})
 """OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID."""
 _GONE = frozenset({UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID})
+_FORBIDDEN = frozenset({29, 31})
+"""TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED: no leader elsewhere helps."""
 _FOR_GOOD = frozenset({32, 42, 43, 87})
 """INVALID_TIMESTAMP, INVALID_REQUEST, UNSUPPORTED_FOR_MESSAGE_FORMAT, INVALID_RECORD."""
 
@@ -27,6 +31,8 @@ class SourceTrouble(Enum):
     """The log was cut below what we have read: unclean leader election."""
     GONE = auto()
     """The topic is not the one we knew, or is no more."""
+    FORBIDDEN = auto()
+    """The login lacks a right: ask the same leader again later."""
     RETRY = auto()
     """Another leader, or a passing fault."""
 
@@ -40,6 +46,8 @@ class TargetTrouble(Enum):
     """The batch is too large."""
     STOP = auto()
     """The target will never take this batch."""
+    FORBIDDEN = auto()
+    """The login lacks a right: send the same batches to the same leader again later."""
     RETRY = auto()
     """Another leader, or a passing fault: send the same batches again."""
 
@@ -52,7 +60,9 @@ def source_trouble(said: Fetched) -> SourceTrouble:
         return SourceTrouble.NONE
     if said.error == OFFSET_OUT_OF_RANGE:
         return SourceTrouble.RANGE
-    return SourceTrouble.GONE if said.error in _GONE else SourceTrouble.RETRY
+    if said.error in _GONE:
+        return SourceTrouble.GONE
+    return SourceTrouble.FORBIDDEN if said.error in _FORBIDDEN else SourceTrouble.RETRY
 
 
 def target_trouble(error: int) -> TargetTrouble:
@@ -61,7 +71,22 @@ def target_trouble(error: int) -> TargetTrouble:
         return TargetTrouble.REOPEN
     if error == MESSAGE_TOO_LARGE:
         return TargetTrouble.SPLIT
+    if error in _FORBIDDEN:
+        return TargetTrouble.FORBIDDEN
     return TargetTrouble.STOP if error in _FOR_GOOD else TargetTrouble.RETRY
+
+
+_PATIENCE = 6
+"""With the back-off between them about three seconds: rights that were just granted arrive."""
+
+
+def hopeless(error: BaseException | None, failures: int, work: Assignment) -> bool:
+    """Whether a partition is left out as the login lacks a right, after `failures` in a row.
+
+    Only where the run has an end, which it would never reach else; it says so then.
+    """
+    forbidden = isinstance(error, RefusedError) and error.forbidden
+    return forbidden and work.end is not None and failures >= _PATIENCE
 
 
 @dataclass(frozen=True, slots=True)

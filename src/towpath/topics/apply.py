@@ -36,12 +36,28 @@ def apply(step: Step, target: Admin) -> None:
         StepOutdatedError: The target is not as the step requires it.
         ClusterError: The target cannot be asked, or refused.
     """
-    found = _look(step.target, target)
     match step:
         case CreateTopic():
-            _create(step, found, target)
+            _create(step, _look_for_copy(step, target), target)
         case AddPartitions():
-            _grow(step, found, target)
+            _grow(step, _look(step.target, target), target)
+        case _:
+            assert_never(step)
+
+
+def check(step: Step, target: Admin) -> None:
+    """Let the target check a step without doing it.
+
+    Raises:
+        ClusterError: The target cannot be asked, or would refuse.
+    """
+    match step:
+        case CreateTopic():
+            _make(step, target, validate_only=True)
+            # A login that may create a topic need not be allowed to see it.
+            _look(step.target, target)
+        case AddPartitions():
+            target.add_partitions(step.target, step.to_count, validate_only=True)
         case _:
             assert_never(step)
 
@@ -53,14 +69,32 @@ def _look(name: TopicName, target: Admin) -> TopicInfo | None:
     return found
 
 
+def _look_for_copy(step: CreateTopic, target: Admin) -> TopicInfo | None:
+    try:
+        return _look(step.target, target)
+    except RefusedError:
+        # Where the login may not even look, it may lack more, which helps more to know.
+        check(step, target)
+        raise
+
+
+def _make(step: CreateTopic, target: Admin, *, validate_only: bool = False) -> TopicInfo | None:
+    """Create the topic; return the one that was there already, if any."""
+    try:
+        target.create_topic(
+            step.target, step.partitions, step.replication_factor, step.configs,
+            validate_only=validate_only,
+        )  # fmt: skip
+    except RefusedError as error:
+        if error.name != _MADE_MEANWHILE:
+            raise
+        return _look(step.target, target)
+    return None
+
+
 def _create(step: CreateTopic, found: TopicInfo | None, target: Admin) -> None:
     if found is None:
-        try:
-            target.create_topic(step.target, step.partitions, step.replication_factor, step.configs)
-        except RefusedError as error:
-            if error.name != _MADE_MEANWHILE:
-                raise
-            found = _look(step.target, target)
+        found = _make(step, target)
     if found is not None:
         _require_partitions(step.target, step.partitions, found)
         _require_configs(step, target)

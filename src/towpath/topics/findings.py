@@ -12,9 +12,11 @@ class Cause(StrEnum):
     """Whose fault an obstacle is; the exit code of a command follows from it."""
 
     CLUSTER = "cluster"
-    """A cluster was not reached, or refuses what the login needs."""
+    """A cluster was not reached, or refuses what the whole link needs."""
     FILE = "file"
     """The file asks for what cannot be."""
+    RIGHTS = "rights"
+    """The login lacks a right on one topic."""
     TOPIC = "topic"
     """One topic cannot be mirrored."""
 
@@ -48,6 +50,8 @@ class Obstacle:
 
     @classmethod
     def of(cls, error: ClusterError, about: str) -> Obstacle:
-        """Return the obstacle that an error is for `about`."""
-        one_topic = isinstance(error, RefusedError) and "AUTHORIZATION" not in error.name
-        return cls(about, str(error), Cause.TOPIC if one_topic else Cause.CLUSTER)
+        """Return the obstacle that an error is for the topic `about`."""
+        cause = Cause.CLUSTER
+        if isinstance(error, RefusedError):
+            cause = Cause.RIGHTS if error.forbidden else Cause.TOPIC
+        return cls(about, str(error), cause)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry, TopicInfo, non_default
+from towpath.cluster.rights import Right, lacks
 from towpath.config import LinkConfig, TopicsConfig
 from towpath.model.errors import ClusterError, ConfigError, RefusedError
-from towpath.model.nouns import TopicId, TopicName
+from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.topics.findings import Cause, Note, Obstacle
 
 _INVALID_CONFIG = "INVALID_CONFIG"
+_ON_SOURCE = (Right.READ,)
+_ON_COPY = (Right.READ, Right.WRITE, Right.DELETE)
+"""Delete is for DeleteRecords, which lets a log start later."""
 
 _DEFAULTS = {
     "cleanup.policy": (("log.cleanup.policy", 0),),
@@ -58,7 +62,7 @@ class Observed:
     """Both clusters as they were when looked at.
 
     Attributes:
-        source: Topics of the source that are mirrored.
+        source: Topics of the source that match and can be looked at.
         names: The name that each of them has on the target.
         target: Topics of the target that have these names, and those that differ from one only
             by `.` and `_`.
@@ -67,7 +71,8 @@ class Observed:
         defaults: What the target gives topics that say nothing, as far as it matters and told.
         unmatched: Names of other topics of the source, to help against typing errors.
         notes: What we could not see and can do without.
-        obstacles: Why topics that match are not among `source`.
+        obstacles: Why topics that match cannot be mirrored: those that are not among `source`, and
+            those on which the login lacks a right.
     """
 
     source: tuple[Topic, ...]
@@ -107,6 +112,8 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
             *(Obstacle.of(info.error, info.name) for info in matched if info.error),
             *misnamed,
             *(Obstacle.of(error, name) for name, error in hidden.items()),
+            *_lacking(Side.SOURCE, source, _ON_SOURCE, {name: name for name in settings}),
+            *_lacking(Side.TARGET, target, _ON_COPY, _copies(topics, names, there)),
         ),
     )
 
@@ -162,6 +169,22 @@ def _on_target(
     settings, hidden = _settings(target, seen)
     topics = {name: _topic(found[name], settings.get(name, {})) for name in seen}
     return topics, {**hidden, **{name: info.error for name, info in found.items() if info.error}}
+
+
+def _copies(
+    topics: Iterable[Topic], names: Mapping[TopicName, TopicName], there: Mapping[TopicName, Topic]
+) -> dict[TopicName, TopicName]:
+    """Return the copies that exist, each with its topic of the source."""
+    copies = {names[topic.name]: topic.name for topic in topics}
+    return {copy: name for copy, name in copies.items() if copy in there}
+
+
+def _lacking(
+    side: Side, admin: Admin, rights: Sequence[Right], sources: Mapping[TopicName, TopicName]
+) -> Iterator[Obstacle]:
+    """Tell which of the rights the login lacks on topics of one side, by topic of the source."""
+    for name, missing in admin.lacking(dict.fromkeys(sources, rights)).items():
+        yield Obstacle(sources[name], lacks(side, name, missing), Cause.RIGHTS)
 
 
 def _topic(info: TopicInfo, entries: Mapping[str, ConfigEntry]) -> Topic:
