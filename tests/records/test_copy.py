@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
+from towpath.model.clock import now_ms
 from towpath.model.nouns import Mode
 
 pytestmark = pytest.mark.broker
@@ -39,6 +41,20 @@ def assert_same_view(mirror: Mirror, partitions: int = 1, isolation: str = "read
     expected = consume(mirror.source.bootstrap, mirror.topic, numbers, isolation=isolation)
     assert consume(mirror.target.bootstrap, mirror.topic, numbers, isolation=isolation) == expected
     return len(expected)
+
+
+def test_an_error_of_the_ledger_is_over_when_a_partition_begins_again(mirror: Mirror) -> None:
+    mirror.create()
+    produce(mirror.source.bootstrap, mirror.topic, ODD)
+    mirror.catch_up()
+    receipt = mirror.books().receipt
+    assert receipt is not None
+    mirror.note(replace(receipt, error="it was refused", at=now_ms()))
+    [done] = mirror.catch_up()
+    assert (done.records, done.error) == (0, "")
+    now = mirror.books().receipt
+    assert now is not None
+    assert (now.error, now.source_end, now.digest) == ("", receipt.source_end, receipt.digest)
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])

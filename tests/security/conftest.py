@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from tests.support.clusters import USERS, Vault
@@ -41,6 +41,7 @@ class SecuredLink:
         passwords = {"source": "env:SOURCE_PASSWORD", "target": f"file:{self.folder}/password"}
         lines = [self._side(side, passwords[side]) for side in ("source", "target")]
         lines += [f"link: {self.name}", f"topics: {{include: ['{self.name}.*']}}"]
+        lines += ["run: {discover: 500ms}"]
         file.write_text("\n".join(lines) + "\n")
         return file
 
@@ -72,6 +73,17 @@ def allow(cluster: LocalCluster, kind: ResourceType, name: str, operation: Any =
     admin = AdminClient({"bootstrap.servers": cluster.back_door})
     for answer in admin.create_acls([acl]).values():
         answer.result(30)
+
+
+def withdraw(cluster: LocalCluster, kind: ResourceType, name: str, operation: Any) -> None:
+    """Take back what `allow` let the user `mirror` do."""
+    acl = AclBindingFilter(
+        kind, name, ResourcePatternType.PREFIXED, "User:mirror", "*", operation,
+        AclPermissionType.ALLOW,
+    )  # fmt: skip
+    admin = AdminClient({"bootstrap.servers": cluster.back_door})
+    for answer in admin.delete_acls([acl]).values():
+        assert answer.result(30), f"there was no such ACL on {name}"
 
 
 @pytest.fixture

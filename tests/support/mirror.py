@@ -13,6 +13,7 @@ from towpath.cluster.client import Client
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
+from towpath.ledger.entries import Entry
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.plan.rounds import RoundPlan, plan_round
 from towpath.records.copy import copy
@@ -66,6 +67,14 @@ class Mirror:
     def catch_up(self) -> list[Summary]:
         """Copy everything that the source has now."""
         return [done for work in self.slices() for done in copy(work)]
+
+    def note(self, entry: Entry) -> None:
+        """Append an entry to the ledger."""
+        config = self.config
+        with ExitStack() as stack:
+            admin = stack.enter_context(Admin(config.target, Side.TARGET))
+            client = stack.enter_context(Client(config.target, Side.TARGET, admin))
+            Ledger(admin, client).append([entry])
 
     def books(self, partition: int = 0) -> PartitionBooks:
         """Return what the ledger knows of a partition."""

@@ -92,7 +92,8 @@ class Display:
         if progress.topics.left_out != self._left_out:
             self._left_out = progress.topics.left_out
             told = _about_topics(progress, len(self._left_out))
-            self._console.print(*(told or ["no topic is left out any more"]), sep="\n")
+            told = told or ["no topic is left out any more"]
+            self._console.print(*told, sep="\n", soft_wrap=True)
 
     def _rate(self, topic: TopicName, line: TopicLine) -> tuple[float, float]:
         """Records and bytes per second over the last seconds."""

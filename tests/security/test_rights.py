@@ -1,0 +1,250 @@
+"""Rights that are missing on some topics: those are left out by name, the others are mirrored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclOperation
+from confluent_kafka.admin._resource import ResourceType
+
+from tests.security.conftest import READ, SecuredLink, allow, withdraw
+from tests.support.clusters import USERS
+from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
+from tests.support.program import Program
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
+from towpath.config import LinkConfig, load
+from towpath.dev.broker import LocalCluster
+from towpath.ledger.books import Ledger, LinkBooks
+from towpath.model.nouns import Side
+from towpath.plan.rounds import RoundPlan, plan_round
+from towpath.plan.status import PartitionStatus, State, status
+from towpath.records.copy import copy
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+TOPIC = ResourceType.TOPIC
+SEE = (AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
+WRITE = AclOperation.WRITE
+ON_COPY = (AclOperation.CREATE, READ, WRITE, AclOperation.DELETE, *SEE)
+
+
+def grant(cluster: LocalCluster, topic: str, *operations: Any) -> None:
+    for operation in operations:
+        allow(cluster, TOPIC, topic, operation)
+
+
+def write(cluster: LocalCluster, topic: str, count: int = 10) -> None:
+    produce(cluster.back_door, topic, [Record(b"k", b"%d" % i) for i in range(count)])
+
+
+def add(
+    secured: SecuredLink, kind: str, on_source: Any = (READ, *SEE), on_copy: Any = ON_COPY
+) -> str:
+    """Make a topic with records on the source, and give these rights on it."""
+    topic = f"{secured.name}.{kind}"
+    create_topic(secured.source.back_door, topic)
+    write(secured.source, topic)
+    grant(secured.source, topic, *on_source)
+    grant(secured.target, topic, *on_copy)
+    return topic
+
+
+def create_copy(secured: SecuredLink, topic: str) -> str:
+    return create_topic(secured.target.back_door, topic)
+
+
+def is_same(secured: SecuredLink, topic: str) -> bool:
+    source, target = (
+        consume(cluster.back_door, topic) for cluster in (secured.source, secured.target)
+    )
+    return bool(target) and target == source
+
+
+def on_target(secured: SecuredLink) -> set[str]:
+    admin = AdminClient({"bootstrap.servers": secured.target.back_door})
+    return {name for name in admin.list_topics(timeout=10).topics if name.startswith(secured.name)}
+
+
+@pytest.mark.spark
+def test_topics_without_rights_are_left_out_and_the_others_mirrored(
+    secured: SecuredLink, tmp_path: Path
+) -> None:
+    grant(secured.target, "__towpath_ledger", AclOperation.ALL)
+    good = add(secured, "good")
+    unread = add(secured, "unread", on_source=SEE)
+    unmade = add(secured, "unmade", on_copy=())
+    hidden = create_copy(secured, add(secured, "hidden", on_copy=(AclOperation.CREATE,)))
+    unwritten = create_copy(secured, add(secured, "unwritten", on_copy=(READ, *SEE)))
+    report = tmp_path / "report.json"
+    sentences = [
+        f"{unread}: source: the login lacks the ACL Read on topic {unread}; add it there",
+        f"{unwritten}: target: the login lacks the ACL Write and Delete on topic {unwritten};"
+        " add it there",
+    ]
+    refusals = {
+        unmade: f"Create on topic {unmade} or on the",
+        hidden: f"Describe on topic {hidden}",
+    }
+    plan = secured.start("plan", "--output", "json")
+    assert plan.wait() == 3, plan.said
+    assert list(plan.json["topics"]) == [good]
+    assert {each["cause"] for each in plan.json["problems"]} == {"rights"}
+    planned = [f"{each['about']}: {each['text']}" for each in plan.json["problems"]]
+    run = secured.start("run", "--until-caught-up", "--master", "local[2]", "--report", str(report))
+    assert run.wait(120) == 3, run.said
+    told = json.loads(report.read_text())
+    assert (told["complete"], len(told["left_out"])) == (False, 4)
+    for said in (planned, told["left_out"]):
+        assert [each for each in said if "the login lacks" in each] == sentences
+        for topic, acl in refusals.items():
+            named = f"the login needs the ACL {acl}"
+            assert [
+                each for each in said if each.startswith(f"{topic}: target: ") and named in each
+            ]
+    for sentence in told["left_out"]:
+        assert f"left out: {sentence}" in run.err.read_text()
+        assert sentence in " ".join(run.out.read_text().split())
+    assert is_same(secured, good)
+    assert on_target(secured) == {good, hidden, unwritten}
+    assert not consume(secured.target.back_door, unwritten)
+
+
+@pytest.mark.spark
+def test_rights_that_come_and_go_while_a_run_goes_on(secured: SecuredLink) -> None:
+    grant(secured.target, "__towpath_ledger", AclOperation.ALL)
+    good = add(secured, "good")
+    unread = add(secured, "unread", on_source=SEE)
+    unmade = add(secured, "unmade", on_copy=())
+    run = secured.start("run", "--master", "local[2]")
+    has(secured, run, good)
+    assert on_target(secured) == {good}
+    grant(secured.source, unread, READ)
+    grant(secured.target, unmade, *ON_COPY)
+    has(secured, run, unread)
+    has(secured, run, unmade)
+
+    withdraw(secured.source, TOPIC, good, READ)
+    withdraw(secured.target, TOPIC, unmade, WRITE)
+    for topic in (good, unread, unmade):
+        write(secured.source, topic)
+    has(secured, run, unread)
+    named = (f"needs the ACL Read on topic {good}", f"needs the ACL Write on topic {unmade}")
+    wait_until(
+        lambda: all(each in standing(secured)[1] for each in named), "status tells of both", 60
+    )
+    grant(secured.source, good, READ)
+    grant(secured.target, unmade, WRITE)
+    has(secured, run, good)
+    has(secured, run, unmade)
+    wait_until(lambda: standing(secured)[0] == 0, "status tells of no trouble any more", 60)
+    assert run.stop() == 0, run.said
+    assert "no topic is left out any more" in run.said
+    assert all(is_same(secured, topic) for topic in (good, unread, unmade))
+
+
+def has(secured: SecuredLink, run: Program, topic: str) -> None:
+    """Wait until the copy of a topic ends where the topic does."""
+
+    def ends() -> list[int]:
+        return [end_offsets(c.back_door, topic)[1] for c in (secured.source, secured.target)]
+
+    def is_there() -> bool:
+        assert run.running, run.said
+        try:
+            return len(set(ends())) == 1
+        except KafkaException:
+            return False
+
+    wait_until(is_there, f"{topic} is copied", 90)
+
+
+def standing(secured: SecuredLink) -> tuple[int, str]:
+    command = secured.start("status", "--output", "json")
+    return command.wait(), command.said
+
+
+def test_no_topic_with_all_rights_is_a_refusal(secured: SecuredLink) -> None:
+    grant(secured.target, "__towpath_ledger", AclOperation.ALL)
+    unread, unmade = add(secured, "unread", on_source=SEE), add(secured, "unmade", on_copy=())
+    for command in ("plan", "run"):
+        refused = secured.start(command)
+        assert refused.wait() == 4, refused.said
+        said = " ".join(refused.said.split())
+        assert f"source: the login lacks the ACL Read on topic {unread}; add it there" in said
+        assert f"the login needs the ACL Create on topic {unmade} or on the cluster" in said
+    assert on_target(secured) == set()
+
+
+@pytest.mark.parametrize(
+    ("side", "right", "sentence"),
+    [
+        (
+            "source", READ,
+            "source: fetching {0}-0: TOPIC_AUTHORIZATION_FAILED (29);"
+            " the login needs the ACL Read on topic {0}",
+        ),
+        (
+            "target", WRITE,
+            "target: producing to {0}-0: TOPIC_AUTHORIZATION_FAILED (29);"
+            " the login needs the ACL Write on topic {0}",
+        ),
+        (
+            "target", READ,
+            "target: asking for the producers of {0}-0: TOPIC_AUTHORIZATION_FAILED (29);"
+            " the login needs the ACL Read on topic {0}",
+        ),
+    ],
+)  # fmt: skip
+def test_a_round_with_an_end_ends_without_the_topic_that_lost_a_right(
+    secured: SecuredLink, monkeypatch: pytest.MonkeyPatch, side: str, right: Any, sentence: str
+) -> None:
+    monkeypatch.setenv("SOURCE_PASSWORD", USERS["mirror"].reveal())
+    grant(secured.target, "__towpath_ledger", AclOperation.ALL)
+    bad, good = (create_copy(secured, add(secured, kind)) for kind in ("bad", "good"))
+    config = load(secured.file)
+    assert errors(config) == {bad: "", good: ""}
+    assert is_same(secured, bad)
+    for topic in (bad, good):
+        write(secured.source, topic)
+    cluster = getattr(secured, side)
+    told = sentence.format(bad)
+    assert errors(config, lambda: withdraw(cluster, TOPIC, bad, right)) == {bad: told, good: ""}
+    assert (is_same(secured, bad), is_same(secured, good)) == (False, True)
+    if right is not READ or side == "source":
+        assert [(row.state, row.error) for row in rows(config)] == [
+            (State.STOPPED, told), (State.CAUGHT_UP, "")
+        ]  # fmt: skip
+    assert errors(config) == {good: ""}, "a round begins without what the login may not do"
+    grant(cluster, bad, right)
+    wait_until(lambda: errors(config) == {bad: "", good: ""}, "the right is known everywhere")
+    assert is_same(secured, bad)
+    assert {row.state for row in rows(config)} == {State.CAUGHT_UP}
+
+
+def errors(config: LinkConfig, then: Any = lambda: None) -> dict[str, str]:
+    """Copy everything in one round; return the error of each topic in it."""
+    with (
+        Admin(config.target, Side.TARGET) as target,
+        Client(config.target, Side.TARGET, target) as c,
+    ):
+        Ledger(target, c).create()
+    slices = plan_round(RoundPlan(config, "test", 1, once=True), 1)
+    then()
+    return {str(done.tp.topic): done.error for work in slices for done in copy(work)}
+
+
+def rows(config: LinkConfig) -> tuple[PartitionStatus, ...]:
+    books = LinkBooks(config.link)
+    with (
+        Admin(config.source, Side.SOURCE) as source,
+        Admin(config.target, Side.TARGET) as target,
+        Client(config.target, Side.TARGET, target) as client,
+    ):
+        for entry in Ledger(target, client).read():
+            books.take(entry)
+        return status(config, books, source, target)
