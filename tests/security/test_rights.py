@@ -11,6 +11,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
+from confluent_kafka.cimpl import NewPartitions
 
 from tests.security.conftest import READ, SecuredLink, allow, withdraw
 from tests.support.clusters import USERS
@@ -22,6 +23,7 @@ from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import Ledger, LinkBooks
 from towpath.model.nouns import Side
+from towpath.plan.build import build
 from towpath.plan.rounds import RoundPlan, plan_round
 from towpath.plan.status import PartitionStatus, State, status
 from towpath.records.copy import copy
@@ -178,6 +180,25 @@ def test_no_topic_with_all_rights_is_a_refusal(secured: SecuredLink) -> None:
         assert f"source: the login lacks the ACL Read on topic {unread}; add it there" in said
         assert f"the login needs the ACL Create on topic {unmade} or on the cluster" in said
     assert on_target(secured) == set()
+
+
+def test_a_copy_that_may_not_grow_is_mirrored_as_far_as_it_goes(
+    secured: SecuredLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_PASSWORD", USERS["mirror"].reveal())
+    grant(secured.target, "__towpath_ledger", AclOperation.ALL)
+    topic = create_copy(secured, add(secured, "grown"))
+    admin = AdminClient({"bootstrap.servers": secured.source.back_door})
+    admin.create_partitions([NewPartitions(topic, 2)])[topic].result(30)
+    config = load(secured.file)
+    wait_until(lambda: build(config).obstacles != (), "the partition is known everywhere")
+    plan = build(config)
+    assert (plan.exit_code, list(plan.topics), plan.steps) == (3, [topic], ())
+    [problem] = plan.obstacles
+    assert f"target: growing topic {topic} to 2 partitions: TOPIC_AUTH" in problem.text
+    assert f"the login needs the ACL Alter on topic {topic}" in problem.text
+    assert errors(config) == {topic: ""}
+    assert is_same(secured, topic)
 
 
 @pytest.mark.parametrize(
