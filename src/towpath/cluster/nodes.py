@@ -8,11 +8,12 @@ from concurrent.futures import Future
 from towpath.cluster.admin import Admin
 from towpath.cluster.channel import BufferPool, Channel
 from towpath.cluster.connection import Connected, connect
+from towpath.cluster.control import healable
 from towpath.cluster.homes import Home, find_homes
 from towpath.cluster.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
-from towpath.model.errors import TowpathError
+from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicPartition
 
 _BACK_OFF = 0.1
@@ -31,7 +32,9 @@ class Nodes:
         on_open: A channel to a node is ready.
         on_lost: A channel was lost, with the reason; its requests were not answered.
         on_found: Leaders were looked up again.
-        on_trouble: A node or the metadata cannot be reached now; it is tried again by itself.
+        on_trouble: A node, or the metadata (`None`), cannot be had now; it is tried again by
+            itself. The flag says that this is of little use: the login or the certificate does
+            not fit a node that never took us.
     """
 
     def __init__(
@@ -45,7 +48,7 @@ class Nodes:
         on_open: Callable[[int], None],
         on_lost: Callable[[int, str], None],
         on_found: Callable[[], None],
-        on_trouble: Callable[[TowpathError], None],
+        on_trouble: Callable[[int | None, ClusterError, bool], None],
     ) -> None:
         self._reactor, self._config, self._side = reactor, config, side
         self._admin, self._pool = admin, pool
@@ -58,6 +61,7 @@ class Nodes:
         self._connecting: set[int] = set()
         self._looking = False
         self._failures: dict[int, int] = {}
+        self._reached: set[int] = set()
         self._closed = False
 
     def home(self, tp: TopicPartition) -> Home | None:
@@ -104,7 +108,7 @@ class Nodes:
             self._wanted -= homes.keys()
             self._on_found()
         else:
-            self._report(error)
+            self._report(None, error)
         self.look_up((), _BACK_OFF * 5)
 
     def _connect(self, node: int) -> None:
@@ -130,10 +134,11 @@ class Nodes:
         if error is not None:
             self._failures[node] = min(10, self._failures.get(node, 0) + 1)
             if not self._closed:
-                self._report(error)
+                self._report(node, error)
                 self._on_lost(node, str(error))
             return
         self._failures.pop(node, None)
+        self._reached.add(node)
         connected = future.result()
         if self._closed:
             connected.socket.close()
@@ -148,7 +153,8 @@ class Nodes:
         if not self._closed:
             self._on_lost(node, why)
 
-    def _report(self, error: BaseException) -> None:
-        if not isinstance(error, TowpathError):
+    def _report(self, node: int | None, error: BaseException) -> None:
+        if not isinstance(error, ClusterError):
             raise error
-        self._on_trouble(error)
+        hopeless = node is not None and node not in self._reached and not healable(error)
+        self._on_trouble(node, error, hopeless)

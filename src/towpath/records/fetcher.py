@@ -11,7 +11,7 @@ from towpath.cluster.fetch import Fetched, FetchFrom, FetchSession
 from towpath.cluster.nodes import Nodes
 from towpath.cluster.reactor import Reactor
 from towpath.config import ClusterConfig
-from towpath.model.errors import TowpathError
+from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
 from towpath.records.lane import Lane
 
@@ -38,12 +38,12 @@ class Fetcher:
         *,
         room: int,
         on_data: Callable[[Lane, Frame, Fetched], None],
-        on_trouble: Callable[[TowpathError], None],
+        on_trouble: Callable[[Lane, ClusterError, bool], None],
     ) -> None:
         self._reactor = reactor
         self._rack = config.rack or ""
         self._room = room
-        self._on_data = on_data
+        self._on_data, self._on_trouble = on_data, on_trouble
         self._lanes: dict[TopicPartition, Lane] = {}
         self._at: dict[TopicPartition, int] = {}
         self._near: dict[TopicPartition, int] = {}
@@ -54,7 +54,8 @@ class Fetcher:
         """Partitions whose part of the answer under way is from where they do not stand now."""
         self.nodes = Nodes(
             reactor, config, Side.SOURCE, admin, pool,
-            on_open=self._opened, on_lost=self._lost, on_found=self._settle, on_trouble=on_trouble,
+            on_open=self._opened, on_lost=self._lost, on_found=self._settle,
+            on_trouble=self._troubled,
         )  # fmt: skip
 
     def add(self, lane: Lane) -> None:
@@ -137,9 +138,15 @@ class Fetcher:
             version, max_bytes=_RESPONSE_BYTES, committed=True, rack=self._rack
         )
         for tp, at in self._at.items():
-            if at == node and tp not in self._held:
-                self._want(self._lanes[tp])
+            if at == node:
+                self._lanes[tp].progress.relieve(Side.SOURCE)
+                if tp not in self._held:
+                    self._want(self._lanes[tp])
         self._pump(node)
+
+    def _troubled(self, node: int | None, error: ClusterError, hopeless: bool) -> None:
+        for lane in [lane for tp, lane in self._lanes.items() if self._at.get(tp) == node]:
+            self._on_trouble(lane, error, hopeless)
 
     def _lost(self, node: int, _why: str) -> None:
         self._sessions.pop(node, None)
