@@ -176,7 +176,7 @@ class Client:
 
     def _connected(self, home: Home, deadline: Deadline) -> Connected:
         connected = self._connections.get(home.node)
-        if connected is not None and connected.expires is not None and connected.expires.over:
+        if connected is not None and connected.expired:
             connected.socket.close()
             connected = None
         if connected is None:

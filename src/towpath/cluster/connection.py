@@ -50,6 +50,11 @@ class Connected:
     expires: Deadline | None
     api_versions: Versions
 
+    @property
+    def expired(self) -> bool:
+        """Whether the login has to be renewed before the next request."""
+        return self.expires is not None and self.expires.over
+
 
 def connect(
     config: ClusterConfig, side: str, host: str, port: int, deadline: Deadline

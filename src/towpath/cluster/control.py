@@ -248,7 +248,7 @@ def pauses() -> Iterator[float]:
 
 def _usable(connected: Connected) -> bool:
     """Whether an idle connection still stands: one that can be read was closed by the broker."""
-    if connected.expires is not None and connected.expires.over:
+    if connected.expired:
         return False
     with selectors.DefaultSelector() as selector:
         selector.register(connected.socket, selectors.EVENT_READ)

@@ -69,10 +69,17 @@ class Nodes:
         return self._homes.get(tp)
 
     def channel(self, node: int) -> Channel | None:
-        """Return the channel to `node`; where there is none yet, begin to connect."""
+        """Return the channel to `node`; where there is none yet, begin to connect.
+
+        One whose login has to be renewed (KIP-368) takes no more requests. When its last answer
+        has come, and the owner asks again, another one takes its place.
+        """
         channel = self._channels.get(node)
         if channel is not None and channel.expires is not None and channel.expires.over:
-            channel.close("the login has to be renewed")
+            if channel.waiting:
+                return None
+            del self._channels[node]
+            channel.close()
             channel = None
         if channel is None:
             self._connect(node)

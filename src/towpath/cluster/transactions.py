@@ -95,6 +95,8 @@ class Transactions:
             time.sleep(_PAUSE)
 
     def _coordinator(self, deadline: Deadline) -> Connected:
+        if self._connected is not None and self._connected.expired:
+            self.close()
         if self._connected is None:
             first = connect(self._config, Side.TARGET, *self._bootstrap, deadline)
             with first.socket:
