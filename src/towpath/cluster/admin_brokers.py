@@ -14,6 +14,7 @@ from towpath.cluster.exchange import Versions
 from towpath.cluster.metadata import Broker, Metadata, read_configs
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
+from towpath.model.errors import UnreachableError
 from towpath.model.nouns import ClusterId, Side, TopicName
 
 TOPIC, _BROKER = 2, 4
@@ -66,14 +67,25 @@ class BrokerAdmin:
 
     def _broker_config(self, name: str, deadline: Deadline) -> str | None:
         what = f"asking for the broker setting {name}"
-        broker = next(iter(self._control.metadata(deadline).brokers.values()))
-        request = describe_configs(_BROKER, [str(broker.id)], [name])
-        said = self._control.ask(broker, request, deadline, what).results[0]
+        said = self._any_broker(name, deadline, what).results[0]
         if said.error_code:
             acl = "DescribeConfigs on the cluster"
             raise refused(self._side, what, said.error_code, said.error_message, acl)
         entry = read_configs(said).get(name)
         return entry.value if entry else None
+
+    def _any_broker(self, name: str, deadline: Deadline, what: str) -> Any:
+        """Ask the first broker that can be reached for its own setting."""
+        errors: list[UnreachableError] = []
+        brokers = self._control.metadata(deadline).brokers.values()
+        for broker in brokers:
+            share = Deadline.after(deadline.left() / (len(brokers) - len(errors)))
+            request = describe_configs(_BROKER, [str(broker.id)], [name])
+            try:
+                return self._control.ask(broker, request, share, what)
+            except UnreachableError as error:
+                errors.append(error)
+        raise errors[0] if errors else UnreachableError(self._side, what, "no broker is known")
 
 
 def describe_configs(kind: int, names: Sequence[str], keys: Sequence[str] | None = None) -> Any:

@@ -16,7 +16,7 @@ from towpath.cluster import fetch as fetching
 from towpath.cluster import produce as producing
 from towpath.cluster.admin import Admin
 from towpath.cluster.codes import code
-from towpath.cluster.connection import Connected, connect
+from towpath.cluster.connection import Connected, connect_to
 from towpath.cluster.control import healable
 from towpath.cluster.fetch import Fetched, FetchFrom, FetchSession
 from towpath.cluster.frames import Part, request
@@ -180,7 +180,7 @@ class Client:
             connected.socket.close()
             connected = None
         if connected is None:
-            connected = connect(self._config, self._side, home.host, home.port, deadline)
+            connected = connect_to(self._config, self._side, home.broker, deadline)
             self._connections[home.node] = connected
         return connected
 

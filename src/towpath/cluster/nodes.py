@@ -7,9 +7,10 @@ from concurrent.futures import Future
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.channel import BufferPool, Channel
-from towpath.cluster.connection import Connected, connect
+from towpath.cluster.connection import Connected, connect_to
 from towpath.cluster.control import healable
-from towpath.cluster.homes import Home, find_homes
+from towpath.cluster.homes import Home, Homes, find_homes
+from towpath.cluster.metadata import Broker
 from towpath.cluster.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
@@ -55,7 +56,7 @@ class Nodes:
         self._on_open, self._on_lost = on_open, on_lost
         self._on_found, self._on_trouble = on_found, on_trouble
         self._homes: dict[TopicPartition, Home] = {}
-        self._addresses: dict[int, tuple[str, int]] = {}
+        self._brokers: dict[int, Broker] = {}
         self._wanted: set[TopicPartition] = set()
         self._channels: dict[int, Channel] = {}
         self._connecting: set[int] = set()
@@ -67,6 +68,10 @@ class Nodes:
     def home(self, tp: TopicPartition) -> Home | None:
         """Return where `tp` is led, as far as known."""
         return self._homes.get(tp)
+
+    def knows(self, node: int) -> bool:
+        """Whether there is an address for `node`."""
+        return node in self._brokers
 
     def channel(self, node: int) -> Channel | None:
         """Return the channel to `node`; where there is none yet, begin to connect.
@@ -103,7 +108,7 @@ class Nodes:
         wanted = frozenset(self._wanted)
         self._reactor.run(lambda: find_homes(self._admin, wanted), self._found)
 
-    def _found(self, future: Future[dict[TopicPartition, Home]]) -> None:
+    def _found(self, future: Future[Homes]) -> None:
         self._looking = False
         if self._closed:
             return
@@ -111,7 +116,7 @@ class Nodes:
         if error is None:
             homes = future.result()
             self._homes.update(homes)
-            self._addresses.update({h.node: (h.host, h.port) for h in homes.values()})
+            self._brokers.update(homes.brokers)
             self._wanted -= homes.keys()
             self._on_found()
         else:
@@ -119,16 +124,16 @@ class Nodes:
         self.look_up((), _BACK_OFF * 5)
 
     def _connect(self, node: int) -> None:
-        if node in self._connecting or node not in self._addresses or self._closed:
+        if node in self._connecting or node not in self._brokers or self._closed:
             return
         self._connecting.add(node)
-        host, port = self._addresses[node]
+        broker = self._brokers[node]
         failures = self._failures.get(node, 0)
         wait = min(_LONGEST_BACK_OFF, _BACK_OFF * 2**failures) if failures else 0.0
         deadline = Deadline.after(wait + self._config.request_timeout)
 
         def work() -> Connected:
-            return connect(self._config, self._side, host, port, deadline)
+            return connect_to(self._config, self._side, broker, deadline)
 
         def begin() -> None:
             self._reactor.run(work, lambda future: self._connected(node, future))

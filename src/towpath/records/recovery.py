@@ -13,7 +13,6 @@ from towpath.cluster.codes import code
 from towpath.cluster.fetch import Fetched
 from towpath.cluster.reactor import Reactor
 from towpath.cluster.transactions import Transactions
-from towpath.config import ClusterConfig
 from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
 from towpath.model.errors import GapError, TowpathError
@@ -189,7 +188,9 @@ class Recovery:
         if lane not in self._fillers:
             name = f"towpath.{self._work.link}.{lane.work.target}"
             home = self._producer.nodes.home(lane.work.target)
-            address = (home.host, home.port) if home else self._first(self._work.target)
+            address = self._work.target.addresses[0]
+            if home:
+                address = home.broker.host, home.broker.port
             self._fillers[lane] = PartitionFiller(
                 lane.work.target,
                 Transactions(self._work.target, name, address),
@@ -197,11 +198,6 @@ class Recovery:
                 lane.work.compacted,
             )
         return self._fillers[lane]
-
-    @staticmethod
-    def _first(config: ClusterConfig) -> tuple[str, int]:
-        host, _, port = config.bootstrap[0].rpartition(":")
-        return host.strip("[]"), int(port)
 
     # Source
 
