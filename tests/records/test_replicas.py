@@ -46,21 +46,21 @@ def mirror(
     return made
 
 
-def plain(cluster: LocalCluster, rack: str | None = None) -> ClusterConfig:
-    return ClusterConfig(bootstrap=cluster.addresses, rack=rack, request_timeout="10s")
+def plain(cluster: LocalCluster, rack: str | None = None, timeout: str = "10s") -> ClusterConfig:
+    return ClusterConfig(bootstrap=cluster.addresses, rack=rack, request_timeout=timeout)
 
 
 class Reading:
     """A copier of one partition that wants to read at a follower."""
 
-    def __init__(self, mirror: BackDoor) -> None:
+    def __init__(self, mirror: BackDoor, timeout: str = "10s") -> None:
         self.mirror, self.count = mirror, 0
         self.tp = TopicPartition(TopicName(mirror.topic), 0)
         with Admin(plain(mirror.source), Side.SOURCE) as admin:
             [partition] = admin.topics([self.tp.topic])[self.tp.topic].partitions
         self.leader = partition.leader
         self.follower = next(node for node in partition.isr if node != partition.leader)
-        source = plain(mirror.source, f"rack-{self.follower}")
+        source = plain(mirror.source, f"rack-{self.follower}", timeout)
         self.work = replace(endless(mirror.slices()[0]), source=source, target=plain(mirror.target))
         self.served: list[int] = []
 
@@ -112,6 +112,25 @@ def test_the_nearest_replica_serves_until_it_is_gone(
             finally:
                 racked.restart(reading.follower)
             wait_until(lambda: reading.write() == reading.follower, "the follower serves again", 60)
+        reading.settled(made)
+
+
+def test_a_frozen_replica_is_left(
+    mirror: BackDoor, racked: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "_FAR", 60.0)
+    reading = Reading(mirror, "1s")
+    with copier(reading.work, reading.work.source, reading.work.target) as made:
+        fetcher = reading.watch(made)
+        with going(made):
+            reading.write()
+            wait_until(lambda: fetcher._at.get(reading.tp) == reading.follower, "it is near")
+            assert reading.write() == reading.follower
+            racked.pause(reading.follower)
+            try:
+                assert reading.write() == reading.leader
+            finally:
+                racked.resume(reading.follower)
         reading.settled(made)
 
 

@@ -19,6 +19,9 @@ from towpath.model.nouns import Side, TopicPartition
 
 _BACK_OFF = 0.1
 _LONGEST_BACK_OFF = 5.0
+_LISTEN = 1.0
+_GRACE = 2.0
+"""Seconds that a broker gets beyond the time that it was told to take at most."""
 
 
 class Nodes:
@@ -64,6 +67,7 @@ class Nodes:
         self._failures: dict[int, int] = {}
         self._reached: set[int] = set()
         self._closed = False
+        reactor.later(_LISTEN, self._listen)
 
     def home(self, tp: TopicPartition) -> Home | None:
         """Return where `tp` is led, as far as known."""
@@ -164,6 +168,14 @@ class Nodes:
         self._channels.pop(node, None)
         if not self._closed:
             self._on_lost(node, why)
+
+    def _listen(self) -> None:
+        """Leave brokers that hold the connection and say nothing: frozen, or cut off."""
+        for channel in list(self._channels.values()):
+            if channel.silence > self._config.request_timeout + _GRACE:
+                channel.close("no answer in time")
+        if not self._closed:
+            self._reactor.later(_LISTEN, self._listen)
 
     def _report(self, node: int | None, error: BaseException) -> None:
         if not isinstance(error, ClusterError):

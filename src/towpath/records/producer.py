@@ -20,7 +20,6 @@ from towpath.records.queue import Batch
 _IN_FLIGHT = 3
 """Requests per connection: a broker works on one at a time, the others hide the way there."""
 _REQUEST_BYTES = 4 << 20
-_TIMEOUT_MS = 30_000
 
 
 class Producer:
@@ -37,6 +36,7 @@ class Producer:
         on_lost: Callable[[Lane], None],
         on_trouble: Callable[[Lane, ClusterError, bool], None],
     ) -> None:
+        self._timeout_ms = int(config.request_timeout * 1000)
         self._on_answer, self._on_lost, self._on_trouble = on_answer, on_lost, on_trouble
         self._lanes: dict[TopicPartition, Lane] = {}
         self._at: dict[TopicPartition, int] = {}
@@ -122,7 +122,7 @@ class Producer:
                 return
             newest = channel.versions[producing.API][1]
             version = producing.NEWEST if newest >= producing.NEWEST else producing.OLDEST
-            body = producing.request([(tp, b.data) for tp, b in batches], _TIMEOUT_MS)
+            body = producing.request([(tp, b.data) for tp, b in batches], self._timeout_ms)
             self._in_flight[node] = self._in_flight.get(node, 0) + 1
             channel.send(producing.API, version, body, partial(self._came, node, version))
 
