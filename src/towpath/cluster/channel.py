@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -83,6 +84,7 @@ class BufferPool:
 class _Waiting:
     correlation: int
     answer: Callable[[Frame], None]
+    sent: float
 
 
 class Channel:
@@ -114,6 +116,7 @@ class Channel:
         self._frame: Frame | None = None
         self._have = 0
         self._wants_write = False
+        self._heard = 0.0
         self.closed = False
         reactor.watch(self, write=False)
 
@@ -126,6 +129,13 @@ class Channel:
         """How many responses are outstanding."""
         return len(self._waiting)
 
+    @property
+    def silence(self) -> float:
+        """Seconds for which an answer is due and nothing came."""
+        if not self._waiting:
+            return 0.0
+        return time.monotonic() - max(self._waiting[0].sent, self._heard)
+
     def send(
         self,
         api: int,
@@ -137,7 +147,7 @@ class Channel:
     ) -> None:
         """Queue a request and send what the socket takes now."""
         self._correlation = self._correlation + 1 & 0x7FFFFFFF
-        self._waiting.append(_Waiting(self._correlation, answer))
+        self._waiting.append(_Waiting(self._correlation, answer, time.monotonic()))
         for part in request(api, version, self._correlation, body, tags=tags):
             if len(part):
                 self._out.append(memoryview(part))
@@ -210,6 +220,7 @@ class Channel:
             self.close("the broker closed the connection")
             return False
         self._have += got
+        self._heard = time.monotonic()
         if self._have < len(target):
             return self._encrypted
         self._have = 0

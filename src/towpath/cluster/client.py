@@ -16,7 +16,8 @@ from towpath.cluster import fetch as fetching
 from towpath.cluster import produce as producing
 from towpath.cluster.admin import Admin
 from towpath.cluster.codes import code
-from towpath.cluster.connection import Connected, connect
+from towpath.cluster.connection import Connected, connect_to
+from towpath.cluster.control import healable
 from towpath.cluster.fetch import Fetched, FetchFrom, FetchSession
 from towpath.cluster.frames import Part, request
 from towpath.cluster.homes import Home, find_homes
@@ -91,7 +92,8 @@ class Client:
         Raises:
             RefusedError: The leader answered with an error that time does not heal, such as
                 OFFSET_OUT_OF_RANGE.
-            UnreachableError: No leader answered within the request timeout.
+            UnreachableError: No leader answered within the request timeout, or `tls` or `sasl` do
+                not fit it.
         """
 
         def once(home: Home, connected: Connected, deadline: Deadline) -> Records:
@@ -144,7 +146,7 @@ class Client:
                 return once(home, self._connected(home, deadline), deadline)
             except (OSError, UnreachableError, RefusedError) as error:
                 self._recover(tp, home, error)
-                if isinstance(error, RefusedError) and not error.retriable:
+                if isinstance(error, ClusterError) and not healable(error):
                     raise
                 if deadline.over or self._closed:
                     raise self._given_up(what, error) from error
@@ -174,11 +176,11 @@ class Client:
 
     def _connected(self, home: Home, deadline: Deadline) -> Connected:
         connected = self._connections.get(home.node)
-        if connected is not None and connected.expires is not None and connected.expires.over:
+        if connected is not None and connected.expired:
             connected.socket.close()
             connected = None
         if connected is None:
-            connected = connect(self._config, self._side, home.host, home.port, deadline)
+            connected = connect_to(self._config, self._side, home.broker, deadline)
             self._connections[home.node] = connected
         return connected
 

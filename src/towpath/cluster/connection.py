@@ -26,6 +26,7 @@ from towpath.cluster.exchange import (
     pick_version,
 )
 from towpath.cluster.login import SecurityError, log_in
+from towpath.cluster.metadata import Broker
 from towpath.cluster.security import ssl_context
 from towpath.cluster.tls_errors import explain
 from towpath.config import ClusterConfig, Tls
@@ -49,6 +50,32 @@ class Connected:
     socket: socket.socket
     expires: Deadline | None
     api_versions: Versions
+
+    @property
+    def expired(self) -> bool:
+        """Whether the login has to be renewed before the next request."""
+        return self.expires is not None and self.expires.over
+
+
+class UnresolvedError(UnreachableError):
+    """A host has a name that does not resolve: its broker may be well, but not for us."""
+
+    code = "CLUSTER_UNRESOLVED"
+
+
+def connect_to(config: ClusterConfig, side: str, broker: Broker, deadline: Deadline) -> Connected:
+    """Connect to a broker at the address that it advertises, as `connect` does."""
+    try:
+        return connect(config, side, broker.host, broker.port, deadline)
+    except UnresolvedError as error:
+        if f"{broker.host}:{broker.port}" in config.bootstrap:
+            raise
+        raise UnresolvedError(
+            side, f"connecting to {broker}",
+            f"the broker advertises the host {broker.host}, which does not resolve here",
+            f"set `advertised.listeners` of broker {broker.id} to a host that clients can reach, or"
+            f" make {broker.host} resolve on this machine",
+        ) from error  # fmt: skip
 
 
 def connect(
@@ -80,10 +107,9 @@ def _reach(side: str, what: str, address: Address, deadline: Deadline) -> socket
     try:
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise UnreachableError(
+        raise UnresolvedError(
             side, what, f"the name {address[0]} does not resolve",
-            "check it for typing errors; if it is a broker's `advertised.listeners`, make it"
-            " resolve on this machine",
+            "check it for typing errors, or make it resolve on this machine",
         ) from error  # fmt: skip
     last: OSError | None = None
     for position, (family, kind, protocol, _, at) in enumerate(found):

@@ -15,7 +15,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from towpath.cluster.border import broker_errors
 from towpath.cluster.codes import NOT_CONTROLLER, UNKNOWN_TOPIC_OR_PARTITION, refused
-from towpath.cluster.connection import Connected, connect
+from towpath.cluster.connection import Connected, connect, connect_to
 from towpath.cluster.exchange import Address, Versions, address_text, ask, pick_version
 from towpath.cluster.login import SecurityError
 from towpath.cluster.metadata import Broker, Metadata, read_metadata
@@ -197,7 +197,7 @@ class Control:
         if connected is None:
             # One host that swallows packets must leave time for the others.
             share = Deadline.after(deadline.left() / _CONNECT_SHARE)
-            connected = connect(self._config, self.side, *address, share)
+            connected = self._connected(address, share)
             self._reached = True
         try:
             yield connected
@@ -210,6 +210,12 @@ class Control:
                 connected.socket.close()
             else:
                 self._idle[address].append(connected)
+
+    def _connected(self, address: Address, deadline: Deadline) -> Connected:
+        for broker in self._brokers.values():
+            if address == (broker.host, broker.port):
+                return connect_to(self._config, self.side, broker, deadline)
+        return connect(self._config, self.side, *address, deadline)
 
     def _take(self, address: Address) -> Connected | None:
         while True:
@@ -248,7 +254,7 @@ def pauses() -> Iterator[float]:
 
 def _usable(connected: Connected) -> bool:
     """Whether an idle connection still stands: one that can be read was closed by the broker."""
-    if connected.expires is not None and connected.expires.over:
+    if connected.expired:
         return False
     with selectors.DefaultSelector() as selector:
         selector.register(connected.socket, selectors.EVENT_READ)

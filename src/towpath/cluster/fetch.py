@@ -68,7 +68,11 @@ class Fetched:
 
 
 class FetchSession:
-    """The session of one connection: only what changed is sent, only what moved comes back."""
+    """The session of one connection: only what changed is sent, only what moved comes back.
+
+    Attributes:
+        rack: Where we are; the leader then names a replica near us (KIP-392) instead of answering.
+    """
 
     def __init__(
         self, version: int, *, max_bytes: int, committed: bool = True, rack: str = ""
@@ -76,7 +80,7 @@ class FetchSession:
         self.version = version
         self._max_bytes = max_bytes
         self._committed = committed
-        self._rack = rack
+        self.rack = rack
         self._wanted: dict[TopicPartition, FetchFrom] = {}
         self._changed: set[TopicPartition] = set()
         self._dropped: dict[TopicPartition, TopicId] = {}
@@ -113,7 +117,7 @@ class FetchSession:
         dropped = self._dropped
         self._changed, self._dropped = set(), {}
         write = _body_by_id if self.version >= BY_ID else _body_by_name
-        return [head + write(changed, dropped, self._rack)]
+        return [head + write(changed, dropped, self.rack)]
 
     def response(self, data: memoryview) -> list[Fetched] | None:
         """Read a response; `None` when the session was lost and the next request is a full one.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import Broker
 from towpath.model.nouns import TopicId, TopicPartition
 
 
@@ -13,24 +14,32 @@ from towpath.model.nouns import TopicId, TopicPartition
 class Home:
     """The leader of a partition, and the id of its topic."""
 
-    node: int
-    host: str
-    port: int
+    broker: Broker
     topic_id: TopicId
     leader_epoch: int
 
+    @property
+    def node(self) -> int:
+        """Id of the leader."""
+        return self.broker.id
 
-def find_homes(admin: Admin, tps: Iterable[TopicPartition]) -> dict[TopicPartition, Home]:
+
+class Homes(dict[TopicPartition, Home]):
+    """The home of each partition that has one, and all brokers: others than leaders may serve."""
+
+    def __init__(self, brokers: Mapping[int, Broker]) -> None:
+        super().__init__()
+        self.brokers = brokers
+
+
+def find_homes(admin: Admin, tps: Iterable[TopicPartition]) -> Homes:
     """Look up leaders; partitions without one, and topics that do not exist, are left out."""
     wanted = set(tps)
-    brokers = {broker.id: broker for broker in admin.brokers()}
-    found: dict[TopicPartition, Home] = {}
+    found = Homes({broker.id: broker for broker in admin.brokers()})
     for name, topic in admin.topics({tp.topic for tp in wanted}).items():
         for partition in topic.partitions:
             tp = TopicPartition(name, partition.partition)
-            broker = brokers.get(partition.leader)
+            broker = found.brokers.get(partition.leader)
             if tp in wanted and broker is not None:
-                found[tp] = Home(
-                    broker.id, broker.host, broker.port, topic.id, partition.leader_epoch
-                )
+                found[tp] = Home(broker, topic.id, partition.leader_epoch)
     return found

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from towpath.cluster.codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION, refused
+from towpath.cluster.connection import UnresolvedError
 from towpath.cluster.control import UNKNOWN_PATIENCE, Control, healable, pauses
 from towpath.cluster.metadata import Answers, Broker, Metadata
 from towpath.model.deadline import Deadline
@@ -62,6 +63,9 @@ def ask_leaders(
                 done[tp] = said
                 failed.pop(tp, None)
         left = {tp for tp, error in failed.items() if healable(error, unknown_until)}
+        if done and unknown_until.over:
+            # The others need not wait for somebody to mend a name.
+            left = {tp for tp in left if not isinstance(failed[tp], UnresolvedError)}
         if not left or deadline.left() <= pause:
             break
         time.sleep(pause)

@@ -7,16 +7,21 @@ from concurrent.futures import Future
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.channel import BufferPool, Channel
-from towpath.cluster.connection import Connected, connect
-from towpath.cluster.homes import Home, find_homes
+from towpath.cluster.connection import Connected, connect_to
+from towpath.cluster.control import healable
+from towpath.cluster.homes import Home, Homes, find_homes
+from towpath.cluster.metadata import Broker
 from towpath.cluster.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
-from towpath.model.errors import TowpathError
+from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicPartition
 
 _BACK_OFF = 0.1
 _LONGEST_BACK_OFF = 5.0
+_LISTEN = 1.0
+_GRACE = 2.0
+"""Seconds that a broker gets beyond the time that it was told to take at most."""
 
 
 class Nodes:
@@ -31,7 +36,9 @@ class Nodes:
         on_open: A channel to a node is ready.
         on_lost: A channel was lost, with the reason; its requests were not answered.
         on_found: Leaders were looked up again.
-        on_trouble: A node or the metadata cannot be reached now; it is tried again by itself.
+        on_trouble: A node, or the metadata (`None`), cannot be had now; it is tried again by
+            itself. The flag says that this is of little use: the login or the certificate does
+            not fit a node that never took us.
     """
 
     def __init__(
@@ -45,30 +52,43 @@ class Nodes:
         on_open: Callable[[int], None],
         on_lost: Callable[[int, str], None],
         on_found: Callable[[], None],
-        on_trouble: Callable[[TowpathError], None],
+        on_trouble: Callable[[int | None, ClusterError, bool], None],
     ) -> None:
         self._reactor, self._config, self._side = reactor, config, side
         self._admin, self._pool = admin, pool
         self._on_open, self._on_lost = on_open, on_lost
         self._on_found, self._on_trouble = on_found, on_trouble
         self._homes: dict[TopicPartition, Home] = {}
-        self._addresses: dict[int, tuple[str, int]] = {}
+        self._brokers: dict[int, Broker] = {}
         self._wanted: set[TopicPartition] = set()
         self._channels: dict[int, Channel] = {}
         self._connecting: set[int] = set()
         self._looking = False
         self._failures: dict[int, int] = {}
+        self._reached: set[int] = set()
         self._closed = False
+        reactor.later(_LISTEN, self._listen)
 
     def home(self, tp: TopicPartition) -> Home | None:
         """Return where `tp` is led, as far as known."""
         return self._homes.get(tp)
 
+    def knows(self, node: int) -> bool:
+        """Whether there is an address for `node`."""
+        return node in self._brokers
+
     def channel(self, node: int) -> Channel | None:
-        """Return the channel to `node`; where there is none yet, begin to connect."""
+        """Return the channel to `node`; where there is none yet, begin to connect.
+
+        One whose login has to be renewed (KIP-368) takes no more requests. When its last answer
+        has come, and the owner asks again, another one takes its place.
+        """
         channel = self._channels.get(node)
         if channel is not None and channel.expires is not None and channel.expires.over:
-            channel.close("the login has to be renewed")
+            if channel.waiting:
+                return None
+            del self._channels[node]
+            channel.close()
             channel = None
         if channel is None:
             self._connect(node)
@@ -92,7 +112,7 @@ class Nodes:
         wanted = frozenset(self._wanted)
         self._reactor.run(lambda: find_homes(self._admin, wanted), self._found)
 
-    def _found(self, future: Future[dict[TopicPartition, Home]]) -> None:
+    def _found(self, future: Future[Homes]) -> None:
         self._looking = False
         if self._closed:
             return
@@ -100,24 +120,24 @@ class Nodes:
         if error is None:
             homes = future.result()
             self._homes.update(homes)
-            self._addresses.update({h.node: (h.host, h.port) for h in homes.values()})
+            self._brokers.update(homes.brokers)
             self._wanted -= homes.keys()
             self._on_found()
         else:
-            self._report(error)
+            self._report(None, error)
         self.look_up((), _BACK_OFF * 5)
 
     def _connect(self, node: int) -> None:
-        if node in self._connecting or node not in self._addresses or self._closed:
+        if node in self._connecting or node not in self._brokers or self._closed:
             return
         self._connecting.add(node)
-        host, port = self._addresses[node]
+        broker = self._brokers[node]
         failures = self._failures.get(node, 0)
         wait = min(_LONGEST_BACK_OFF, _BACK_OFF * 2**failures) if failures else 0.0
         deadline = Deadline.after(wait + self._config.request_timeout)
 
         def work() -> Connected:
-            return connect(self._config, self._side, host, port, deadline)
+            return connect_to(self._config, self._side, broker, deadline)
 
         def begin() -> None:
             self._reactor.run(work, lambda future: self._connected(node, future))
@@ -130,10 +150,11 @@ class Nodes:
         if error is not None:
             self._failures[node] = min(10, self._failures.get(node, 0) + 1)
             if not self._closed:
-                self._report(error)
+                self._report(node, error)
                 self._on_lost(node, str(error))
             return
         self._failures.pop(node, None)
+        self._reached.add(node)
         connected = future.result()
         if self._closed:
             connected.socket.close()
@@ -148,7 +169,16 @@ class Nodes:
         if not self._closed:
             self._on_lost(node, why)
 
-    def _report(self, error: BaseException) -> None:
-        if not isinstance(error, TowpathError):
+    def _listen(self) -> None:
+        """Leave brokers that hold the connection and say nothing: frozen, or cut off."""
+        for channel in list(self._channels.values()):
+            if channel.silence > self._config.request_timeout + _GRACE:
+                channel.close("no answer in time")
+        if not self._closed:
+            self._reactor.later(_LISTEN, self._listen)
+
+    def _report(self, node: int | None, error: BaseException) -> None:
+        if not isinstance(error, ClusterError):
             raise error
-        self._on_trouble(error)
+        hopeless = node is not None and node not in self._reached and not healable(error)
+        self._on_trouble(node, error, hopeless)

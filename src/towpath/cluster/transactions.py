@@ -10,8 +10,9 @@ import time
 from dataclasses import dataclass
 
 from towpath.cluster.codes import code
-from towpath.cluster.connection import Connected, connect
+from towpath.cluster.connection import Connected, connect, connect_to
 from towpath.cluster.frames import Reader, request, string
+from towpath.cluster.metadata import Broker
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError
@@ -95,14 +96,16 @@ class Transactions:
             time.sleep(_PAUSE)
 
     def _coordinator(self, deadline: Deadline) -> Connected:
+        if self._connected is not None and self._connected.expired:
+            self.close()
         if self._connected is None:
             first = connect(self._config, Side.TARGET, *self._bootstrap, deadline)
             with first.socket:
-                host, port = self._find(first, deadline)
-            self._connected = connect(self._config, Side.TARGET, host, port, deadline)
+                coordinator = self._find(first, deadline)
+            self._connected = connect_to(self._config, Side.TARGET, coordinator, deadline)
         return self._connected
 
-    def _find(self, connected: Connected, deadline: Deadline) -> tuple[str, int]:
+    def _find(self, connected: Connected, deadline: Deadline) -> Broker:
         while True:
             body = string(self.transactional_id) + b"\x01"
             reader = self._exchange(connected, _FIND_COORDINATOR, 1, body, deadline)
@@ -110,8 +113,7 @@ class Transactions:
             said = code(reader.int16())
             reader.string()
             if said.number == 0:
-                reader.int32()
-                return reader.string(), reader.int32()
+                return Broker(reader.int32(), reader.string(), reader.int32())
             if deadline.over or not said.retriable:
                 raise RefusedError(
                     Side.TARGET,

@@ -34,7 +34,8 @@ class LocalCluster:
         brokers: How many; their ids count from 1. Three survive the loss of any one.
         home: Folder for data, settings and logs. Started again, the cluster keeps its data.
         security: How clients come in; by default anyone may, in plain text.
-        properties: Further settings of the brokers, which win over ours.
+        properties: Further settings of the brokers, which win over ours; `{node}` in a value is
+            the broker's id.
         heap: Largest heap of each broker.
         client_ports: Where clients come in, one per broker; by default free ones.
         proxy_ports: Ports of a proxy, one per broker. Each broker then has a listener
@@ -204,7 +205,8 @@ class LocalCluster:
             folder = self._folder(node)
             data = folder / "data"
             folder.mkdir(exist_ok=True)
-            settings = broker_properties(node, self._ports, data, self.security) | self._properties
+            settings = broker_properties(node, self._ports, data, self.security)
+            settings |= {k: v.replace("{node}", str(node)) for k, v in self._properties.items()}
             self._settings(node).write_text(properties_text(settings))
             if not (data / "meta.properties").exists():
                 shutil.rmtree(data, ignore_errors=True)

@@ -15,6 +15,7 @@ from functools import partial
 from towpath.cluster.admin import Admin
 from towpath.cluster.channel import BufferPool, Frame
 from towpath.cluster.client import Client
+from towpath.cluster.control import healable
 from towpath.cluster.fetch import Fetched
 from towpath.cluster.produce import Produced
 from towpath.cluster.reactor import Reactor
@@ -89,7 +90,6 @@ class Copier:
         )
         self._writing = False
         self._ended = ""
-        self.trouble = ""
 
     def run(self) -> None:
         """Copy until the round ends, then drain and write the last receipts."""
@@ -135,8 +135,14 @@ class Copier:
     def _end(self, why: str) -> None:
         self._ended = why
 
-    def _trouble(self, error: TowpathError) -> None:
-        self.trouble = str(error)
+    def _trouble(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
+        """A node of the lane cannot be reached now; a run that is to end does not wait in vain."""
+        if lane.progress.stopped:
+            return
+        if hopeless and lane.work.end is not None:
+            self._recovery.stop(lane, str(error))
+        else:
+            lane.progress.hinder(str(error))
 
     # Opening
 
@@ -154,6 +160,8 @@ class Copier:
         error = future.exception()
         if error is not None and not isinstance(error, TowpathError):
             raise error
+        if isinstance(error, ClusterError) and not self._lanes and not healable(error):
+            raise error
         answers = {} if error is not None else future.result()
         later = []
         for assignment in assignments:
@@ -163,7 +171,6 @@ class Copier:
             elif hopeless(answer, failures, assignment):
                 self._closed_out[assignment.source] = str(answer)
             elif isinstance(answer, ClusterError):
-                self.trouble = str(answer)
                 later.append(assignment)
             else:
                 self._leave_out(assignment, str(answer))
@@ -192,7 +199,6 @@ class Copier:
         if source_trouble(said) is not SourceTrouble.NONE:
             self._recovery.source(lane, said)
             return
-        owes_nothing = not lane.queue
         try:
             lane.take(frame, said)
         except CorruptBatchError as error:
@@ -201,9 +207,8 @@ class Copier:
             self._fetcher.remove(lane)
             self._reactor.later(back_off(lane.failures), lambda: self._fetcher.add(lane))
             return
-        if owes_nothing and lane.progress.error:
-            # Else it may be the target's error, which only an acknowledgement ends.
-            lane.recovered()
+        if lane.refused is None and lane.progress.relieve(Side.SOURCE):
+            lane.failures = 0
         self._go(lane)
 
     def _go(self, lane: Lane) -> None:
@@ -222,7 +227,8 @@ class Copier:
             self._recovery.answered(lane)
             return
         lane.acknowledge(said.base_offset)
-        lane.recovered()
+        lane.progress.relieve(Side.TARGET)
+        lane.failures = 0
         self._fetcher.room(lane)
         self._go(lane)
 
@@ -261,7 +267,6 @@ class Copier:
                 return
             if not isinstance(error, TowpathError):
                 raise error
-            self._trouble(error)
             self._gaps[:0] = [e for e in entries if isinstance(e, (Gap, Runs))]
             for lane in self._lanes.values():
                 lane.progress.changed = True

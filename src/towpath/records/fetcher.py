@@ -11,13 +11,19 @@ from towpath.cluster.fetch import Fetched, FetchFrom, FetchSession
 from towpath.cluster.nodes import Nodes
 from towpath.cluster.reactor import Reactor
 from towpath.config import ClusterConfig
-from towpath.model.errors import TowpathError
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
 from towpath.records.lane import Lane
+from towpath.records.trouble import SourceTrouble, source_trouble
 
 _WAIT_MS = 500
 _SHORT_WAIT_MS = 10
 """While a partition is held back, it must not wait for a long poll to end."""
+_FAR = 10.0
+"""Seconds for which a leader is asked for the records themselves after a replica near us failed."""
+_NEAR = 300.0
+"""Seconds after which leaders are asked anew who is near: a replica may have fallen behind."""
 _RESPONSE_BYTES = 8 << 20
 _PARTITION_BYTES = 1 << 20
 
@@ -38,15 +44,16 @@ class Fetcher:
         *,
         room: int,
         on_data: Callable[[Lane, Frame, Fetched], None],
-        on_trouble: Callable[[TowpathError], None],
+        on_trouble: Callable[[Lane, ClusterError, bool], None],
     ) -> None:
         self._reactor = reactor
         self._rack = config.rack or ""
         self._room = room
-        self._on_data = on_data
+        self._on_data, self._on_trouble = on_data, on_trouble
         self._lanes: dict[TopicPartition, Lane] = {}
         self._at: dict[TopicPartition, int] = {}
         self._near: dict[TopicPartition, int] = {}
+        self._far: dict[int, Deadline] = {}
         self._held: set[TopicPartition] = set()
         self._sessions: dict[int, FetchSession] = {}
         self._under_way: set[int] = set()
@@ -54,8 +61,11 @@ class Fetcher:
         """Partitions whose part of the answer under way is from where they do not stand now."""
         self.nodes = Nodes(
             reactor, config, Side.SOURCE, admin, pool,
-            on_open=self._opened, on_lost=self._lost, on_found=self._settle, on_trouble=on_trouble,
+            on_open=self._opened, on_lost=self._lost, on_found=self._settle,
+            on_trouble=self._troubled,
         )  # fmt: skip
+        if self._rack:
+            reactor.later(_NEAR, self._review)
 
     def add(self, lane: Lane) -> None:
         """Fetch for `lane` from now on, from where it stands."""
@@ -66,6 +76,7 @@ class Fetcher:
         """Fetch for `lane` no more."""
         tp = lane.work.source
         self._lanes.pop(tp, None)
+        self._near.pop(tp, None)
         self._held.discard(tp)
         self._leave(tp)
 
@@ -133,13 +144,18 @@ class Fetcher:
         newest = channel.versions[fetching.API][1]
         ids = all(lane.work.source_id for lane in self._lanes.values())
         version = fetching.BY_ID if newest >= fetching.BY_ID and ids else fetching.BY_NAME
-        self._sessions[node] = FetchSession(
-            version, max_bytes=_RESPONSE_BYTES, committed=True, rack=self._rack
-        )
+        self._sessions[node] = FetchSession(version, max_bytes=_RESPONSE_BYTES, committed=True)
         for tp, at in self._at.items():
-            if at == node and tp not in self._held:
-                self._want(self._lanes[tp])
+            if at == node:
+                self._lanes[tp].progress.relieve(Side.SOURCE)
+                if tp not in self._held:
+                    self._want(self._lanes[tp])
         self._pump(node)
+
+    def _troubled(self, node: int | None, error: ClusterError, hopeless: bool) -> None:
+        theirs = [tp for tp in self._lanes if self._at.get(tp) == node]
+        for lane in [self._lanes[tp] for tp in theirs if self._near.get(tp) != node]:
+            self._on_trouble(lane, error, hopeless)
 
     def _lost(self, node: int, _why: str) -> None:
         self._sessions.pop(node, None)
@@ -148,7 +164,7 @@ class Fetcher:
         gone = [tp for tp, at in self._at.items() if at == node]
         for tp in gone:
             del self._at[tp]
-            self._near.pop(tp, None)
+            self._stay_far(tp)
         self.nodes.look_up(gone, 0.1)
 
     def _pump(self, node: int) -> None:
@@ -159,6 +175,8 @@ class Fetcher:
         if channel is None:
             return
         self._under_way.add(node)
+        far = self._far.get(node)
+        session.rack = "" if far is not None and not far.over else self._rack
         wait = _SHORT_WAIT_MS if self._held else _WAIT_MS
         channel.send(
             fetching.API,
@@ -175,14 +193,41 @@ class Fetcher:
             lane = self._lanes.get(said.tp)
             if lane is None or self._at.get(said.tp) != node or said.tp in stale:
                 continue
-            self._on_data(lane, frame, said)
-            if said.preferred_replica >= 0 and not said.error:
-                self._near[said.tp] = said.preferred_replica
+            if self._near.get(said.tp) == node and source_trouble(said) is not SourceTrouble.NONE:
+                # It may not have yet what the leader has, so only the leader's word counts.
+                self._stay_far(said.tp)
                 self.again(lane)
-            elif self._at.get(said.tp) == node and said.end > said.start:
+                continue
+            self._on_data(lane, frame, said)
+            if self._at.get(said.tp) != node:
+                continue
+            if said.preferred_replica >= 0 and not said.error:
+                self._go_near(lane, said.preferred_replica)
+            elif said.end > said.start:
                 self._go_on(lane, session)
         if not channel.closed:
             self._pump(node)
+
+    def _go_near(self, lane: Lane, replica: int) -> None:
+        tp = lane.work.source
+        self._near[tp] = replica
+        if self.nodes.knows(replica):
+            self.again(lane)
+        else:
+            self._stay_far(tp)
+            self.moved(lane, 0.0)
+
+    def _stay_far(self, tp: TopicPartition) -> None:
+        """Go back to the leader, and do not say where we are: it would send us away again."""
+        home = self.nodes.home(tp)
+        if self._near.pop(tp, None) is not None and home is not None:
+            self._far[home.node] = Deadline.after(_FAR)
+
+    def _review(self) -> None:
+        for tp in self._near.keys() - self._held:
+            del self._near[tp]
+            self.again(self._lanes[tp])
+        self._reactor.later(_NEAR, self._review)
 
     def _go_on(self, lane: Lane, session: FetchSession) -> None:
         if lane.queue.bytes >= self._room:

@@ -77,12 +77,6 @@ class Lane:
         self.progress.stop(error)
         self.queue.drop_waiting()
 
-    def recovered(self) -> None:
-        """Something went well: what kept the lane from moving is over, unless it was stopped."""
-        self.failures = 0
-        if self.progress.error and not self.progress.stopped:
-            self.progress.hinder("")
-
     # Sending
 
     def next_batch(self) -> Batch | None:

@@ -12,7 +12,7 @@ from towpath.cluster.nodes import Nodes
 from towpath.cluster.produce import Produced
 from towpath.cluster.reactor import Reactor
 from towpath.config import ClusterConfig
-from towpath.model.errors import TowpathError
+from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.records.lane import Lane
 from towpath.records.queue import Batch
@@ -20,7 +20,6 @@ from towpath.records.queue import Batch
 _IN_FLIGHT = 3
 """Requests per connection: a broker works on one at a time, the others hide the way there."""
 _REQUEST_BYTES = 4 << 20
-_TIMEOUT_MS = 30_000
 
 
 class Producer:
@@ -35,16 +34,18 @@ class Producer:
         *,
         on_answer: Callable[[Lane, Produced], None],
         on_lost: Callable[[Lane], None],
-        on_trouble: Callable[[TowpathError], None],
+        on_trouble: Callable[[Lane, ClusterError, bool], None],
     ) -> None:
-        self._on_answer, self._on_lost = on_answer, on_lost
+        self._timeout_ms = int(config.request_timeout * 1000)
+        self._on_answer, self._on_lost, self._on_trouble = on_answer, on_lost, on_trouble
         self._lanes: dict[TopicPartition, Lane] = {}
         self._at: dict[TopicPartition, int] = {}
         self._ready: dict[int, dict[TopicPartition, None]] = {}
         self._in_flight: dict[int, int] = {}
         self.nodes = Nodes(
             reactor, config, Side.TARGET, admin, pool,
-            on_open=self._pump, on_lost=self._lost, on_found=self._settle, on_trouble=on_trouble,
+            on_open=self._opened, on_lost=self._lost, on_found=self._settle,
+            on_trouble=self._troubled,
         )  # fmt: skip
 
     def add(self, lane: Lane) -> None:
@@ -90,6 +91,8 @@ class Producer:
         self._at[tp] = home.node
         if self._lanes[tp].queue:
             self.mark(self._lanes[tp])
+        else:
+            self._lanes[tp].progress.relieve(Side.TARGET)
         if self.nodes.channel(home.node) is not None:
             self._pump(home.node)
 
@@ -97,6 +100,16 @@ class Producer:
         node = self._at.pop(tp, None)
         if node is not None:
             self._ready.get(node, {}).pop(tp, None)
+
+    def _opened(self, node: int) -> None:
+        for tp, at in self._at.items():
+            if at == node:
+                self._lanes[tp].progress.relieve(Side.TARGET)
+        self._pump(node)
+
+    def _troubled(self, node: int | None, error: ClusterError, hopeless: bool) -> None:
+        for lane in [lane for tp, lane in self._lanes.items() if self._at.get(tp) == node]:
+            self._on_trouble(lane, error, hopeless)
 
     def _pump(self, node: int) -> None:
         ready = self._ready.setdefault(node, {})
@@ -109,7 +122,7 @@ class Producer:
                 return
             newest = channel.versions[producing.API][1]
             version = producing.NEWEST if newest >= producing.NEWEST else producing.OLDEST
-            body = producing.request([(tp, b.data) for tp, b in batches], _TIMEOUT_MS)
+            body = producing.request([(tp, b.data) for tp, b in batches], self._timeout_ms)
             self._in_flight[node] = self._in_flight.get(node, 0) + 1
             channel.send(producing.API, version, body, partial(self._came, node, version))
 

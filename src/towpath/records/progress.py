@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from towpath.ledger.entries import Receipt, Run
 from towpath.model.clock import now_ms
 from towpath.model.errors import NotIdenticalError
-from towpath.model.nouns import LinkName, Mode
+from towpath.model.nouns import LinkName, Mode, Side
 from towpath.records.passed import Passed
 from towpath.records.queue import Batch, Fill, RunBuilder
 from towpath.records.work import Assignment, Position
@@ -64,6 +64,7 @@ class Progress:
         """Go on from where the target and the ledger say, after our own idea was wrong."""
         self.runs.closed.append(self.runs.growing)
         self.runs.growing = standing.run
+        self.changed |= bool(self.error)
         self.error = ""
         self._stand(standing)
 
@@ -127,6 +128,13 @@ class Progress:
     def hinder(self, error: str) -> None:
         """Tell what keeps the partition from moving now, "" when nothing does."""
         self.error, self.changed = error, True
+
+    def relieve(self, side: Side) -> bool:
+        """Take back an error of a side that works again; return whether there was one."""
+        if self.stopped or not self.error.startswith(f"{side}: "):
+            return False
+        self.hinder("")
+        return True
 
     def receipt(self, link: LinkName) -> Receipt:
         """Return what is to be written to the ledger now."""

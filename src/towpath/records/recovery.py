@@ -13,7 +13,6 @@ from towpath.cluster.codes import refused
 from towpath.cluster.fetch import Fetched
 from towpath.cluster.reactor import Reactor
 from towpath.cluster.transactions import Transactions
-from towpath.config import ClusterConfig
 from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
 from towpath.model.errors import GapError, RefusedError, TowpathError
@@ -196,7 +195,8 @@ class Recovery:
             raise error
         else:
             lane.filled(end)
-            lane.recovered()
+            lane.progress.relieve(Side.TARGET)
+            lane.failures = 0
             self._producer.mark(lane)
             self.fill(lane)
 
@@ -204,7 +204,9 @@ class Recovery:
         if lane not in self._fillers:
             name = f"towpath.{self._work.link}.{lane.work.target}"
             home = self._producer.nodes.home(lane.work.target)
-            address = (home.host, home.port) if home else self._first(self._work.target)
+            address = self._work.target.addresses[0]
+            if home:
+                address = home.broker.host, home.broker.port
             self._fillers[lane] = PartitionFiller(
                 lane.work.target,
                 Transactions(self._work.target, name, address),
@@ -212,11 +214,6 @@ class Recovery:
                 lane.work.compacted,
             )
         return self._fillers[lane]
-
-    @staticmethod
-    def _first(config: ClusterConfig) -> tuple[str, int]:
-        host, _, port = config.bootstrap[0].rpartition(":")
-        return host.strip("[]"), int(port)
 
     # Source
 

@@ -1,0 +1,62 @@
+"""The blocking client of the data path, where logins and certificates do not fit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.clusters import USERS, Vault
+from tests.support.kafka import create_topic
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
+from towpath.config import ClusterConfig
+from towpath.dev.broker import LocalCluster
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.secret import Secret
+
+pytestmark = pytest.mark.broker
+
+
+def config(cluster: LocalCluster, password: Secret, tls: Any) -> ClusterConfig:
+    sasl = {"mechanism": "SCRAM-SHA-512", "username": "admin", "password": password}
+    return ClusterConfig(bootstrap=cluster.addresses, request_timeout="60s", tls=tls, sasl=sasl)
+
+
+def sentence(call: Callable[[], object]) -> str:
+    began = time.monotonic()
+    with pytest.raises(ClusterError) as caught:
+        call()
+    assert time.monotonic() - began < 10
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("fault", ["password", "authority"])
+@pytest.mark.parametrize("known", [False, True], ids=["at first", "with the leader known"])
+def test_trouble_with_security_is_told_at_once(
+    secured_source: LocalCluster,
+    vault: Vault,
+    new_name: Callable[[str], str],
+    fault: str,
+    known: bool,
+) -> None:
+    tp = TopicPartition(TopicName(create_topic(secured_source.back_door, new_name("told"))), 0)
+    trusted = {"ca": str(vault.authority.certificate)}
+    good = config(secured_source, USERS["admin"], trusted)
+    bad = {
+        "password": config(secured_source, Secret("wr0ng"), trusted),
+        "authority": config(secured_source, USERS["admin"], True),
+    }[fault]
+    with Admin(bad, Side.SOURCE) as refused:
+        of_control = sentence(refused.cluster_id)
+    with Admin(good if known else bad, Side.SOURCE) as admin, Client(bad, Side.SOURCE, admin) as c:
+        of_data = sentence(lambda: c.fetch(tp, 0, max_bytes=1000))
+        assert sentence(lambda: c.produce(tp, bytearray(100))) == of_data
+    assert of_data == of_control
+    assert {
+        "password": "SASL_AUTHENTICATION_FAILED (58)",
+        "authority": "signed by none of the system's authorities; give the PEM file",
+    }[fault] in of_data

@@ -1,0 +1,151 @@
+"""Copying where brokers cannot be reached, or not as we come in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tests.support.clusters import USERS, Vault
+from tests.support.kafka import Record, create_topic, produce, wait_until
+from tests.support.mirror import Mirror
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
+from towpath.config import ClusterConfig
+from towpath.dev.broker import LocalCluster
+from towpath.ledger.books import Ledger, LinkBooks
+from towpath.model.errors import RefusedError
+from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.secret import Secret
+from towpath.records.copy import Copier
+from towpath.records.opening import Opener
+from towpath.records.work import Slice
+
+pytestmark = pytest.mark.broker
+NewName = Callable[[str], str]
+
+
+class BackDoor(Mirror):
+    """A mirror that plans through the back doors; its slices come in elsewhere."""
+
+    def address(self, cluster: LocalCluster) -> str:
+        return cluster.back_door
+
+    def create(self, partitions: int = 1, config: Any = None) -> None:
+        for cluster in (self.source, self.target):
+            create_topic(cluster.back_door, self.topic, partitions, config)
+
+
+@contextmanager
+def copier(work: Slice, source: ClusterConfig, target: ClusterConfig) -> Iterator[Copier]:
+    """Return a copier of `work` whose control plane comes in by `source` and `target`."""
+    with ExitStack() as stack:
+        asked = stack.enter_context(Admin(source, Side.SOURCE))
+        changed = stack.enter_context(Admin(target, Side.TARGET))
+        client = stack.enter_context(Client(target, Side.TARGET, changed))
+        opener = Opener(work, changed, client, Ledger(changed, client), LinkBooks(work.link))
+        made = Copier(work, asked, changed, opener)
+        stack.callback(made.close)
+        yield made
+
+
+@contextmanager
+def going(made: Copier) -> Iterator[None]:
+    """Let a copier run in a thread of its own."""
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            made.run()
+        except BaseException as error:  # noqa: BLE001  # raised below
+            failed.append(error)
+
+    thread = Thread(target=run, name="copier")
+    thread.start()
+    try:
+        yield
+    finally:
+        made._end("the test is over")
+        thread.join(60)
+    assert not thread.is_alive()
+    if failed:
+        raise failed[0]
+
+
+def endless(work: Slice) -> Slice:
+    return replace(work, assignments=tuple(replace(each, end=None) for each in work.assignments))
+
+
+def secured(cluster: LocalCluster, vault: Vault, password: Secret | None = None) -> ClusterConfig:
+    sasl = {"mechanism": "SCRAM-SHA-512", "username": "admin"}
+    secret = {"password": password or USERS["admin"]}
+    tls = {"ca": str(vault.authority.certificate)}
+    return ClusterConfig(bootstrap=cluster.addresses, tls=tls, sasl=sasl | secret)
+
+
+@pytest.mark.parametrize("side", [Side.SOURCE, Side.TARGET])
+def test_a_node_that_refuses_our_login_is_told_at_once(
+    tmp_path: Path,
+    secured_source: LocalCluster,
+    secured_target: LocalCluster,
+    vault: Vault,
+    new_name: NewName,
+    side: Side,
+) -> None:
+    mirror = BackDoor(tmp_path, secured_source, secured_target, new_name("refused"))
+    mirror.create()
+    produce(secured_source.back_door, mirror.topic, [Record(None, b"x")] * 10)
+    good: dict[str, Any] = {
+        "source": secured(secured_source, vault),
+        "target": secured(secured_target, vault),
+    }
+    work = replace(mirror.slices()[0], **good)
+    bad = secured(getattr(mirror, side), vault, Secret("wr0ng"))
+    refused: dict[str, Any] = {side: bad}
+    wrong = replace(work, **refused)
+    with copier(wrong, **good) as made:
+        made._books_client, made._books = _books(made, work)
+        made.run()
+        [done] = made.summaries()
+    assert f"{side}: logging in to " in done.error
+    assert "SASL_AUTHENTICATION_FAILED (58); Authentication failed during" in done.error
+    tp = TopicPartition(TopicName(mirror.topic), 0)
+    with copier(endless(wrong), **good) as made:
+        made._books_client, made._books = _books(made, work)
+        with going(made):
+            wait_until(lambda: tp in made._lanes, "the lane is there")
+            progress = made._lanes[tp].progress
+            wait_until(lambda: progress.error == done.error, "the error is told")
+            assert not progress.stopped
+    receipt = mirror.books().receipt
+    assert receipt is not None
+    assert receipt.error == done.error
+
+
+def _books(made: Copier, work: Slice) -> tuple[Client, Ledger]:
+    """Let the copier write its books by the good login."""
+    client = Client(work.target, Side.TARGET, made._target)
+    return client, Ledger(made._target, client)
+
+
+def test_a_slice_that_may_not_come_in_says_so(
+    tmp_path: Path,
+    secured_source: LocalCluster,
+    secured_target: LocalCluster,
+    vault: Vault,
+    new_name: NewName,
+) -> None:
+    mirror = BackDoor(tmp_path, secured_source, secured_target, new_name("refused"))
+    mirror.create()
+    good, bad = secured(secured_source, vault), secured(secured_target, vault, Secret("wr0ng"))
+    work = replace(mirror.slices()[0], source=good, target=bad)
+    with (
+        copier(work, good, bad) as made,
+        pytest.raises(RefusedError, match=r"target: logging in to .* SASL_AUTHENTICATION_FAILED"),
+    ):
+        made.run()
