@@ -48,7 +48,7 @@ def test_brokers_that_die_and_come_back(
 ) -> None:
     for rounds in parts(2, 6, soak_seconds // 4):
         mirror = Mirror(tmp_path, three_source, three_target, new_name("brokers"))
-        with playing(Scene(mirror, rng, KINDS)):
+        with playing(Scene(mirror, rng, KINDS, failovers=True)):
             for number in range(rounds):
                 cluster = (three_source, three_target)[number % 2]
                 _strike(cluster, rng)
@@ -76,7 +76,8 @@ def test_leaders_that_move(
     new_name: NewName,
     rng: random.Random,
 ) -> None:
-    scene = Scene(Mirror(tmp_path, three_source, three_target, new_name("moves")), rng, KINDS)
+    mirror = Mirror(tmp_path, three_source, three_target, new_name("moves"))
+    scene = Scene(mirror, rng, KINDS, failovers=True)
     with playing(scene):
         time.sleep(1.0)
         for cluster in (three_source, three_target):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from tests.support.kafka import Record, create_topic, produce
 from tests.support.mirror import Mirror
@@ -28,9 +29,11 @@ def mirror(
     return made
 
 
-def status(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+def status(
+    mirror: Mirror, capsys: pytest.CaptureFixture[str], code: int = 0
+) -> list[dict[str, Any]]:
     file = mirror.folder / f"{mirror.topic}.yaml"
-    assert main(["status", str(file), "--output", "json"]) == 0
+    assert main(["status", str(file), "--output", "json"]) == code
     told = json.loads(capsys.readouterr().out)
     assert told["link"] == mirror.topic
     rows: list[dict[str, Any]] = told["partitions"]
@@ -67,3 +70,25 @@ def test_a_table_tells_why_a_partition_is_mapped(
     said = " ".join(capsys.readouterr().out.split())
     assert "caught up mapped 1,234 1,234 0" in said
     assert f"{mirror.topic}-0: mapped, because asked for by `records.offsets: mapped`" in said
+
+
+def test_a_partition_without_a_leader_is_named(
+    tmp_path: Path,
+    three_source: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mirror = Mirror(tmp_path, three_source, target, new_name("leaderless"))
+    create_topic(three_source.bootstrap, mirror.topic, 3, replication=1)
+    create_topic(target.bootstrap, mirror.topic, 3)
+    mirror.catch_up()
+    topics = AdminClient({"bootstrap.servers": three_source.bootstrap}).list_topics(timeout=30)
+    gone = topics.topics[mirror.topic].partitions[0].leader
+    three_source.stop_broker(gone)
+    try:
+        rows = status(mirror, capsys, code=3)
+    finally:
+        three_source.restart(gone)
+    assert f"source: asking for offsets of {mirror.topic}-0" in rows[0]["error"]
+    assert [row["error"] for row in rows[1:]] == ["", ""]

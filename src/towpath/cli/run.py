@@ -22,7 +22,7 @@ from towpath.config import load
 from towpath.model.errors import ConfigError, Problem
 from towpath.plan.run import Progress, Wishes
 from towpath.plan.run import run as mirror
-from towpath.plan.status import State, left_out
+from towpath.plan.status import left_out
 
 
 def run(
@@ -77,12 +77,11 @@ def _report(link: str, progress: Progress, *, stopped: bool) -> dict[str, Any]:
     copied = [progress.copied(row) for row in progress.rows]
     missing = left_out(progress.rows)
     skipped = progress.topics.left_out
-    behind = [row for row in progress.rows if row.state is not State.CAUGHT_UP]
     return {
         "link": link,
         "seconds": round(time.monotonic() - progress.began, 1),
         "stopped": stopped,
-        "complete": not missing and not skipped and (stopped or not behind),
+        "complete": not missing and not skipped and (stopped or progress.caught_up),
         "records": sum(records for records, _ in copied),
         "bytes": sum(size_ for _, size_ in copied),
         "lag": sum(row.lag_records for row in progress.rows),
@@ -93,7 +92,7 @@ def _report(link: str, progress: Progress, *, stopped: bool) -> dict[str, Any]:
 
 
 def _sentence(progress: Progress, data: dict[str, Any]) -> str:
-    how = "stopped" if data["stopped"] else "caught up" if not data["lag"] else "ended"
+    how = "stopped" if data["stopped"] else "caught up" if progress.caught_up else "ended"
     return (
         f"{how} after {span(time.monotonic() - progress.began)}: {count(data['records'])} records,"
         f" {size(data['bytes'])} copied, lag {count(data['lag'])}"

@@ -182,6 +182,9 @@ class Client:
         if connected is None:
             connected = connect_to(self._config, self._side, home.broker, deadline)
             self._connections[home.node] = connected
+            if self._closed:  # by another thread, while we connected
+                self.close()
+                raise ConnectionError("the client was closed")
         return connected
 
     def _ask(

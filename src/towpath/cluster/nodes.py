@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from functools import partial
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.channel import BufferPool, Channel
@@ -60,7 +62,8 @@ class Nodes:
         self._on_found, self._on_trouble = on_found, on_trouble
         self._homes: dict[TopicPartition, Home] = {}
         self._brokers: dict[int, Broker] = {}
-        self._wanted: set[TopicPartition] = set()
+        self._wanted: dict[TopicPartition, float] = {}
+        """When to look for the leaders that are not known, each by itself."""
         self._channels: dict[int, Channel] = {}
         self._connecting: set[int] = set()
         self._looking = False
@@ -95,12 +98,10 @@ class Nodes:
         return channel
 
     def look_up(self, tps: Iterable[TopicPartition], after: float = 0.0) -> None:
-        """Look leaders up again, these and all asked for before that are not known."""
-        for tp in tps:
-            self._wanted.add(tp)
-        if not self._looking and self._wanted and not self._closed:
-            self._looking = True
-            self._reactor.later(after, self._ask)
+        """Look for the leaders of these, and go on until they are found."""
+        due = time.monotonic() + after
+        self._wanted.update(dict.fromkeys(tps, due))
+        self._reactor.later(after, self._ask)
 
     def close(self) -> None:
         """Close all channels."""
@@ -109,10 +110,15 @@ class Nodes:
             channel.close()
 
     def _ask(self) -> None:
-        wanted = frozenset(self._wanted)
-        self._reactor.run(lambda: find_homes(self._admin, wanted), self._found)
+        if self._looking or self._closed:
+            return
+        now = time.monotonic()
+        due = [tp for tp, at in self._wanted.items() if at <= now]
+        if due:
+            self._looking = True
+            self._reactor.run(lambda: find_homes(self._admin, due), partial(self._found, due))
 
-    def _found(self, future: Future[Homes]) -> None:
+    def _found(self, asked: Sequence[TopicPartition], future: Future[Homes]) -> None:
         self._looking = False
         if self._closed:
             return
@@ -121,11 +127,14 @@ class Nodes:
             homes = future.result()
             self._homes.update(homes)
             self._brokers.update(homes.brokers)
-            self._wanted -= homes.keys()
+            for tp in homes:
+                self._wanted.pop(tp, None)
             self._on_found()
         else:
             self._report(None, error)
-        self.look_up((), _BACK_OFF * 5)
+        left = [tp for tp in asked if tp in self._wanted]
+        self.look_up(left, _BACK_OFF * 5)
+        self._reactor.later(0, self._ask)  # for those that fell due meanwhile
 
     def _connect(self, node: int) -> None:
         if node in self._connecting or node not in self._brokers or self._closed:

@@ -56,6 +56,8 @@ class Progress:
     rows: tuple[PartitionStatus, ...] = ()
     before: Mapping[tuple[TopicName, int], tuple[int, int]] = field(default_factory=dict)
     """Records and bytes of each partition when the run began."""
+    ends: Mapping[tuple[TopicName, int], int] = field(default_factory=dict)
+    """Where each partition ended at the source when the run began."""
     topics: Reconciled = field(default_factory=Reconciled)
     trouble: str = ""
 
@@ -63,6 +65,13 @@ class Progress:
         """Return the records and bytes of a partition that this run copied."""
         records, size = self.before.get((row.topic, row.partition), (0, 0))
         return row.records - records, row.bytes - size
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether everything was copied that was there when the run began."""
+        return all(
+            row.source_end >= self.ends.get((row.topic, row.partition), 0) for row in self.rows
+        )
 
 
 def run(
@@ -140,9 +149,9 @@ class _Mirror:
         self._stack.callback(self._session.close)
         self._reconcile()
         self._look()
-        self.progress.before = {
-            (row.topic, row.partition): (row.records, row.bytes) for row in self.progress.rows
-        }
+        rows = {(row.topic, row.partition): row for row in self.progress.rows}
+        self.progress.before = {key: (row.records, row.bytes) for key, row in rows.items()}
+        self.progress.ends = {key: row.source_end + row.lag_records for key, row in rows.items()}
 
     def go(self, spark: Any) -> None:
         """Run rounds until there is a reason to end; start again after trouble."""

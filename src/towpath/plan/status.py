@@ -61,7 +61,7 @@ def status(
     """
     topics = {n: info for n, info in source.topics().items() if matches(info, config.topics)}
     tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
-    ends = source.latest(tps, committed=True) if tps else {}
+    ends = source.latest(tps, committed=True)
     known = {tp for tp, b in books.partitions.items() if b.opened is not None}
     gone = {tp.topic for tp in known} - topics.keys()
     hidden = {n: info for n, info in source.topics(gone).items() if info.error} if gone else {}
@@ -72,6 +72,7 @@ def status(
         name = config.topics.target_name(tp.topic)
         info = topics.get(tp.topic) or hidden.get(tp.topic)
         trouble = _identity(books.of(tp), info, there.get(name), stop=stop)
+        trouble = trouble or str(ends.failed.get(tp, ""))
         rows.append(_row(tp, name, books.of(tp), ends, trouble))
     return tuple(rows)
 
