@@ -23,7 +23,7 @@ TRANSACTION = 500
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A record to be; `partition` is left to its key where it is None."""
+    """A record to be; its key decides the partition."""
 
     key: bytes
     value: bytes | None

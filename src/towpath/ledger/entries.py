@@ -5,7 +5,7 @@ kind, then the link, then what the entry is about. Value: a JSON object with `v`
 version of the format, and the fields of the class below under their own names. Every entry is a
 fact that stays true whoever wrote it, so two writers cannot harm each other: of two receipts the
 one that is further holds. A reader refuses a newer major version and passes over fields it does
-not know. docs/ledger.md tells the same with examples.
+not know. docs/ledger.md tells the same to people.
 """
 
 from __future__ import annotations

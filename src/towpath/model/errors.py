@@ -13,9 +13,9 @@
     ├── TargetLostError             3  the target lost what it had acknowledged
     └── NotIdenticalError           3  offsets cannot stay the same where that was demanded
 
-The number is the exit code. A Spark task's exception reaches the driver as text, so each class
-has a stable `code` that stands at the front of its message. Every constructor hands all of its
-arguments to `Exception`, else an instance could not be unpickled.
+The number is the exit code; the stable `code` of each class stands in what `--output json` says.
+Every constructor hands all of its positional arguments to `Exception`, else an instance could not
+be unpickled.
 """
 
 from __future__ import annotations

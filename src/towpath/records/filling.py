@@ -1,7 +1,7 @@
 """Gaps of a transactional source: take offsets on the target that no consumer sees. Blocking.
 
 One offset is an empty committed transaction, its marker; n offsets are an aborted transaction of
-n - 1 fillers and its marker. Either leaves nothing open. See `spikes` in docs/decisions/0003.
+n - 1 fillers and its marker. Either leaves nothing open (docs/decisions/0003).
 """
 
 from __future__ import annotations
