@@ -160,14 +160,6 @@ class Ledger:
         for part in _packed(entries):
             self._client.produce(tp, part)
 
-    def start_at(self, tp: TopicPartition, offset: int) -> None:
-        """Read `tp` from `offset` next."""
-        self._read_to[tp] = offset
-
-    def position(self, tp: TopicPartition) -> int:
-        """Up to where `tp` was read."""
-        return self._read_to[tp]
-
     def _entries(self, tp: TopicPartition, batch: memoryview) -> Iterator[Entry]:
         header = batches.BatchHeader.read(batch)
         following = header.base_offset + header.last_offset_delta + 1

@@ -12,9 +12,6 @@ ClusterId = NewType("ClusterId", str)
 LinkName = NewType("LinkName", str)
 ProducerId = NewType("ProducerId", int)
 
-SourceOffset = NewType("SourceOffset", int)
-TargetOffset = NewType("TargetOffset", int)
-
 NO_TOPIC_ID = TopicId("")
 """What a broker without topic ids (before KIP-516, Kafka 2.8) is recorded with."""
 

@@ -30,7 +30,6 @@ from towpath.wire import batch as wire
 from towpath.wire.digest import Digest, Hashes
 
 SCHEMA = "comparison string"
-_EVERYTHING = (1 << 63) - 1
 _LONGEST_REACH = 1 << 12
 
 

@@ -9,7 +9,7 @@ from towpath.cluster.fetch import Fetched
 from towpath.model.errors import RefusedError
 from towpath.records.work import Assignment
 
-OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE = 1, 2
+OFFSET_OUT_OF_RANGE = 1
 UNKNOWN_TOPIC, MESSAGE_TOO_LARGE = 3, 10
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 _OUT_OF_SEQUENCE = frozenset({45, 46, 59})
