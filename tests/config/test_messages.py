@@ -173,6 +173,12 @@ VALUES = [
     ),
     (
         "records",
+        "{start: 17383104000000}",
+        "records.start: 17383104000000 is not in milliseconds since 1970, which have 12 or 13"
+        " digits",
+    ),
+    (
+        "records",
         "{start: committed}",
         "records.group: is required by `start: committed`: the group whose offsets to take",
     ),

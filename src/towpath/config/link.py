@@ -21,11 +21,11 @@ from towpath.config.problems import not_one_of, placed_error
 from towpath.config.section import Section
 from towpath.config.topics import TopicsConfig
 from towpath.config.units import Duration, Size, between
+from towpath.model.clock import is_ms
 from towpath.model.nouns import LinkName
 
 _LINK = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _WORD = re.compile(r"[A-Za-z_]*")
-_EARLIEST_MS = 100_000_000_000  # 1973; a smaller number was meant as seconds
 
 
 class StartAt(StrEnum):
@@ -64,7 +64,7 @@ def _start(value: object) -> StartAt | int:
 
 
 def _milliseconds(value: int) -> int:
-    if not _EARLIEST_MS <= value < 10 * 1000 * _EARLIEST_MS:
+    if not is_ms(value):
         raise ValueError(f"{value} is not in milliseconds since 1970, which have 12 or 13 digits")
     return value
 
