@@ -14,7 +14,9 @@ from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.mirror import Mirror
 from tests.support.program import Program
 from towpath.cli.main import main
+from towpath.cli.options import write_report
 from towpath.dev.broker import LocalCluster
+from towpath.model.errors import ConfigError
 
 NewName = Callable[[str], str]
 
@@ -90,3 +92,13 @@ def test_a_report_that_cannot_be_written(
     report = tmp_path / "missing" / "report.json"
     assert main(["run", str(nowhere(tmp_path)), "--report", str(report)]) == 2
     assert f"--report: the folder {report.parent} does not exist" in capsys.readouterr().err
+
+
+def test_a_report_that_is_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(nowhere(tmp_path)), "--report", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"--report: {tmp_path} is a folder; name a file in it\n"
+
+
+def test_a_report_whose_folder_has_gone(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"report\.json cannot be written: No such file"):
+        write_report(tmp_path / "gone" / "report.json", {})

@@ -12,7 +12,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
-from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
+from towpath.ledger.books import Ledger, PartitionBooks
 from towpath.ledger.entries import Entry
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.plan.rounds import RoundPlan, plan_round
@@ -82,7 +82,5 @@ class Mirror:
         with ExitStack() as stack:
             admin = stack.enter_context(Admin(config.target, Side.TARGET))
             client = stack.enter_context(Client(config.target, Side.TARGET, admin))
-            books = LinkBooks(config.link)
-            for entry in Ledger(admin, client).read():
-                books.take(entry)
+            books = Ledger(admin, client).books(config.link)
         return books.of(TopicPartition(TopicName(self.topic), partition))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from towpath.cli.options import LinkFile
 from towpath.cli.output import Output, OutputOption, show
 from towpath.config import check
 from towpath.model.errors import ConfigError
 
 
 def lint(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of the link.")],
+    file: LinkFile,
     *,
     environment: Annotated[
         bool,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from towpath.cli.options import LinkFile
 from towpath.cli.output import Output, OutputOption, show
 from towpath.cli.render import table
 from towpath.config import load
@@ -18,7 +15,7 @@ from towpath.plan.model import Plan
 
 
 def plan(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of the link.")],
+    file: LinkFile,
     *,
     output: OutputOption = Output.TEXT,
 ) -> int:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 import time
-from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
@@ -14,29 +12,31 @@ import typer
 from rich.console import Group
 from rich.text import Text
 
+from towpath.cli.options import (
+    LinkFile,
+    MasterOption,
+    ReportOption,
+    require_writable,
+    write_report,
+)
 from towpath.cli.output import Output, OutputOption, show
 from towpath.cli.progress import Display
 from towpath.cli.render import count, size, span
 from towpath.cli.statustable import as_json, picture
 from towpath.config import load
-from towpath.model.errors import ConfigError, Problem
 from towpath.plan.run import Progress, Wishes
 from towpath.plan.run import run as mirror
 from towpath.plan.status import left_out
 
 
 def run(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of the link.")],
+    file: LinkFile,
     *,
     until_caught_up: Annotated[
         bool, typer.Option(help="End at the offsets that the source has now.")
     ] = False,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a JSON report there at the end.")
-    ] = None,
-    master: Annotated[
-        str | None, typer.Option(help="Spark master; all cores of this machine by default.")
-    ] = None,
+    report: ReportOption = None,
+    master: MasterOption = None,
     parallelism: Annotated[
         int | None, typer.Option(min=1, help="Slices; as many as Spark has slots by default.")
     ] = None,
@@ -44,7 +44,7 @@ def run(
 ) -> int:
     """Mirror until stopped (Ctrl-C or SIGTERM), or until caught up."""
     del output  # `show` knows it
-    _must_be_writable(report)
+    require_writable(report)
     config = load(file)
     stop = threading.Event()
     _stop_on_signals(stop)
@@ -52,17 +52,10 @@ def run(
     with Display(config.link) as display:
         progress = mirror(config, wishes, stop, display.show)
     data = _report(config.link, progress, stopped=stop.is_set())
-    if report is not None:
-        report.write_text(json.dumps(data, indent=2) + "\n")
+    write_report(report, data)
     lines = [_sentence(progress, data), *progress.topics.left_out]
     show(Group(*map(Text, lines), picture(progress.rows)), data)
     return 0 if data["complete"] else 3
-
-
-def _must_be_writable(report: Path | None) -> None:
-    if report is not None and not report.absolute().parent.is_dir():
-        folder = report.absolute().parent
-        raise ConfigError((Problem("--report", f"the folder {folder} does not exist"),))
 
 
 def _stop_on_signals(stop: threading.Event) -> None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
+from towpath.cli.options import LinkFile
 from towpath.cli.output import Output, OutputOption, show
 from towpath.cli.statustable import as_json, picture
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.config import load
-from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.books import Ledger
 from towpath.model.nouns import Side
 from towpath.plan import status as standing
 
 
 def status(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of the link.")],
+    file: LinkFile,
     *,
     output: OutputOption = Output.TEXT,
 ) -> int:
@@ -30,11 +26,7 @@ def status(
         Admin(config.target, Side.TARGET) as target,
         Client(config.target, Side.TARGET, target) as client,
     ):
-        books = LinkBooks(config.link)
-        ledger = Ledger(target, client)
-        if ledger.exists:
-            for entry in ledger.read():
-                books.take(entry)
+        books = Ledger(target, client).books(config.link)
         rows = standing.status(config, books, source, target)
     show(picture(rows), {"link": config.link, "partitions": [as_json(row) for row in rows]})
     return 3 if standing.left_out(rows) else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import sys
@@ -10,28 +9,34 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from towpath.cli.options import (
+    LinkFile,
+    MasterOption,
+    ReportOption,
+    require_writable,
+    write_report,
+)
 from towpath.cli.output import Output, OutputOption, show
 from towpath.cli.render import console, count, size, span, table
 from towpath.config import load
+from towpath.model.clock import is_ms
 from towpath.model.errors import ConfigError, Problem
 from towpath.plan.verify import PartitionVerdict, Scope, Verdict
 from towpath.plan.verify import verify as compare_all
+from towpath.wire.digest import Digest
 
 _HEADERS = ("topic", "partition", "mode", "offsets", "records", "digest", "verdict", "why")
-_MILLISECONDS = 12
-"""Digits from which on a number is a time and no offset."""
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of the link.")],
+    file: LinkFile,
     *,
     sample: Annotated[
         bool, typer.Option(help="Compare the first, the last and some random ranges only.")
@@ -45,20 +50,16 @@ def verify(
     seed: Annotated[
         int | None, typer.Option(help="Seed of --sample, to take the same sample again.")
     ] = None,
-    master: Annotated[
-        str | None, typer.Option(help="Spark master; all cores of this machine by default.")
-    ] = None,
+    master: MasterOption = None,
     parallelism: Annotated[
         int | None, typer.Option(min=1, help="Slices at a time; as Spark has slots by default.")
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a JSON report there at the end.")
-    ] = None,
+    report: ReportOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Compare source and target record by record, over what both still have."""
     del output  # `show` knows it
-    _must_be_writable(report)
+    require_writable(report)
     offset, ms = _since(since)
     if sample and seed is None:
         seed = random.SystemRandom().randrange(1 << 32)
@@ -68,17 +69,10 @@ def verify(
     with _Bar() as bar:
         rows = compare_all(config, scope, bar.done)
     data = _report(config.link, scope, rows, time.monotonic() - began)
-    if report is not None:
-        report.write_text(json.dumps(data, indent=2) + "\n")
+    write_report(report, data)
     notes = [Text(f"{r.topic}-{r.partition}: {note}") for r in rows for note in r.notes]
     show(Group(_picture(rows), *notes, Text(_sentence(scope, rows, data))), data)
     return 0 if data["equal"] else 3
-
-
-def _must_be_writable(report: Path | None) -> None:
-    if report is not None and not report.absolute().parent.is_dir():
-        folder = report.absolute().parent
-        raise ConfigError((Problem("--report", f"the folder {folder} does not exist"),))
 
 
 def _since(text: str | None) -> tuple[int, int | None]:
@@ -86,7 +80,8 @@ def _since(text: str | None) -> tuple[int, int | None]:
     if text is None:
         return 0, None
     if re.fullmatch(r"\d{1,19}", text):
-        return (0, int(text)) if len(text) in {_MILLISECONDS, 13} else (int(text), None)
+        number = int(text)
+        return (0, number) if is_ms(number) else (number, None)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -120,7 +115,7 @@ class _Bar:
         self._progress.update(self._task, completed=number, total=total)
 
 
-def _picture(rows: Sequence[PartitionVerdict]) -> Any:
+def _picture(rows: Sequence[PartitionVerdict]) -> RenderableType:
     return table(_HEADERS, map(_line, rows), right="partition records")
 
 
@@ -176,7 +171,7 @@ def _as_json(row: PartitionVerdict) -> dict[str, Any]:
     return told
 
 
-def _digests(digest: Any) -> dict[str, Any]:
+def _digests(digest: Digest) -> dict[str, Any]:
     return {
         "records": digest.records,
         "ordered": _digest(digest.ordered),

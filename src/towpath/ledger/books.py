@@ -138,6 +138,19 @@ class Ledger:
             if error.name != "TOPIC_ALREADY_EXISTS":
                 raise
 
+    def books(self, link: LinkName) -> LinkBooks:
+        """Return all facts about a link; none where the target has no ledger.
+
+        Raises:
+            NewerLedgerError: An entry has a newer major version.
+            LedgerError: A record is no entry.
+        """
+        books = LinkBooks(link)
+        if self.exists:
+            for entry in self.read():
+                books.take(entry)
+        return books
+
     def read(self, tp: TopicPartition = FACTS, *, wait: float = 0.0) -> list[Entry]:
         """Return the entries that were added since the last call of this object.
 
