@@ -15,7 +15,7 @@ from typing import Any
 from tests.support.kafka import wait_until
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
-from towpath.dev.distribution import home_folder
+from towpath.model.home import home_folder
 
 MODULE = "github.com/Shopify/toxiproxy/v2/cmd/server"
 VERSION = "v2.5.0"

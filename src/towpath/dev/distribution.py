@@ -20,6 +20,7 @@ from pathlib import Path
 
 from towpath.dev import java
 from towpath.dev.errors import DistributionError
+from towpath.model.home import home_folder
 
 NEWEST = "4.3.1"
 VERSIONS = ("3.9.2", "4.1.2", NEWEST)
@@ -39,13 +40,6 @@ EXCLUDED = ("scala-reflect", "caffeine")
 
 Module = tuple[str, str, str]
 """Organisation, name and revision of what Maven calls an artifact."""
-
-
-def home_folder() -> Path:
-    """Return where fetched things are kept: TOWPATH_HOME, else the user's cache folder."""
-    if chosen := os.environ.get("TOWPATH_HOME"):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "towpath"
 
 
 def fetch(version: str = NEWEST, home: Path | None = None) -> Path:

@@ -15,6 +15,7 @@ from towpath.dev import distribution, ports
 from towpath.dev.broker import LocalCluster
 from towpath.dev.errors import PortTakenError
 from towpath.dev.process import Identity
+from towpath.model.home import home_folder
 from towpath.model.nouns import Side
 
 SOURCE_PORT = 9092
@@ -38,7 +39,7 @@ class DevCluster:
 
 def default_home() -> Path:
     """Return where `up` keeps data and state unless told otherwise."""
-    return distribution.home_folder() / "dev"
+    return home_folder() / "dev"
 
 
 def up(

@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import time
 from pathlib import Path
 
 import pyspark
+
+from towpath.model.clock import now_ms
+from towpath.model.home import home_folder
 
 _SETTLED = 60.0
 """Seconds after which a JVM has certainly finished writing."""
@@ -43,12 +45,7 @@ def settle() -> None:
 
 
 def _archive() -> Path:
-    return _folder() / f"spark-{_key()}.jsa"
-
-
-def _folder() -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("TOWPATH_HOME") or Path(cache) / "towpath") / "classes"
+    return home_folder() / "classes" / f"spark-{_key()}.jsa"
 
 
 def _key() -> str:
@@ -63,7 +60,7 @@ def _key() -> str:
 
 def _promote(archive: Path, age: float) -> None:
     """Give a finished archive its name; drop those that another run finished first."""
-    now = time.clock_gettime(time.CLOCK_REALTIME)
+    now = now_ms()
     for made in archive.parent.glob(f"{archive.name}.*"):
-        if now - made.stat().st_mtime >= age:
+        if now - int(made.stat().st_mtime * 1000) >= age * 1000:
             made.replace(archive)
