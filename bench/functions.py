@@ -46,12 +46,9 @@ def _rows(data: DataSet) -> list[tuple[str, ...]]:
         # As a slice does: not more at once than becomes a batch of the usual size.
         step = max(1, MOST // max(1, len(batches[0])))
         return [
-            reencode(
-                buffer, positions[at : at + step], lengths[at : at + step],
-                first_offset=0, end_offset=1 << 62, max_bytes=MOST,
-            )
+            reencode(buffer, positions[at : at + step], lengths[at : at + step], max_bytes=MOST)
             for at in range(0, len(positions), step)
-        ]  # fmt: skip
+        ]
 
     functions: dict[str, Callable[[], object]] = {
         "scan": lambda: scan(buffer, 0, len(buffer)),

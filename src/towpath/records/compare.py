@@ -22,12 +22,12 @@ from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.records.compare_bytes import bytes_digest, same_batches
 from towpath.records.compare_cursor import Cursor, Mask, Reader
-from towpath.records.compare_join import Joined, Segment, fold, join, what_differs
+from towpath.records.compare_join import Joined, Segment, join, what_differs
 from towpath.records.compare_keys import MISSING, lost
 from towpath.records.compare_line import Line
 from towpath.records.compare_work import CompareSlice, Comparison, Counts, Difference, Range
 from towpath.wire import batch as wire
-from towpath.wire.digest import Digest, Hashes
+from towpath.wire.digest import Digest, Hashes, fold
 
 SCHEMA = "comparison string"
 _LONGEST_REACH = 1 << 12

@@ -8,7 +8,6 @@ from typing import Any
 
 import google_crc32c
 import numpy as np
-from numba import njit
 
 from towpath.records.compare_cursor import Cursor, Piece
 from towpath.records.compare_line import Line
@@ -16,7 +15,6 @@ from towpath.wire import batch as wire
 from towpath.wire.digest import Digest
 
 _FACTS = struct.Struct(">Iqqqq")
-_KEPT = wire.CODEC_MASK | wire.LOG_APPEND_TIME
 
 
 def same_batches(source: Cursor, target: Cursor, line: Line) -> tuple[int, wire.Table]:
@@ -35,7 +33,7 @@ def same_batches(source: Cursor, target: Cursor, line: Line) -> tuple[int, wire.
     fits &= (b[:, wire.BASE] >= target.position) & (b[:, wire.LAST] < target.end)
     count = count if fits.all() else int(fits.argmin())
     if count:
-        count = int(_same(theirs.buffer, a[:count], ours.buffer, b[:count]))
+        count = wire.same_prefix(theirs.buffer, a[:count], ours.buffer, b[:count])
     return _sound(ours, count), b
 
 
@@ -46,7 +44,7 @@ def bytes_digest(piece: Piece, rows: wire.Table) -> Digest:
         position, length, count = row[wire.POSITION], row[wire.LENGTH], row[wire.COUNT]
         crc = google_crc32c.value(piece.buffer[position + wire.HEADER_SIZE : position + length])
         times = piece.buffer[position + 27 : position + 35].tobytes()
-        attributes = row[wire.ATTRIBUTES] & _KEPT
+        attributes = row[wire.ATTRIBUTES] & wire.KEPT_ATTRIBUTES
         facts = _FACTS.pack(
             crc, length, count, int.from_bytes(times, "big", signed=True), attributes
         )
@@ -75,21 +73,3 @@ def _sound(piece: Piece, count: int) -> int:
         if google_crc32c.value(piece.buffer[position + 21 : position + length]) != row[wire.CRC]:
             return index
     return count
-
-
-@njit("int64(uint8[::1], int64[:, ::1], uint8[::1], int64[:, ::1])", cache=True)
-def _same(a: Any, a_rows: Any, b: Any, b_rows: Any) -> Any:
-    """Return how many leading pairs have the same first time and record bytes."""
-    for row in range(len(a_rows)):
-        size = a_rows[row, 1]
-        left = a[a_rows[row, 0] : a_rows[row, 0] + size]
-        right = b[b_rows[row, 0] : b_rows[row, 0] + size]
-        differ = np.uint8(0)
-        if b_rows[row, 5] & 8 == 0:
-            for i in range(27, 35):
-                differ |= left[i] ^ right[i]
-        for i in range(61, size):
-            differ |= left[i] ^ right[i]
-        if differ:
-            return row
-    return len(a_rows)

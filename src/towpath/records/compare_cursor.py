@@ -15,8 +15,8 @@ from towpath.cluster.fetch import Fetched
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
-from towpath.records.oldformat import modernise
 from towpath.wire import batch as wire
+from towpath.wire.legacy import modernise
 
 _OUT_OF_RANGE = 1
 _MAGIC_AT = 16

@@ -17,8 +17,6 @@ from towpath.wire.digest import Digest, Hashes, digest_batches, record_hashes
 from towpath.wire.opened import open_batches
 from towpath.wire.rows import OFFSET, parse
 
-_STEP = 0x9E3779B97F4A7C15  # odd; the golden ratio
-_WORD = (1 << 64) - 1
 _COMPARED = ("key", "value", "headers", "timestamp")
 
 Indexes = npt.NDArray[np.intp]
@@ -115,16 +113,6 @@ def join(expected: wire.Table, source: Hashes, offsets: wire.Table, target: Hash
         left[differs], right[differs], np.flatnonzero(~there), np.flatnonzero(extra),
         len(left) - int(differs.sum()),
     )  # fmt: skip
-
-
-def fold(hashes: Hashes) -> Digest:
-    """Return a digest of records by their hashes."""
-    if not len(hashes):
-        return Digest()
-    powers = np.full(len(hashes), _STEP, np.uint64)
-    powers[0] = 1
-    ordered = int((hashes[::-1] * np.cumprod(powers)).sum(dtype=np.uint64))
-    return Digest(len(hashes), int(hashes.sum(dtype=np.uint64)) & _WORD, ordered)
 
 
 def what_differs(source: dict[str, Any], target: dict[str, Any]) -> str:

@@ -13,13 +13,13 @@ from dataclasses import replace
 from towpath.cluster.channel import Frame
 from towpath.cluster.fetch import Fetched
 from towpath.model.nouns import Mode
-from towpath.records.oldformat import modernise
 from towpath.records.passed import NotHereError
 from towpath.records.progress import Progress, Standing
 from towpath.records.queue import TAKEN, Batch, BecomeMapped, Fill, Queue
 from towpath.records.reshape import open_row
 from towpath.wire import batch as wire
 from towpath.wire.digest import Hashes, record_hashes
+from towpath.wire.legacy import modernise
 
 
 class Intake:

@@ -11,8 +11,6 @@ from towpath.records.queue import Batch
 from towpath.wire import batch as wire
 from towpath.wire.reencode import Dense, reencode
 
-_EVERYTHING = (1 << 63) - 1
-
 
 def open_row(
     buffer: wire.Buffer, row: Sequence[int], first: int, most: int, producer: int, sequence: int
@@ -20,9 +18,7 @@ def open_row(
     """Return the records of one source batch from offset `first` on as dense, stamped batches."""
     positions = np.array([row[wire.POSITION]], np.int64)
     lengths = np.array([row[wire.LENGTH]], np.int64)
-    dense = reencode(
-        buffer, positions, lengths, first_offset=first, end_offset=_EVERYTHING, max_bytes=most
-    )
+    dense = reencode(buffer, positions, lengths, first_offset=first, max_bytes=most)
     end = row[wire.LAST] + 1
     return _stamped(dense, first, end, producer, sequence, row[wire.LEADER_EPOCH])
 
@@ -47,15 +43,12 @@ def _again(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
         struct.pack_into(">q", joined.data, position, records)
         position += batch.size
         records += batch.count
-    dense = reencode(
-        joined, positions, lengths, first_offset=0, end_offset=_EVERYTHING, max_bytes=most
-    )
+    dense = reencode(joined, positions, lengths, max_bytes=most)
     first, last = batches[0], batches[-1]
     made = _stamped(dense, 0, records, producer, first.sequence, last.epoch)
     offsets = _SourceOffsets(batches)
     for batch in made:
         batch.base, batch.end, batch.pieces = offsets.take(batch.count)
-        batch.crc = int.from_bytes(batch.data[17:21], "big")
     made[-1].end = last.end
     return made
 

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from numba import njit
 
 from towpath.model.errors import CorruptBatchError
+from towpath.wire.crc import BYTES, POLYNOMIAL, SHIFTS
 
 HEADER_SIZE = 61
 MAGIC = 2
@@ -37,9 +38,12 @@ KEPT_ATTRIBUTES = CODEC_MASK | LOG_APPEND_TIME
 
 SEQUENCES = 1 << 31
 """Sequences wrap here (KIP-98)."""
+NO_END = (1 << 63) - 1
+"""Behind every offset."""
 
 Buffer = npt.NDArray[np.uint8]
 Table = npt.NDArray[np.int64]
+Bytes = bytes | bytearray | memoryview | Buffer
 
 POSITION, LENGTH, BASE, LAST, COUNT, ATTRIBUTES, PRODUCER, MAX_TIME, LEADER_EPOCH, CRC = range(10)
 """Columns of the table that `scan` returns; `LAST` is the last offset of the batch."""
@@ -85,6 +89,36 @@ class BatchHeader:
         return _PLAIN.pack(*(getattr(self, name) for name in self.__slots__))
 
 
+def sealed(
+    records: Bytes,
+    *,
+    attributes: int,
+    count: int,
+    times: tuple[int, int],
+    base_offset: int = 0,
+    last_delta: int | None = None,
+    producer: tuple[int, int, int] = (-1, -1, -1),
+) -> bytearray:
+    """Return a batch: the records, compressed already, behind a header with a true checksum.
+
+    Args:
+        records: What stands behind the header.
+        attributes: Codec and flags.
+        count: Number of records.
+        times: The first and the greatest timestamp.
+        base_offset: Offset of the first record.
+        last_delta: Offset of the last record from there; by default there are no holes.
+        producer: Its id, its epoch, and the sequence of the first record; -1 for nobody.
+    """
+    batch = bytearray(HEADER_SIZE + len(records))
+    last = count - 1 if last_delta is None else last_delta
+    batch[:HEADER_SIZE] = BatchHeader(
+        base_offset, len(batch) - 12, -1, MAGIC, 0, attributes, last, *times, *producer, count
+    ).write()
+    batch[HEADER_SIZE:] = np.frombuffer(records, np.uint8).data
+    return seal(batch)
+
+
 def seal(batch: bytearray) -> bytearray:
     """Write the true checksum into `batch` and return it."""
     struct.pack_into(">I", batch, 17, google_crc32c.value(bytes(memoryview(batch)[21:])))
@@ -95,41 +129,6 @@ def sound(batch: bytes | bytearray | memoryview) -> bool:
     """Whether the checksum of `batch` is true."""
     view = memoryview(batch)
     return bool(google_crc32c.value(bytes(view[21:])) == int.from_bytes(view[17:21], "big"))
-
-
-def _shift_table() -> npt.NDArray[np.uint32]:
-    """x^(2^k) modulo the CRC-32C polynomial, bit-reflected, for k = 0 to 31."""
-    table = np.zeros(32, np.uint32)
-    power = 1 << 30
-    for k in range(32):
-        table[k] = power
-        power = _multiply(power, power)
-    return table
-
-
-def _multiply(a: int, b: int) -> int:
-    """Multiply two bit-reflected polynomials modulo the CRC-32C polynomial."""
-    product = 0
-    for bit in range(31, -1, -1):
-        if a >> bit & 1:
-            product ^= b
-        b = b >> 1 ^ (0x82F63B78 if b & 1 else 0)
-    return product
-
-
-def _byte_table() -> npt.NDArray[np.uint32]:
-    """The 256 remainders of the bytewise CRC-32C."""
-    table = np.zeros(256, np.uint32)
-    for byte in range(256):
-        crc = byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-        table[byte] = crc
-    return table
-
-
-_BYTES = _byte_table()
-_SHIFTS = _shift_table()
 
 
 @njit("uint64(uint8[::1], int64, int64)", cache=True)
@@ -153,22 +152,22 @@ def _scan(buffer: Any, start: Any, end: Any, table: Any) -> Any:
     position = start
     while position + 17 <= end:
         length = np.int64(np.int32(_number(buffer, position + 8, 4))) + 12
-        if position + length > end and length >= 61:
+        if position + length > end and length >= HEADER_SIZE:
             break
-        if buffer[position + 16] != 2 or length < 61:
+        if buffer[position + 16] != MAGIC or length < HEADER_SIZE:
             return -position - 1
         base = np.int64(_number(buffer, position, 8))
-        table[rows, 0] = position
-        table[rows, 1] = length
-        table[rows, 2] = base
-        table[rows, 3] = base + np.int64(np.int32(_number(buffer, position + 23, 4)))
-        table[rows, 4] = np.int64(np.int32(_number(buffer, position + 57, 4)))
-        table[rows, 5] = np.int64(np.int16(_number(buffer, position + 21, 2)))
-        table[rows, 6] = np.int64(_number(buffer, position + 43, 8))
-        table[rows, 7] = np.int64(_number(buffer, position + 35, 8))
-        table[rows, 8] = np.int64(np.int32(_number(buffer, position + 12, 4)))
-        table[rows, 9] = np.int64(_number(buffer, position + 17, 4))
-        if table[rows, 3] < base or table[rows, 4] < 0:
+        table[rows, POSITION] = position
+        table[rows, LENGTH] = length
+        table[rows, BASE] = base
+        table[rows, LAST] = base + np.int64(np.int32(_number(buffer, position + 23, 4)))
+        table[rows, COUNT] = np.int64(np.int32(_number(buffer, position + 57, 4)))
+        table[rows, ATTRIBUTES] = np.int64(np.int16(_number(buffer, position + 21, 2)))
+        table[rows, PRODUCER] = np.int64(_number(buffer, position + 43, 8))
+        table[rows, MAX_TIME] = np.int64(_number(buffer, position + 35, 8))
+        table[rows, LEADER_EPOCH] = np.int64(np.int32(_number(buffer, position + 12, 4)))
+        table[rows, CRC] = np.int64(_number(buffer, position + 17, 4))
+        if table[rows, LAST] < base or table[rows, COUNT] < 0:
             return -position - 1
         rows += 1
         position += length
@@ -203,25 +202,50 @@ def scan(buffer: Buffer, start: int, end: int) -> Table:
     return table[:rows]
 
 
-@njit("int64(int64[:, ::1], int64, int64)", cache=True)
-def _plain(table: Any, expected: Any, small: Any) -> Any:
+@njit("int64(int64[:, ::1], int64)", cache=True)
+def _plain(table: Any, expected: Any) -> Any:
     for row in range(table.shape[0]):
-        dense = table[row, 3] - table[row, 2] + 1 == table[row, 4]
-        special = table[row, 5] & (LOG_APPEND_TIME | TRANSACTIONAL | CONTROL)
-        if table[row, 2] != expected or special != 0 or not dense or table[row, 1] < small:
+        dense = table[row, LAST] - table[row, BASE] + 1 == table[row, COUNT]
+        special = table[row, ATTRIBUTES] & (LOG_APPEND_TIME | TRANSACTIONAL | CONTROL)
+        if table[row, BASE] != expected or special != 0 or not dense:
             return row
-        expected = table[row, 3] + 1
+        expected = table[row, LAST] + 1
     return table.shape[0]
 
 
-def plain_prefix(table: Table, expected: int, small: int = 0) -> int:
+def plain_prefix(table: Table, expected: int) -> int:
     """How many leading batches may be sent on as they are.
 
-    Such a batch follows its predecessor without a hole, holds a record for every offset, is
-    neither transactional nor control nor stamped by the broker's clock, and has at least
-    `small` bytes.
+    Such a batch follows its predecessor without a hole, holds a record for every offset, and is
+    neither transactional nor control nor stamped by the broker's clock.
     """
-    return int(_plain(table, expected, small))
+    return int(_plain(table, expected))
+
+
+@njit("int64(uint8[::1], int64[:, ::1], uint8[::1], int64[:, ::1])", cache=True)
+def _same(a: Any, a_table: Any, b: Any, b_table: Any) -> Any:
+    for row in range(len(a_table)):
+        size = a_table[row, LENGTH]
+        left = a[a_table[row, POSITION] : a_table[row, POSITION] + size]
+        right = b[b_table[row, POSITION] : b_table[row, POSITION] + size]
+        differ = np.uint8(0)
+        if b_table[row, ATTRIBUTES] & LOG_APPEND_TIME == 0:
+            for i in range(27, 35):
+                differ |= left[i] ^ right[i]
+        for i in range(HEADER_SIZE, size):
+            differ |= left[i] ^ right[i]
+        if differ:
+            return row
+    return len(a_table)
+
+
+def same_prefix(a: Buffer, a_table: Table, b: Buffer, b_table: Table) -> int:
+    """How many leading pairs of batches have the same first time and record bytes.
+
+    Both batches of a pair have the same length. Where the one of `b` is stamped by its broker's
+    clock its time does not count.
+    """
+    return int(_same(a, a_table, b, b_table))
 
 
 @njit("uint32(uint32, uint32)", cache=True)
@@ -230,7 +254,7 @@ def _times(a: Any, b: Any) -> Any:
     for bit in range(32):
         if a & np.uint32(1 << (31 - bit)):
             product ^= b
-        b = (b >> np.uint32(1)) ^ (np.uint32(0x82F63B78) * (b & np.uint32(1)))
+        b = (b >> np.uint32(1)) ^ (np.uint32(POLYNOMIAL) * (b & np.uint32(1)))
     return product
 
 
@@ -238,7 +262,7 @@ def _times(a: Any, b: Any) -> Any:
 def _stamp(buffer: Any, table: Any, producer: Any, sequence: Any) -> None:
     before = np.empty(36, np.uint8)
     for row in range(table.shape[0]):
-        position = table[row, 0]
+        position = table[row, POSITION]
         for i in range(36):
             before[i] = buffer[position + 21 + i]
         attributes = np.int64(_number(buffer, position + 21, 2)) & KEPT_ATTRIBUTES
@@ -251,18 +275,18 @@ def _stamp(buffer: Any, table: Any, producer: Any, sequence: Any) -> None:
         crc = np.uint32(0)
         for i in range(36):
             changed = before[i] ^ buffer[position + 21 + i]
-            crc = (crc >> np.uint32(8)) ^ _BYTES[(crc ^ np.uint32(changed)) & np.uint32(0xFF)]
-        zeros = table[row, 1] - 57
+            crc = (crc >> np.uint32(8)) ^ BYTES[(crc ^ np.uint32(changed)) & np.uint32(0xFF)]
+        zeros = table[row, LENGTH] - 57
         k = 3
         while zeros != 0:
             if zeros & 1:
-                crc = _times(_SHIFTS[k & 31], crc)
+                crc = _times(SHIFTS[k & 31], crc)
             zeros >>= 1
             k += 1
-        crc = np.uint32(table[row, 9]) ^ crc
-        table[row, 9] = np.int64(crc)
+        crc = np.uint32(table[row, CRC]) ^ crc
+        table[row, CRC] = np.int64(crc)
         _put(buffer, position + 17, 4, np.uint64(crc))
-        sequence = (sequence + table[row, 4]) & 0x7FFFFFFF
+        sequence = (sequence + table[row, COUNT]) & 0x7FFFFFFF
 
 
 def stamp(buffer: Buffer, table: Table, producer_id: int, sequence: int) -> None:

@@ -15,19 +15,16 @@ from typing import Any
 import cramjam
 import lz4.frame
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from towpath.model.errors import CorruptBatchError
+from towpath.wire.batch import Buffer, Bytes
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
 LIMIT = 1 << 30
 """No batch may become larger than this, unless the caller says otherwise."""
-
-Bytes = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
-Buffer = npt.NDArray[np.uint8]
 
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = 16

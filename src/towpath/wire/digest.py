@@ -15,14 +15,10 @@ import numpy.typing as npt
 from numba import njit
 
 from towpath.wire import rows
-from towpath.wire.batch import Buffer, Table
-from towpath.wire.codec import Bytes
-from towpath.wire.opened import READ_ONLY, Opened, open_batch, open_batches
+from towpath.wire.batch import NO_END, Buffer, Bytes, Table
+from towpath.wire.opened import READ_ONLY, Opened, open_batch, open_batches, read_only
 
 Hashes = npt.NDArray[np.uint64]
-
-END = (1 << 63) - 1
-"""Behind every offset."""
 
 _WORD = 1 << 64
 _STEP = 0xD1342543DE82EF95  # odd, so no step of the ordered digest loses a bit
@@ -55,7 +51,7 @@ class Digest:
         )
 
 
-def digest_batch(batch: Bytes, first_offset: int = 0, end_offset: int = END) -> Digest:
+def digest_batch(batch: Bytes, first_offset: int = 0, end_offset: int = NO_END) -> Digest:
     """Return the digest of the records of one batch whose offsets lie in a range.
 
     Raises:
@@ -69,7 +65,7 @@ def digest_batches(
     positions: Table,
     lengths: Table,
     first_offset: int = 0,
-    end_offset: int = END,
+    end_offset: int = NO_END,
 ) -> Digest:
     """Do the same with consecutive batches inside a buffer, in one go.
 
@@ -88,11 +84,15 @@ def record_hashes(batch: Bytes) -> tuple[Table, Hashes]:
     return _hashes(open_batch(batch))
 
 
+def fold(hashes: Hashes) -> Digest:
+    """Return the digest of the records that have these hashes, in this order."""
+    unordered, ordered = _fold(read_only(hashes))
+    return Digest(len(hashes), int(unordered), int(ordered))
+
+
 def _digest(source: Opened, first_offset: int, end_offset: int) -> Digest:
     offsets, hashes = _hashes(source)
-    wanted = hashes[(offsets >= first_offset) & (offsets < end_offset)]
-    unordered, ordered = _fold(wanted)
-    return Digest(len(wanted), int(unordered), int(ordered))
+    return fold(hashes[(offsets >= first_offset) & (offsets < end_offset)])
 
 
 def _hashes(source: Opened) -> tuple[Table, Hashes]:
@@ -162,7 +162,7 @@ def _hash_records(data: Any, table: Any, hashes: Any) -> None:
         hashes[index] = _finish(state)
 
 
-@njit("UniTuple(uint64, 2)(uint64[::1])", cache=True)
+@njit("UniTuple(uint64, 2)(Array(uint64, 1, 'C', readonly=True))", cache=True)
 def _fold(hashes: Any) -> Any:
     total = np.uint64(0)
     ordered = np.uint64(0)

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from towpath.wire import varint
-from towpath.wire.batch import HEADER_SIZE, TRANSACTIONAL, BatchHeader, seal
+from towpath.wire.batch import TRANSACTIONAL, sealed
 from towpath.wire.codec import ZSTD, compress
 
 LARGEST = 1_000_000
@@ -50,24 +50,15 @@ def filler(
     """
     if not 1 <= count <= LARGEST:
         raise ValueError(f"a filler of {count} records, possible are 1 to {LARGEST}")
-    records = _records(count, keyed)
-    attributes = ZSTD | TRANSACTIONAL if transactional else ZSTD
-    header = BatchHeader(
-        base_offset=0,
-        length=HEADER_SIZE - 12 + len(records),
-        leader_epoch=-1,
-        magic=2,
-        crc=0,
-        attributes=attributes,
-        last_offset_delta=count - 1,
-        first_timestamp=now_ms,
-        max_timestamp=now_ms,
-        producer_id=producer_id,
-        producer_epoch=epoch,
-        base_sequence=sequence,
-        count=count,
+    return bytes(
+        sealed(
+            _records(count, keyed),
+            attributes=ZSTD | TRANSACTIONAL if transactional else ZSTD,
+            count=count,
+            times=(now_ms, now_ms),
+            producer=(producer_id, epoch, sequence),
+        )
     )
-    return bytes(seal(bytearray(header.write() + records)))
 
 
 @lru_cache(maxsize=16)

@@ -19,11 +19,13 @@ from itertools import groupby, pairwise
 
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import plain
-from towpath.wire.batch import CODEC_MASK, HEADER_SIZE, LOG_APPEND_TIME, BatchHeader, seal
+from towpath.wire.batch import CODEC_MASK, LOG_APPEND_TIME, MAGIC, sealed
 from towpath.wire.codec import LIMIT, LZ4, NONE, ZSTD, compress, decompress
 
 _ENTRY = struct.Struct(">qiIbb")  # offset, size, crc, magic, attributes
 _BEFORE_SIZE = 12
+_UP_TO_MAGIC = 17
+"""Bytes up to and with the magic, which stands at the same place in all formats."""
 _BEFORE_CRC = 16
 _LAST_DELTA = (1 << 31) - 1
 _U32 = (1 << 32) - 1
@@ -60,6 +62,30 @@ class _Message:
     def group(self) -> tuple[int, int, int]:
         """What messages of one new batch share; with LogAppendTime a batch has one time."""
         return self.codec, self.time_type, self.record.timestamp if self.time_type else 0
+
+
+def modernise(data: memoryview) -> bytearray:
+    """Return the records of a fetch response as batches of magic 2, at the same offsets.
+
+    An entry that was cut off at the end is left out, as in any fetch response.
+
+    Raises:
+        CorruptBatchError: Some entry is neither a message nor a batch.
+    """
+    out = bytearray()
+    old_from = at = 0
+    while at + _UP_TO_MAGIC <= len(data):
+        (size,) = struct.unpack_from(">i", data, at + 8)
+        end, magic = at + _BEFORE_SIZE + size, data[at + _UP_TO_MAGIC - 1]
+        if end < at + _UP_TO_MAGIC or magic > MAGIC:
+            raise CorruptBatchError(f"magic {magic} or a bad size at byte {at}")
+        if end > len(data):
+            break
+        if magic == MAGIC:
+            out += b"".join(convert(data[old_from:at])) + data[at:end]
+            old_from = end
+        at = end
+    return out + b"".join(convert(data[old_from:at]))
 
 
 def convert(message_set: memoryview, limit: int = LIMIT) -> list[bytearray]:
@@ -155,23 +181,14 @@ def _batch(records: list[plain.Record], codec: int, time_type: int) -> bytearray
     deltas = [record.offset - base for record in records]
     if any(after <= before for before, after in pairwise(deltas)) or deltas[-1] > _LAST_DELTA:
         raise CorruptBatchError(f"the offsets of old messages from {base} on do not ascend")
-    packed = compress(codec, plain.record_bytes(records, deltas))
-    header = BatchHeader(
-        base_offset=base,
-        length=HEADER_SIZE - 12 + len(packed),
-        leader_epoch=-1,
-        magic=2,
-        crc=0,
+    return sealed(
+        compress(codec, plain.record_bytes(records, deltas)),
         attributes=codec | time_type,
-        last_offset_delta=deltas[-1],
-        first_timestamp=records[0].timestamp,
-        max_timestamp=max(record.timestamp for record in records),
-        producer_id=-1,
-        producer_epoch=-1,
-        base_sequence=-1,
         count=len(records),
+        times=(records[0].timestamp, max(record.timestamp for record in records)),
+        base_offset=base,
+        last_delta=deltas[-1],
     )
-    return seal(bytearray(header.write() + packed))
 
 
 def _with_frame_check(frame: bytes) -> bytes:

@@ -6,7 +6,7 @@ Everything that looks at records (decode, re-encode, digest) starts here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import google_crc32c
 import numpy as np
@@ -14,8 +14,9 @@ import numpy.typing as npt
 from numba import njit
 
 from towpath.model.errors import CorruptBatchError
-from towpath.wire.batch import CODEC_MASK, HEADER_SIZE, MAGIC, Buffer, Table
-from towpath.wire.codec import LIMIT, Bytes, decompress
+from towpath.wire.batch import CODEC_MASK, HEADER_SIZE, MAGIC, Buffer, Bytes, Table
+from towpath.wire.codec import LIMIT, decompress
+from towpath.wire.crc import SLICES
 
 START, END, COUNT, BASE, LAST_DELTA, FIRST_TIME, MAX_TIME, ATTRIBUTES, SIZE = range(9)
 """Columns of `Opened.batches`: where the records are, facts of the header, bytes as they came."""
@@ -33,23 +34,8 @@ _REASONS = (
 )
 _LARGE = 2048  # from here on one call into google_crc32c is cheaper than the loop
 
+Number = TypeVar("Number", np.uint8, np.uint64)
 READ_ONLY = "Array(uint8, 1, 'C', readonly=True)"
-
-
-def _slices() -> npt.NDArray[np.uint32]:
-    """The tables of CRC-32C that take eight bytes at a time."""
-    tables = np.zeros((8, 256), np.uint32)
-    for byte in range(256):
-        crc = byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-        tables[0, byte] = crc
-    for k in range(1, 8):
-        tables[k] = tables[k - 1] >> 8 ^ tables[0][tables[k - 1] & 0xFF]
-    return tables
-
-
-_SLICES = _slices()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +91,7 @@ def open_batch(batch: Bytes, limit: int = LIMIT) -> Opened:
     return open_batches(data, np.zeros(1, np.int64), np.array([len(data)], np.int64), limit)
 
 
-def read_only(buffer: Buffer) -> Buffer:
+def read_only(buffer: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """Return a view that cannot be written to; the compiled functions take only such."""
     view = buffer.view()
     view.flags.writeable = False
@@ -155,18 +141,18 @@ def _checksum(data: Any, position: Any, end: Any) -> Any:
             | np.uint32(data[position + 3]) << np.uint32(24)
         )
         crc = (
-            _SLICES[7, crc & mask]
-            ^ _SLICES[6, (crc >> np.uint32(8)) & mask]
-            ^ _SLICES[5, (crc >> np.uint32(16)) & mask]
-            ^ _SLICES[4, crc >> np.uint32(24)]
-            ^ _SLICES[3, data[position + 4]]
-            ^ _SLICES[2, data[position + 5]]
-            ^ _SLICES[1, data[position + 6]]
-            ^ _SLICES[0, data[position + 7]]
+            SLICES[7, crc & mask]
+            ^ SLICES[6, (crc >> np.uint32(8)) & mask]
+            ^ SLICES[5, (crc >> np.uint32(16)) & mask]
+            ^ SLICES[4, crc >> np.uint32(24)]
+            ^ SLICES[3, data[position + 4]]
+            ^ SLICES[2, data[position + 5]]
+            ^ SLICES[1, data[position + 6]]
+            ^ SLICES[0, data[position + 7]]
         )
         position += 8
     while position < end:
-        crc = (crc >> np.uint32(8)) ^ _SLICES[0, (crc ^ np.uint32(data[position])) & mask]
+        crc = (crc >> np.uint32(8)) ^ SLICES[0, (crc ^ np.uint32(data[position])) & mask]
         position += 1
     return crc ^ np.uint32(0xFFFFFFFF)
 

@@ -17,7 +17,7 @@ from towpath.wire.batch import (
     LOG_APPEND_TIME,
     TRANSACTIONAL,
     BatchHeader,
-    seal,
+    sealed,
     sound,
 )
 from towpath.wire.codec import LIMIT, NONE, compress, decompress
@@ -77,23 +77,14 @@ def encode(
     """
     if not records:
         raise ValueError("a batch of no records")
-    packed = compress(codec, record_bytes(records, range(len(records))))
-    header = BatchHeader(
-        base_offset=base_offset,
-        length=HEADER_SIZE - 12 + len(packed),
-        leader_epoch=-1,
-        magic=2,
-        crc=0,
+    return sealed(
+        compress(codec, record_bytes(records, range(len(records)))),
         attributes=codec | TRANSACTIONAL if transactional else codec,
-        last_offset_delta=len(records) - 1,
-        first_timestamp=records[0].timestamp,
-        max_timestamp=max(record.timestamp for record in records),
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
         count=len(records),
+        times=(records[0].timestamp, max(record.timestamp for record in records)),
+        base_offset=base_offset,
+        producer=(producer_id, producer_epoch, base_sequence),
     )
-    return seal(bytearray(header.write() + packed))
 
 
 def record_bytes(records: Sequence[Record], offset_deltas: Iterable[int]) -> bytes:

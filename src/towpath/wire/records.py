@@ -12,8 +12,8 @@ import pyarrow as pa
 from numba import njit
 
 from towpath.wire import varint
-from towpath.wire.batch import HEADER_SIZE, TRANSACTIONAL, BatchHeader, Buffer, Table, seal
-from towpath.wire.codec import LIMIT, NONE, Bytes, compress
+from towpath.wire.batch import HEADER_SIZE, TRANSACTIONAL, Buffer, Bytes, Table, sealed
+from towpath.wire.codec import LIMIT, NONE, compress
 from towpath.wire.opened import READ_ONLY, open_batch, read_only
 from towpath.wire.rows import (
     HEADERS,
@@ -106,22 +106,14 @@ def encode(
     packed = compress(codec, _record_bytes(records, times))
     if len(packed) + HEADER_SIZE > _LONGEST_BATCH:
         raise ValueError(f"a batch of {len(packed)} bytes, the length field ends at 2 GiB")
-    header = BatchHeader(
-        base_offset=base_offset,
-        length=HEADER_SIZE - 12 + len(packed),
-        leader_epoch=-1,
-        magic=2,
-        crc=0,
+    return sealed(
+        packed,
         attributes=codec | TRANSACTIONAL if transactional else codec,
-        last_offset_delta=len(records) - 1,
-        first_timestamp=int(times[0]),
-        max_timestamp=int(times.max()),
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
         count=len(records),
+        times=(int(times[0]), int(times.max())),
+        base_offset=base_offset,
+        producer=(producer_id, producer_epoch, base_sequence),
     )
-    return seal(bytearray(header.write() + packed))
 
 
 def _binary(data: Buffer, positions: Table, sizes: Table) -> pa.Array:

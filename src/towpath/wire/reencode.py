@@ -19,10 +19,10 @@ from towpath.wire.batch import (
     CONTROL,
     HEADER_SIZE,
     LOG_APPEND_TIME,
-    BatchHeader,
+    NO_END,
     Buffer,
     Table,
-    seal,
+    sealed,
 )
 from towpath.wire.codec import NONE, compress
 from towpath.wire.opened import READ_ONLY, Opened, open_batches
@@ -66,8 +66,8 @@ def reencode(
     positions: Table,
     lengths: Table,
     *,
-    first_offset: int,
-    end_offset: int,
+    first_offset: int = 0,
+    end_offset: int = NO_END,
     max_bytes: int,
 ) -> list[Dense]:
     """Write the records of a range of offsets as dense batches.
@@ -134,13 +134,8 @@ def _dense(out: Buffer, row: list[int], offsets: Table) -> Dense:
     """Give the written bytes a header and a checksum, and compress them where asked."""
     start, stop, count, first, last, codec, _ = row
     records = out[start + HEADER_SIZE : stop]
-    packed = records if codec == NONE else np.frombuffer(compress(codec, records), np.uint8)
-    batch = bytearray(HEADER_SIZE + len(packed))
-    batch[:HEADER_SIZE] = BatchHeader(
-        0, len(batch) - 12, -1, 2, 0, codec, count - 1, first, last, -1, -1, -1, count
-    ).write()
-    batch[HEADER_SIZE:] = packed.data
-    return Dense(seal(batch), count, offsets)
+    packed = records if codec == NONE else compress(codec, records)
+    return Dense(sealed(packed, attributes=codec, count=count, times=(first, last)), count, offsets)
 
 
 @njit
