@@ -12,14 +12,14 @@ from pydantic import AfterValidator, Field
 from towpath.config.problems import not_empty
 from towpath.config.section import Section
 from towpath.model.errors import ConfigError, Problem
-from towpath.model.nouns import TopicName
+from towpath.model.nouns import LEDGER, TopicName
 
 INTERNAL_TOPICS = frozenset({
     "__consumer_offsets",
     "__transaction_state",
     "__share_group_state",
     "__cluster_metadata",
-    "__towpath_ledger",
+    LEDGER,
 })  # fmt: skip
 """Topics that are never mirrored, whatever `include` says."""
 

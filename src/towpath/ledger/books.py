@@ -24,11 +24,11 @@ from towpath.ledger.entries import (
 from towpath.ledger.offsets import OffsetMap
 from towpath.model.clock import now_ms
 from towpath.model.errors import RefusedError
-from towpath.model.nouns import LinkName, ProducerId, TopicName, TopicPartition
+from towpath.model.nouns import LEDGER, LinkName, ProducerId, TopicPartition
 from towpath.wire import batch as batches
 from towpath.wire import records
 
-TOPIC = TopicName("__towpath_ledger")
+TOPIC = LEDGER
 FACTS = TopicPartition(TOPIC, 0)
 """Everything that stays true."""
 SESSIONS = TopicPartition(TOPIC, 1)

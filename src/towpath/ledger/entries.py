@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from towpath.model.errors import LedgerError, NewerLedgerError
 from towpath.model.nouns import (
+    LEDGER,
     ClusterId,
     LinkName,
     Mode,
@@ -48,7 +49,21 @@ class LinkIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class _OfPartition:
+    """What the entries about one source partition begin with."""
+
+    link: LinkName
+    topic: TopicName
+    partition: int
+
+    @property
+    def tp(self) -> TopicPartition:
+        """The source partition."""
+        return TopicPartition(self.topic, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened(_OfPartition):
     """How the copying of one source partition began.
 
     `source_start` and `target_start` are the first offsets; `sequence` 0 belongs to them. With
@@ -59,9 +74,6 @@ class Opened:
 
     kind: ClassVar[str] = "opened"
 
-    link: LinkName
-    topic: TopicName
-    partition: int
     source_topic_id: TopicId
     target_topic: TopicName
     target_topic_id: TopicId
@@ -78,31 +90,22 @@ class Opened:
         return (self.topic, self.partition, self.producer_id, self.run_id)
 
     @property
-    def tp(self) -> TopicPartition:
-        """The source partition."""
-        return TopicPartition(self.topic, self.partition)
-
-    @property
     def target(self) -> TopicPartition:
         """The target partition."""
         return TopicPartition(self.target_topic, self.partition)
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(_OfPartition):
     """How far one source partition was copied, and what that came to.
 
     `source_end` and `target_end` are the next offsets, `sequence` the next sequence, `records` and
     `bytes` what was copied since the partition was opened; `digest` folds the checksums of all
-    batches in order; `run` is the run
-    that is still growing; times are in ms.
+    batches in order; `run` is the run that is still growing; times are in ms.
     """
 
     kind: ClassVar[str] = "receipt"
 
-    link: LinkName
-    topic: TopicName
-    partition: int
     producer_id: ProducerId
     source_end: int
     source_epoch: int
@@ -123,21 +126,13 @@ class Receipt:
         """Return the key behind kind and link."""
         return (self.topic, self.partition)
 
-    @property
-    def tp(self) -> TopicPartition:
-        """The source partition."""
-        return TopicPartition(self.topic, self.partition)
-
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class Runs(_OfPartition):
     """Runs that will not grow any more, in ascending order."""
 
     kind: ClassVar[str] = "runs"
 
-    link: LinkName
-    topic: TopicName
-    partition: int
     producer_id: ProducerId
     runs: tuple[Run, ...]
 
@@ -145,21 +140,13 @@ class Runs:
         """Return the key behind kind and link."""
         return (self.topic, self.partition, self.producer_id, self.runs[0][0])
 
-    @property
-    def tp(self) -> TopicPartition:
-        """The source partition."""
-        return TopicPartition(self.topic, self.partition)
-
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(_OfPartition):
     """Source offsets [first, end) that were not copied, and why; `went_on` tells the policy."""
 
     kind: ClassVar[str] = "gap"
 
-    link: LinkName
-    topic: TopicName
-    partition: int
     producer_id: ProducerId
     first: int
     end: int
@@ -170,11 +157,6 @@ class Gap:
     def about(self) -> tuple[str | int, ...]:
         """Return the key behind kind and link."""
         return (self.topic, self.partition, self.producer_id, self.first)
-
-    @property
-    def tp(self) -> TopicPartition:
-        """The source partition."""
-        return TopicPartition(self.topic, self.partition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +214,7 @@ def decode(key: bytes | None, value: bytes | None) -> Entry | None:
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise LedgerError(
             f"a record of the ledger is no entry of it (key {key[:100]!r}: {error}); someone else"
-            " writes to __towpath_ledger: stop that writer, then delete the record by its key"
+            f" writes to {LEDGER}: stop that writer, then delete the record by its key"
         ) from error
 
 

@@ -12,6 +12,9 @@ ClusterId = NewType("ClusterId", str)
 LinkName = NewType("LinkName", str)
 ProducerId = NewType("ProducerId", int)
 
+LEDGER = TopicName("__towpath_ledger")
+"""The topic on the target that holds the ledger."""
+
 NO_TOPIC_ID = TopicId("")
 """What a broker without topic ids (before KIP-516, Kafka 2.8) is recorded with."""
 
