@@ -11,7 +11,6 @@ import struct
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import Self
 
 _CLIENT = b"towpath-bench"
@@ -38,12 +37,11 @@ class Wire:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
         self._socket.close()
 
     def send(self, api: int, version: int, body: Sequence[bytes]) -> None:
@@ -142,13 +140,8 @@ class Ends:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._wire.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._wire.close()
 
     def each(self) -> list[int]:
         """Return the end of each partition; -1 where nobody leads it yet."""

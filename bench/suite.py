@@ -75,7 +75,7 @@ class Suite:
         for _ in range(3):
             throughput.load(arena, self._warm, "warm")
             throughput.raw(arena, self._warm, "warm")
-            arena.delete(self._arena.source, "warm")
+            arena.delete(arena.source, "warm")
             arena.await_gone("warm")
 
     def measure(self, data: DataSet) -> None:

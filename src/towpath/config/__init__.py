@@ -10,7 +10,6 @@ from towpath.config.clusters import (
     MskSasl,
     OauthSasl,
     PasswordSasl,
-    Sasl,
     Tls,
 )
 from towpath.config.link import (
@@ -18,7 +17,6 @@ from towpath.config.link import (
     OffsetsPolicy,
     OnGap,
     RecordsConfig,
-    RunConfig,
     StartAt,
 )
 from towpath.config.load import check, load
@@ -39,8 +37,6 @@ __all__ = [
     "PasswordSasl",
     "PemFile",
     "RecordsConfig",
-    "RunConfig",
-    "Sasl",
     "Size",
     "StartAt",
     "Tls",

@@ -28,16 +28,6 @@ class PemFile:
     path: str
     text: Secret
 
-    @classmethod
-    def read(cls, path: Path) -> PemFile:
-        """Return the file at `path`.
-
-        Raises:
-            OSError: It cannot be read.
-            UnicodeDecodeError: It is no text.
-        """
-        return cls(str(path), Secret(path.read_text("utf-8")))
-
 
 def variable(name: str) -> str:
     """Return the value of an environment variable.

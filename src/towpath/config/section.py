@@ -8,6 +8,4 @@ from pydantic import BaseModel, ConfigDict
 class Section(BaseModel):
     """A frozen mapping that refuses keys it does not know and never shows what it was given."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, hide_input_in_errors=True, arbitrary_types_allowed=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
