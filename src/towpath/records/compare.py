@@ -19,7 +19,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.config import ClusterConfig
 from towpath.model.errors import CorruptBatchError
-from towpath.model.nouns import Side, TopicPartition
+from towpath.model.nouns import Side
 from towpath.records.compare_bytes import bytes_digest, same_batches
 from towpath.records.compare_cursor import Cursor, Mask, Reader
 from towpath.records.compare_join import Joined, Segment, join, what_differs
@@ -193,10 +193,7 @@ class _Comparing:
         rest = joined.source_only[~expired]
         if self._part.target_compacted and len(rest):
             keep[rest] = False
-            self._lack(
-                Side.TARGET, source, offsets[rest], where[~expired], hashes[rest],
-                targets=where[~expired], sources=offsets[rest],
-            )  # fmt: skip
+            self._lack(Side.TARGET, source, offsets[rest], where[~expired], hashes[rest])
         elif len(rest):
             self._counts.missing += len(rest)
             at = int(rest[0])
@@ -221,10 +218,7 @@ class _Comparing:
         rest, sources = alone[left], sources[left]
         if self._part.source_compacted and len(rest):
             keep[rest] = False
-            self._lack(
-                Side.SOURCE, target, offsets[rest], sources, hashes[rest],
-                targets=offsets[rest], sources=sources,
-            )  # fmt: skip
+            self._lack(Side.SOURCE, target, sources, offsets[rest], hashes[rest])
         elif len(rest):
             self._counts.extra += len(rest)
             self._differs(int(sources[0]), int(offsets[rest[0]]), "not on the source")
@@ -239,14 +233,13 @@ class _Comparing:
     # Compaction
 
     def _lack(
-        self, side: Side, other: Segment, offsets: wire.Table, places: wire.Table, hashes: Hashes,
-        *, targets: wire.Table, sources: wire.Table,
-    ) -> None:  # fmt: skip
+        self, side: Side, other: Segment, sources: wire.Table, targets: wire.Table, hashes: Hashes
+    ) -> None:
         """Note records that `side` lacks, to be settled when the range was read."""
-        rows = other.rows(offsets)
+        rows = other.rows(sources if side is Side.TARGET else targets)
         columns = [
-            rows["key"], pa.array(places), pa.array(sources), pa.array(targets),
-            pa.array(hashes), pc.is_null(rows["value"]),
+            rows["key"], pa.array(sources), pa.array(targets), pa.array(hashes),
+            pc.is_null(rows["value"]),
         ]  # fmt: skip
         self._lacking[side].append(pa.Table.from_arrays(columns, schema=MISSING))
 
@@ -259,8 +252,7 @@ class _Comparing:
             self._counts.compacted += len(missing)
             self._notes.append(f"records missing on the {side} were taken for compacted unchecked")
             return
-        tp = self._part.target if side is Side.TARGET else self._part.source
-        unexplained = lost(missing, self._log(side, tp)).sort_by("target")
+        unexplained = lost(missing, side, self._log(side)).sort_by("target")
         self._counts.compacted += len(missing) - len(unexplained)
         if not len(unexplained):
             return
@@ -276,8 +268,9 @@ class _Comparing:
             what = "not on the source, with no later record of its key"
         self._differs(first["source"], first["target"], what)
 
-    def _log(self, side: Side, tp: TopicPartition) -> Cursor:
+    def _log(self, side: Side) -> Cursor:
         reader = self._readers[side]
+        tp = self._part.target if side is Side.TARGET else self._part.source
         start = reader.admin.earliest([tp])[tp]
         return Cursor(reader, tp, start, reader.admin.latest([tp])[tp], None)
 

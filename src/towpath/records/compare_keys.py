@@ -12,6 +12,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from towpath.model.nouns import Side
 from towpath.records.compare_cursor import Cursor, Piece
 from towpath.wire import records
 
@@ -20,42 +21,42 @@ _CONSOLIDATE = 500_000
 MISSING = pa.schema(
     [
         pa.field("key", pa.binary()),
-        pa.field("offset", pa.int64()),
         pa.field("source", pa.int64()),
         pa.field("target", pa.int64()),
         pa.field("hash", pa.uint64()),
         pa.field("tombstone", pa.bool_()),
     ]
 )
-"""Missing records: `offset` is where the side that lacks them would have them."""
+"""Missing records: `source` and `target` are where each side has them, or would have them."""
+_LAST = pa.schema([("key", pa.binary()), ("last", pa.int64())])
 
 
-def lost(missing: pa.Table, log: Cursor) -> pa.Table:
+def lost(missing: pa.Table, side: Side, log: Cursor) -> pa.Table:
     """Return those of the `missing` records that compaction does not explain.
 
     Args:
         missing: Records with the schema `MISSING`.
-        log: The side that lacks them, from its log start to its end, records of all producers.
+        side: Who lacks them.
+        log: That side from its log start to its end, records of all producers.
     """
-    newest = _newest(missing)
+    newest = _newest(missing, side)
     keyless = missing.filter(pc.is_null(missing["key"]))
     kept = newest.join(_kept(newest["key"], log), "key")
     gone = pc.and_(pc.is_null(kept["last"]), kept["tombstone"])
-    later = pc.fill_null(pc.greater(kept["last"], kept["offset"]), False)
+    later = pc.fill_null(pc.greater(kept["last"], kept[side]), False)
     unexplained = kept.filter(pc.invert(pc.or_(gone, later)))
     return pa.concat_tables([keyless, unexplained.select(MISSING.names).cast(MISSING)])
 
 
-def _newest(missing: pa.Table) -> pa.Table:
+def _newest(missing: pa.Table, side: Side) -> pa.Table:
     keyed = missing.filter(pc.is_valid(missing["key"]))
-    last = keyed.group_by("key").aggregate([("offset", "max")])
-    return keyed.join(last, ["key", "offset"], ["key", "offset_max"], join_type="inner")
+    last = keyed.group_by("key").aggregate([(side, "max")])
+    return keyed.join(last, ["key", side], ["key", f"{side}_max"], join_type="inner")
 
 
 def _kept(keys: pa.ChunkedArray, log: Cursor) -> pa.Table:
     """Return the last offset of each key that the log holds, as columns `key` and `last`."""
-    schema = pa.schema([("key", pa.binary()), ("last", pa.int64())])
-    found = schema.empty_table()
+    found = _LAST.empty_table()
     wanted = pc.unique(keys)
     while not log.done:
         log.fill()
@@ -70,9 +71,7 @@ def _kept(keys: pa.ChunkedArray, log: Cursor) -> pa.Table:
 def _matches(piece: Piece, wanted: pa.Array) -> pa.Table:
     rows = pa.Table.from_batches(map(records.decode, piece.batches()), records.RECORDS)
     rows = rows.select(["key", "offset"]).rename_columns(["key", "last"])
-    return rows.filter(pc.is_in(rows["key"], wanted)).cast(
-        pa.schema([("key", pa.binary()), ("last", pa.int64())])
-    )
+    return rows.filter(pc.is_in(rows["key"], wanted)).cast(_LAST)
 
 
 def _last(found: pa.Table) -> pa.Table:
