@@ -12,6 +12,7 @@ from bench.goals import goals
 from bench.meter import Watch
 from bench.report import markdown
 
+from tests.support.kafka import wait_until
 from towpath.wire.batch import BatchHeader, sound
 from towpath.wire.records import decode
 
@@ -22,7 +23,7 @@ signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 if os.fork() == 0:
     while time.process_time() < 0.5:
         pass
-    time.sleep(0.5)
+    os.read(0, 1)
     os._exit(0)
 try:
     os.wait()
@@ -61,6 +62,9 @@ def test_the_time_of_children_that_ended_is_not_lost() -> None:
         watch = Watch(process.pid, every=0.1)
         watch.start()
         try:
+            wait_until(lambda: watch.cpu() >= 0.45, "the child's time is seen")
+            process.stdin.write(b"\n")
+            process.stdin.flush()
             assert process.stdout.readline() == b"ended\n"
             assert watch.cpu() >= 0.45
         finally:

@@ -82,14 +82,14 @@ def _text(details: ErrorDetails, root: type[BaseModel]) -> str:
 
 def must_be(wanted: str, value: object) -> str:
     """Return the sentence for a value of the wrong type; the value itself stays hidden."""
-    got = kind_of(value)
+    got = _kind_of(value)
     quotes = (
         "; put it in quotes" if wanted == "a text" and got in {"a number", "true or false"} else ""
     )
     return f"must be {wanted}, not {got}{quotes}"
 
 
-def kind_of(value: object) -> str:
+def _kind_of(value: object) -> str:
     """Return what a value is, in the words of a YAML file."""
     match value:
         case bool():

@@ -21,8 +21,8 @@ def producer_id(
     """Return the id under which a partition is written: the same for every copier that asks.
 
     Brokers give out ids from 0 upward, so ours begin at 2^40. Nothing has to be handed out or
-    remembered: two copiers that start at once agree, and a topic that was
-    deleted and created again, on either side, gets another id.
+    remembered: two copiers that start at once agree, and a topic that was deleted and created
+    again, on either side, gets another id.
     """
     facts = (link, cluster, source_id, target_id, tp.topic, str(tp.partition), purpose)
     text = "\0".join(facts)

@@ -25,15 +25,6 @@ def open_row(
 
 def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
     """Join adjacent batches of one partition; their sequences stay what they were."""
-    return _again(batches, most, producer)
-
-
-def split(batch: Batch, most: int, producer: int) -> list[Batch]:
-    """Cut a batch into pieces of at most `most` bytes, or of one record."""
-    return _again([batch], most, producer)
-
-
-def _again(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
     joined = np.frombuffer(bytearray(b"".join(batch.data for batch in batches)), np.uint8)
     positions = np.zeros(len(batches), np.int64)
     lengths = np.zeros(len(batches), np.int64)
@@ -51,6 +42,11 @@ def _again(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
         batch.base, batch.end, batch.pieces = offsets.take(batch.count)
     made[-1].end = last.end
     return made
+
+
+def split(batch: Batch, most: int, producer: int) -> list[Batch]:
+    """Cut a batch into pieces of at most `most` bytes, or of one record."""
+    return merge([batch], most, producer)
 
 
 class _SourceOffsets:
