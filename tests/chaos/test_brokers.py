@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from confluent_kafka import ElectionType, Producer, TopicPartition
+from confluent_kafka import ElectionType, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Scene, parts, soak_rounds
-from tests.support.kafka import Record, consume, produce
+from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
 from tests.support.toxiproxy import Toxiproxy
 from towpath.dev.broker import LocalCluster
@@ -78,14 +78,35 @@ def test_leaders_that_move(
 ) -> None:
     mirror = Mirror(tmp_path, three_source, three_target, new_name("moves"))
     scene = Scene(mirror, rng, KINDS, failovers=True)
+    topics = [scene.topic(kind) for kind in KINDS]
     with playing(scene):
-        time.sleep(1.0)
+        boot = three_target.bootstrap
+        wait_until(lambda: end_offsets(boot, topics[0])[1] > 0, "something is copied")
         for cluster in (three_source, three_target):
-            for broker in rng.sample((1, 2, 3), 2):
-                cluster.pause(broker)
-                time.sleep(5.0)  # longer than the controller waits for a sign of life
-                cluster.resume(broker)
-            _prefer_again(cluster, [scene.topic(kind) for kind in KINDS])
+            for _ in range(2):
+                _freeze_a_leader(cluster, topics, rng)
+            _prefer_again(cluster, topics)
+
+
+def _freeze_a_leader(cluster: LocalCluster, topics: list[str], rng: random.Random) -> None:
+    """Freeze a broker until others lead what it led."""
+    broker = rng.choice(sorted(_leaders(cluster, topics)))
+    cluster.pause(broker)
+    try:
+        wait_until(
+            lambda: broker not in _leaders(cluster, topics), f"broker {broker} leads no more"
+        )
+    finally:
+        cluster.resume(broker)
+
+
+def _leaders(cluster: LocalCluster, topics: list[str]) -> set[int]:
+    """Return who leads some partition; all brokers while nobody can tell."""
+    try:
+        found = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=10).topics
+    except KafkaException:
+        return {1, 2, 3}
+    return {each.leader for topic in topics for each in found[topic].partitions.values()}
 
 
 def _prefer_again(cluster: LocalCluster, topics: list[str]) -> None:
