@@ -1,4 +1,4 @@
-"""Floor 2: brokers. The only package that opens sockets to them.
+"""Floor 2: brokers. The product opens sockets to them here only.
 
 Every connection, of the control plane and of the data path, begins in `connection` (TLS by
 `security`, login by `login`). `admin` is the control plane: it builds kafka-python's messages,

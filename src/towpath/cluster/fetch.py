@@ -122,8 +122,7 @@ class FetchSession:
     def response(self, data: memoryview) -> list[Fetched] | None:
         """Read a response; `None` when the session was lost and the next request is a full one.
 
-        Raises:
-            KeyError: Never; an unknown topic id is passed over, its partition was dropped.
+        An unknown topic id is passed over: its partition was dropped meanwhile.
         """
         reader = Reader(data, 4)
         by_id = self.version >= BY_ID

@@ -1,6 +1,6 @@
 """From the file's `tls` and `sasl` blocks to what the ssl module and kafka-python take.
 
-Secrets are revealed in this module alone.
+What leaves it are objects of ssl and kafka-python; no text with a secret in it.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class ProducerEpoch:
 class Transactions:
     """The transactions of one transactional id on the target; blocking, for one thread.
 
-    `begin` fences every earlier user of the id and ends what it left open.
+    `fence` keeps every earlier user of the id out, and ends what it left open.
     """
 
     def __init__(

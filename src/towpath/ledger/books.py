@@ -41,6 +41,7 @@ _CONFIGS = {
     "message.timestamp.type": "CreateTime",
 }
 _REPLICAS = 3
+_PARTITIONS = 2
 _FETCH_BYTES = 8 << 20
 _APPEND_BYTES = 512 << 10
 
@@ -114,6 +115,12 @@ class LinkBooks:
             books.receipt = entry
 
 
+def create(admin: Admin, brokers: int, *, validate_only: bool = False) -> None:
+    """Create the ledger's topic, or only let the target check whether it would do so."""
+    replicas = min(_REPLICAS, brokers)
+    admin.create_topic(TOPIC, _PARTITIONS, replicas, _CONFIGS, validate_only=validate_only)
+
+
 class Ledger:
     """Reads and appends entries; one per thread."""
 
@@ -131,9 +138,8 @@ class Ledger:
         """Create the topic if it is missing, with three replicas or as many as brokers."""
         if self.exists:
             return
-        replicas = min(_REPLICAS, len(self._admin.brokers()))
         try:
-            self._admin.create_topic(TOPIC, 2, replicas, _CONFIGS)
+            create(self._admin, len(self._admin.brokers()))
         except RefusedError as error:
             if error.name != "TOPIC_ALREADY_EXISTS":
                 raise

@@ -111,6 +111,6 @@ def ledger(target: Admin, brokers: int) -> Iterator[Obstacle]:
             yield Obstacle(name, lacks(Side.TARGET, name, missing), Cause.CLUSTER)
         return
     try:
-        target.create_topic(books.TOPIC, 2, min(3, brokers), {}, validate_only=True)
+        books.create(target, brokers, validate_only=True)
     except ClusterError as error:
         yield Obstacle(Side.TARGET, str(error), Cause.CLUSTER)

@@ -148,7 +148,7 @@ class _Assigner:
         self, topics: Collection[tuple[Topic, Topic]], cluster: ClusterId
     ) -> Iterator[Assignment]:
         for source, target in topics:
-            compacted = target.settings.get("cleanup.policy") == "compact"
+            compacted = "compact" in target.settings.get("cleanup.policy", "")
             both_clocks = stamps_itself(source.settings) and stamps_itself(target.settings)
             most = int(target.settings.get("max.message.bytes", "1048588")) - _OVERHEAD
             for number in range(min(source.partitions, target.partitions)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -19,9 +18,10 @@ from towpath.engine.rounds import Job, Rounds
 from towpath.engine.session import session, slots
 from towpath.ledger.books import Ledger, LinkBooks
 from towpath.ledger.entries import LinkIdentity
-from towpath.model.errors import ClusterError, ConfigError, LedgerError, Problem, TowpathError
+from towpath.model.errors import ClusterError, ConfigError, LedgerError, Problem
 from towpath.model.nouns import Side, TopicName
 from towpath.plan.build import build
+from towpath.plan.failure import of_spark
 from towpath.plan.model import Plan
 from towpath.plan.reconcile import Reconciled, reconcile, shape
 from towpath.plan.rounds import SUMMARY, RoundPlan, plan_round, run_slice
@@ -35,7 +35,6 @@ _SPARING = 10
 """Making topics may take a tenth of it, where some are left out again and again."""
 _DRAIN = 30.0
 _FAILURES = 5
-_OURS = re.compile(r"towpath\.model\.errors\.(\w+): (.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +202,11 @@ class _Mirror:
     def _failed(self, error: RuntimeError) -> None:
         """Decide whether a query that failed is worth another one."""
         self._failures += 1
-        found = _OURS.findall(str(error))
-        self.progress.trouble = found[-1][1] if found else str(error).strip().splitlines()[0]
-        if self._failures > _FAILURES and (self._wishes.until_caught_up or not found):
-            raise _of_spark(self.progress.trouble, ours=bool(found)) from error
+        said = of_spark(error)
+        self.progress.trouble = str(said)
+        of_cluster = isinstance(said, ClusterError)
+        if self._failures > _FAILURES and (self._wishes.until_caught_up or not of_cluster):
+            raise said from error
         self._show(self.progress)
         self._stop.wait(min(30.0, 2.0**self._failures))
 
@@ -280,7 +280,3 @@ def _refuse(plan: Plan) -> None:
         raise ClusterError("\n".join(o.text for o in plan.refusals))
     if plan.faults:
         raise ConfigError(tuple(Problem(o.about, o.text) for o in plan.faults))
-
-
-def _of_spark(text: str, *, ours: bool) -> Exception:
-    return ClusterError(text) if ours else TowpathError(f"the Spark query fails: {text}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,14 +13,14 @@ from towpath.config import LinkConfig
 from towpath.engine.batch import run as run_slices
 from towpath.engine.session import session, slots
 from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
-from towpath.model.errors import ClusterError, LedgerError, TowpathError
+from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.plan.failure import of_spark
 from towpath.plan.status import PartitionStatus, status
 from towpath.plan.verify_ranges import SLICE_BYTES, Bounds, Sized, common_range, cut, pack, sample
 from towpath.records.compare import SCHEMA, compare_rows
 from towpath.records.compare_work import CompareSlice, Comparison
 
-_OURS = re.compile(r"towpath\.model\.errors\.(\w+): (.+)")
 _SMALLEST_SLICE = 16 << 20
 _SLICES_PER_SLOT = 8
 
@@ -202,10 +201,7 @@ def _compared(
         slices = _slices(config, scope, wholes, scope.parallelism or slots(spark))
         rows = run_slices(spark, slices, compare_rows, SCHEMA, on_done)
     except RuntimeError as error:
-        found = _OURS.findall(str(error))
-        if found:
-            raise ClusterError(found[-1][1]) from error
-        raise TowpathError(f"the Spark job fails: {str(error).strip().splitlines()[0]}") from error
+        raise of_spark(error) from error
     return _joined(Comparison.from_json(text) for text in rows["comparison"].to_pylist())
 
 
