@@ -5,8 +5,9 @@ run a test once per version that we claim. `three_source` and `three_target` hav
 (kill one with `.kill9(id)`, then `.restart(id)` before the test ends). `secured_source` and
 `secured_target` ask for TLS and SASL and hold ACLs (users in `tests.support.clusters.USERS`,
 certificates in `vault`). `toxiproxy` stands before `proxied_source` and `proxied_target`: give
-clients their `.proxied` address, then `toxiproxy.cut(cluster)` and `.heal(cluster)`. Anything else
-comes from `clusters.get(name, ...)`. Each is a `towpath.dev.broker.LocalCluster`: clients take
+clients their `.proxied` address, then `toxiproxy.cut(cluster)` and `.heal(cluster)`. In the same
+way `refusal` stands before `refusing_target`, and refuses producer ids of ours. Anything else comes
+from `clusters.get(name, ...)`. Each is a `towpath.dev.broker.LocalCluster`: clients take
 `.bootstrap`, or `.addresses` as a tuple; `.back_door` lets a super user in without a password.
 
 Clusters are shared, so name topics with `new_name("orders")`, which is never twice the same. Draw
@@ -30,6 +31,7 @@ import pytest
 from tests.support import guardian
 from tests.support.clusters import Clusters, Vault
 from tests.support.kafka import wait_until
+from tests.support.refusal import Refusal
 from tests.support.toxiproxy import Toxiproxy
 from tests.support.toxiproxy import fetch as fetch_toxiproxy
 from towpath.dev import distribution, ports
@@ -189,6 +191,26 @@ def proxied_source(clusters: Clusters, running_toxiproxy: Toxiproxy) -> LocalClu
 @pytest.fixture(scope="session")
 def proxied_target(clusters: Clusters, running_toxiproxy: Toxiproxy) -> LocalCluster:
     return _proxied(clusters, running_toxiproxy, "proxied-target")
+
+
+@pytest.fixture(scope="session")
+def running_refusal(clusters: Clusters) -> Iterator[Refusal]:
+    proxy = Refusal(clusters.get("refusing-target", proxy_ports=ports.reserve(1)))
+    yield proxy
+    proxy.stop()
+
+
+@pytest.fixture
+def refusal(running_refusal: Refusal) -> Iterator[Refusal]:
+    """Return the proxy, which refuses our producer ids; what the test changed is undone."""
+    running_refusal.reset()
+    yield running_refusal
+    running_refusal.reset()
+
+
+@pytest.fixture
+def refusing_target(refusal: Refusal) -> LocalCluster:
+    return refusal.cluster
 
 
 def _proxied(clusters: Clusters, proxy: Toxiproxy, name: str) -> LocalCluster:

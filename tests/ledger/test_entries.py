@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Entry, Gap, LinkIdentity, Opened, Receipt, Runs, Session
+from towpath.ledger.entries import Entry, Gap, LinkIdentity, Opened, Receipt, Runs, Session, Writer
 from towpath.model.errors import LedgerError, NewerLedgerError
 from towpath.model.nouns import (
     ClusterId,
@@ -48,6 +48,7 @@ ENTRIES: list[Entry] = [
     receipt(),
     Runs(LINK, ORDERS, 0, ProducerId(1), ((0, 0, 5), (7, 5, 2))),
     Gap(LINK, ORDERS, 0, ProducerId(1), 5, 7, "retention", went_on=True, at=8),
+    Writer(LINK, ORDERS, 0, ProducerId(1), ProducerId(4), "towpath.l.orders-0", "why", 3, 8),
     Session(LINK, "r", "host", 1, 2, 3, 4, over=False),
 ]
 
@@ -126,6 +127,18 @@ def test_another_incarnation_begins_anew() -> None:
     assert known.opened == opened(2)
     assert known.receipt is None
     assert known.gaps == ()
+
+
+def test_all_writers_of_an_incarnation_count() -> None:
+    def writer(incarnation: int, number: int) -> Writer:
+        producers = ProducerId(incarnation), ProducerId(number)
+        return Writer(LINK, ORDERS, 0, *producers, "towpath.l.orders-0", "why", 3, 8)
+
+    known = books_of(opened(1), writer(1, 4), writer(2, 5), writer(1, 6))
+    there = known.of(TopicPartition(ORDERS, 0))
+    assert there.producers == {1, 4, 6}
+    known.take(opened(2))
+    assert there.producers == {2}
 
 
 def test_other_links_do_not_disturb() -> None:

@@ -46,6 +46,11 @@ def test_errors_say_the_same_after_a_pickle(error: errors.TowpathError, sentence
     assert type(again) is type(error)
 
 
+def test_what_a_target_lost_may_be_told_by_offset() -> None:
+    lost = pickle.loads(pickle.dumps(errors.TargetLostError("orders-0", 10, 5, "offset")))  # noqa: S301
+    assert "the target acknowledged offset 9 but ends at 4: it lost records" in str(lost)
+
+
 def test_codes_are_all_different() -> None:
     codes = [type(error).code for error in ERRORS]
     assert len(set(codes)) == len(codes)

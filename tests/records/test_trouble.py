@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from towpath.cluster.fetch import Fetched
-from towpath.model.errors import RefusedError
+from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import NO_TOPIC_ID, ProducerId, TopicName, TopicPartition
 from towpath.records.recovery import back_off
 from towpath.records.trouble import (
@@ -16,6 +16,7 @@ from towpath.records.trouble import (
     TargetTrouble,
     hopeless,
     loss,
+    passes,
     source_trouble,
     target_trouble,
 )
@@ -74,10 +75,26 @@ def test_logs_that_part_were_cut() -> None:
         (7, TargetTrouble.RETRY),
         (29, TargetTrouble.FORBIDDEN),
         (31, TargetTrouble.FORBIDDEN),
+        (47, TargetTrouble.FOREIGN_ID),
+        (49, TargetTrouble.FOREIGN_ID),
+        (90, TargetTrouble.FOREIGN_ID),
     ],
 )
 def test_produce_answers(error: int, meaning: TargetTrouble) -> None:
     assert target_trouble(error) is meaning
+
+
+def test_who_was_never_accepted_cannot_be_forgotten() -> None:
+    assert target_trouble(59, fresh=True) is TargetTrouble.FOREIGN_ID
+    assert target_trouble(45, fresh=True) is TargetTrouble.REOPEN
+
+
+def test_what_passes() -> None:
+    assert passes(UnreachableError("target", "x", "y"))
+    assert passes(RefusedError("target", "x", 14, "LOADING", retriable=True))
+    assert passes(RefusedError("target", "x", 90, "PRODUCER_FENCED"))
+    assert passes(RefusedError("target", "x", 53, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"))
+    assert not passes(RefusedError("target", "x", 1, "OFFSET_OUT_OF_RANGE"))
 
 
 def test_what_is_lost_lies_between() -> None:

@@ -200,6 +200,7 @@ class Scene:
     Attributes:
         racing: Whether two copiers may work on one slice, and outlive a round.
         failovers: Whether brokers die, so that a gap's marker may come twice.
+        mapped: Whether the two sides are joined by the offset map, not by equal offsets.
     """
 
     mirror: Mirror
@@ -208,6 +209,7 @@ class Scene:
     replication: int = -1
     racing: bool = True
     failovers: bool = False
+    mapped: bool = False
 
     def __post_init__(self) -> None:
         self.name = self.mirror.topic
@@ -275,7 +277,9 @@ class Scene:
         )
         if kind == COMPACTED:
             same_state(source, target, topic)
-        elif self.mirror.records.get("offsets") == "mapped" or self._was_mapped(kind):
+        elif (
+            self.mapped or self.mirror.records.get("offsets") == "mapped" or self._was_mapped(kind)
+        ):
             same_by_map(replace(self.mirror, topic=topic), source, target)
         else:
             same_records(source, target, topic)

@@ -108,7 +108,9 @@ class Pair:
         """Compare source offsets from 0 to `end`, by default with the same ones on the target."""
         known = tuple(runs) or ((0, 0, end),)
         told: dict[str, Any] = {"first": 0, "target_first": 0, "target_end": sum(known[-1][1:])}
-        part = Range(self.source.tp, self.target.tp, US, end=end, runs=known, **(told | facts))
+        part = Range(
+            self.source.tp, self.target.tp, frozenset({US}), end=end, runs=known, **(told | facts)
+        )
         work = CompareSlice(self.source.access, self.target.access, (part,))
         [found] = compare(work)
         assert Comparison.from_json(found.to_json()) == found

@@ -22,7 +22,17 @@ from tests.wire.build import (
 )
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import plain, records
-from towpath.wire.batch import CONTROL, LOG_APPEND_TIME, BatchHeader
+from towpath.wire.batch import (
+    CONTROL,
+    CRC,
+    LOG_APPEND_TIME,
+    SEQUENCES,
+    TRANSACTIONAL,
+    BatchHeader,
+    scan,
+    sound,
+    stamp,
+)
 from towpath.wire.plain import Record
 
 LISTS = st.lists(RECORD, min_size=1, max_size=12)
@@ -181,3 +191,21 @@ def test_what_cannot_be_encoded() -> None:
     )
     with pytest.raises(ValueError, match="a header without a name"):
         records.encode(nameless)
+
+
+@given(LISTS, st.sampled_from(CODECS), st.integers(0, 2**62), st.integers(0, 2**15 - 1))
+def test_a_stamp_for_a_transaction(
+    some: Sequence[Record], codec: int, producer: int, epoch: int
+) -> None:
+    raw = np.frombuffer(bytearray(batch(numbered(some), codec)), np.uint8)
+    table = scan(raw, 0, len(raw))
+    stamp(raw, table, producer, SEQUENCES + 5, epoch=epoch, transactional=True)
+    header = BatchHeader.read(raw.tobytes())
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (producer, epoch, 5)
+    assert header.attributes == codec | TRANSACTIONAL
+    assert sound(raw.tobytes())
+    assert header.crc == table[0, CRC]
+    stamp(raw, scan(raw, 0, len(raw)), producer, 5)
+    again = BatchHeader.read(raw.tobytes())
+    assert (again.producer_epoch, again.attributes) == (0, codec)
+    assert sound(raw.tobytes())

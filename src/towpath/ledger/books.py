@@ -18,6 +18,7 @@ from towpath.ledger.entries import (
     Run,
     Runs,
     Session,
+    Writer,
     decode,
     encode,
 )
@@ -55,12 +56,20 @@ class PartitionBooks:
     runs: list[Run] = field(default_factory=list)
     noted: dict[tuple[ProducerId, int], Gap] = field(default_factory=dict)
     """Gaps of all incarnations, by producer id and first offset."""
+    writers: dict[ProducerId, Writer] = field(default_factory=dict)
+    """Whom the target lets write in transactions; empty where it takes our own id."""
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
         """The gaps of the present incarnation, or of the one that could not be opened."""
         here = self.opened.producer_id if self.opened else None
         return tuple(gap for (producer, _), gap in self.noted.items() if here in {None, producer})
+
+    @property
+    def producers(self) -> frozenset[ProducerId]:
+        """The producer ids of everything that was written for the present incarnation."""
+        own = {self.opened.producer_id} if self.opened else set()
+        return frozenset(own | self.writers.keys())
 
     def offsets(self) -> OffsetMap:
         """Return the offset map of the present incarnation."""
@@ -94,10 +103,8 @@ class LinkBooks:
                 self._open(entry)
             case Receipt():
                 self._further(entry)
-            case Runs():
-                books = self.of(entry.tp)
-                if books.opened and books.opened.producer_id == entry.producer_id:
-                    books.runs.extend(entry.runs)
+            case Runs() | Writer():
+                self._add(entry)
             case Gap():
                 self.of(entry.tp).noted[entry.producer_id, entry.first] = entry
 
@@ -105,6 +112,16 @@ class LinkBooks:
         books = self.of(entry.tp)
         if books.opened is None or books.opened.producer_id != entry.producer_id:
             books.opened, books.receipt, books.runs = entry, None, []
+            books.writers = {}
+
+    def _add(self, entry: Runs | Writer) -> None:
+        books = self.of(entry.tp)
+        if books.opened is None or books.opened.producer_id != entry.producer_id:
+            return
+        if isinstance(entry, Runs):
+            books.runs.extend(entry.runs)
+        else:
+            books.writers.setdefault(entry.writer, entry)
 
     def _further(self, entry: Receipt) -> None:
         books = self.of(entry.tp)

@@ -160,6 +160,29 @@ class Gap(_OfPartition):
 
 
 @dataclass(frozen=True, slots=True)
+class Writer(_OfPartition):
+    """The target refuses our producer ids, so a partition is written in transactions.
+
+    `writer` is a producer id that the target gave out for `transactional_id`. The entry stands here
+    before the first record does, so these ids tell all records of ours from those of others. No
+    such record lies before `target_start`.
+    """
+
+    kind: ClassVar[str] = "writer"
+
+    producer_id: ProducerId
+    writer: ProducerId
+    transactional_id: str
+    reason: str
+    target_start: int
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return (self.topic, self.partition, self.producer_id, self.writer)
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
     """A sign of life of one `towpath run`, and what it tells its slices.
 
@@ -182,9 +205,9 @@ class Session:
         return ()
 
 
-Entry = LinkIdentity | Opened | Receipt | Runs | Gap | Session
+Entry = LinkIdentity | Opened | Receipt | Runs | Gap | Writer | Session
 _KINDS: Mapping[str, type[Entry]] = {
-    kind.kind: kind for kind in (LinkIdentity, Opened, Receipt, Runs, Gap, Session)
+    kind.kind: kind for kind in (LinkIdentity, Opened, Receipt, Runs, Gap, Writer, Session)
 }
 
 

@@ -190,15 +190,18 @@ class TargetLostError(TowpathError):
     code = "TARGET_LOST"
     exit_code = 3
 
-    def __init__(self, partition: str, acknowledged: int, found: int) -> None:
-        super().__init__(partition, acknowledged, found)
+    def __init__(
+        self, partition: str, acknowledged: int, found: int, unit: str = "sequence"
+    ) -> None:
+        super().__init__(partition, acknowledged, found, unit)
         self.partition, self.acknowledged, self.found = partition, acknowledged, found
+        self.unit = unit
 
     def __str__(self) -> str:
         return (
-            f"{self.partition}: the target acknowledged sequence {self.acknowledged - 1} but ends"
-            f" at {self.found - 1}: it lost records (unclean leader election?); delete the topic on"
-            " the target to have it copied again"
+            f"{self.partition}: the target acknowledged {self.unit} {self.acknowledged - 1} but"
+            f" ends at {self.found - 1}: it lost records (unclean leader election?); delete the"
+            " topic on the target to have it copied again"
         )
 
 

@@ -53,7 +53,7 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
     if first >= end or receipt.records == 0:
         return None
     part = Range(
-        tp, opened.target, opened.producer_id, first, end, line.forward(first), target_end, runs,
+        tp, opened.target, books.producers, first, end, line.forward(first), target_end, runs,
         replaced, bounds.source_compacted, bounds.target_compacted,
     )  # fmt: skip
     share = (end - first) / max(1, end - opened.source_start)

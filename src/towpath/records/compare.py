@@ -67,7 +67,7 @@ class _Comparing:
         self._line = Line(part.runs, part.end, part.target_end)
         self._source = Cursor(source, part.source, part.first, part.end, None)
         self._target = Cursor(
-            target, part.target, part.target_first, part.target_end, part.producer_id
+            target, part.target, part.target_first, part.target_end, part.producers
         )
         self._reach = 1
         self._digest, self._target_digest = Digest(), Digest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from towpath.cluster.fetch import Fetched
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
+from towpath.records.written import Undone, undone
 from towpath.wire import batch as wire
 from towpath.wire.legacy import modernise
 
@@ -50,7 +52,7 @@ class Piece:
 
 
 class Cursor:
-    """Reads the committed data batches of [first, end), of one producer or of all.
+    """Reads the committed data batches of [first, end), of some producers or of all.
 
     Attributes:
         position: Everything before it is done with.
@@ -62,9 +64,15 @@ class Cursor:
     """
 
     def __init__(
-        self, reader: Reader, tp: TopicPartition, first: int, end: int, only: ProducerId | None
+        self,
+        reader: Reader,
+        tp: TopicPartition,
+        first: int,
+        end: int,
+        only: AbstractSet[ProducerId] | None,
     ) -> None:
-        self._reader, self._tp, self._only = reader, tp, only
+        self._reader, self._tp = reader, tp
+        self._only = None if only is None else [*only]
         self.position = self.have = first
         self.end = end
         self.pieces: deque[Piece] = deque()
@@ -72,7 +80,7 @@ class Cursor:
         self.log_end: int | None = None
         self.foreign = 0
         self.bytes = 0
-        self._committed = True
+        self._undone: list[Undone] | None = None
 
     @property
     def done(self) -> bool:
@@ -121,7 +129,7 @@ class Cursor:
         try:
             chunk = self._reader.client.fetch(
                 self._tp, self.have, max_bytes=self._reader.max_bytes, wait=_WAIT,
-                committed=self._committed,
+                committed=self._undone is None,
             )  # fmt: skip
         except RefusedError as error:
             if error.error != _OUT_OF_RANGE:
@@ -137,10 +145,10 @@ class Cursor:
             self._nothing(chunk.said)
 
     def _take(self, said: Fetched, buffer: wire.Buffer, table: wire.Table) -> None:
-        seen = visible(table, said.aborted) & (table[:, wire.COUNT] > 0)
+        seen = visible(table, self._aborted(said)) & (table[:, wire.COUNT] > 0)
         seen &= (table[:, wire.LAST] >= self.have) & (table[:, wire.BASE] < self.end)
         if self._only is not None:
-            ours = table[:, wire.PRODUCER] == self._only
+            ours = np.isin(table[:, wire.PRODUCER], self._only)
             self.foreign += int(table[seen & ~ours, wire.COUNT].sum())
             seen &= ours
         if seen.any():
@@ -150,9 +158,16 @@ class Cursor:
     def _nothing(self, said: Fetched) -> None:
         if self.have >= said.high_watermark >= 0:
             self._ends(said.high_watermark)
-        elif self._committed and self.have >= said.last_stable >= 0:
-            # A transaction is open here; what our copier wrote behind it is committed all the same.
-            self._committed = False
+        elif self._undone is None and self.have >= said.last_stable >= 0:
+            # A transaction is open here; what our copier wrote behind it is committed all the same,
+            # or its own transactions tell.
+            client, writers = self._reader.client, self._only or []
+            self._undone = undone(client, self._tp, self.have, writers) if writers[1:] else []
+
+    def _aborted(self, said: Fetched) -> Iterable[tuple[int, int]]:
+        if self._undone is None:
+            return said.aborted
+        return [(each.producer, each.first) for each in self._undone if each.marker >= self.have]
 
     def _out_of_range(self) -> None:
         """Retention deleted what we were about to read, or the log was cut."""

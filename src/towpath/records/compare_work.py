@@ -17,7 +17,7 @@ class Range:
     """Source offsets [first, end) of a partition, and the target offsets that belong to them.
 
     Attributes:
-        producer_id: Batches of this producer are our copies; all others are somebody else's.
+        producers: Batches of these producers are our copies; all others are somebody else's.
         runs: The runs that touch the range, none over another.
         replaced: Target offsets [first, end) that were copied before the source log was cut.
         source_compacted: Records that the source lost to compaction are looked into.
@@ -28,7 +28,7 @@ class Range:
 
     source: TopicPartition
     target: TopicPartition
-    producer_id: ProducerId
+    producers: frozenset[ProducerId]
     first: int
     end: int
     target_first: int

@@ -30,6 +30,7 @@ from towpath.records.opening import Opener
 from towpath.records.producer import Producer
 from towpath.records.progress import Standing
 from towpath.records.recovery import Recovery, back_off
+from towpath.records.transacting import Transactor
 from towpath.records.trouble import SourceTrouble, hopeless, source_trouble
 from towpath.records.watch import Watch
 from towpath.records.work import Assignment, Slice, Summary
@@ -53,6 +54,7 @@ def copy(work: Slice) -> Iterator[Summary]:
         ledger = Ledger(target, client)
         books = LinkBooks(work.link)
         opener = Opener(work, target, client, ledger, books)
+        stack.callback(opener.close)
         copier = Copier(work, source, target, opener)
         stack.callback(copier.close)
         copier.run()
@@ -80,7 +82,11 @@ class Copier:
         self._gaps: list[Entry] = []
         self._recovery = Recovery(
             work, self._reactor, source, target, opener,
-            self._fetcher, self._producer, self._gaps.append,
+            self._fetcher, self._producer, self._gaps.append, self._go,
+        )  # fmt: skip
+        self._transactor = Transactor(
+            work, self._reactor, target,
+            on_landed=self._landed, on_failed=self._recovery.failed,
         )  # fmt: skip
         self._books_client = Client(work.target, Side.TARGET, target)
         self._books = Ledger(target, self._books_client)
@@ -110,6 +116,7 @@ class Copier:
         self._producer.nodes.close()
         self._reactor.close()
         self._recovery.close()
+        self._transactor.close()
         self._books_client.close()
 
     def summaries(self) -> Iterator[Summary]:
@@ -181,8 +188,9 @@ class Copier:
         lane = Lane(assignment, standing)
         self._lanes[assignment.source] = lane
         self._fetcher.nodes.look_up([assignment.source])
-        self._producer.nodes.look_up([assignment.target])
-        self._producer.add(lane)
+        if lane.writer is None:
+            self._producer.nodes.look_up([assignment.target])
+            self._producer.add(lane)
         self._fetcher.add(lane)
 
     def _leave_out(self, a: Assignment, error: str) -> None:
@@ -215,6 +223,8 @@ class Copier:
         if lane.progress.stopped:
             self._fetcher.remove(lane)
             lane.queue.drop_waiting()
+        elif lane.writer is not None:
+            self._transactor.go(lane)
         elif lane.queue.waiting:
             self._producer.mark(lane)
             if lane.fill_due is not None:
@@ -227,6 +237,9 @@ class Copier:
             self._recovery.answered(lane)
             return
         lane.acknowledge(said.base_offset)
+        self._landed(lane)
+
+    def _landed(self, lane: Lane) -> None:
         lane.progress.relieve(Side.TARGET)
         lane.failures = 0
         self._fetcher.room(lane)

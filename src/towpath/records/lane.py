@@ -8,6 +8,9 @@ of a producer id (KIP-98); progress moves only over what was acknowledged.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
+
 from towpath.cluster.channel import Frame
 from towpath.cluster.fetch import Fetched
 from towpath.cluster.produce import Produced
@@ -15,13 +18,17 @@ from towpath.model.nouns import Mode
 from towpath.records.intake import Intake
 from towpath.records.progress import Progress, Standing
 from towpath.records.queue import TAKEN, Batch, BecomeMapped, Fill, Queue
-from towpath.records.reshape import merge
+from towpath.records.reshape import merge, split
 from towpath.records.work import Assignment
 
 FLYING = 5
 SMALL = 4096
 """Batches below this many bytes are worth merging."""
+SMALL_TOGETHER = 64 << 10
+"""The same in a transaction, whose batches go one by one, each with a way there and back."""
 MERGED = 256 << 10
+_TOGETHER = 1000
+"""Batches of one transaction, which fly one after the other."""
 
 
 class Lane:
@@ -32,6 +39,8 @@ class Lane:
         refused: The first answer that was an error; nothing is sent until it is dealt with.
         busy: A blocking call (opening, fill) is under way for it.
         failures: Errors in a row, for the back-off.
+        writer: Who writes for it in transactions, if the target refuses our producer id.
+        largest: No batch of more bytes is made; halved when the target refused one.
     """
 
     def __init__(self, work: Assignment, standing: Standing) -> None:
@@ -39,6 +48,8 @@ class Lane:
         self.queue = Queue()
         self.progress = Progress(work, standing)
         self._intake = Intake(self.progress, self.queue, standing)
+        self.writer = standing.writer
+        self.largest = sys.maxsize
         self.unanswered = 0
         self.refused: Produced | None = None
         self.busy = False
@@ -59,6 +70,7 @@ class Lane:
         self.queue.clear()
         self.progress.resume(standing)
         self._intake.stand(standing)
+        self.writer = standing.writer
 
     def jump(self, source: int, reason: str) -> None:
         """Go on at another source offset; the records between cannot be had."""
@@ -82,7 +94,8 @@ class Lane:
     def next_batch(self) -> Batch | None:
         """Return the next batch to send, which flies from now on; `None` when nothing may fly."""
         waiting, flying = self.queue.waiting, self.queue.flying
-        while waiting and self._may_send and len(flying) < FLYING:
+        most = FLYING if self.writer is None else _TOGETHER
+        while waiting and self._may_send and len(flying) < most:
             head = waiting[0]
             if isinstance(head, Batch):
                 return self._fly()
@@ -102,12 +115,32 @@ class Lane:
         self.queue.send_again()
         self.unanswered, self.refused = 0, None
 
+    def next_transaction(self, most: int) -> list[Batch]:
+        """Return what may be written in one transaction of about `most` bytes; it flies now."""
+        taken: list[Batch] = []
+        size = 0
+        while size < most:
+            self._split_head()
+            batch = self.next_batch()
+            if batch is None:
+                break
+            taken.append(batch)
+            size += batch.size
+        return taken
+
+    def _split_head(self) -> None:
+        head = self.queue.waiting[0] if self.queue.waiting else None
+        if isinstance(head, Batch) and head.size > self.largest and head.count > 1:
+            self.queue.waiting.popleft()
+            self.queue.replace_head([head], split(head, self.largest, self.work.producer_id))
+
     @property
     def _may_send(self) -> bool:
         return self.refused is None and not self.progress.stopped and not self.busy
 
     def _fly(self) -> Batch:
-        small = self.queue.small_head(SMALL, min(MERGED, self.work.max_batch // 2))
+        below = SMALL if self.writer is None else SMALL_TOGETHER
+        small = self.queue.small_head(below, min(MERGED, self.work.max_batch // 2, self.largest))
         if small:
             made = merge(small, self.work.max_batch, self.work.producer_id)
             self.queue.replace_head(small, made)
@@ -136,6 +169,12 @@ class Lane:
         self.progress.add(batch, base_offset)
         self.queue.done(batch)
         self._land_fills()
+
+    def landed(self, base_offsets: Iterable[int]) -> None:
+        """The flying batches were committed, each from its base offset on."""
+        for base_offset in base_offsets:
+            self.unanswered -= 1
+            self.acknowledge(base_offset)
 
     def filled(self, end: int) -> None:
         """The due fill is in the target's log up to `end`; it may have grown since it was due."""

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from threading import Lock
 
-import numpy as np
-
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.cluster.metadata import ProducerState
@@ -20,20 +18,19 @@ from towpath.config import OffsetsPolicy
 from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Gap, Opened
 from towpath.model.clock import now_ms
-from towpath.model.deadline import Deadline
-from towpath.model.errors import NotIdenticalError, TargetLostError, TowpathError
+from towpath.model.errors import NotIdenticalError, RefusedError, TargetLostError, TowpathError
 from towpath.model.nouns import Mode, ProducerId, TopicPartition
+from towpath.records.fencing import Fences
 from towpath.records.passed import Passed
 from towpath.records.progress import Standing
-from towpath.records.trouble import RECREATED
+from towpath.records.trouble import RECREATED, refuses_ids
 from towpath.records.work import Assignment, Position, Slice
+from towpath.records.written import Wanted, find
 from towpath.wire import batch as wire
-from towpath.wire.digest import Hashes, record_hashes
 from towpath.wire.filler import LARGEST, filler
 
 _MOST_FILL = 2_000_000_000
 """Offsets worth filling at the front: about four minutes of a broker's time."""
-_FETCH_BYTES = 4 << 20
 _LOST = wire.SEQUENCES // 2
 
 
@@ -55,7 +52,16 @@ class Opener:
         self._work = work
         self._admin, self._client = admin, client
         self._ledger, self._books = ledger, books
+        self._fences = Fences(work, admin)
         self._lock = Lock()
+
+    def close(self) -> None:
+        """Close the connections of transactions."""
+        self._fences.close()
+
+    def refused(self, assignment: Assignment, name: str) -> None:
+        """The target refused our producer id with the error `name`: open in another way."""
+        self._fences.refused(assignment, name)
 
     def open(
         self, assignments: Iterable[Assignment]
@@ -160,23 +166,18 @@ class Opener:
         )  # fmt: skip
 
     def _resume(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Standing:
-        opened, receipt = books.opened, books.receipt
-        assert opened is not None  # noqa: S101  # by `_known`
-        if receipt is None:
-            if opened.mode is Mode.IDENTICAL:
-                self._fill_front(a, opened, state)
-            position = Position(opened.source_start, opened.target_start, 0)
-            run = (opened.source_start, opened.target_start, 0)
-            standing = Standing(position, opened.mode, opened.reason, run)
-        else:
-            position = Position(
-                receipt.source_end, receipt.target_end, receipt.sequence, receipt.source_epoch
-            )
-            standing = Standing(
-                position, receipt.mode, receipt.reason, receipt.run, receipt.records,
-                receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
-                error=receipt.error,
-            )  # fmt: skip
+        if self._fences.needed(a, books):
+            return self._resume_fenced(a, books, state)
+        assert books.opened is not None  # noqa: S101  # by `_known`
+        if books.receipt is None and books.opened.mode is Mode.IDENTICAL:
+            try:
+                self._fill_front(a, books.opened, state)
+            except RefusedError as error:
+                if not refuses_ids(error.error, fresh=True):
+                    raise
+                self._fences.refused(a, error.name)
+                return self._resume_fenced(a, books, state)
+        standing = _standing(books)
         standing.passed = self._beyond(a, standing, state)
         return standing
 
@@ -187,38 +188,43 @@ class Opener:
         ours = state.producers.get(a.producer_id)
         if ours is None:
             # Nothing behind the position, so no reading: there may be thousands of partitions.
-            return self._written(a, start, None) if state.latest > start else Passed()
+            behind = state.latest > start
+            return self._find(a, Wanted(start, 0, 0, a.producer_id)) if behind else Passed()
         ahead = (ours.last_sequence + 1 - position.sequence) % wire.SEQUENCES
         if ahead > _LOST:
             raise TargetLostError(str(a.target), position.sequence, ours.last_sequence + 1)
-        return self._written(a, start, ahead) if ahead else Passed()
+        return self._find(a, Wanted(start, 0, ahead, a.producer_id)) if ahead else Passed()
 
-    def _written(self, a: Assignment, start: int, count: int | None) -> Passed:
-        """Read the target from `start` on and tell which records are ours.
+    def _find(self, a: Assignment, wanted: Wanted) -> Passed:
+        return find(self._client, a.target, wanted, self._work.target.request_timeout)
 
-        With a `count`, waits until so many can be read: an append becomes visible only when it
-        is on all in-sync replicas.
-        """
-        deadline = Deadline.after(self._work.target.request_timeout)
-        at, found, by_clock = start, 0, False
-        parts: list[tuple[wire.Table, Hashes]] = []
-        while True:
-            chunk = self._client.fetch(a.target, at, max_bytes=_FETCH_BYTES, wait=0.05)
-            table = wire.scan(chunk.buffer, chunk.start, chunk.end)
-            for row in table[table[:, wire.PRODUCER] == a.producer_id].tolist():
-                end = row[wire.POSITION] + row[wire.LENGTH]
-                offsets, hashes = record_hashes(chunk.buffer[row[wire.POSITION] : end].data)
-                fresh = offsets >= start
-                parts.append((offsets[fresh], hashes[fresh]))
-                found += int(fresh.sum())
-                by_clock |= bool(row[wire.ATTRIBUTES] & wire.LOG_APPEND_TIME)
-            if len(table):
-                at = int(table[-1, wire.LAST]) + 1
-            at_end = at >= chunk.said.high_watermark
-            if at_end and (count is None or found >= count):
-                return _joined(parts, by_clock=by_clock)
-            if deadline.over:
-                raise TargetLostError(str(a.target), count or 0, found)
+    def _resume_fenced(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Standing:
+        """Resume a partition that is written in transactions; see `fencing` for the order."""
+        writer = self._fences.raise_one(a, books)
+        self._read()
+        log_end = self._admin.latest([a.target])[a.target]
+        entry = self._fences.entry(a, books, writer, log_end)
+        if entry is not None:
+            self._ledger.append([entry])
+            self._read()
+        standing = _standing(books)
+        ahead = 0 if _told(books) else self._plain_ahead(a, standing, state)
+        standing.become_transactional(self._fences.reason(a, books), writer)
+        start = max(standing.position.target, state.earliest)
+        if log_end < standing.position.target:
+            raise TargetLostError(str(a.target), standing.position.target, log_end, "offset")
+        wanted = Wanted(start, log_end, ahead, a.producer_id, books.writers.keys())
+        if ahead or log_end > start:
+            standing.passed = self._find(a, wanted)
+        return standing
+
+    def _plain_ahead(self, a: Assignment, standing: Standing, state: TargetState) -> int:
+        """Return how many records the target took under our own id since the last receipt."""
+        ours = state.producers.get(a.producer_id)
+        if ours is None:
+            return 0
+        ahead = (ours.last_sequence + 1 - standing.position.sequence) % wire.SEQUENCES
+        return ahead if ahead <= _LOST else 0
 
     def _fill_front(self, a: Assignment, opened: Opened, state: TargetState) -> None:
         """Make the target's log begin where the source began when the partition was opened.
@@ -241,8 +247,25 @@ class Opener:
             self._admin.delete_records({a.target: start})
 
 
-def _joined(parts: list[tuple[wire.Table, Hashes]], *, by_clock: bool) -> Passed:
-    if not parts:
-        return Passed()
-    offsets = np.concatenate([part[0] for part in parts])
-    return Passed(offsets, None if by_clock else np.concatenate([part[1] for part in parts]))
+def _standing(books: PartitionBooks) -> Standing:
+    """Return where a partition stands by what the ledger says."""
+    opened, receipt = books.opened, books.receipt
+    assert opened is not None  # noqa: S101  # by `Opener._known`
+    if receipt is None:
+        target = min([opened.target_start, *(w.target_start for w in books.writers.values())])
+        run = (opened.source_start, opened.target_start, 0)
+        return Standing(Position(opened.source_start, target, 0), opened.mode, opened.reason, run)
+    position = Position(
+        receipt.source_end, receipt.target_end, receipt.sequence, receipt.source_epoch
+    )
+    return Standing(
+        position, receipt.mode, receipt.reason, receipt.run, receipt.records,
+        receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
+        error=receipt.error,
+    )  # fmt: skip
+
+
+def _told(books: PartitionBooks) -> bool:
+    """Whether the last receipt is of a time when the partition was written in transactions."""
+    told = books.receipt.reason if books.receipt is not None else ""
+    return any(writer.reason in told for writer in books.writers.values())

@@ -11,6 +11,7 @@ from towpath.model.nouns import LinkName, Mode, Side
 from towpath.records.passed import Passed
 from towpath.records.queue import Batch, Fill, RunBuilder
 from towpath.records.work import Assignment, Position
+from towpath.records.writing import PartitionWriter
 from towpath.wire import batch as wire
 
 _DIGEST_PRIME = 0x100000001B3
@@ -34,6 +35,14 @@ class Standing:
     """Records that the target holds behind `position` already."""
     error: str = ""
     """What the ledger says keeps the partition from moving."""
+    writer: PartitionWriter | None = None
+    """Who writes in transactions, where the target refuses our producer id."""
+
+    def become_transactional(self, reason: str, writer: PartitionWriter) -> None:
+        """Let `writer` write; its markers take offsets, so the partition is mapped."""
+        if reason not in self.reason:
+            self.reason = "; ".join(filter(None, (self.reason, reason)))
+        self.mode, self.writer = Mode.MAPPED, writer
 
 
 class Progress:
@@ -59,6 +68,7 @@ class Progress:
         self.mode, self.reason = standing.mode, standing.reason
         self.records, self.bytes, self._digest = standing.records, standing.bytes, standing.digest
         self._first_time, self._last_time = standing.first_time, standing.last_time
+        self.changed |= standing.writer is not None  # the ledger shall tell why at once
 
     def resume(self, standing: Standing) -> None:
         """Go on from where the target and the ledger say, after our own idea was wrong."""

@@ -15,8 +15,9 @@ from towpath.cluster.reactor import Reactor
 from towpath.cluster.transactions import Transactions
 from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
-from towpath.model.errors import GapError, RefusedError, TowpathError
+from towpath.model.errors import ClusterError, GapError, RefusedError, TowpathError
 from towpath.model.nouns import LinkName, Side
+from towpath.records.fencing import transactional_id
 from towpath.records.fetcher import Fetcher
 from towpath.records.filling import PartitionFiller
 from towpath.records.lane import Lane
@@ -34,10 +35,12 @@ from towpath.records.trouble import (
     cut_text,
     hopeless,
     loss,
+    passes,
     source_trouble,
     target_trouble,
 )
 from towpath.records.work import Slice
+from towpath.records.writing import TooLargeError
 
 T = TypeVar("T")
 _BACK_OFF = 0.1
@@ -65,12 +68,13 @@ class Recovery:
         fetcher: Fetcher,
         producer: Producer,
         note_gap: Callable[[Gap], None],
+        go: Callable[[Lane], None],
     ) -> None:
         self._work, self._reactor = work, reactor
         self._source, self._target = source, target
         self._opener = opener
         self._fetcher, self._producer = fetcher, producer
-        self._note_gap = note_gap
+        self._note_gap, self._go = note_gap, go
         self._fillers: dict[Lane, PartitionFiller] = {}
         self._fill_client = Client(work.target, Side.TARGET, target)
         self._filling = Lock()
@@ -92,8 +96,11 @@ class Recovery:
         acl = f"Write on topic {tp.topic}"
         error = refused(Side.TARGET, f"producing to {tp}", said.error, said.text, acl)
         lane.progress.hinder(str(error))
-        match target_trouble(said.error):
+        match target_trouble(said.error, fresh=not lane.progress.records):
             case TargetTrouble.REOPEN:
+                self.reopen(lane)
+            case TargetTrouble.FOREIGN_ID:
+                self._opener.refused(lane.work, error.name)
                 self.reopen(lane)
             case TargetTrouble.SPLIT:
                 self._split(lane)
@@ -126,17 +133,38 @@ class Recovery:
         lane.refused = None
         batch = next(item for item in lane.queue.waiting if isinstance(item, Batch))
         if batch.count == 1:
-            self.stop(
-                lane,
-                f"target: the record at offset {batch.base} of {lane.work.source} has {batch.size}"
-                f" bytes, more than the target takes; raise max.message.bytes of"
-                f" {lane.work.target.topic} there",
-            )
+            self._too_large(lane, batch)
             return
         lane.queue.waiting.popleft()
         made = split(batch, max(batch.size // 2, 1024), lane.work.producer_id)
         lane.queue.replace_head([batch], made)
         self._producer.mark(lane)
+
+    def _too_large(self, lane: Lane, batch: Batch) -> None:
+        self.stop(
+            lane,
+            f"target: the record at offset {batch.base} of {lane.work.source} has {batch.size}"
+            f" bytes, more than the target takes; raise max.message.bytes of"
+            f" {lane.work.target.topic} there",
+        )
+
+    def failed(self, lane: Lane, error: ClusterError | TooLargeError) -> None:
+        """A transaction failed; only the target knows whether it was committed all the same."""
+        if isinstance(error, TooLargeError):
+            if error.batch.count == 1:
+                self._too_large(lane, error.batch)
+                return
+            lane.largest = max(error.batch.size // 2, 1024)
+        elif isinstance(error, RefusedError) and (
+            target_trouble(error.error) is TargetTrouble.STOP
+        ):
+            self.stop(lane, str(error))
+            return
+        else:
+            lane.progress.hinder(str(error))
+            if self._left_out(lane, error):
+                return
+        self.reopen(lane)
 
     def reopen(self, lane: Lane) -> None:
         """Ask the target where the lane stands, and go on from there."""
@@ -154,15 +182,20 @@ class Recovery:
 
     def _reopened(self, lane: Lane, future: Future[Standing | TowpathError]) -> None:
         lane.busy = False
-        answer = self._result(lane, future)
+        answer, error = self._result(lane, future), future.exception()
+        if isinstance(answer, ClusterError) and passes(answer):
+            lane.progress.hinder(str(answer))
+            answer, error = None, answer
         if answer is None:
-            if not self._left_out(lane, future.exception()):
+            if not self._left_out(lane, error):
                 self.reopen(lane)
         elif isinstance(answer, TowpathError):
             self.stop(lane, str(answer))
         elif not lane.progress.stopped:
             lane.unanswered, lane.refused = 0, None
             lane.resume(answer)
+            if lane.writer is not None:
+                self._producer.remove(lane)
             self._fetcher.add(lane)
 
     # Fills
@@ -202,7 +235,7 @@ class Recovery:
 
     def _filler(self, lane: Lane) -> PartitionFiller:
         if lane not in self._fillers:
-            name = f"towpath.{self._work.link}.{lane.work.target}"
+            name = transactional_id(self._work.link, lane.work.target)
             home = self._producer.nodes.home(lane.work.target)
             address = self._work.target.addresses[0]
             if home:
@@ -292,7 +325,7 @@ class Recovery:
             return
         self._fetcher.remove(lane)
         lane.jump(what.go_on, f"offsets {what.first} to {what.end - 1} are missing: {what.cause}")
-        self._producer.mark(lane)
+        self._go(lane)
         self._fetcher.add(lane)
 
     def _gap(self, lane: Lane, first: int, end: int, cause: str, *, went_on: bool) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from towpath.cluster.fetch import Fetched
-from towpath.model.errors import RefusedError
+from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.records.work import Assignment
 
 OFFSET_OUT_OF_RANGE = 1
@@ -14,6 +14,11 @@ UNKNOWN_TOPIC, MESSAGE_TOO_LARGE = 3, 10
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 _OUT_OF_SEQUENCE = frozenset({45, 46, 59})
 """OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID."""
+UNKNOWN_PRODUCER_ID = 59
+REFUSES_IDS = frozenset({47, 49, 90})
+"""INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED. Outside of transactions a
+Kafka broker answers the first only where the id was used with a higher epoch, and we use none but
+0; the others never. Inside of a transaction each says that another writer took over."""
 _GONE = frozenset({UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID})
 _FORBIDDEN = frozenset({29, 31})
 """TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED: no leader elsewhere helps."""
@@ -46,6 +51,8 @@ class TargetTrouble(Enum):
     """The batch is too large."""
     STOP = auto()
     """The target will never take this batch."""
+    FOREIGN_ID = auto()
+    """The target takes no producer id but those that it gave out."""
     FORBIDDEN = auto()
     """The login lacks a right: send the same batches to the same leader again later."""
     RETRY = auto()
@@ -65,8 +72,15 @@ def source_trouble(said: Fetched) -> SourceTrouble:
     return SourceTrouble.FORBIDDEN if said.error in _FORBIDDEN else SourceTrouble.RETRY
 
 
-def target_trouble(error: int) -> TargetTrouble:
-    """Classify the error code of a produce answer."""
+def target_trouble(error: int, *, fresh: bool = False) -> TargetTrouble:
+    """Classify the error code of a produce answer.
+
+    Args:
+        error: The code.
+        fresh: Nothing of this partition was accepted yet, so the broker cannot have forgotten us.
+    """
+    if refuses_ids(error, fresh=fresh):
+        return TargetTrouble.FOREIGN_ID
     if error in _OUT_OF_SEQUENCE:
         return TargetTrouble.REOPEN
     if error == MESSAGE_TOO_LARGE:
@@ -75,6 +89,24 @@ def target_trouble(error: int) -> TargetTrouble:
         return TargetTrouble.FORBIDDEN
     return TargetTrouble.STOP if error in _FOR_GOOD else TargetTrouble.RETRY
 
+
+def refuses_ids(error: int, *, fresh: bool) -> bool:
+    """Whether an answer means that the target takes no producer ids of ours."""
+    return error in REFUSES_IDS or (fresh and error == UNKNOWN_PRODUCER_ID)
+
+
+def passes(error: ClusterError) -> bool:
+    """Whether trying again may help: another writer goes by, and a right may be granted."""
+    if isinstance(error, RefusedError):
+        return error.retriable or error.forbidden or error.error in REFUSES_IDS
+    return isinstance(error, UnreachableError)
+
+
+FOREIGN_ID = (
+    "the target refuses producer ids that it did not give out ({}), so records are written in"
+    " transactions"
+)
+"""A reason to be mapped; to be formatted with the name of the error."""
 
 _PATIENCE = 6
 """With the back-off between them about three seconds: rights that were just granted arrive."""

@@ -258,19 +258,19 @@ def _times(a: Any, b: Any) -> Any:
     return product
 
 
-@njit("void(uint8[::1], int64[:, ::1], int64, int64)", cache=True)
-def _stamp(buffer: Any, table: Any, producer: Any, sequence: Any) -> None:
+@njit("void(uint8[::1], int64[:, ::1], int64, int64, int64, int64)", cache=True)
+def _stamp(buffer: Any, table: Any, producer: Any, epoch: Any, sequence: Any, added: Any) -> None:
     before = np.empty(36, np.uint8)
     for row in range(table.shape[0]):
         position = table[row, POSITION]
         for i in range(36):
             before[i] = buffer[position + 21 + i]
-        attributes = np.int64(_number(buffer, position + 21, 2)) & KEPT_ATTRIBUTES
+        attributes = np.int64(_number(buffer, position + 21, 2)) & KEPT_ATTRIBUTES | added
         _put(buffer, position, 8, np.uint64(0))
         _put(buffer, position + 12, 4, np.uint64(0xFFFFFFFF))
         _put(buffer, position + 21, 2, np.uint64(attributes))
         _put(buffer, position + 43, 8, np.uint64(producer))
-        _put(buffer, position + 51, 2, np.uint64(0))
+        _put(buffer, position + 51, 2, np.uint64(epoch))
         _put(buffer, position + 53, 4, np.uint64(sequence))
         crc = np.uint32(0)
         for i in range(36):
@@ -289,10 +289,20 @@ def _stamp(buffer: Any, table: Any, producer: Any, sequence: Any) -> None:
         sequence = (sequence + table[row, COUNT]) & 0x7FFFFFFF
 
 
-def stamp(buffer: Buffer, table: Table, producer_id: int, sequence: int) -> None:
-    """Make the batches of `table` ours, in place: producer, epoch 0, following sequences.
+def stamp(
+    buffer: Buffer,
+    table: Table,
+    producer_id: int,
+    sequence: int,
+    *,
+    epoch: int = 0,
+    transactional: bool = False,
+) -> None:
+    """Make the batches of `table` ours, in place: producer, epoch, following sequences.
 
-    Base offset becomes 0 and leader epoch -1 as in any produced batch; the transactional, control
-    and delete-horizon bits go. The `CRC` column of `table` then holds the new checksums.
+    Base offset becomes 0 and leader epoch -1 as in any produced batch; the control and
+    delete-horizon bits go, and the transactional bit unless they belong to a transaction of ours.
+    The `CRC` column of `table` then holds the new checksums.
     """
-    _stamp(buffer, table, producer_id, sequence % SEQUENCES)
+    added = TRANSACTIONAL if transactional else 0
+    _stamp(buffer, table, producer_id, epoch, sequence % SEQUENCES, added)

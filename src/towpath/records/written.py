@@ -1,0 +1,153 @@
+"""Which records of a target partition are ours: read again, after a crash or to verify. Blocking.
+
+Plain batches of ours count at once. Batches of a transaction of ours wait for its marker, which
+tells whether they count; the broker's own view of committed records ends where any other writer
+has a transaction open, so it is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from towpath.cluster.client import Client, Records
+from towpath.model.deadline import Deadline
+from towpath.model.errors import TargetLostError
+from towpath.model.nouns import ProducerId, TopicPartition
+from towpath.records.passed import Passed
+from towpath.wire import batch as wire
+from towpath.wire import records
+from towpath.wire.digest import Hashes, record_hashes
+
+_FETCH_BYTES = 4 << 20
+_WAIT = 0.05
+_COMMIT = b"\0\1"
+
+Part = tuple[wire.Table, Hashes]
+"""Offsets and hashes of some records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to look for.
+
+    Attributes:
+        start: The first offset that counts.
+        end: Read at least up to here.
+        plain: Wait until so many records of `own` were found: an append becomes visible only when
+            it is on all in-sync replicas.
+        own: The producer id that writes without transactions.
+        writers: Those that write in transactions.
+    """
+
+    start: int
+    end: int
+    plain: int
+    own: ProducerId
+    writers: AbstractSet[ProducerId] = frozenset()
+
+
+def find(client: Client, tp: TopicPartition, wanted: Wanted, patience: float) -> Passed:
+    """Return the records of ours in `tp` from an offset on.
+
+    Raises:
+        TargetLostError: They did not show within `patience` seconds.
+        ClusterError: The target could not be read.
+    """
+    deadline = Deadline.after(patience)
+    at = wanted.start
+    found = _Found(wanted)
+    while True:
+        chunk = client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=_WAIT)
+        at = max(at, found.take(chunk))
+        if at >= max(chunk.said.high_watermark, wanted.end) and found.plain >= wanted.plain:
+            return found.passed()
+        if deadline.over:
+            raise TargetLostError(str(tp), wanted.plain, found.plain)
+
+
+@dataclass(slots=True)
+class _Found:
+    wanted: Wanted
+    plain: int = 0
+    _parts: list[Part] = field(default_factory=list)
+    _open: dict[int, list[Part]] = field(default_factory=dict)
+    _by_clock: bool = False
+
+    def take(self, chunk: Records) -> int:
+        """Look through a response; return the offset behind it, -1 if it is empty."""
+        table = wire.scan(chunk.buffer, chunk.start, chunk.end)
+        ours = np.isin(table[:, wire.PRODUCER], [self.wanted.own, *self.wanted.writers])
+        for row in table[ours].tolist():
+            end = row[wire.POSITION] + row[wire.LENGTH]
+            batch = chunk.buffer[row[wire.POSITION] : end].data
+            if row[wire.ATTRIBUTES] & wire.CONTROL:
+                self._decide(row[wire.PRODUCER], commit=is_commit(batch))
+            else:
+                self._add(row[wire.PRODUCER], row[wire.ATTRIBUTES], batch)
+        return int(table[-1, wire.LAST]) + 1 if len(table) else -1
+
+    def _add(self, producer: int, attributes: int, batch: memoryview) -> None:
+        offsets, hashes = record_hashes(batch)
+        fresh = offsets >= self.wanted.start
+        part = offsets[fresh], hashes[fresh]
+        self._by_clock |= bool(attributes & wire.LOG_APPEND_TIME)
+        if attributes & wire.TRANSACTIONAL:
+            self._open.setdefault(producer, []).append(part)
+            return
+        self._parts.append(part)
+        self.plain += int(fresh.sum()) if producer == self.wanted.own else 0
+
+    def _decide(self, producer: int, *, commit: bool) -> None:
+        parts = self._open.pop(producer, [])
+        if commit:
+            self._parts.extend(parts)
+
+    def passed(self) -> Passed:
+        if not self._parts:
+            return Passed()
+        offsets = np.concatenate([part[0] for part in self._parts])
+        order = np.argsort(offsets)
+        if self._by_clock:
+            return Passed(offsets[order], None)
+        hashes = np.concatenate([part[1] for part in self._parts])
+        return Passed(offsets[order], hashes[order])
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A transaction that does not count: its first offset, and that of its marker."""
+
+    producer: int
+    first: int
+    marker: int
+
+
+def undone(client: Client, tp: TopicPartition, start: int, writers: Sequence[int]) -> list[Undone]:
+    """Return the transactions of `writers` from `start` to the log end that are not committed."""
+    found: list[Undone] = []
+    first: dict[int, int] = {}
+    at = start
+    while True:
+        chunk = client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=_WAIT)
+        table = wire.scan(chunk.buffer, chunk.start, chunk.end)
+        special = table[:, wire.ATTRIBUTES] & wire.TRANSACTIONAL != 0
+        for row in table[special & np.isin(table[:, wire.PRODUCER], writers)].tolist():
+            producer, base = row[wire.PRODUCER], row[wire.BASE]
+            begun = first.setdefault(producer, base)
+            if row[wire.ATTRIBUTES] & wire.CONTROL:
+                end = row[wire.POSITION] + row[wire.LENGTH]
+                if not is_commit(chunk.buffer[row[wire.POSITION] : end].data):
+                    found.append(Undone(producer, begun, base))
+                del first[producer]
+        at = int(table[-1, wire.LAST]) + 1 if len(table) else at
+        if at >= chunk.said.high_watermark:
+            return [*found, *(Undone(producer, base, at) for producer, base in first.items())]
+
+
+def is_commit(marker: memoryview) -> bool:
+    """Whether the marker of a transaction commits it (KIP-98: key is version and type)."""
+    return bool(records.decode(marker)["key"][0].as_py()[2:4] == _COMMIT)
