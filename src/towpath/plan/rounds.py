@@ -62,10 +62,9 @@ def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
         if books.session is not None and books.session.over:
             return []
         assignments = _Assigner(plan, source, target, books).assignments()
-        cluster = source.cluster_id()
     if not assignments:
         time.sleep(_NOTHING)
-    return [_slice(plan, number, cluster, part) for part in _spread(assignments, plan.parallelism)]
+    return [_slice(plan, number, part) for part in _spread(assignments, plan.parallelism)]
 
 
 def run_slice(work: Slice) -> Iterator[pa.RecordBatch]:
@@ -81,12 +80,10 @@ def run_slice(work: Slice) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pylist(rows, schema=_SUMMARY_SCHEMA)
 
 
-def _slice(
-    plan: RoundPlan, number: int, cluster: ClusterId, assignments: tuple[Assignment, ...]
-) -> Slice:
+def _slice(plan: RoundPlan, number: int, assignments: tuple[Assignment, ...]) -> Slice:
     config = plan.config
     return Slice(
-        config.link, cluster, config.source, config.target, assignments, plan.run_id, number,
+        config.link, config.source, config.target, assignments, plan.run_id, number,
         float("inf") if plan.once else float(config.run.round), config.records.offsets,
         config.records.on_gap is OnGap.STOP, float(config.run.receipts), int(config.run.memory),
     )  # fmt: skip

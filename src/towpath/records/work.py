@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from towpath.config import ClusterConfig, OffsetsPolicy
 from towpath.model.nouns import (
-    ClusterId,
     LinkName,
     Mode,
     ProducerId,
@@ -43,7 +42,6 @@ class Slice:
     """Some partitions, from where they stand, until told to stop."""
 
     link: LinkName
-    source_cluster: ClusterId
     source: ClusterConfig
     target: ClusterConfig
     assignments: tuple[Assignment, ...]

@@ -54,7 +54,7 @@ def find(client: Client, tp: TopicPartition, wanted: Wanted, patience: float) ->
     """Return the records of ours in `tp` from an offset on.
 
     Raises:
-        TargetLostError: They did not show within `patience` seconds.
+        TargetLostError: Nothing more was to be had for `patience` seconds, and some are missing.
         ClusterError: The target could not be read.
     """
     deadline = Deadline.after(patience)
@@ -62,7 +62,9 @@ def find(client: Client, tp: TopicPartition, wanted: Wanted, patience: float) ->
     found = _Found(wanted)
     while True:
         chunk = client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=_WAIT)
-        at = max(at, found.take(chunk))
+        behind = found.take(chunk)
+        if behind > at:
+            at, deadline = behind, Deadline.after(patience)
         if at >= max(chunk.said.high_watermark, wanted.end) and found.plain >= wanted.plain:
             return found.passed()
         if deadline.over:
