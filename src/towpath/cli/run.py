@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-import time
-from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Group
-from rich.text import Text
 
-from towpath.cli.options import (
-    LinkFile,
-    MasterOption,
-    ReportOption,
-    require_writable,
-    write_report,
-)
-from towpath.cli.output import Output, OutputOption, show
-from towpath.cli.progress import Display
-from towpath.cli.render import count, size, span
-from towpath.cli.statustable import as_json, picture
+from towpath.cli.options import LinkFile, MasterOption, ReportOption, require_writable
+from towpath.cli.output import Output, OutputOption
 from towpath.config import load
-from towpath.plan.run import Progress, Wishes
-from towpath.plan.run import run as mirror
-from towpath.plan.status import left_out
+from towpath.engine.session import Starting
 
 
 def run(
@@ -46,47 +29,9 @@ def run(
     del output  # `show` knows it
     require_writable(report)
     config = load(file)
-    stop = threading.Event()
-    _stop_on_signals(stop)
-    wishes = Wishes(until_caught_up, master, parallelism)
-    with Display(config.link) as display:
-        progress = mirror(config, wishes, stop, display.show)
-    data = _report(config.link, progress, stopped=stop.is_set())
-    write_report(report, data)
-    lines = [_sentence(progress, data), *progress.topics.left_out]
-    show(Group(*map(Text, lines), picture(progress.rows)), data)
-    return 0 if data["complete"] else 3
+    spark = Starting(master, f"towpath {config.link}")
+    # These take a second, in which Spark's JVM starts.
+    from towpath.cli.running import mirror  # noqa: PLC0415
+    from towpath.plan.run import Wishes  # noqa: PLC0415
 
-
-def _stop_on_signals(stop: threading.Event) -> None:
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, on_signal)
-
-
-def _report(link: str, progress: Progress, *, stopped: bool) -> dict[str, Any]:
-    copied = [progress.copied(row) for row in progress.rows]
-    missing = left_out(progress.rows)
-    skipped = progress.topics.left_out
-    return {
-        "link": link,
-        "seconds": round(time.monotonic() - progress.began, 1),
-        "stopped": stopped,
-        "complete": not missing and not skipped and (stopped or progress.caught_up),
-        "records": sum(records for records, _ in copied),
-        "bytes": sum(size_ for _, size_ in copied),
-        "lag": sum(row.lag_records for row in progress.rows),
-        "left_out": [*skipped, *(f"{row.topic}-{row.partition}" for row in missing)],
-        "notes": [f"{note.about}: {note.text}" for note in progress.topics.notes],
-        "partitions": [as_json(row) for row in progress.rows],
-    }
-
-
-def _sentence(progress: Progress, data: dict[str, Any]) -> str:
-    how = "stopped" if data["stopped"] else "caught up" if progress.caught_up else "ended"
-    return (
-        f"{how} after {span(time.monotonic() - progress.began)}: {count(data['records'])} records,"
-        f" {size(data['bytes'])} copied, lag {count(data['lag'])}"
-    )
+    return mirror(config, Wishes(until_caught_up, parallelism), spark, report)

@@ -28,7 +28,11 @@ def main() -> None:
 
 def _write_archive() -> None:
     spark = session("local[1]", "towpath warm")
-    rounds = Rounds(spark, Job(_plan, _work, "slice long", once=True), lambda _number, _rows: None)
+    rounds = Rounds(
+        spark,
+        Job(_plan, "towpath.dev.warm:work", "slice long", once=True),
+        lambda _number, _rows: None,
+    )
     while not rounds.wait(1):
         pass
     rounds.stop()
@@ -40,7 +44,8 @@ def _plan(number: int) -> Sequence[int]:
     return [number]
 
 
-def _work(number: int) -> Iterator[pa.RecordBatch]:
+def work(number: int) -> Iterator[pa.RecordBatch]:
+    """Do nothing, as a slice."""
     yield pa.RecordBatch.from_pydict({"slice": [number]})
 
 

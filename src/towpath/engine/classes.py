@@ -53,8 +53,10 @@ def _key() -> str:
     home = os.environ.get("JAVA_HOME")
     java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
     real = java.resolve()
-    changed = real.stat().st_mtime_ns if real.exists() else 0
-    text = f"{real} {changed} {pyspark.__version__} {pyspark.__file__}"
+    # The JVM passes over an archive whose jars were written anew, even when they are the same.
+    jars = sorted(Path(pyspark.__file__).parent.glob("jars/spark-core_*.jar"))
+    written = [file.stat().st_mtime_ns for file in (real, *jars) if file.exists()]
+    text = f"{real} {jars} {written} {pyspark.__version__}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -7,6 +7,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 
@@ -60,6 +61,23 @@ def session(master: str | None, name: str) -> SparkSession:
             said = log.read_text(errors="replace").strip().splitlines()[-5:]
             why = " ".join(str(error).splitlines()[:2])
             raise RuntimeError("\n".join([f"Spark did not start: {why}", *said])) from error
+
+
+class Starting:
+    """A session that starts in a thread of its own, begun at once."""
+
+    def __init__(self, master: str | None, name: str) -> None:
+        pool = ThreadPoolExecutor(1, thread_name_prefix="towpath-spark")
+        self._answer = pool.submit(session, master, name)
+        pool.shutdown(wait=False)
+
+    def result(self) -> SparkSession:
+        """Wait for it.
+
+        Raises:
+            RuntimeError: Spark did not start; the text is the end of what it printed.
+        """
+        return self._answer.result()
 
 
 def stop_and_wait(spark: SparkSession) -> None:

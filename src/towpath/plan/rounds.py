@@ -6,31 +6,24 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.config import LinkConfig, OffsetsPolicy, OnGap, StartAt
 from towpath.ledger.books import SESSIONS, Ledger, LinkBooks
 from towpath.ledger.producers import producer_id
 from towpath.model.nouns import ClusterId, Side, TopicName, TopicPartition
-from towpath.records.copy import copy
 from towpath.records.work import Assignment, Slice
 from towpath.topics.diff import diff
 from towpath.topics.observe import Topic, observe
 from towpath.topics.settings import stamps_itself
 
+WORK = "towpath.plan.slices:run_slice"
+"""Who runs a slice; only Python workers import it."""
 SUMMARY = (
     "topic string, partition int, source_end long, target_end long, records long, bytes long,"
     " mode string, reason string, error string"
 )
-_SUMMARY_SCHEMA = pa.schema(
-    [
-        ("topic", pa.string()), ("partition", pa.int32()), ("source_end", pa.int64()),
-        ("target_end", pa.int64()), ("records", pa.int64()), ("bytes", pa.int64()),
-        ("mode", pa.string()), ("reason", pa.string()), ("error", pa.string()),
-    ]
-)  # fmt: skip
+"""What that yields."""
 _NOTHING = 1.0
 """Seconds that a round without partitions lasts, else Spark would plan without pause."""
 _OVERHEAD = 1024
@@ -39,7 +32,7 @@ _OVERHEAD = 1024
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """What the planner of all rounds of one run knows; it pickles."""
+    """What the planner of all rounds of one run knows."""
 
     config: LinkConfig
     run_id: str
@@ -65,19 +58,6 @@ def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
     if not assignments:
         time.sleep(_NOTHING)
     return [_slice(plan, number, part) for part in _spread(assignments, plan.parallelism)]
-
-
-def run_slice(work: Slice) -> Iterator[pa.RecordBatch]:
-    """Copy, and tell what was done as rows of `SUMMARY`."""
-    rows = [
-        {
-            "topic": done.tp.topic, "partition": done.tp.partition, "source_end": done.source_end,
-            "target_end": done.target_end, "records": done.records, "bytes": done.bytes,
-            "mode": str(done.mode), "reason": done.reason, "error": done.error,
-        }
-        for done in copy(work)
-    ]  # fmt: skip
-    yield pa.RecordBatch.from_pylist(rows, schema=_SUMMARY_SCHEMA)
 
 
 def _slice(plan: RoundPlan, number: int, assignments: tuple[Assignment, ...]) -> Slice:

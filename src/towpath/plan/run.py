@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,7 +14,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.config import LinkConfig
 from towpath.engine.rounds import Job, Rounds
-from towpath.engine.session import session, slots
+from towpath.engine.session import Starting, slots
 from towpath.ledger.books import Ledger, LinkBooks
 from towpath.ledger.entries import LinkIdentity
 from towpath.model.errors import ClusterError, ConfigError, LedgerError, Problem
@@ -24,7 +23,7 @@ from towpath.plan.build import build
 from towpath.plan.failure import of_spark
 from towpath.plan.model import Plan
 from towpath.plan.reconcile import Reconciled, reconcile, shape
-from towpath.plan.rounds import SUMMARY, RoundPlan, plan_round, run_slice
+from towpath.plan.rounds import SUMMARY, WORK, RoundPlan, plan_round
 from towpath.plan.session import LinkSession
 from towpath.plan.status import PartitionStatus, State, status
 
@@ -42,7 +41,6 @@ class Wishes:
     """How to run."""
 
     until_caught_up: bool = False
-    master: str | None = None
     parallelism: int | None = None
 
 
@@ -74,7 +72,11 @@ class Progress:
 
 
 def run(
-    config: LinkConfig, wishes: Wishes, stop: threading.Event, show: Callable[[Progress], None]
+    config: LinkConfig,
+    wishes: Wishes,
+    spark: Starting,
+    stop: threading.Event,
+    show: Callable[[Progress], None],
 ) -> Progress:
     """Mirror until `stop` is set, or until everything that is there at the start was copied.
 
@@ -82,34 +84,17 @@ def run(
         ClusterError: A cluster could not be reached when the run began, or refused us.
         LedgerError: The link runs elsewhere, or belongs to other clusters.
     """
-    spark = _Background(partial(session, wishes.master, f"towpath {config.link}"))
     with ExitStack() as stack:
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
         target = stack.enter_context(Admin(config.target, Side.TARGET))
         mirror = _Mirror(config, wishes, stop, show, source, target, stack)
         mirror.prepare()
-        mirror.go(spark.result())
-        return mirror.progress
-
-
-class _Background:
-    """A call in a thread of its own, begun at once: Spark starts while we ask the clusters."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="towpath-spark")
-        self._answer = self._pool.submit(call)
-        self._pool.shutdown(wait=False)
-
-    def result(self) -> Any:
-        """Wait for the answer.
-
-        Raises:
-            ClusterError: Spark did not start; the text is its own.
-        """
         try:
-            return self._answer.result()
+            session = spark.result()
         except RuntimeError as error:
             raise ClusterError(str(error)) from error
+        mirror.go(session)
+        return mirror.progress
 
 
 class _Mirror:
@@ -161,7 +146,7 @@ class _Mirror:
         over = False
         while not over:
             job = Job(
-                partial(plan_round, plan), run_slice, SUMMARY,
+                partial(plan_round, plan), WORK, SUMMARY,
                 self.progress.round + 1, self._wishes.until_caught_up,
             )  # fmt: skip
             rounds = Rounds(spark, job, self._ended)

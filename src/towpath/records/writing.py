@@ -2,7 +2,7 @@
 
 One writer at a time can commit, because opening a partition fences all others; what it committed
 beyond its last receipt is found again by `written`. So nothing is lost or doubled, and the ledger
-need not be part of the transaction (docs/decisions/0012).
+need not be part of the transaction (docs/decisions/0009).
 """
 
 from __future__ import annotations

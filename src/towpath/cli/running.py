@@ -1,0 +1,70 @@
+"""What `towpath run` shows while it goes on, and says at the end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from rich.console import Group
+from rich.text import Text
+
+from towpath.cli.options import write_report
+from towpath.cli.output import show
+from towpath.cli.progress import Display
+from towpath.cli.render import count, size, span
+from towpath.cli.statustable import as_json, picture
+from towpath.config import LinkConfig
+from towpath.engine.session import Starting
+from towpath.plan.run import Progress, Wishes, run
+from towpath.plan.status import left_out
+
+
+def mirror(config: LinkConfig, wishes: Wishes, spark: Starting, report: Path | None) -> int:
+    """Run, show how it goes on and what came of it, and return the exit code."""
+    stop = threading.Event()
+    _stop_on_signals(stop)
+    with Display(config.link) as display:
+        progress = run(config, wishes, spark, stop, display.show)
+    data = _report(config.link, progress, stopped=stop.is_set())
+    write_report(report, data)
+    lines = [_sentence(progress, data), *progress.topics.left_out]
+    show(Group(*map(Text, lines), picture(progress.rows)), data)
+    return 0 if data["complete"] else 3
+
+
+def _stop_on_signals(stop: threading.Event) -> None:
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)
+
+
+def _report(link: str, progress: Progress, *, stopped: bool) -> dict[str, Any]:
+    copied = [progress.copied(row) for row in progress.rows]
+    missing = left_out(progress.rows)
+    skipped = progress.topics.left_out
+    return {
+        "link": link,
+        "seconds": round(time.monotonic() - progress.began, 1),
+        "stopped": stopped,
+        "complete": not missing and not skipped and (stopped or progress.caught_up),
+        "records": sum(records for records, _ in copied),
+        "bytes": sum(size_ for _, size_ in copied),
+        "lag": sum(row.lag_records for row in progress.rows),
+        "left_out": [*skipped, *(f"{row.topic}-{row.partition}" for row in missing)],
+        "notes": [f"{note.about}: {note.text}" for note in progress.topics.notes],
+        "partitions": [as_json(row) for row in progress.rows],
+    }
+
+
+def _sentence(progress: Progress, data: dict[str, Any]) -> str:
+    how = "stopped" if data["stopped"] else "caught up" if progress.caught_up else "ended"
+    return (
+        f"{how} after {span(time.monotonic() - progress.began)}: {count(data['records'])} records,"
+        f" {size(data['bytes'])} copied, lag {count(data['lag'])}"
+    )

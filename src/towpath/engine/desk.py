@@ -1,0 +1,80 @@
+"""Where the reader of a stream asks the driver for the slices of a round.
+
+Spark runs the reader in a process of its own, on the driver's machine. It asks through a socket in
+a folder that only this user can enter, with a key made for it, so that what plans a round is
+neither imported nor connected a second time, and no slice is written down anywhere.
+"""
+
+from __future__ import annotations
+
+import pickle
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from typing import Any
+
+_CLOSE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a desk is; it pickles."""
+
+    path: str
+    key: bytes
+
+    def ask(self, number: int) -> list[bytes]:
+        """Return the pickled slices of a round.
+
+        Raises:
+            RuntimeError: Planning failed; the text names the driver's error.
+        """
+        with Client(self.path, family="AF_UNIX", authkey=self.key) as connection:
+            connection.send(number)
+            slices: list[bytes]
+            slices, error = connection.recv()
+        if error:
+            raise RuntimeError(error)
+        return slices
+
+
+class Desk:
+    """Answers with what `plan` returns for a round, from a thread of its own."""
+
+    def __init__(self, folder: Path, plan: Callable[[int], Sequence[Any]]) -> None:
+        self._plan = plan
+        self.address = Address(str(folder / "desk"), secrets.token_bytes(32))
+        self._listener = Listener(self.address.path, family="AF_UNIX", authkey=self.address.key)
+        self._thread = threading.Thread(target=self._serve, name="towpath-desk", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Answer no more."""
+        with Client(self.address.path, family="AF_UNIX", authkey=self.address.key) as connection:
+            connection.send(_CLOSE)
+        self._thread.join()
+        self._listener.close()
+
+    def _serve(self) -> None:
+        number = 0
+        while number != _CLOSE:
+            # One that has not the key, or goes away again, must not keep the next one waiting.
+            with (
+                suppress(AuthenticationError, EOFError, OSError),
+                self._listener.accept() as connection,
+            ):
+                number = connection.recv()
+                if number != _CLOSE:
+                    self._answer(connection, number)
+
+    def _answer(self, connection: Connection, number: int) -> None:
+        try:
+            connection.send(([pickle.dumps(one) for one in self._plan(number)], ""))
+        except Exception as error:  # noqa: BLE001  # it goes on in the reader, and so to the driver
+            kind = type(error)
+            connection.send(([], f"{kind.__module__}.{kind.__qualname__}: {error}"))

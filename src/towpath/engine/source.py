@@ -1,0 +1,86 @@
+"""A stream whose offset is the number of the last round and whose partitions are its slices.
+
+Spark unpickles this in four kinds of processes before the first slice runs, one after the other, so
+it imports next to nothing, and what a slice does is imported where it is done.
+"""
+
+from __future__ import annotations
+
+import pickle
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from towpath.engine.desk import Address
+
+FORMAT = "towpath"
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What is told to the reader.
+
+    Attributes:
+        desk: Where it asks for slices.
+        work: Name of the function that runs one slice, `package.module:function`.
+        schema: Columns of what that yields, as DDL.
+        first: Number of the first round.
+        once: Whether there is one round only.
+    """
+
+    desk: Address
+    work: str
+    schema: str
+    first: int
+    once: bool
+
+
+def source_of(stream: Stream) -> type[DataSource]:
+    """Return a data source class that carries `stream`, so that no option shows what is in it."""
+
+    class Source(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return FORMAT
+
+        def schema(self) -> str:
+            return stream.schema
+
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+            del schema
+            return cast("DataSourceStreamReader", _Reader(stream))
+
+    return Source
+
+
+class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Spark's names, hence their form."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._last: int | None = None
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {"round": self._stream.first - 1}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._last = self._stream.first
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        del limit
+        following = start["round"] + 1
+        return {"round": following if self._last is None else min(following, self._last)}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        if start == end:
+            return []
+        return [InputPartition(one) for one in self._stream.desk.ask(end["round"])]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        work = pkgutil.resolve_name(self._stream.work)
+        yield from work(pickle.loads(partition.value))  # noqa: S301  # the driver pickled it
