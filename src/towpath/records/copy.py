@@ -24,10 +24,13 @@ from towpath.ledger.entries import Entry, Gap, Runs
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, CorruptBatchError, TowpathError
 from towpath.model.nouns import Mode, Side, TopicPartition
+from towpath.records.clients import Clients
 from towpath.records.fetcher import Fetcher
+from towpath.records.fills import Fills
 from towpath.records.lane import Lane
 from towpath.records.opening import Opener
 from towpath.records.producer import Producer
+from towpath.records.producers import Producers
 from towpath.records.progress import Standing
 from towpath.records.recovery import Recovery, back_off
 from towpath.records.transacting import Transactor
@@ -75,17 +78,25 @@ class Copier:
             room=max(1 << 20, min(_LANE_BYTES, work.memory // max(1, len(work.assignments)))),
             on_data=self._data, on_trouble=self._trouble,
         )  # fmt: skip
-        self._producer = Producer(
-            self._reactor, work.target, target, pool,
-            on_answer=self._answer, on_lost=self._lost, on_trouble=self._trouble,
+        self._producers = Producers(
+            len(work.assignments),
+            lambda: Producer(
+                self._reactor, work.target, target, pool,
+                on_answer=self._answer, on_lost=self._lost, on_trouble=self._trouble,
+            ),
         )  # fmt: skip
         self._gaps: list[Entry] = []
         self._recovery = Recovery(
-            work, self._reactor, source, target, opener,
-            self._fetcher, self._producer, self._gaps.append, self._go,
+            work, self._reactor, source, opener,
+            self._fetcher, self._producers, self._gaps.append, self._go,
+        )  # fmt: skip
+        self._clients = Clients(work.target, Side.TARGET, target)
+        self._fills = Fills(
+            work, self._reactor, target, self._clients, home=self._producers.home,
+            on_filled=self._landed, on_failed=self._recovery.failed,
         )  # fmt: skip
         self._transactor = Transactor(
-            work, self._reactor, target,
+            self._reactor, self._clients,
             on_landed=self._landed, on_failed=self._recovery.failed,
         )  # fmt: skip
         self._books_client = Client(work.target, Side.TARGET, target)
@@ -112,11 +123,11 @@ class Copier:
         self._watch.finish()
         self._watch_client.close()
         self._watch.join()
+        self._clients.close()
+        self._fills.close()
         self._fetcher.nodes.close()
-        self._producer.nodes.close()
+        self._producers.close()
         self._reactor.close()
-        self._recovery.close()
-        self._transactor.close()
         self._books_client.close()
 
     def summaries(self) -> Iterator[Summary]:
@@ -132,7 +143,7 @@ class Copier:
 
     def _turn(self, longest: float) -> None:
         self._reactor.turn(longest)
-        self._producer.pump_all()
+        self._producers.pump_all()
 
     def _finished(self) -> bool:
         if len(self._lanes) + len(self._closed_out) < len(self._work.assignments):
@@ -189,8 +200,8 @@ class Copier:
         self._lanes[assignment.source] = lane
         self._fetcher.nodes.look_up([assignment.source])
         if lane.writer is None:
-            self._producer.nodes.look_up([assignment.target])
-            self._producer.add(lane)
+            self._producers.of(lane).nodes.look_up([assignment.target])
+            self._producers.of(lane).add(lane)
         self._fetcher.add(lane)
 
     def _leave_out(self, a: Assignment, error: str) -> None:
@@ -226,9 +237,8 @@ class Copier:
         elif lane.writer is not None:
             self._transactor.go(lane)
         elif lane.queue.waiting:
-            self._producer.mark(lane)
-            if lane.fill_due is not None:
-                self._recovery.fill(lane)
+            self._producers.of(lane).mark(lane)
+            self._fills.go(lane)
 
     def _answer(self, lane: Lane, said: Produced) -> None:
         lane.unanswered -= 1

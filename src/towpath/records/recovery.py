@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from threading import Lock
 from typing import TypeVar
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
 from towpath.cluster.codes import refused
 from towpath.cluster.fetch import Fetched
 from towpath.cluster.reactor import Reactor
-from towpath.cluster.transactions import Transactions
 from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, GapError, RefusedError, TowpathError
 from towpath.model.nouns import LinkName, Side
-from towpath.records.fencing import transactional_id
 from towpath.records.fetcher import Fetcher
-from towpath.records.filling import PartitionFiller
 from towpath.records.lane import Lane
 from towpath.records.opening import Opener
-from towpath.records.producer import Producer
+from towpath.records.producers import Producers
 from towpath.records.progress import Standing
 from towpath.records.queue import Batch
 from towpath.records.reshape import split
@@ -53,7 +48,7 @@ def back_off(failures: int) -> float:
 
 
 class Recovery:
-    """Brings lanes back: retries, reopens, splits, fills, records gaps, or stops them.
+    """Brings lanes back: retries, reopens, splits, records gaps, or stops them.
 
     Everything that blocks runs in the reactor's pool.
     """
@@ -63,27 +58,16 @@ class Recovery:
         work: Slice,
         reactor: Reactor,
         source: Admin,
-        target: Admin,
         opener: Opener,
         fetcher: Fetcher,
-        producer: Producer,
+        producers: Producers,
         note_gap: Callable[[Gap], None],
         go: Callable[[Lane], None],
     ) -> None:
         self._work, self._reactor = work, reactor
-        self._source, self._target = source, target
-        self._opener = opener
-        self._fetcher, self._producer = fetcher, producer
+        self._source, self._opener = source, opener
+        self._fetcher, self._producers = fetcher, producers
         self._note_gap, self._go = note_gap, go
-        self._fillers: dict[Lane, PartitionFiller] = {}
-        self._fill_client = Client(work.target, Side.TARGET, target)
-        self._filling = Lock()
-
-    def close(self) -> None:
-        """Close the connections of fills."""
-        self._fill_client.close()
-        for filler in self._fillers.values():
-            filler.transactions.close()
 
     # Target
 
@@ -115,18 +99,18 @@ class Recovery:
         """Send the same batches again, to the leader of then."""
         lane.failures += 1
         lane.send_again()
-        self._producer.moved(lane, back_off(lane.failures - 1))
+        self._producers.of(lane).moved(lane, back_off(lane.failures - 1))
 
     def _wait_to_send(self, lane: Lane, error: RefusedError) -> None:
         lane.failures += 1
-        self._producer.remove(lane)
+        self._producers.of(lane).remove(lane)
         if not self._left_out(lane, error):
             lane.send_again()
             self._reactor.later(back_off(lane.failures - 1), lambda: self._send(lane))
 
     def _send(self, lane: Lane) -> None:
         if not lane.progress.stopped:
-            self._producer.add(lane)
+            self._producers.of(lane).add(lane)
 
     def _split(self, lane: Lane) -> None:
         lane.queue.send_again()
@@ -138,7 +122,7 @@ class Recovery:
         lane.queue.waiting.popleft()
         made = split(batch, max(batch.size // 2, 1024), lane.work.producer_id)
         lane.queue.replace_head([batch], made)
-        self._producer.mark(lane)
+        self._producers.of(lane).mark(lane)
 
     def _too_large(self, lane: Lane, batch: Batch) -> None:
         self.stop(
@@ -149,7 +133,7 @@ class Recovery:
         )
 
     def failed(self, lane: Lane, error: ClusterError | TooLargeError) -> None:
-        """A transaction failed; only the target knows whether it was committed all the same."""
+        """A fill or a transaction failed; only the target knows whether it is there even so."""
         if isinstance(error, TooLargeError):
             if error.batch.count == 1:
                 self._too_large(lane, error.batch)
@@ -195,58 +179,8 @@ class Recovery:
             lane.unanswered, lane.refused = 0, None
             lane.resume(answer)
             if lane.writer is not None:
-                self._producer.remove(lane)
+                self._producers.of(lane).remove(lane)
             self._fetcher.add(lane)
-
-    # Fills
-
-    def fill(self, lane: Lane) -> None:
-        """Do the fill that stands at the head of the lane's queue."""
-        fill = lane.fill_due
-        if fill is None:
-            return
-        lane.busy = True
-        base, end = max(fill.base, lane.progress.position.target), fill.end
-        filler = self._filler(lane)
-
-        def work() -> None:
-            with self._filling:
-                filler.fill(self._target, self._fill_client, base, end)
-
-        self._reactor.run(work, lambda future: self._filled(lane, end, future))
-
-    def _filled(self, lane: Lane, end: int, future: Future[None]) -> None:
-        lane.busy = False
-        error = future.exception()
-        if lane.progress.stopped:
-            return
-        if isinstance(error, TowpathError):
-            lane.progress.hinder(str(error))
-            if not self._left_out(lane, error):
-                self.reopen(lane)
-        elif error is not None:
-            raise error
-        else:
-            lane.filled(end)
-            lane.progress.relieve(Side.TARGET)
-            lane.failures = 0
-            self._producer.mark(lane)
-            self.fill(lane)
-
-    def _filler(self, lane: Lane) -> PartitionFiller:
-        if lane not in self._fillers:
-            name = transactional_id(self._work.link, lane.work.target)
-            home = self._producer.nodes.home(lane.work.target)
-            address = self._work.target.addresses[0]
-            if home:
-                address = home.broker.host, home.broker.port
-            self._fillers[lane] = PartitionFiller(
-                lane.work.target,
-                Transactions(self._work.target, name, address),
-                self._work.target.request_timeout,
-                lane.work.compacted,
-            )
-        return self._fillers[lane]
 
     # Source
 
@@ -346,7 +280,7 @@ class Recovery:
         """Move the lane no more; its error stays in the ledger."""
         lane.stop(error)
         self._fetcher.remove(lane)
-        self._producer.remove(lane)
+        self._producers.of(lane).remove(lane)
 
     def _result(self, lane: Lane, future: Future[T]) -> T | None:
         """Return what a blocking call found, or note its error, which must be one of ours."""

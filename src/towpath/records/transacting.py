@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from threading import Lock
 
-from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
 from towpath.cluster.reactor import Reactor
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import Side
+from towpath.records.clients import Clients
 from towpath.records.lane import Lane
 from towpath.records.queue import Batch
-from towpath.records.work import Slice
 from towpath.records.writing import PartitionWriter, TooLargeError
 
 _BYTES = 4 << 20
@@ -33,27 +29,15 @@ class Transactor:
 
     def __init__(
         self,
-        work: Slice,
         reactor: Reactor,
-        target: Admin,
+        clients: Clients,
         *,
         on_landed: Callable[[Lane], None],
         on_failed: Callable[[Lane, ClusterError | TooLargeError], None],
     ) -> None:
-        self._work, self._reactor, self._target = work, reactor, target
+        self._reactor, self._clients = reactor, clients
         self._on_landed, self._on_failed = on_landed, on_failed
         self._resting: set[Lane] = set()
-        self._clients: list[Client] = []
-        self._idle: list[Client] = []
-        self._lock = Lock()
-        self._closed = False
-
-    def close(self) -> None:
-        """Close all connections; transactions under way end with an error."""
-        with self._lock:
-            self._closed = True
-            for client in self._clients:
-                client.close()
 
     def go(self, lane: Lane) -> None:
         """Write what waits, unless something is under way or the last time was just now."""
@@ -67,27 +51,13 @@ class Transactor:
             )
 
     def _write(self, writer: PartitionWriter, batches: Sequence[Batch]) -> list[int]:
-        client = self._borrow()
-        try:
+        with self._clients.one() as client:
             return writer.write(client, batches)
-        finally:
-            self._idle.append(client)
-
-    def _borrow(self) -> Client:
-        """Return a client that nobody uses; there are as many as transactions at a time."""
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
-            client = Client(self._work.target, Side.TARGET, self._target)
-            if self._closed:
-                client.close()
-            self._clients.append(client)
-            return client
 
     def _wrote(self, lane: Lane, future: Future[list[int]]) -> None:
         lane.busy = False
         error = future.exception()
-        if self._closed:
+        if self._clients.closed:
             return
         if error is None:
             lane.landed(future.result())
