@@ -7,7 +7,7 @@ import time
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
@@ -59,9 +59,7 @@ class Display:
     def __init__(self, link: str) -> None:
         self._link = link
         self._console = console(stderr=True)
-        self._live = (
-            Live(console=self._console, auto_refresh=False) if sys.stderr.isatty() else None
-        )
+        self._live = _live(self._console) if sys.stderr.isatty() else None
         self._seen: deque[tuple[float, dict[TopicName, TopicLine]]] = deque()
         self._said = 0.0
         self._trouble = ""
@@ -140,6 +138,15 @@ class Display:
     @staticmethod
     def _age(progress: Progress) -> float:
         return time.monotonic() - progress.began
+
+
+def _live(console: Console) -> Live:
+    """Return a live display that leaves `sys.stderr` alone.
+
+    Else it would put back the one that it found, which may be that of the time while Spark starts
+    (`engine.session`) and closed by then.
+    """
+    return Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
 
 
 def _about_topics(progress: Progress, most: int) -> list[str]:
