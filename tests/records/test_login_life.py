@@ -119,7 +119,7 @@ def test_a_copier_outlives_its_logins(
     source, target = config(forgetful_source, mechanism), config(forgetful_target, mechanism)
     work = replace(endless(mirror.slices()[0]), source=source, target=target)
     with copier(work, source, target) as made:
-        fetching, producing = watched(made._fetcher.nodes), watched(made._producer.nodes)
+        fetching, producing = watched(made._fetcher.nodes), watched(made._producers._all[0].nodes)
         count = 0
 
         def write(number: int) -> None:

@@ -27,7 +27,7 @@ from towpath.model.nouns import Mode, Side, TopicPartition
 from towpath.records.clients import Clients
 from towpath.records.fetcher import Fetcher
 from towpath.records.fills import Fills
-from towpath.records.lane import Lane
+from towpath.records.lane import MANY, SMALL, SMALL_TOGETHER, Lane
 from towpath.records.opening import Opener
 from towpath.records.producer import Producer
 from towpath.records.producers import Producers
@@ -196,7 +196,8 @@ class Copier:
             self._reactor.later(_RETRY_OPEN, lambda: self._open(later, failures + 1))
 
     def _begin(self, assignment: Assignment, standing: Standing) -> None:
-        lane = Lane(assignment, standing)
+        small = SMALL_TOGETHER if len(self._work.assignments) >= MANY else SMALL
+        lane = Lane(assignment, standing, small)
         self._lanes[assignment.source] = lane
         self._fetcher.nodes.look_up([assignment.source])
         if lane.writer is None:

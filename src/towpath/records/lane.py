@@ -25,7 +25,10 @@ FLYING = 5
 SMALL = 4096
 """Batches below this many bytes are worth merging."""
 SMALL_TOGETHER = 64 << 10
-"""The same in a transaction, whose batches go one by one, each with a way there and back."""
+"""The same where a batch is dear: in a transaction, whose batches go one by one, and in one of many
+partitions, as the second batch of each lets the broker make index files of 10 MiB."""
+MANY = 64
+"""Partitions of a slice that are many."""
 MERGED = 256 << 10
 _TOGETHER = 1000
 """Batches of one transaction, which fly one after the other."""
@@ -43,8 +46,9 @@ class Lane:
         largest: No batch of more bytes is made; halved when the target refused one.
     """
 
-    def __init__(self, work: Assignment, standing: Standing) -> None:
+    def __init__(self, work: Assignment, standing: Standing, small: int = SMALL) -> None:
         self.work = work
+        self._small = small
         self.queue = Queue()
         self.progress = Progress(work, standing)
         self._intake = Intake(self.progress, self.queue, standing)
@@ -139,7 +143,7 @@ class Lane:
         return self.refused is None and not self.progress.stopped and not self.busy
 
     def _fly(self) -> Batch:
-        below = SMALL if self.writer is None else SMALL_TOGETHER
+        below = self._small if self.writer is None else SMALL_TOGETHER
         small = self.queue.small_head(below, min(MERGED, self.work.max_batch // 2, self.largest))
         if small:
             made = merge(small, self.work.max_batch, self.work.producer_id)
