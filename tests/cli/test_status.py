@@ -92,3 +92,25 @@ def test_a_partition_without_a_leader_is_named(
         three_source.restart(gone)
     assert f"source: asking for offsets of {mirror.topic}-0" in rows[0]["error"]
     assert [row["error"] for row in rows[1:]] == ["", ""]
+
+
+def test_a_topic_that_can_have_no_name_on_the_target_hides_no_other(
+    tmp_path: Path,
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mirror = Mirror(tmp_path, source, target, new_name("named"))
+    long = mirror.topic.ljust(249, "x")
+    for topic in (mirror.topic, long):
+        create_topic(source.bootstrap, topic)
+    mirror.slices()
+    file = tmp_path / f"{mirror.topic}.yaml"
+    file.write_text(
+        file.read_text().replace("include: [", 'rename: "eu.{topic}", include: ["' + long + '", ')
+    )
+    well, wrong = status(mirror, capsys, 3)
+    assert (well["target_topic"], well["state"]) == (f"eu.{mirror.topic}", "not started")
+    assert (wrong["target_topic"], wrong["state"]) == ("", "stopped")
+    assert "a name that is longer than 249 characters" in wrong["error"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -127,6 +128,19 @@ def test_another_incarnation_begins_anew() -> None:
     assert known.opened == opened(2)
     assert known.receipt is None
     assert known.gaps == ()
+
+
+def test_a_stop_is_over_when_copying_goes_on_without_error() -> None:
+    def gaps(*facts: Entry) -> int:
+        return len(books_of(*facts).of(TopicPartition(ORDERS, 0)).gaps)
+
+    stop = Gap(LINK, ORDERS, 0, ProducerId(1), 0, 0, "not identical", went_on=False, at=5)
+    assert gaps(stop) == 1
+    assert gaps(opened(), receipt(at=4), stop) == 1
+    assert gaps(opened(), stop, receipt(at=6, error="again")) == 1
+    assert gaps(opened(), stop, receipt(at=6)) == 0
+    lost = replace(stop, end=3, went_on=True)
+    assert gaps(opened(), lost, receipt(at=6)) == 1
 
 
 def test_all_writers_of_an_incarnation_count() -> None:

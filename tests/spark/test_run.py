@@ -86,6 +86,19 @@ def _kill_a_worker(run: Program) -> None:
             continue  # it has just ended
 
 
+def test_every_slice_runs_where_more_are_wished_than_there_are_cores(link: Link) -> None:
+    topic = f"{link.name}.many"
+    create_topic(link.source.bootstrap, topic, 5)
+    for partition in range(5):
+        produce(link.source.bootstrap, topic, some(partition))
+    for where in ((), ON_TWO):
+        run = link.start("run", "--parallelism", "5", *where)
+        for partition in range(5):
+            produce(link.source.bootstrap, topic, some(partition))
+            link.wait_for(run, topic, partition)
+        assert run.stop() == 0, run.said
+
+
 def test_a_killed_driver_and_ctrl_c(link: Link, rng: random.Random) -> None:
     boot = link.source.bootstrap
     topics = {kind: f"{link.name}.{kind}" for kind in (PLAIN, TRANSACTIONAL)}

@@ -29,7 +29,9 @@ def run(
     del output  # `show` knows it
     require_writable(report)
     config = load(file)
-    spark = Starting(master, f"towpath {config.link}")
+    # Each slice needs a slot of its own, as it goes on until its round is over.
+    chosen = master or (f"local[{parallelism}]" if parallelism else None)
+    spark = Starting(chosen, f"towpath {config.link}")
     # These take a second, in which Spark's JVM starts.
     from towpath.cli.running import mirror  # noqa: PLC0415
     from towpath.plan.run import Wishes  # noqa: PLC0415

@@ -30,8 +30,8 @@ def options() -> str:
     except OSError:
         return ""
     if archive.exists():
-        return f"-XX:SharedArchiveFile={archive} {_QUIET}"
-    return f"-XX:ArchiveClassesAtExit={archive}.{os.getpid()} {_QUIET}"
+        return f'"-XX:SharedArchiveFile={archive}" {_QUIET}'
+    return f'"-XX:ArchiveClassesAtExit={archive}.{os.getpid()}" {_QUIET}'
 
 
 def present() -> bool:

@@ -63,7 +63,19 @@ class PartitionBooks:
     def gaps(self) -> tuple[Gap, ...]:
         """The gaps of the present incarnation, or of the one that could not be opened."""
         here = self.opened.producer_id if self.opened else None
-        return tuple(gap for (producer, _), gap in self.noted.items() if here in {None, producer})
+        return tuple(
+            gap
+            for (producer, _), gap in self.noted.items()
+            if here in {None, producer} and not self._got_over(gap)
+        )
+
+    def _got_over(self, gap: Gap) -> bool:
+        """Whether copying stopped at a gap, and goes on since without anything left out."""
+        if gap.went_on or self.opened is None:
+            return False
+        receipt = self.receipt
+        known = receipt if receipt is not None else self.opened
+        return known.at > gap.at and not (receipt is not None and receipt.error)
 
     @property
     def producers(self) -> frozenset[ProducerId]:

@@ -139,7 +139,7 @@ class _Mirror:
 
     def go(self, spark: Any) -> None:
         """Run rounds until there is a reason to end; start again after trouble."""
-        parallelism = self._wishes.parallelism or slots(spark)
+        parallelism = slots(spark, self._wishes.parallelism)
         plan = RoundPlan(
             self._config, self._session.run_id, parallelism, self._wishes.until_caught_up
         )

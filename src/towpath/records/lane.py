@@ -3,7 +3,9 @@
     fetched bytes --intake--> waiting --next_batch--> flying --acknowledge--> progress
 
 Invariants: items keep source order; at most five batches fly, as brokers remember the last five
-of a producer id (KIP-98); progress moves only over what was acknowledged.
+of a producer id (KIP-98); the first batch after opening flies alone, as a broker that does not know
+the producer id yet takes any sequence, so a later batch would land where the first was refused;
+progress moves only over what was acknowledged.
 """
 
 from __future__ import annotations
@@ -58,6 +60,7 @@ class Lane:
         self.refused: Produced | None = None
         self.busy = False
         self.failures = 0
+        self._landed = False
 
     @property
     def expected(self) -> int:
@@ -75,6 +78,7 @@ class Lane:
         self.progress.resume(standing)
         self._intake.stand(standing)
         self.writer = standing.writer
+        self._landed = False
 
     def jump(self, source: int, reason: str) -> None:
         """Go on at another source offset; the records between cannot be had."""
@@ -98,8 +102,7 @@ class Lane:
     def next_batch(self) -> Batch | None:
         """Return the next batch to send, which flies from now on; `None` when nothing may fly."""
         waiting, flying = self.queue.waiting, self.queue.flying
-        most = FLYING if self.writer is None else _TOGETHER
-        while waiting and self._may_send and len(flying) < most:
+        while waiting and self._may_send and len(flying) < self._most:
             head = waiting[0]
             if isinstance(head, Batch):
                 return self._fly()
@@ -113,6 +116,13 @@ class Lane:
             else:
                 return None
         return None
+
+    @property
+    def _most(self) -> int:
+        """How many batches may fly."""
+        if self.writer is not None:
+            return _TOGETHER
+        return FLYING if self._landed else 1
 
     def send_again(self) -> None:
         """Send everything that flies again, now that every answer is in."""
@@ -170,6 +180,7 @@ class Lane:
         assert isinstance(batch, Batch)  # noqa: S101  # fills land at once
         if self.progress.mode is Mode.IDENTICAL and base_offset != batch.base:
             self.progress.become_mapped(TAKEN.format(base_offset, batch.base))
+        self._landed = True
         self.progress.add(batch, base_offset)
         self.queue.done(batch)
         self._land_fills()
