@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from towpath.engine.desk import Desk
 from towpath.engine.source import FORMAT, Stream, source_of
+
+_LONGEST_FOLDER = 80
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Rounds:
     def __init__(
         self, spark: SparkSession, job: Job, on_round: Callable[[int, list[dict[str, Any]]], None]
     ) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="towpath-")
+        self._folder = tempfile.TemporaryDirectory(prefix="towpath-", dir=_short_folder())
         self._desk = Desk(Path(self._folder.name), job.plan)
         stream = Stream(self._desk.address, job.work, job.schema, job.first, job.once)
         spark.dataSource.register(source_of(stream))
@@ -77,3 +80,8 @@ class Rounds:
         self._query.stop()
         self._desk.close()
         self._folder.cleanup()
+
+
+def _short_folder() -> str | None:
+    """Return where the socket of the desk can be: its path has 107 bytes at most, 103 on macOS."""
+    return None if len(os.fsencode(tempfile.gettempdir())) < _LONGEST_FOLDER else "/tmp"  # noqa: S108

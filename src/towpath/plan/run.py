@@ -154,7 +154,7 @@ class _Mirror:
                 over = self._attend(rounds)
             finally:
                 rounds.stop()
-        self._look()
+        self._look_at_the_end()
 
     def _ended(self, number: int, rows: list[dict[str, Any]]) -> None:
         self._failures = 0
@@ -231,6 +231,15 @@ class _Mirror:
         if began >= self._next_look:
             self._look()
             self._next_look = began + _LOOK + _PATIENCE * (time.monotonic() - began)
+
+    def _look_at_the_end(self) -> None:
+        """Look again; who stopped the run hears where it stood, though a cluster is away."""
+        try:
+            self._look()
+        except ClusterError as error:
+            if not self._stop.is_set():
+                raise
+            self.progress.trouble = str(error)
 
     def _look(self) -> None:
         self._read()

@@ -3,14 +3,15 @@
     fetched bytes --intake--> waiting --next_batch--> flying --acknowledge--> progress
 
 Invariants: items keep source order; at most five batches fly, as brokers remember the last five
-of a producer id (KIP-98); the first batch after opening flies alone, as a broker that does not know
-the producer id yet takes any sequence, so a later batch would land where the first was refused;
-progress moves only over what was acknowledged.
+of a producer id (KIP-98); the first batch after opening, or after a while, flies alone, as a broker
+that does not know the producer id (any more) takes any sequence, so a later batch would land where
+the first was refused; progress moves only over what was acknowledged.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable
 
 from towpath.cluster.channel import Frame
@@ -29,6 +30,8 @@ SMALL = 4096
 SMALL_TOGETHER = 64 << 10
 """The same where a batch is dear: in a transaction, whose batches go one by one, and in one of many
 partitions, as the second batch of each lets the broker make index files of 10 MiB."""
+_REMEMBERED = 10.0
+"""Seconds; brokers forget a producer id after `producer.id.expiration.ms`, a day by default."""
 MANY = 64
 """Partitions of a slice that are many."""
 MERGED = 256 << 10
@@ -60,7 +63,7 @@ class Lane:
         self.refused: Produced | None = None
         self.busy = False
         self.failures = 0
-        self._landed = False
+        self._landed = -_REMEMBERED
 
     @property
     def expected(self) -> int:
@@ -78,7 +81,7 @@ class Lane:
         self.progress.resume(standing)
         self._intake.stand(standing)
         self.writer = standing.writer
-        self._landed = False
+        self._landed = -_REMEMBERED
 
     def jump(self, source: int, reason: str) -> None:
         """Go on at another source offset; the records between cannot be had."""
@@ -122,7 +125,7 @@ class Lane:
         """How many batches may fly."""
         if self.writer is not None:
             return _TOGETHER
-        return FLYING if self._landed else 1
+        return FLYING if time.monotonic() - self._landed < _REMEMBERED else 1
 
     def send_again(self) -> None:
         """Send everything that flies again, now that every answer is in."""
@@ -180,7 +183,7 @@ class Lane:
         assert isinstance(batch, Batch)  # noqa: S101  # fills land at once
         if self.progress.mode is Mode.IDENTICAL and base_offset != batch.base:
             self.progress.become_mapped(TAKEN.format(base_offset, batch.base))
-        self._landed = True
+        self._landed = time.monotonic()
         self.progress.add(batch, base_offset)
         self.queue.done(batch)
         self._land_fills()
