@@ -28,8 +28,8 @@ from towpath.plan.session import LinkSession
 from towpath.plan.status import PartitionStatus, State, status
 
 _LOOK = 1.0
-_PATIENCE = 200
-"""A look may take a two-hundredth of the time."""
+_PATIENCE = 50
+"""A look may take a fiftieth of the time."""
 _SPARING = 10
 """Making topics may take a tenth of it, where some are left out again and again."""
 _DRAIN = 30.0
