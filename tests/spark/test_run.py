@@ -95,7 +95,7 @@ def test_every_slice_runs_where_more_are_wished_than_there_are_cores(link: Link)
         run = link.start("run", "--parallelism", "5", *where)
         for partition in range(5):
             produce(link.source.bootstrap, topic, some(partition))
-            link.wait_for(run, topic, partition)
+            link.wait_for(run, topic, partition, 120)
         assert run.stop() == 0, run.said
 
 
