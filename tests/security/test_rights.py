@@ -19,10 +19,11 @@ from tests.support.kafka import Record, consume, create_topic, end_offsets, prod
 from tests.support.program import Program
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
+from towpath.cluster.rights import Right
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import Ledger, LinkBooks
-from towpath.model.nouns import Side
+from towpath.model.nouns import Side, TopicName
 from towpath.plan.build import build
 from towpath.plan.rounds import RoundPlan, plan_round
 from towpath.plan.status import PartitionStatus, State, status
@@ -234,7 +235,14 @@ def test_a_round_with_an_end_ends_without_the_topic_that_lost_a_right(
         write(secured.source, topic)
     cluster = getattr(secured, side)
     told = sentence.format(bad)
-    assert errors(config, lambda: withdraw(cluster, TOPIC, bad, right)) == {bad: told, good: ""}
+
+    def lose() -> None:
+        withdraw(cluster, TOPIC, bad, right)
+        with Admin(getattr(config, side), Side(side)) as admin:
+            needed = {TopicName(bad): (Right(right.value),)}
+            wait_until(lambda: bool(admin.lacking(needed)), "the broker knows that it is gone")
+
+    assert errors(config, lose) == {bad: told, good: ""}
     assert (is_same(secured, bad), is_same(secured, good)) == (False, True)
     if right is not READ or side == "source":
         assert [(row.state, row.error) for row in rows(config)] == [
