@@ -41,14 +41,7 @@ def test_killed_and_racing_copiers(
     for rounds in parts(short, 10, soak_seconds // 5):
         mirror = Mirror(tmp_path, source, target, new_name("kill"), records={"offsets": offsets})
         scene = Scene(mirror, rng, kinds, racing=COMPACTED not in kinds)
-        try:
-            scene.begin()
-            for _ in range(rounds):
-                scene.play()
-            scene.finish()
-            records = scene.compare()
-        finally:
-            scene.close()
+        records = scene.play_all(rounds)
         played += rounds
         sys.stderr.write(
             f"{played} rounds ({offsets}, {kinds}), {records} records, no difference\n"

@@ -222,13 +222,6 @@ def test_killed_and_racing_copiers(
     for rounds in parts(4, 10, soak_seconds // 5):
         mirror = Refused(tmp_path, source, refusal.cluster, new_name("refused-kill"))
         scene = Scene(mirror, rng, (PLAIN, TRANSACTIONAL), mapped=True)
-        try:
-            scene.begin()
-            for _ in range(rounds):
-                scene.play()
-            scene.finish()
-            records = scene.compare()
-        finally:
-            scene.close()
+        records = scene.play_all(rounds)
         played += rounds
         sys.stderr.write(f"{played} rounds (transactions), {records} records, no difference\n")

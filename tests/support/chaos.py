@@ -246,6 +246,17 @@ class Scene:
         while len(victims) > (self.rng.randrange(4) if self.racing else 0):
             self.copiers.kill(self.rng.choice(victims))
 
+    def play_all(self, rounds: int) -> int:
+        """Play so many rounds, compare, and leave nothing behind; return how many records came."""
+        try:
+            self.begin()
+            for _ in range(rounds):
+                self.play()
+            self.finish()
+            return self.compare()
+        finally:
+            self.close()
+
     def slices(self, parallelism: int) -> list[Slice]:
         """Plan slices that go on until they are killed."""
         slices = self.mirror.slices(parallelism)
