@@ -94,7 +94,9 @@ def secured(
     vault: Vault,
     new_name: Callable[[str], str],
 ) -> Iterator[SecuredLink]:
-    made = SecuredLink(tmp_path, secured_source, secured_target, vault, new_name("secured"))
+    # Rights are given by prefix: no link's name may begin another's.
+    name = new_name("secured") + "-link"
+    made = SecuredLink(tmp_path, secured_source, secured_target, vault, name)
     yield made
     for each in made.programs:
         each.close()
