@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.records.test_connections import copier, going
 from tests.records.test_copy import delete_before
 from tests.support.chaos import delete_topic
-from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.dev.broker import LocalCluster
-from towpath.model.nouns import Mode
+from towpath.model.nouns import Mode, TopicName, TopicPartition
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -147,3 +150,34 @@ def test_trouble_in_the_middle_of_a_round(mirror: Mirror) -> None:
     [done] = copy(work)
     assert "the topic was deleted and created again at the source" in done.error
     assert values(mirror.target, mirror.topic) == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("again", "error"),
+    [
+        (False, "target: .*: UNKNOWN_TOPIC_OR_PARTITION \\(3\\); look whether the topic exists"),
+        (True, "target: topic {} was deleted and created again while it was written; the next"),
+    ],
+)
+def test_a_copy_that_goes_while_it_is_written_ends_its_partition(
+    mirror: Mirror, again: bool, error: str
+) -> None:
+    """Nothing is written to a topic that merely has its name, and the round comes to an end."""
+    tp = TopicPartition(TopicName(mirror.topic), 0)
+    write(mirror.source, mirror.topic, *range(10))
+    [planned] = mirror.slices()
+    work = replace(planned, assignments=(replace(planned.assignments[0], end=20),))
+    with copier(work, work.source, work.target) as made, going(made):
+        wait_until(
+            lambda: tp in made._lanes and made._lanes[tp].progress.position.source == 10,
+            "what was there is copied",
+        )
+        delete_topic(mirror.target.bootstrap, mirror.topic)
+        if again:
+            create_topic(mirror.target.bootstrap, mirror.topic)
+        write(mirror.source, mirror.topic, *range(10, 20))
+        wait_until(made._finished, "the round has come to its end")
+        [done] = made.summaries()
+        assert re.match(error.format(mirror.topic), done.error), done.error
+    if again:
+        assert values(mirror.target, mirror.topic) == []

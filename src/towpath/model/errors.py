@@ -205,6 +205,23 @@ class TargetLostError(TowpathError):
         )
 
 
+class TargetReplacedError(TowpathError):
+    """The copy was deleted and created again while it was written."""
+
+    code = "TARGET_REPLACED"
+    exit_code = 3
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(topic)
+        self.topic = topic
+
+    def __str__(self) -> str:
+        return (
+            f"target: topic {self.topic} was deleted and created again while it was written;"
+            " the next round or run copies it again"
+        )
+
+
 class NotIdenticalError(TowpathError):
     """`records.offsets: identical` was asked for where it cannot be."""
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig
+from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.model.outcome import Outcome
 from towpath.topics.apply import apply_all
 from towpath.topics.diff import diff
 from towpath.topics.findings import Note, Obstacle
-from towpath.topics.observe import matches, observe
+from towpath.topics.observe import matches, observe, target_names
 from towpath.topics.steps import Step
 
 
@@ -47,7 +48,22 @@ def reconcile(config: LinkConfig, source: Admin, target: Admin) -> Reconciled:
     return Reconciled(outcome, found.notes, now.obstacles)
 
 
-def shape(config: LinkConfig, source: Admin) -> dict[str, tuple[str, int]]:
-    """Return id and number of partitions of each matching topic: what growth shows in."""
-    infos = [info for info in source.topics().values() if matches(info, config.topics)]
-    return {info.name: (info.id, len(info.partitions)) for info in infos}
+Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]
+"""Id and number of partitions of each topic that matches, and of its copy."""
+
+
+def shape(config: LinkConfig, source: Admin, target: Admin) -> Shape:
+    """Return what growth shows in, and topics that come, go, or are made again."""
+    matching = [info for info in source.topics().values() if matches(info, config.topics)]
+    names, _ = target_names([info for info in matching if not info.error], config.topics)
+    copies = target.topics(names.values())
+    return {
+        (side, info.name): (info.id, len(info.partitions))
+        for side, infos in ((Side.SOURCE, matching), (Side.TARGET, copies.values()))
+        for info in infos
+    }
+
+
+def made_again(before: Shape, after: Shape) -> bool:
+    """Whether a topic was deleted and created again under its name."""
+    return any(key in before and before[key][0] != id_ for key, (id_, _) in after.items())

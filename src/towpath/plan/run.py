@@ -22,7 +22,7 @@ from towpath.model.nouns import Side, TopicName
 from towpath.plan.build import build
 from towpath.plan.failure import of_spark
 from towpath.plan.model import Plan
-from towpath.plan.reconcile import Reconciled, reconcile, shape
+from towpath.plan.reconcile import Reconciled, Shape, made_again, reconcile, shape
 from towpath.plan.rounds import SUMMARY, WORK, RoundPlan, plan_round
 from towpath.plan.session import LinkSession
 from towpath.plan.status import PartitionStatus, State, status
@@ -116,7 +116,7 @@ class _Mirror:
         self._session = LinkSession(config, target)
         self._failures = 0
         self._next_look = 0.0
-        self._shape: dict[str, tuple[str, int]] = {}
+        self._shape: Shape = {}
         self._reconciled = -1
         self._unopened: dict[tuple[str, int], str] = {}
         self._next_reconcile = 0.0
@@ -212,14 +212,15 @@ class _Mirror:
         Only a round that was planned anew may leave out more than we know, as far as the shape is
         the same.
         """
-        now, number = shape(self._config, self._source), self.progress.round
+        now, number = shape(self._config, self._source, self._target), self.progress.round
         before = self.progress.topics
         if now == self._shape and number == self._reconciled and not before.left_out:
             return False
         self.progress.topics = reconcile(self._config, self._source, self._target)
+        again = made_again(self._shape, now)
         self._shape, self._reconciled = now, number
         after = self.progress.topics
-        return bool(after.outcome.done or before.topics - after.topics)
+        return bool(after.outcome.done or again or before.topics - after.topics)
 
     def _read(self) -> None:
         for entry in self._ledger.read():

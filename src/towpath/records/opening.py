@@ -18,7 +18,13 @@ from towpath.config import OffsetsPolicy
 from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Gap, Opened
 from towpath.model.clock import now_ms
-from towpath.model.errors import NotIdenticalError, RefusedError, TargetLostError, TowpathError
+from towpath.model.errors import (
+    NotIdenticalError,
+    RefusedError,
+    TargetLostError,
+    TargetReplacedError,
+    TowpathError,
+)
 from towpath.model.nouns import Mode, ProducerId, TopicPartition
 from towpath.records.fencing import Fences
 from towpath.records.passed import Passed
@@ -93,7 +99,8 @@ class Opener:
         self, wanted: list[Assignment], answers: dict[TopicPartition, Standing | TowpathError]
     ) -> dict[TopicPartition, TargetState]:
         """Ask for all partitions at once; those without an answer now get their error."""
-        tps = [assignment.target for assignment in wanted]
+        answers |= self._replaced(wanted)
+        tps = [a.target for a in wanted if a.source not in answers]
         earliest, latest = self._admin.earliest(tps), self._admin.latest(tps)
         producers = self._admin.producers(tps)
         failed = {**earliest.failed, **latest.failed, **producers.failed}
@@ -102,6 +109,17 @@ class Opener:
             tp: TargetState(earliest[tp], latest[tp], producers[tp])
             for tp in tps
             if tp not in failed
+        }
+
+    def _replaced(self, wanted: list[Assignment]) -> dict[TopicPartition, TowpathError]:
+        """Tell of partitions whose copy is another topic than the one that is to be written."""
+        found = self._admin.topics({a.target.topic for a in wanted})
+        return {
+            a.source: TargetReplacedError(a.target.topic)
+            for a in wanted
+            if (topic := found.get(a.target.topic)) is not None
+            and not topic.error
+            and topic.id != a.target_id
         }
 
     def _read(self) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable
 
 from towpath.cluster import produce as producing
 from towpath.cluster.admin import Admin
-from towpath.cluster.channel import BufferPool, Frame
+from towpath.cluster.channel import BufferPool, Channel
+from towpath.cluster.frames import Part
 from towpath.cluster.nodes import Nodes
 from towpath.cluster.produce import Produced
 from towpath.cluster.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import Side, TopicPartition
+from towpath.model.nouns import Side, TopicId, TopicName, TopicPartition
 from towpath.records.lane import Lane
 from towpath.records.queue import Batch
 
@@ -42,6 +42,8 @@ class Producer:
         self._at: dict[TopicPartition, int] = {}
         self._ready: dict[int, dict[TopicPartition, None]] = {}
         self._in_flight: dict[int, int] = {}
+        self._ids: dict[TopicName, TopicId] = {}
+        self._names: dict[TopicId, TopicName] = {}
         self.nodes = Nodes(
             reactor, config, Side.TARGET, admin, pool,
             on_open=self._opened, on_lost=self._lost, on_found=self._settle,
@@ -51,6 +53,8 @@ class Producer:
     def add(self, lane: Lane) -> None:
         """Send for `lane` from now on."""
         self._lanes[lane.work.target] = lane
+        topic, topic_id = lane.work.target.topic, lane.work.target_id
+        self._ids[topic], self._names[topic_id] = topic_id, topic
         self._settle_one(lane.work.target)
 
     def remove(self, lane: Lane) -> None:
@@ -120,11 +124,27 @@ class Producer:
             batches = self._gather(ready)
             if not batches:
                 return
-            newest = channel.versions[producing.API][1]
-            version = producing.NEWEST if newest >= producing.NEWEST else producing.OLDEST
-            body = producing.request([(tp, b.data) for tp, b in batches], self._timeout_ms)
             self._in_flight[node] = self._in_flight.get(node, 0) + 1
-            channel.send(producing.API, version, body, partial(self._came, node, version))
+            self._send(node, channel, [(tp, batch.data) for tp, batch in batches])
+
+    def _send(
+        self, node: int, channel: Channel, batches: list[tuple[TopicPartition, Part]]
+    ) -> None:
+        newest = channel.versions[producing.API][1]
+        if newest >= producing.BY_ID:
+            body = producing.request_by_id(batches, self._ids, self._timeout_ms)
+            channel.send(
+                producing.API, producing.BY_ID, body,
+                lambda frame: self._came(node, producing.response_by_id(frame.view, self._names)),
+                tags=True,
+            )  # fmt: skip
+            return
+        version = producing.NEWEST if newest >= producing.NEWEST else producing.OLDEST
+        body = producing.request(batches, self._timeout_ms)
+        channel.send(
+            producing.API, version, body,
+            lambda frame: self._came(node, producing.response(frame.view, version)),
+        )  # fmt: skip
 
     def _gather(self, ready: dict[TopicPartition, None]) -> list[tuple[TopicPartition, Batch]]:
         """Take one batch of each ready lane, longest waiting first, as far as a request reaches."""
@@ -144,9 +164,9 @@ class Producer:
                 ready[tp] = None
         return batches
 
-    def _came(self, node: int, version: int, frame: Frame) -> None:
+    def _came(self, node: int, answers: Iterable[Produced]) -> None:
         self._in_flight[node] -= 1
-        for said in producing.response(frame.view, version):
+        for said in answers:
             lane = self._lanes.get(said.tp)
             if lane is not None:
                 self._on_answer(lane, said)

@@ -7,6 +7,7 @@ from enum import Enum, auto
 
 from towpath.cluster.fetch import Fetched
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
+from towpath.model.nouns import Side
 from towpath.records.work import Assignment
 
 OFFSET_OUT_OF_RANGE = 1
@@ -46,7 +47,7 @@ class TargetTrouble(Enum):
     """What a produce answer asks for."""
 
     REOPEN = auto()
-    """Our sequence is not the next one: ask the broker where we stand."""
+    """Our sequence is not the next one, or the topic is another one: ask where we stand."""
     SPLIT = auto()
     """The batch is too large."""
     STOP = auto()
@@ -81,7 +82,7 @@ def target_trouble(error: int, *, fresh: bool = False) -> TargetTrouble:
     """
     if refuses_ids(error, fresh=fresh):
         return TargetTrouble.FOREIGN_ID
-    if error in _OUT_OF_SEQUENCE:
+    if error in _OUT_OF_SEQUENCE or error in _GONE:
         return TargetTrouble.REOPEN
     if error == MESSAGE_TOO_LARGE:
         return TargetTrouble.SPLIT
@@ -110,15 +111,21 @@ FOREIGN_ID = (
 
 _PATIENCE = 6
 """With the back-off between them about three seconds: rights that were just granted arrive."""
+_GONE_PATIENCE = 2
+"""Each failure took seconds, for the control plane waits for topics that were just made."""
 
 
 def hopeless(error: BaseException | None, failures: int, work: Assignment) -> bool:
-    """Whether a partition is left out as the login lacks a right, after `failures` in a row.
+    """Whether a partition is left out after `failures` in a row.
 
-    Only where the run has an end, which it would never reach else; it says so then.
+    Its copy is no more; or the login lacks a right, and the run has an end, which it would never
+    reach else; it says so then.
     """
-    forbidden = isinstance(error, RefusedError) and error.forbidden
-    return forbidden and work.end is not None and failures >= _PATIENCE
+    if not isinstance(error, RefusedError):
+        return False
+    if error.side == Side.TARGET and error.error in _GONE:
+        return failures >= _GONE_PATIENCE
+    return error.forbidden and work.end is not None and failures >= _PATIENCE
 
 
 @dataclass(frozen=True, slots=True)

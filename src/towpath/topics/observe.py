@@ -94,7 +94,7 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
     """
     found = source.topics()
     matched = [info for info in found.values() if matches(info, config.topics)]
-    names, misnamed = _names([info for info in matched if not info.error], config.topics)
+    names, misnamed = target_names([info for info in matched if not info.error], config.topics)
     settings, hidden = _settings(source, names)
     topics = tuple(_topic(found[name], settings[name]) for name in sorted(settings))
     there, target_hidden = _on_target(target, [names[topic.name] for topic in topics])
@@ -128,9 +128,10 @@ def alike(name: str) -> str:
     return name.replace(".", "_")
 
 
-def _names(
+def target_names(
     infos: Iterable[TopicInfo], topics: TopicsConfig
 ) -> tuple[dict[TopicName, TopicName], list[Obstacle]]:
+    """Return the name of each topic on the target, and the topics whose name cannot be one."""
     names: dict[TopicName, TopicName] = {}
     misnamed: list[Obstacle] = []
     for info in infos:
