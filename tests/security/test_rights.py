@@ -11,11 +11,18 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
-from confluent_kafka.cimpl import NewPartitions
 
 from tests.security.conftest import READ, SecuredLink, allow, withdraw
 from tests.support.clusters import USERS
-from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
+from tests.support.kafka import (
+    Record,
+    consume,
+    create_topic,
+    end_offsets,
+    grow,
+    produce,
+    wait_until,
+)
 from tests.support.program import Program
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
@@ -189,8 +196,7 @@ def test_a_copy_that_may_not_grow_is_mirrored_as_far_as_it_goes(
     monkeypatch.setenv("SOURCE_PASSWORD", USERS["mirror"].reveal())
     grant(secured.target, "__towpath_ledger", AclOperation.ALL)
     topic = create_copy(secured, add(secured, "grown"))
-    admin = AdminClient({"bootstrap.servers": secured.source.back_door})
-    admin.create_partitions([NewPartitions(topic, 2)])[topic].result(30)
+    grow(secured.source.back_door, topic, 2)
     config = load(secured.file)
     wait_until(lambda: build(config).obstacles != (), "the partition is known everywhere")
     plan = build(config)

@@ -9,12 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewPartitions
 
 from tests.spark.conftest import Link, end
 from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Writer
-from tests.support.kafka import Record, create_topic, produce, wait_until
+from tests.support.kafka import Record, create_topic, grow, produce, wait_until
 from tests.support.program import Program
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(300)]
@@ -23,11 +21,6 @@ ON_TWO = ("--master", "local[2]")
 
 def some(partition: int = 0) -> list[Record]:
     return [Record(b"k", b"%d" % i, partition=partition) for i in range(100)]
-
-
-def grow(link: Link, topic: str, partitions: int) -> None:
-    admin = AdminClient({"bootstrap.servers": link.source.bootstrap})
-    admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
 
 
 def test_a_run_goes_on_until_stopped(link: Link, tmp_path: Path) -> None:
@@ -41,7 +34,7 @@ def test_a_run_goes_on_until_stopped(link: Link, tmp_path: Path) -> None:
     create_topic(boot, later, 2)
     produce(boot, later, some(1))
     link.wait_for(run, later, 1)
-    grow(link, topic, 3)
+    grow(boot, topic, 3)
     wait_until(lambda: _can_produce(boot, topic, 2), "the new partition has a leader")
     link.wait_for(run, topic, 2)
     _kill_a_worker(run)

@@ -11,7 +11,7 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 PATIENCE = 30.0
 
@@ -106,6 +106,20 @@ def consume(
         return sorted(_until_ends(consumer, len(partitions)), key=_place)
     finally:
         consumer.close()
+
+
+def grow(bootstrap: str, topic: str, partitions: int) -> None:
+    """Give a topic more partitions; wait until each has a leader."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(PATIENCE)
+    wait_until(lambda: _led(admin, topic, partitions), f"all partitions of {topic} have a leader")
+
+
+def commit(bootstrap: str, group: str, topic: str, partition: int, offset: int) -> None:
+    """Let a consumer group stand at an offset."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    consumer.commit(offsets=[TopicPartition(topic, partition, offset)], asynchronous=False)
+    consumer.close()
 
 
 def end_offsets(bootstrap: str, topic: str, partition: int = 0) -> tuple[int, int]:

@@ -196,6 +196,23 @@ def test_a_topic_that_is_there_and_takes_smaller_batches_is_noted() -> None:
     ]
 
 
+def test_a_topic_that_is_there_and_keeps_less_is_noted() -> None:
+    ours = topic(own={"retention.ms": "5000", "retention.bytes": "-1"})
+    there = topic(own={"retention.ms": "1000", "retention.bytes": "700"})
+    assert notes(compare(observed(ours, target=(there,)))) == [
+        f"the target keeps less than the source: {key} is {theirs} there and {kept} on the source;"
+        " records may be deleted soon after they arrive"
+        for key, theirs, kept in (("retention.ms", 1000, 5000), ("retention.bytes", 700, -1))
+    ]
+    assert not notes(compare(observed(there, target=(ours,))))
+    compacted = topic(own={"cleanup.policy": "compact"})
+    assert notes(compare(observed(topic(), target=(compacted,)))) == [
+        "the target compacts the topic and the source does not: of records with the same key only"
+        " the last stays, and records without a key are refused; set cleanup.policy=delete there"
+    ]
+    assert len(notes(compare(observed(compacted, target=(topic(),))))) == 1
+
+
 def test_two_topics_with_one_name_on_the_target_are_both_left_out() -> None:
     three = observed(topic("a"), topic("b"), topic("c"))
     a, b, c = three.names

@@ -27,6 +27,7 @@ def status(
         Client(config.target, Side.TARGET, target) as client,
     ):
         books = Ledger(target, client).books(config.link)
+        books.check_clusters(source.cluster_id(), target.cluster_id())
         rows = standing.status(config, books, source, target)
     show(picture(rows), {"link": config.link, "partitions": [as_json(row) for row in rows]})
     return 3 if standing.left_out(rows) else 0

@@ -90,8 +90,9 @@ class RecordsConfig(Section):
 
     start: Start = Field(
         StartAt.EARLIEST,
-        description="Where a new partition begins: `earliest`, `latest`, `committed` (where the"
-        " group `group` stands), or a time: ISO 8601 with a zone, or milliseconds since 1970.",
+        description="Where a new partition begins: `earliest`, `latest` (for what is there when the"
+        " link first runs; what appears later is copied whole), `committed` (where the group"
+        " `group` stands), or a time: ISO 8601 with a zone, or milliseconds since 1970.",
     )
     group: str | None = Field(
         None,

@@ -24,8 +24,8 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.offsets import OffsetMap
 from towpath.model.clock import now_ms
-from towpath.model.errors import RefusedError
-from towpath.model.nouns import LEDGER, LinkName, ProducerId, TopicPartition
+from towpath.model.errors import LedgerError, RefusedError
+from towpath.model.nouns import LEDGER, ClusterId, LinkName, ProducerId, TopicPartition
 from towpath.wire import batch as batches
 from towpath.wire import records
 
@@ -97,6 +97,25 @@ class LinkBooks:
     identity: LinkIdentity | None = None
     partitions: dict[TopicPartition, PartitionBooks] = field(default_factory=dict)
     session: Session | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether a run of the link has opened partitions before."""
+        return any(books.opened is not None for books in self.partitions.values())
+
+    def check_clusters(self, source: ClusterId, target: ClusterId) -> None:
+        """Make sure that the link still joins the clusters that it joined first.
+
+        Raises:
+            LedgerError: It joins others.
+        """
+        known = self.identity
+        if known is not None and (known.source_cluster, known.target_cluster) != (source, target):
+            raise LedgerError(
+                f"link {self.link} mirrors cluster {known.source_cluster} to"
+                f" {known.target_cluster}, but the file names {source} and {target}; correct the"
+                " addresses, or take another `link` name for other clusters"
+            )
 
     def of(self, tp: TopicPartition) -> PartitionBooks:
         """Return the books of a source partition, empty ones when there are none yet."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
 from towpath.config import ClusterConfig, LinkConfig
-from towpath.model.errors import ClusterError
+from towpath.ledger.books import Ledger
+from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.nouns import Side
+from towpath.plan.forecast import Forecast, forecast
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.preflight import (
     ledger,
@@ -16,9 +19,9 @@ from towpath.plan.preflight import (
     refused_steps,
     unmatched_expressions,
 )
-from towpath.topics.diff import diff
+from towpath.topics.diff import Difference, diff
 from towpath.topics.findings import Cause, Obstacle
-from towpath.topics.observe import observe
+from towpath.topics.observe import Observed, observe
 from towpath.topics.steps import CreateTopic
 
 
@@ -70,16 +73,35 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
     made = [step for step in found.steps if isinstance(step, CreateTopic)]
     missing = {step.source for step in made} & refused.keys()
     old_notes, too_old = old_target(target.api_versions())
+    no_ledger = tuple(ledger(target, plan.target.brokers))
+    told = Forecast() if no_ledger else _foretold(plan, config, source, target, observed, found)
     return replace(
         plan,
         topics={name: copy for name, copy in found.topics.items() if name not in missing},
         steps=tuple(step for step in found.steps if step.source not in refused),
-        notes=(*old_notes, *unmatched_expressions(observed, config), *found.notes),
+        notes=(*old_notes, *unmatched_expressions(observed, config), *found.notes, *told.notes),
         obstacles=(
             *too_old,
             *one_cluster(plan.source, plan.target, config, found),
-            *ledger(target, plan.target.brokers),
+            *no_ledger,
             *found.obstacles,
             *refused.values(),
+            *told.obstacles,
         ),
     )
+
+
+def _foretold(
+    plan: Plan, config: LinkConfig, source: Admin, target: Admin, observed: Observed,
+    found: Difference,
+) -> Forecast:  # fmt: skip
+    """Look into the ledger; it may belong to other clusters."""
+    assert plan.source  # noqa: S101, as in `_compared`
+    assert plan.target  # noqa: S101
+    with Client(config.target, Side.TARGET, target) as client:
+        books = Ledger(target, client).books(config.link)
+    try:
+        books.check_clusters(plan.source.id, plan.target.id)
+    except LedgerError as error:
+        return Forecast(obstacles=[Obstacle("link", str(error), Cause.CLUSTER)])
+    return forecast(config, source, target, books, observed, found)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
-from towpath.config import LinkConfig, OffsetsPolicy, OnGap, StartAt
+from towpath.config import LinkConfig, OffsetsPolicy, OnGap
 from towpath.ledger.books import SESSIONS, Ledger, LinkBooks
 from towpath.ledger.producers import producer_id
 from towpath.model.nouns import ClusterId, Side, TopicName, TopicPartition
+from towpath.plan.starts import starts
 from towpath.records.work import Assignment, Slice
 from towpath.topics.diff import diff
 from towpath.topics.observe import Topic, observe
@@ -98,11 +99,13 @@ class _Assigner:
         tps = [a.source for a in made]
         earliest = self._source.earliest(tps)
         latest = self._source.latest(tps, committed=True)
-        starts = self._starts([a.source for a in made if self._new(a)], earliest, latest)
+        fresh = [a.source for a in made if self._new(a)]
+        begun = self._books.begun
+        begins = starts(self._config.records, self._source, fresh, earliest, latest, begun=begun)
         return [
-            self._finished(a, starts, latest)
+            self._finished(a, begins, latest)
             for a in made
-            if (a.source in starts or not self._new(a)) and (a.source in latest or not self._once)
+            if (a.source in begins or not self._new(a)) and (a.source in latest or not self._once)
         ]
 
     def _topics(self) -> list[tuple[Topic, Topic]]:
@@ -142,32 +145,14 @@ class _Assigner:
         opened = self._books.of(a.source).opened
         return opened is None or opened.producer_id != a.producer_id
 
-    def _starts(
-        self,
-        tps: list[TopicPartition],
-        earliest: Mapping[TopicPartition, int],
-        latest: Mapping[TopicPartition, int],
-    ) -> Mapping[TopicPartition, int]:
-        records = self._config.records
-        match records.start:
-            case StartAt.EARLIEST:
-                return earliest
-            case StartAt.LATEST:
-                return latest
-            case StartAt.COMMITTED:
-                committed = self._source.committed(records.group or "", tps) if tps else {}
-                return {tp: max(committed.get(tp, 0), first) for tp, first in earliest.items()}
-            case moment:
-                return self._source.at_time(tps, moment) if tps else {}
-
     def _finished(
         self,
         a: Assignment,
-        starts: Mapping[TopicPartition, int],
+        begins: Mapping[TopicPartition, int],
         latest: Mapping[TopicPartition, int],
     ) -> tuple[int, Assignment]:
         receipt = self._books.of(a.source).receipt
-        start = starts.get(a.source, 0)
+        start = begins.get(a.source, 0)
         at = receipt.source_end if receipt and not self._new(a) else start
         end = latest[a.source] if self._once else None
         behind = max(0, latest.get(a.source, at) - at)

@@ -17,7 +17,7 @@ from towpath.engine.rounds import Job, Rounds
 from towpath.engine.session import Starting, slots
 from towpath.ledger.books import Ledger, LinkBooks
 from towpath.ledger.entries import LinkIdentity
-from towpath.model.errors import ClusterError, ConfigError, LedgerError, Problem
+from towpath.model.errors import ClusterError, ConfigError, Problem
 from towpath.model.nouns import Side, TopicName
 from towpath.plan.build import build
 from towpath.plan.failure import of_spark
@@ -257,16 +257,10 @@ class _Mirror:
 
     def _identify(self) -> None:
         """Write down which clusters the link joins, or make sure that they are still those."""
-        now = LinkIdentity(self._config.link, self._source.cluster_id(), self._target.cluster_id())
-        known = self._books.identity
-        if known is None:
-            self._ledger.append([now])
-        elif known != now:
-            raise LedgerError(
-                f"link {now.link} mirrors cluster {known.source_cluster} to"
-                f" {known.target_cluster}, but the file names {now.source_cluster} and"
-                f" {now.target_cluster}; take another `link` name for other clusters"
-            )
+        source, target = self._source.cluster_id(), self._target.cluster_id()
+        self._books.check_clusters(source, target)
+        if self._books.identity is None:
+            self._ledger.append([LinkIdentity(self._config.link, source, target)])
 
 
 def _refuse(plan: Plan) -> None:

@@ -100,22 +100,13 @@ def _tp(row: PartitionStatus) -> TopicPartition:
 
 
 def _read(config: LinkConfig, source: Admin, target: Admin, ledger: Ledger) -> LinkBooks:
-    books = LinkBooks(config.link)
-    clusters = source.cluster_id(), target.cluster_id()
-    if ledger.exists:
-        for entry in ledger.read():
-            books.take(entry)
-    known = books.identity
-    if known is None and not books.partitions:
+    books = ledger.books(config.link)
+    if books.identity is None and not books.partitions:
         raise LedgerError(
             f"the target's ledger knows nothing of link {config.link}; mirror first, with"
             " `towpath run`, or correct `link`"
         )
-    if known is not None and (known.source_cluster, known.target_cluster) != clusters:
-        raise LedgerError(
-            f"link {config.link} mirrors cluster {known.source_cluster} to {known.target_cluster},"
-            f" but the file names {clusters[0]} and {clusters[1]}; correct `link` or the addresses"
-        )
+    books.check_clusters(source.cluster_id(), target.cluster_id())
     return books
 
 

@@ -27,6 +27,7 @@ from towpath.model.errors import (
 )
 from towpath.model.nouns import Mode, ProducerId, TopicPartition
 from towpath.records.fencing import Fences
+from towpath.records.modes import mode_at_opening
 from towpath.records.passed import Passed
 from towpath.records.progress import Standing
 from towpath.records.trouble import RECREATED, refuses_ids
@@ -35,8 +36,6 @@ from towpath.records.written import Wanted, find
 from towpath.wire import batch as wire
 from towpath.wire.filler import LARGEST, filler
 
-_MOST_FILL = 2_000_000_000
-"""Offsets worth filling at the front: about four minutes of a broker's time."""
 _LOST = wire.SEQUENCES // 2
 
 
@@ -141,8 +140,11 @@ class Opener:
         entries: list[Entry] = []
         for assignment in fresh:
             state = states[assignment.target]
-            mode, reason = self._mode(assignment, state)
-            if mode is Mode.MAPPED and self._work.offsets is OffsetsPolicy.IDENTICAL:
+            policy = self._work.offsets
+            mode, reason = mode_at_opening(
+                policy, assignment.start, state.latest, compacted=assignment.compacted
+            )
+            if mode is Mode.MAPPED and policy is OffsetsPolicy.IDENTICAL:
                 answers[assignment.source] = NotIdenticalError(str(assignment.source), reason)
                 continue
             entries.extend(self._recreated(assignment))
@@ -160,20 +162,6 @@ class Opener:
             self._work.link, a.source.topic, a.source.partition, a.producer_id, a.start, a.start,
             RECREATED, went_on=True, at=now_ms(),
         )  # fmt: skip
-
-    def _mode(self, assignment: Assignment, state: TargetState) -> tuple[Mode, str]:
-        start = assignment.start
-        if self._work.offsets is OffsetsPolicy.MAPPED:
-            return Mode.MAPPED, "asked for by `records.offsets: mapped`"
-        if state.latest == start:
-            return Mode.IDENTICAL, ""
-        if state.latest:
-            return Mode.MAPPED, f"the target partition ended at offset {state.latest} already"
-        if assignment.compacted:
-            return Mode.MAPPED, f"a compacted topic cannot be made to begin at offset {start}"
-        if start > _MOST_FILL:
-            return Mode.MAPPED, f"the source begins at offset {start}, too far to fill"
-        return Mode.IDENTICAL, ""
 
     def _opened(self, a: Assignment, mode: Mode, reason: str, state: TargetState) -> Opened:
         target_start = a.start if mode is Mode.IDENTICAL else state.latest

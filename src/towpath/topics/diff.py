@@ -13,6 +13,8 @@ from towpath.topics.observe import Observed, Topic, alike
 from towpath.topics.settings import settings_for, stamps_itself
 from towpath.topics.steps import AddPartitions, CreateTopic, Step
 
+_RETENTIONS = ("retention.ms", "retention.bytes")
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -52,7 +54,7 @@ def diff(observed: Observed, records: RecordsConfig) -> Difference:
             notes += said
         else:
             steps += _grow(topic, there)
-            notes += _beside(topic, there)
+            notes += [*_beside(topic, there), *_deletes_more(topic, there)]
     return Difference(
         {topic.name: observed.names[topic.name] for topic in topics},
         tuple(steps),
@@ -116,6 +118,29 @@ def _beside(topic: Topic, there: Topic) -> Iterator[Note]:
             f" max.message.bytes there to {ours}"
         )
         yield Note(topic.name, text)
+
+
+def _deletes_more(topic: Topic, there: Topic) -> Iterator[Note]:
+    """Say where a topic that is there already keeps less than the source does."""
+    ours, theirs = (
+        set(each.settings.get("cleanup.policy", "delete").split(",")) for each in (topic, there)
+    )
+    if "compact" in theirs - ours:
+        text = (
+            "the target compacts the topic and the source does not: of records with the same key"
+            " only the last stays, and records without a key are refused; set"
+            " cleanup.policy=delete there"
+        )
+        yield Note(topic.name, text)
+    for key in ("retention.ms", "retention.bytes") if "delete" in theirs else ():
+        kept = int(topic.settings.get(key, -1)) if "delete" in ours else -1
+        there_kept = int(there.settings.get(key, kept))
+        if there_kept >= 0 and (kept < 0 or there_kept < kept):
+            text = (
+                f"the target keeps less than the source: {key} is {there_kept} there and {kept} on"
+                " the source; records may be deleted soon after they arrive"
+            )
+            yield Note(topic.name, text)
 
 
 def _shared_names(observed: Observed) -> Iterator[Obstacle]:
