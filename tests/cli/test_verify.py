@@ -99,6 +99,11 @@ def test_parts_of_it(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None
     code, told = asked(capsys, file, "--since", "1970-01-01T00:00:05.981Z")
     assert (code, told["records"]) == (0, 20)
 
+    for beyond in ("9000", "2100-01-01T00:00:00Z"):
+        assert main(["verify", file, "--since", beyond, *MASTER]) == 2
+        text = "--since: no partition has copied records from there on, so nothing would be"
+        assert text in capsys.readouterr().err
+
     code, told = asked(capsys, file, "--sample", "--seed", "7")
     assert (code, told["sample_seed"], told["equal"]) == (0, 7, True)
     assert main(["verify", file, "--sample", *MASTER]) == 0

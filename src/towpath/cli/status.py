@@ -26,8 +26,9 @@ def status(
         Admin(config.target, Side.TARGET) as target,
         Client(config.target, Side.TARGET, target) as client,
     ):
+        clusters = source.cluster_id(), target.cluster_id()
         books = Ledger(target, client).books(config.link)
-        books.check_clusters(source.cluster_id(), target.cluster_id())
+        books.check_clusters(*clusters)
         rows = standing.status(config, books, source, target)
     show(picture(rows), {"link": config.link, "partitions": [as_json(row) for row in rows]})
     return 3 if standing.left_out(rows) else 0

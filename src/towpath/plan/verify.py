@@ -13,7 +13,7 @@ from towpath.config import LinkConfig
 from towpath.engine.batch import run as run_slices
 from towpath.engine.session import session, slots
 from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
-from towpath.model.errors import ClusterError, LedgerError
+from towpath.model.errors import ClusterError, ConfigError, LedgerError, Problem
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.plan.failure import of_spark
 from towpath.plan.status import PartitionStatus, status
@@ -42,6 +42,11 @@ class Scope:
     sample: int | None = None
     master: str | None = None
     parallelism: int | None = None
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether only what is behind some offset or time is compared."""
+        return self.since_offset > 0 or self.since_ms is not None
 
 
 class Verdict(StrEnum):
@@ -79,6 +84,7 @@ def verify(
 
     Raises:
         ClusterError: A cluster could not be reached, or refused us.
+        ConfigError: The scope holds nothing at all.
         LedgerError: The target has no ledger, or it is that of other clusters.
     """
     with ExitStack() as stack:
@@ -91,7 +97,11 @@ def verify(
         troubles = {tp: text for row in rows if (text := observed.trouble(tp := _tp(row), row))}
         bounds = observed.bounds([_tp(row) for row in rows if _tp(row) not in troubles])
     ranges = {tp: common_range(tp, books.of(tp), each) for tp, each in bounds.items()}
-    found = _compared(config, scope, [sized for sized in ranges.values() if sized], on_done)
+    wanted = [sized for sized in ranges.values() if sized]
+    if scope.narrowed and ranges and not wanted:
+        text = "no partition has copied records from there on, so nothing would be compared"
+        raise ConfigError((Problem("--since", text),))
+    found = _compared(config, scope, wanted, on_done)
     return tuple(_verdict(row, books.of(_tp(row)), found, troubles) for row in rows)
 
 
@@ -100,13 +110,14 @@ def _tp(row: PartitionStatus) -> TopicPartition:
 
 
 def _read(config: LinkConfig, source: Admin, target: Admin, ledger: Ledger) -> LinkBooks:
+    clusters = source.cluster_id(), target.cluster_id()
     books = ledger.books(config.link)
     if books.identity is None and not books.partitions:
         raise LedgerError(
             f"the target's ledger knows nothing of link {config.link}; mirror first, with"
             " `towpath run`, or correct `link`"
         )
-    books.check_clusters(source.cluster_id(), target.cluster_id())
+    books.check_clusters(*clusters)
     return books
 
 
