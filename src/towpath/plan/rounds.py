@@ -53,7 +53,8 @@ def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
         ledger = Ledger(target, client)
         for entry in (*ledger.read(), *ledger.read(SESSIONS)):
             books.take(entry)
-        if books.session is not None and books.session.over:
+        last = books.session
+        if last is not None and last.run_id == plan.run_id and last.over:
             return []
         assignments = _Assigner(plan, source, target, books).assignments()
     if not assignments:

@@ -167,6 +167,8 @@ class _Mirror:
     def _attend(self, rounds: Rounds) -> bool:
         """Look after a query until it ends; return whether the run is over."""
         while not self._stop.is_set():
+            if self._session.taken_over is not None:
+                raise self._session.taken_over
             try:
                 if rounds.wait(_LOOK):
                     return self._wishes.until_caught_up

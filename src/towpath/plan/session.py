@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import uuid
+from collections import Counter
 from contextlib import suppress
 
 from towpath.cluster.admin import Admin
@@ -24,7 +25,11 @@ _SILENCE = 7.0
 
 
 class LinkSession:
-    """Signs of life of this run; `end_round` and `close` tell its slices to drain."""
+    """Signs of life of this run; `end_round` and `close` tell its slices to drain.
+
+    Attributes:
+        taken_over: Set when a younger run lives, too: it took this one for dead.
+    """
 
     def __init__(self, config: LinkConfig, target: Admin) -> None:
         self.run_id = uuid.uuid4().hex
@@ -34,6 +39,8 @@ class LinkSession:
         self._lock = threading.Lock()
         self._started, self._ended_round, self._over = now_ms(), 0, False
         self._stopped = threading.Event()
+        self._heard: Counter[str] = Counter()
+        self.taken_over: LinkBusyError | None = None
         self._thread = threading.Thread(target=self._beat, name="towpath-beat", daemon=True)
 
     def start(self) -> None:
@@ -44,6 +51,7 @@ class LinkSession:
         """
         self._refuse_second()
         self._tell()
+        self._refuse_later()
         self._thread.start()
 
     def end_round(self, number: int) -> None:
@@ -74,15 +82,29 @@ class LinkSession:
         while time.monotonic() < deadline:
             beat = self._last(wait=1.0)
             if beat is not None and not beat.over:
-                since = readable(beat.started)
-                raise LinkBusyError(self._link, f"on {beat.host}, pid {beat.pid}, since {since}")
+                raise self._busy(beat)
             if beat is not None:
                 return
 
+    def _refuse_later(self) -> None:
+        """Of two that start at once, the one whose first sign comes later ends."""
+        for beat in self._beats():
+            if beat.run_id == self.run_id:
+                return
+            if not beat.over:
+                raise self._busy(beat)
+
+    def _busy(self, other: Session) -> LinkBusyError:
+        since = readable(other.started)
+        return LinkBusyError(self._link, f"on {other.host}, pid {other.pid}, since {since}")
+
     def _last(self, wait: float = 0.0) -> Session | None:
+        beats = self._beats(wait)
+        return beats[-1] if beats else None
+
+    def _beats(self, wait: float = 0.0) -> list[Session]:
         entries = self._ledger.read(SESSIONS, wait=wait)
-        ours = [e for e in entries if isinstance(e, Session) and e.link == self._link]
-        return ours[-1] if ours else None
+        return [e for e in entries if isinstance(e, Session) and e.link == self._link]
 
     @staticmethod
     def _dead(last: Session) -> bool:
@@ -101,6 +123,17 @@ class LinkSession:
         while not self._stopped.wait(_BEAT):
             with suppress(TowpathError):
                 self._tell()
+                self._look()
+
+    def _look(self) -> None:
+        """Give way to a younger run; one that was refused gives no second sign."""
+        with self._lock:
+            beats = self._beats()
+        for beat in beats:
+            self._heard[beat.run_id] += 1
+            younger = (beat.started, beat.run_id) > (self._started, self.run_id)
+            if younger and not beat.over and self._heard[beat.run_id] > 1:
+                self.taken_over = self._busy(beat)
 
     def _tell(self) -> None:
         with self._lock:

@@ -146,6 +146,9 @@ class Copier:
         self._producers.pump_all()
 
     def _finished(self) -> bool:
+        """Whether all that the slice should copy is copied, as far as it goes."""
+        if any(assignment.end is None for assignment in self._work.assignments):
+            return False
         if len(self._lanes) + len(self._closed_out) < len(self._work.assignments):
             return False
         return all(lane.progress.done or lane.progress.stopped for lane in self._lanes.values())

@@ -41,7 +41,7 @@ class Watch(threading.Thread):
             except TowpathError:
                 self._finished.wait(_WAIT)
                 continue
-            sessions = [e for e in entries if isinstance(e, Session) and e.link == self._link]
+            sessions = [e for e in entries if isinstance(e, Session) and self._concerns(e)]
             if sessions:
                 heard = time.monotonic()
             reason = self._reason(sessions, time.monotonic() - heard)
@@ -52,6 +52,11 @@ class Watch(threading.Thread):
     def finish(self) -> None:
         """Stop reading; close the ledger's client to end a wait at once."""
         self._finished.set()
+
+    def _concerns(self, session: Session) -> bool:
+        """Whether it is of our run, or of another that goes on."""
+        ours = session.run_id == self._run_id
+        return session.link == self._link and (ours or not session.over)
 
     def _reason(self, sessions: list[Session], silence: float) -> str:
         last = sessions[-1] if sessions else None

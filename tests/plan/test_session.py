@@ -1,0 +1,64 @@
+"""Two runs of one link: exactly one of them goes on, and the other says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.support.kafka import wait_until
+from tests.support.mirror import Mirror
+from towpath.cluster.admin import Admin
+from towpath.dev.broker import LocalCluster
+from towpath.model.errors import LinkBusyError
+from towpath.model.nouns import Side
+from towpath.plan.session import LinkSession
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def two(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+) -> Iterator[tuple[LinkSession, LinkSession]]:
+    """Return two sessions of one link that do not look for each other before they begin."""
+    mirror = Mirror(tmp_path, source, target, new_name("session"))
+    mirror.create()
+    mirror.slices()
+    with ExitStack() as stack:
+        made = []
+        for _ in range(2):
+            admin = stack.enter_context(Admin(mirror.config.target, Side.TARGET))
+            made.append(LinkSession(mirror.config, admin))
+            stack.callback(made[-1].close)
+        yield made[0], made[1]
+
+
+def test_of_two_that_start_at_once_the_later_one_ends(
+    two: tuple[LinkSession, LinkSession], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = two
+    monkeypatch.setattr(second, "_refuse_second", lambda: None)
+    first.start()
+    with pytest.raises(LinkBusyError, match="is already running"):
+        second.start()
+    second.close()
+    wait_until(lambda: first._heard[first.run_id] > 2, "the first one goes on")
+    assert first.taken_over is None
+
+
+def test_a_run_that_was_taken_for_dead_gives_way(
+    two: tuple[LinkSession, LinkSession], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = two
+    for look in ("_refuse_second", "_refuse_later"):
+        monkeypatch.setattr(second, look, lambda: None)
+    first.start()
+    second.start()
+    wait_until(lambda: first.taken_over is not None, "the first one has seen the second")
+    assert isinstance(first.taken_over, LinkBusyError)
+    first.close()
+    wait_until(lambda: second._heard[second.run_id] > 3, "the second one goes on")
+    assert second.taken_over is None
