@@ -6,8 +6,15 @@ import os
 import pty
 import subprocess
 import sys
+from dataclasses import replace
 
+import pytest
+
+from tests.plan.test_run import ROW
 from tests.support.program import environment
+from towpath.cli.progress import Display
+from towpath.plan.run import Progress
+from towpath.plan.status import State
 
 WHILE_SPARK_STARTS = """
 import sys
@@ -33,3 +40,18 @@ def test_errors_can_be_told_after_a_display_that_began_while_spark_started() -> 
     finally:
         os.close(ours)
     assert done.returncode == 0
+
+
+def test_partitions_that_stop_are_named_once_where_there_is_no_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stopped = replace(ROW, state=State.STOPPED, error="the record is [too] large")
+    display = Display("demo")
+    for row in (ROW, stopped, stopped, replace(stopped, partition=1), ROW):
+        display.show(Progress(rows=(row,)))
+    told = [line for line in capsys.readouterr().err.splitlines() if "stopped" in line]
+    assert told == [
+        "stopped: orders-0: the record is [too] large",
+        "stopped: orders-1: the record is [too] large",
+        "no partition is stopped any more",
+    ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -18,7 +19,7 @@ from towpath.plan.status import PartitionStatus, State
 
 _WINDOW = 10.0
 _LINE_EVERY = 10.0
-_NAMED = 5
+_NAMED, _LOGGED = 5, 50
 
 
 @dataclass(slots=True)
@@ -31,7 +32,6 @@ class TopicLine:
     partitions: int = 0
     identical: int = 0
     stopped: int = 0
-    errors: list[str] = field(default_factory=list)
 
     def add(self, row: PartitionStatus, copied: tuple[int, int]) -> None:
         """Add a partition and what this run copied of it."""
@@ -41,8 +41,6 @@ class TopicLine:
         self.partitions += 1
         self.identical += row.mode == "identical"
         self.stopped += row.state is State.STOPPED
-        if row.error:
-            self.errors.append(row.error)
 
 
 def by_topic(progress: Progress) -> dict[TopicName, TopicLine]:
@@ -64,6 +62,7 @@ class Display:
         self._said = 0.0
         self._trouble = ""
         self._left_out: tuple[str, ...] = ()
+        self._stopped: tuple[str, ...] = ()
 
     def __enter__(self) -> Display:
         if self._live is not None:
@@ -87,11 +86,19 @@ class Display:
         if now - self._said > _LINE_EVERY or progress.trouble != self._trouble:
             self._said, self._trouble = now, progress.trouble
             self._console.print(self._line(progress, lines))
-        if progress.topics.left_out != self._left_out:
-            self._left_out = progress.topics.left_out
-            told = _about_topics(progress, len(self._left_out))
-            told = told or ["no topic is left out any more"]
-            self._console.print(*told, sep="\n", soft_wrap=True)
+        left_out, stopped = progress.topics.left_out, _stopped(progress)
+        if left_out != self._left_out:
+            self._say(_named("left out", left_out) or ["no topic is left out any more"])
+        if stopped != self._stopped:
+            new = tuple(each for each in stopped if each not in self._stopped)
+            self._say(
+                _named("stopped", new, _LOGGED) if stopped else ["no partition is stopped any more"]
+            )
+        self._left_out, self._stopped = left_out, stopped
+
+    def _say(self, lines: list[str]) -> None:
+        if lines:
+            self._console.print(*lines, sep="\n", soft_wrap=True, markup=False)
 
     def _rate(self, topic: TopicName, line: TopicLine) -> tuple[float, float]:
         """Records and bytes per second over the last seconds."""
@@ -120,8 +127,11 @@ class Display:
         )  # fmt: skip
         shown = table(headers, rows, right=" ".join(headers[1:]))
         notes = [Text(progress.trouble, style="red")] if progress.trouble else []
-        left_out = [Text(line, style="yellow") for line in _about_topics(progress, _NAMED)]
-        return Group(head, shown, *left_out, *notes)
+        told = [
+            *_named("left out", progress.topics.left_out, _NAMED),
+            *_named("stopped", _stopped(progress), _NAMED),
+        ]
+        return Group(head, shown, *(Text(line, style="yellow") for line in told), *notes)
 
     def _line(self, progress: Progress, lines: dict[TopicName, TopicLine]) -> str:
         records = sum(line.records for line in lines.values())
@@ -149,10 +159,17 @@ def _live(console: Console) -> Live:
     return Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
 
 
-def _about_topics(progress: Progress, most: int) -> list[str]:
-    """Tell of topics that are left out, of `most` of them in full."""
-    told = [f"left out: {sentence}" for sentence in progress.topics.left_out[:most]]
-    more = len(progress.topics.left_out) - len(told)
-    if more > 0:
-        told.append(f"and {more} more")
-    return told
+def _stopped(progress: Progress) -> tuple[str, ...]:
+    """Return a sentence for each partition that is copied no further."""
+    return tuple(
+        f"{row.topic}-{row.partition}: {row.error}"
+        for row in progress.rows
+        if row.state is State.STOPPED
+    )
+
+
+def _named(how: str, sentences: Sequence[str], most: int | None = None) -> list[str]:
+    """Tell what is left out or stopped; of `most` in full."""
+    told = [f"{how}: {sentence}" for sentence in sentences[:most]]
+    more = len(sentences) - len(told)
+    return [*told, f"and {more} more"] if more > 0 else told
