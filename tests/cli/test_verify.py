@@ -181,3 +181,24 @@ def test_a_report_that_cannot_be_written(
     folder = tmp_path / "missing"
     assert main(["verify", "any.yaml", "--report", str(folder / "report.json")]) == 2
     assert capsys.readouterr().err == f"--report: the folder {folder} does not exist\n"
+
+
+@pytest.mark.parametrize("master", ["nonsense", "local[", "local[x]", "spark:/host", ""])
+@pytest.mark.parametrize("command", ["run", "verify"])
+def test_a_master_that_is_none(
+    command: str, master: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "any.yaml", "--master", master]) == 2
+    assert capsys.readouterr().err == (
+        f"--master: {master!r} is no Spark master; name one such as local[4], spark://host:7077,"
+        " yarn or k8s://https://host:443\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "master",
+    ["local", "local[*]", "local[2,3]", "spark://a:7077,b:7077", "yarn", "k8s://https://h"],
+)
+def test_masters_that_spark_knows(master: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "missing.yaml", "--master", master]) == 2
+    assert "missing.yaml" in capsys.readouterr().err

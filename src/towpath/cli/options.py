@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +17,7 @@ LinkFile = Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of
 MasterOption = Annotated[
     str | None, typer.Option(help="Spark master; all cores of this machine by default.")
 ]
+_MASTER = r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://[^/\s]+|yarn|k8s://\S+"
 ReportOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write a JSON report there at the end.")
 ]
@@ -33,6 +36,25 @@ def require_writable(report: Path | None) -> None:
         raise _refusal(f"the folder {folder} does not exist")
     if report.is_dir():
         raise _refusal(f"{report} is a folder; name a file in it")
+    if not os.access(report if report.exists() else folder, os.W_OK):
+        raise _refusal(f"{report} cannot be written: permission denied")
+
+
+def require_master(master: str | None) -> None:
+    """Check before the work whether Spark can know such a master.
+
+    The forms are those of Spark's guide to submitting applications.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    if master is None or re.fullmatch(_MASTER, master):
+        return
+    text = (
+        f"{master[:100]!r} is no Spark master; name one such as local[4], spark://host:7077, yarn"
+        " or k8s://https://host:443"
+    )
+    raise ConfigError((Problem("--master", text),))
 
 
 def write_report(report: Path | None, data: Mapping[str, Any]) -> None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from types import FrameType
 from typing import Annotated
 
 import typer
 
-from towpath.cli.options import LinkFile, MasterOption, ReportOption, require_writable
+from towpath.cli.options import (
+    LinkFile,
+    MasterOption,
+    ReportOption,
+    require_master,
+    require_writable,
+)
 from towpath.cli.output import Output, OutputOption
 from towpath.config import load
 from towpath.engine.session import Starting
@@ -25,10 +34,13 @@ def run(
     ] = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Mirror until stopped (Ctrl-C or SIGTERM), or until caught up."""
+    """Mirror until stopped (Ctrl-C or SIGTERM; twice: at once), or until caught up."""
     del output  # `show` knows it
     require_writable(report)
+    require_master(master)
     config = load(file)
+    stop = threading.Event()
+    _stop_on_signals(stop)
     # Each slice needs a slot of its own, as it goes on until its round is over.
     chosen = master or (f"local[{parallelism}]" if parallelism else None)
     spark = Starting(chosen, f"towpath {config.link}")
@@ -36,4 +48,16 @@ def run(
     from towpath.cli.running import mirror  # noqa: PLC0415
     from towpath.plan.run import Wishes  # noqa: PLC0415
 
-    return mirror(config, Wishes(until_caught_up, parallelism), spark, report)
+    return mirror(config, Wishes(until_caught_up, parallelism), spark, stop, report)
+
+
+def _stop_on_signals(stop: threading.Event) -> None:
+    """Drain on the first signal; on the second one leave at once, say while a cluster is silent."""
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)

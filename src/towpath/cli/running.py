@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from rich.console import Group
@@ -23,10 +21,10 @@ from towpath.plan.run import Progress, Wishes, run
 from towpath.plan.status import left_out
 
 
-def mirror(config: LinkConfig, wishes: Wishes, spark: Starting, report: Path | None) -> int:
+def mirror(
+    config: LinkConfig, wishes: Wishes, spark: Starting, stop: threading.Event, report: Path | None
+) -> int:
     """Run, show how it goes on and what came of it, and return the exit code."""
-    stop = threading.Event()
-    _stop_on_signals(stop)
     with Display(config.link) as display:
         progress = run(config, wishes, spark, stop, display.show)
     data = _report(config.link, progress, stopped=stop.is_set())
@@ -34,14 +32,6 @@ def mirror(config: LinkConfig, wishes: Wishes, spark: Starting, report: Path | N
     lines = [_sentence(progress, data), *progress.topics.left_out]
     show(Group(*map(Text, lines), picture(progress.rows)), data)
     return 0 if data["complete"] else 3
-
-
-def _stop_on_signals(stop: threading.Event) -> None:
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, on_signal)
 
 
 def _report(link: str, progress: Progress, *, stopped: bool) -> dict[str, Any]:

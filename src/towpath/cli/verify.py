@@ -20,6 +20,7 @@ from towpath.cli.options import (
     LinkFile,
     MasterOption,
     ReportOption,
+    require_master,
     require_writable,
     write_report,
 )
@@ -60,6 +61,7 @@ def verify(
     """Compare source and target record by record, over what both still have."""
     del output  # `show` knows it
     require_writable(report)
+    require_master(master)
     offset, ms = _since(since)
     if sample and seed is None:
         seed = random.SystemRandom().randrange(1 << 32)

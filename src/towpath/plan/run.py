@@ -93,7 +93,8 @@ def run(
             session = spark.result()
         except RuntimeError as error:
             raise ClusterError(str(error)) from error
-        mirror.go(session)
+        if not stop.is_set():
+            mirror.go(session)
         return mirror.progress
 
 
