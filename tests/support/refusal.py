@@ -16,7 +16,7 @@ from towpath.dev.broker import LocalCluster
 
 FOREIGN = 1 << 40
 MAPPING = 49  # INVALID_PRODUCER_ID_MAPPING
-_PRODUCE, _END = 0, 26
+_PRODUCE, _VERSIONS, _END = 0, 18, 26
 _KNOWN = (7, 8)
 
 
@@ -90,12 +90,22 @@ class Refusal:
                 return _refusal(asked, version, correlation, self.error)
         if api != _END:
             broker.sendall(request)
-            return _frame(broker)
+            answer = _frame(broker)
+            return _by_name(answer, version) if api == _VERSIONS else answer
         self.on_end("before")
         broker.sendall(request)
         answer = _frame(broker)
         self.on_end("after")
         return answer
+
+
+def _by_name(answer: bytes, version: int) -> bytes:
+    """Offer only the versions of Produce that we read, which name topics by name."""
+    tags = version >= 3
+    at, size = (11, 7) if tags else (14, 6)
+    while answer[at : at + 2] != b"\0\0":
+        at += size
+    return answer[: at + 4] + struct.pack(">h", _KNOWN[-1]) + answer[at + 6 :]
 
 
 def _foreign(request: bytes, at: int) -> Asked:

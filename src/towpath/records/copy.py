@@ -27,6 +27,7 @@ from towpath.model.nouns import Mode, Side, TopicPartition
 from towpath.records.clients import Clients
 from towpath.records.fetcher import Fetcher
 from towpath.records.fills import Fills
+from towpath.records.fronts import Fronts
 from towpath.records.lane import MANY, SMALL, SMALL_TOGETHER, Lane
 from towpath.records.opening import Opener
 from towpath.records.producer import Producer
@@ -88,12 +89,16 @@ class Copier:
         self._gaps: list[Entry] = []
         self._recovery = Recovery(
             work, self._reactor, source, opener,
-            self._fetcher, self._producers, self._gaps.append, self._go,
+            self._fetcher, self._producers, self._gaps.append, self._go, self._start,
         )  # fmt: skip
         self._clients = Clients(work.target, Side.TARGET, target)
         self._fills = Fills(
             work, self._reactor, target, self._clients, home=self._producers.home,
             on_filled=self._landed, on_failed=self._recovery.failed,
+        )  # fmt: skip
+        self._fronts = Fronts(
+            self._reactor, target, self._clients,
+            on_filled=self._join, on_failed=self._recovery.unfilled,
         )  # fmt: skip
         self._transactor = Transactor(
             self._reactor, self._clients,
@@ -202,10 +207,20 @@ class Copier:
         small = SMALL_TOGETHER if len(self._work.assignments) >= MANY else SMALL
         lane = Lane(assignment, standing, small)
         self._lanes[assignment.source] = lane
-        self._fetcher.nodes.look_up([assignment.source])
+        self._start(lane, standing.front)
+
+    def _start(self, lane: Lane, front: int | None) -> None:
+        """Let a lane move that was opened, or opened again."""
+        if front is None:
+            self._join(lane)
+        else:
+            self._fronts.go(lane, front)
+
+    def _join(self, lane: Lane) -> None:
         if lane.writer is None:
-            self._producers.of(lane).nodes.look_up([assignment.target])
             self._producers.of(lane).add(lane)
+        else:
+            self._producers.of(lane).remove(lane)
         self._fetcher.add(lane)
 
     def _leave_out(self, a: Assignment, error: str) -> None:

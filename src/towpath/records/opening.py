@@ -20,7 +20,6 @@ from towpath.ledger.entries import Entry, Gap, Opened
 from towpath.model.clock import now_ms
 from towpath.model.errors import (
     NotIdenticalError,
-    RefusedError,
     TargetLostError,
     TargetReplacedError,
     TowpathError,
@@ -30,11 +29,10 @@ from towpath.records.fencing import Fences
 from towpath.records.modes import mode_at_opening
 from towpath.records.passed import Passed
 from towpath.records.progress import Standing
-from towpath.records.trouble import RECREATED, refuses_ids
+from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment, Position, Slice
 from towpath.records.written import Wanted, find
 from towpath.wire import batch as wire
-from towpath.wire.filler import LARGEST, filler
 
 _LOST = wire.SEQUENCES // 2
 
@@ -175,16 +173,10 @@ class Opener:
         if self._fences.needed(a, books):
             return self._resume_fenced(a, books, state)
         assert books.opened is not None  # noqa: S101  # by `_known`
-        if books.receipt is None and books.opened.mode is Mode.IDENTICAL:
-            try:
-                self._fill_front(a, books.opened, state)
-            except RefusedError as error:
-                if not refuses_ids(error.error, fresh=True):
-                    raise
-                self._fences.refused(a, error.name)
-                return self._resume_fenced(a, books, state)
         standing = _standing(books)
         standing.passed = self._beyond(a, standing, state)
+        fresh = books.receipt is None and books.opened.mode is Mode.IDENTICAL
+        standing.front = _front(books.opened.target_start, state) if fresh else None
         return standing
 
     def _beyond(self, a: Assignment, standing: Standing, state: TargetState) -> Passed:
@@ -232,25 +224,10 @@ class Opener:
         ahead = (ours.last_sequence + 1 - standing.position.sequence) % wire.SEQUENCES
         return ahead if ahead <= _LOST else 0
 
-    def _fill_front(self, a: Assignment, opened: Opened, state: TargetState) -> None:
-        """Make the target's log begin where the source began when the partition was opened.
 
-        Fillers carry an idempotent producer id of their own and fall on the same sequences for
-        every copier, so whoever comes second adds nothing.
-        """
-        at, start = state.latest, opened.target_start
-        while at < start:
-            count = min(LARGEST - at % LARGEST, start - at)
-            self._client.produce(
-                a.target,
-                filler(
-                    count, now_ms=now_ms(), producer_id=a.filler_id, epoch=0,
-                    sequence=at % wire.SEQUENCES,
-                ),
-            )  # fmt: skip
-            at += count
-        if state.earliest < start and state.latest <= start:
-            self._admin.delete_records({a.target: start})
+def _front(start: int, state: TargetState) -> int | None:
+    """Return from where on the log must be filled, up to `start`, to be cut there then."""
+    return state.latest if state.earliest < start and state.latest <= start else None
 
 
 def _standing(books: PartitionBooks) -> Standing:

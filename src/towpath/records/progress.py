@@ -38,6 +38,9 @@ class Standing:
     writer: PartitionWriter | None = None
     """Who writes in transactions, where the target refuses our producer id."""
 
+    front: int | None = None
+    """Where the log of a fresh target partition ends, if it must be filled up to `position`."""
+
     def become_transactional(self, reason: str, writer: PartitionWriter) -> None:
         """Let `writer` write; its markers take offsets, so the partition is mapped."""
         if reason not in self.reason:

@@ -31,6 +31,7 @@ from towpath.records.trouble import (
     hopeless,
     loss,
     passes,
+    refuses_ids,
     source_trouble,
     target_trouble,
 )
@@ -63,11 +64,12 @@ class Recovery:
         producers: Producers,
         note_gap: Callable[[Gap], None],
         go: Callable[[Lane], None],
+        start: Callable[[Lane, int | None], None],
     ) -> None:
         self._work, self._reactor = work, reactor
         self._source, self._opener = source, opener
         self._fetcher, self._producers = fetcher, producers
-        self._note_gap, self._go = note_gap, go
+        self._note_gap, self._go, self._start = note_gap, go, start
 
     # Target
 
@@ -150,6 +152,12 @@ class Recovery:
                 return
         self.reopen(lane)
 
+    def unfilled(self, lane: Lane, error: ClusterError) -> None:
+        """The front of a fresh partition could not be filled."""
+        if isinstance(error, RefusedError) and refuses_ids(error.error, fresh=True):
+            self._opener.refused(lane.work, error.name)
+        self.failed(lane, error)
+
     def reopen(self, lane: Lane) -> None:
         """Ask the target where the lane stands, and go on from there."""
         lane.busy = True
@@ -178,9 +186,7 @@ class Recovery:
         elif not lane.progress.stopped:
             lane.unanswered, lane.refused = 0, None
             lane.resume(answer)
-            if lane.writer is not None:
-                self._producers.of(lane).remove(lane)
-            self._fetcher.add(lane)
+            self._start(lane, answer.front)
 
     # Source
 

@@ -1,0 +1,76 @@
+"""Fresh copies whose log is to begin where the source does: filled up to there, and cut.
+
+One filler at a time for each partition, in the reactor's pool, so that a long front keeps neither
+the other partitions nor the receipts waiting. Fillers carry an idempotent producer id of their own
+and fall on the same sequences for every copier, so whoever comes second adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.reactor import Reactor
+from towpath.model.clock import now_ms
+from towpath.model.errors import ClusterError
+from towpath.records.clients import Clients
+from towpath.records.lane import Lane
+from towpath.records.work import Assignment
+from towpath.wire import batch as wire
+from towpath.wire.filler import LARGEST, filler
+
+
+class Fronts:
+    """Fills the front of partitions before anything else is written to them."""
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        target: Admin,
+        clients: Clients,
+        *,
+        on_filled: Callable[[Lane], None],
+        on_failed: Callable[[Lane, ClusterError], None],
+    ) -> None:
+        self._reactor, self._target, self._clients = reactor, target, clients
+        self._on_filled, self._on_failed = on_filled, on_failed
+
+    def go(self, lane: Lane, at: int) -> None:
+        """Fill the target's log from its end `at` up to the lane's position, then cut it there."""
+        lane.busy = True
+        end = lane.progress.position.target
+        step = self._fill if at < end else self._cut
+        self._reactor.run(
+            lambda: step(lane.work, at, end), lambda future: self._done(lane, end, future)
+        )
+
+    def _fill(self, work: Assignment, at: int, end: int) -> int:
+        count = min(LARGEST - at % LARGEST, end - at)
+        records = filler(
+            count, now_ms=now_ms(), producer_id=work.filler_id, epoch=0,
+            sequence=at % wire.SEQUENCES,
+        )  # fmt: skip
+        with self._clients.one() as client:
+            client.produce(work.target, records)
+        return at + count
+
+    def _cut(self, work: Assignment, at: int, end: int) -> int:
+        answer = self._target.delete_records({work.target: end})
+        if work.target in answer.failed:
+            raise answer.failed[work.target]
+        return at + 1
+
+    def _done(self, lane: Lane, end: int, future: Future[int]) -> None:
+        lane.busy = False
+        error = future.exception()
+        if self._clients.closed or lane.progress.stopped:
+            return
+        if isinstance(error, ClusterError):
+            self._on_failed(lane, error)
+        elif error is not None:
+            raise error
+        elif future.result() > end:
+            self._on_filled(lane)
+        else:
+            self.go(lane, future.result())
