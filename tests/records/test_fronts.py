@@ -1,0 +1,59 @@
+"""Fresh copies of logs that begin late: filled, cut, and nobody else waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.records.test_connections import copier, going
+from tests.records.test_copy import delete_before
+from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
+from tests.support.mirror import Mirror
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
+from towpath.dev.broker import LocalCluster
+from towpath.model.nouns import Mode, Side, TopicName, TopicPartition
+from towpath.wire.filler import LARGEST, filler
+
+pytestmark = pytest.mark.broker
+START = 15 * LARGEST + 321
+
+
+@pytest.fixture
+def mirror(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+) -> Mirror:
+    """Return a topic whose first partition begins late."""
+    made = Mirror(tmp_path, source, target, new_name("fronts"))
+    made.create(2)
+    tp = TopicPartition(TopicName(made.topic), 0)
+    config = made.config.source
+    with Admin(config, Side.SOURCE) as admin, Client(config, Side.SOURCE, admin) as client:
+        for at in range(0, START, LARGEST):
+            client.produce(tp, filler(min(LARGEST, START - at), now_ms=1))
+    delete_before(source.bootstrap, made.topic, START)
+    return made
+
+
+def write(mirror: Mirror) -> None:
+    for partition in (0, 1):
+        records = [Record(None, b"%d" % number, partition=partition) for number in range(10)]
+        produce(mirror.source.bootstrap, mirror.topic, records)
+
+
+def test_a_long_front_keeps_nobody_waiting_and_goes_on_where_it_stood(mirror: Mirror) -> None:
+    write(mirror)
+    [work] = mirror.slices()
+    with copier(work, work.source, work.target) as made, going(made):
+        wait_until(lambda: end_offsets(mirror.target.bootstrap, mirror.topic, 1)[1] == 10, "copied")
+        wait_until(lambda: end_offsets(mirror.target.bootstrap, mirror.topic)[1] > 0, "begun")
+    stood = end_offsets(mirror.target.bootstrap, mirror.topic)[1]
+    assert stood < START, "the round ended in the middle of the front"
+    first, second = mirror.catch_up()
+    assert (first.records, first.mode, second.records) == (10, Mode.IDENTICAL, 0)
+    assert end_offsets(mirror.target.bootstrap, mirror.topic) == (START, START + 10)
+    assert consume(mirror.target.bootstrap, mirror.topic, (0, 1)) == consume(
+        mirror.source.bootstrap, mirror.topic, (0, 1)
+    )
