@@ -37,7 +37,8 @@ from tests.support.toxiproxy import fetch as fetch_toxiproxy
 from towpath.dev import distribution, ports
 from towpath.dev.broker import LocalCluster
 
-SEED = int(os.environ.get("TOWPATH_SEED") or random.SystemRandom().randrange(2**32))
+SEED = int(os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randrange(2**32))))
+"""The same in all processes of a session."""
 
 
 def pytest_report_header() -> str:
