@@ -19,7 +19,9 @@ ERRORS = [
     errors.CorruptBatchError("why"),
     errors.GapError("orders-0", 5, 9, "retention"),
     errors.TargetLostError("orders-0", 10, 5),
+    errors.TargetReplacedError("orders"),
     errors.NotIdenticalError("orders-0", "why"),
+    errors.SparkLostError(),
 ]
 SENTENCES = [
     "a.b: is wrong\nand so is this",
@@ -34,8 +36,12 @@ SENTENCES = [
     " behind them",
     "orders-0: the target acknowledged sequence 9 but ends at 4: it lost records (unclean leader"
     " election?); delete the topic on the target to have it copied again",
+    "target: topic orders was deleted and created again while it was written; the next round or"
+    " run copies it again",
     "orders-0: offsets cannot stay identical: why; set `records.offsets: auto` to have this"
     " partition mapped",
+    "Spark's JVM ended all at once (killed, or out of memory: look into the system's log); run the"
+    " command again, it goes on where this one stood",
 ]
 
 

@@ -14,11 +14,13 @@ from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from tests.support.clusters import USERS, Vault
 from tests.support.kafka import create_topic, wait_until
 from tests.topics.links import link
+from towpath.cluster.admin import Admin
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
-from towpath.model.nouns import TopicName
+from towpath.model.nouns import Side, TopicName
 from towpath.plan.build import build
 from towpath.plan.model import Plan
+from towpath.plan.reconcile import reconcile
 from towpath.topics.findings import Cause
 from towpath.topics.steps import CreateTopic
 
@@ -81,6 +83,22 @@ def test_one_cluster_on_both_sides(source: LocalCluster, new_name: NewName) -> N
     assert "source and target are the same cluster" in problems(plan)[0]
     plan = build(link(source.bootstrap, source.bootstrap, name, rename="copy.{topic}"))
     assert (problems(plan), plan.exit_code) == ([], 0)
+
+
+def test_a_topic_that_comes_later_is_not_copied_in_a_circle(
+    source: LocalCluster, new_name: NewName
+) -> None:
+    name = create_topic(source.bootstrap, new_name("circle"))
+    where = source.bootstrap
+    config = link(where, where, f"{name}.*", rename=f"{name}.copy.{{topic}}")
+    with Admin(config.source, Side.SOURCE) as first, Admin(config.target, Side.TARGET) as second:
+        made = reconcile(config, first, second)
+        assert made.left_out == (
+            f"{name}: its copy {name}.copy.{name} in the same cluster matches `topics.include`"
+            " again, so copies would be copied without end; name the copies under"
+            " `topics.exclude`",
+        )
+        assert list(second.topics([TopicName(f"{name}.copy.{name}")])) == []
 
 
 def test_a_name_that_is_too_long_is_left_out(

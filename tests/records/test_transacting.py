@@ -144,15 +144,21 @@ def test_a_front_that_cannot_be_filled(mirror: Mirror, refusal: Refusal) -> None
     assert assert_same_by_map(mirror) == 179
 
 
-def test_a_target_that_refuses_from_some_day_on(mirror: Mirror, refusal: Refusal) -> None:
+@pytest.mark.parametrize(
+    ("error", "name"), [(49, "INVALID_PRODUCER_ID_MAPPING"), (59, "UNKNOWN_PRODUCER_ID")]
+)
+def test_a_target_that_refuses_from_some_day_on(
+    mirror: Mirror, refusal: Refusal, error: int, name: str
+) -> None:
     refusal.error = 0
     produce(mirror.source.bootstrap, mirror.topic, numbered(0, 100))
     [done] = mirror.catch_up()
     assert (done.mode, done.reason) == (Mode.IDENTICAL, "")
-    refusal.error = 49
+    refusal.error = error
     produce(mirror.source.bootstrap, mirror.topic, numbered(100, 200))
     [done] = mirror.catch_up()
-    assert (done.mode, done.reason, done.error) == (Mode.MAPPED, WHY, "")
+    why = WHY.replace("INVALID_PRODUCER_ID_MAPPING", name)
+    assert (done.mode, done.reason, done.error) == (Mode.MAPPED, why, "")
     assert assert_same_by_map(mirror) == 200
     found = compared(mirror)
     assert (found.equal, found.counts.equal, found.counts.foreign) == (True, 200, 0)

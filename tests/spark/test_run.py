@@ -80,16 +80,25 @@ def _kill_a_worker(run: Program) -> None:
 
 
 def test_every_slice_runs_where_more_are_wished_than_there_are_cores(link: Link) -> None:
+    first = _copying_five(link)
+    assert first.stop() == 0, first.said
+    second = _copying_five(link, *ON_TWO)
+    second.jvm().kill()
+    assert second.wait() == 1, second.said
+    assert "Spark's JVM ended all at once (killed, or out of memory:" in second.said
+    assert link.assert_same(f"{link.name}.many", 5) == 1000
+
+
+def _copying_five(link: Link, *where: str) -> Program:
+    """Start a run with five slices; return it when each has copied something."""
     topic = f"{link.name}.many"
-    create_topic(link.source.bootstrap, topic, 5)
+    if end(link.source, topic) < 0:
+        create_topic(link.source.bootstrap, topic, 5)
+    run = link.start("run", "--parallelism", "5", *where)
     for partition in range(5):
         produce(link.source.bootstrap, topic, some(partition))
-    for where in ((), ON_TWO):
-        run = link.start("run", "--parallelism", "5", *where)
-        for partition in range(5):
-            produce(link.source.bootstrap, topic, some(partition))
-            link.wait_for(run, topic, partition, 120)
-        assert run.stop() == 0, run.said
+        link.wait_for(run, topic, partition, 120)
+    return run
 
 
 def test_a_killed_driver_and_ctrl_c(link: Link, rng: random.Random) -> None:

@@ -82,6 +82,12 @@ class Program:
         self._process.wait(10)
         wait_until(lambda: not any(map(psutil.Process.is_running, children)), "its children end")
 
+    def jvm(self) -> psutil.Process:
+        """Return Spark's JVM."""
+        children = psutil.Process(self._process.pid).children(recursive=True)
+        [found] = [each for each in children if "SparkSubmit" in " ".join(each.cmdline())]
+        return found
+
     def workers(self) -> list[psutil.Process]:
         """Return the Python workers that run tasks."""
         return python_workers(self._process.pid)

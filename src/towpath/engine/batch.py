@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
+
+from towpath.engine.border import border
 
 T = TypeVar("T")
 _LOOK = 0.2
@@ -38,6 +39,7 @@ def run(
 
     Raises:
         RuntimeError: A slice failed as often as Spark tries; the text is Spark's.
+        SparkLostError: The JVM is gone.
     """
     if not slices:
         return spark.createDataFrame([], schema).toArrow()
@@ -46,10 +48,8 @@ def run(
     context = spark.sparkContext
     context.setJobGroup(name, "towpath", interruptOnCancel=True)
     try:
-        with _Progress(spark, name, len(slices), on_done):
+        with border(), _Progress(spark, name, len(slices), on_done):
             return spark.read.format(name).load().toArrow()
-    except PySparkException as error:
-        raise RuntimeError(str(error)) from error
     except KeyboardInterrupt:
         context.cancelJobGroup(name)
         raise

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from towpath.engine.border import GONE, border
 from towpath.engine.desk import Desk
 from towpath.engine.source import FORMAT, Stream, source_of
 
@@ -69,15 +70,15 @@ class Rounds:
 
         Raises:
             RuntimeError: The query failed; the text is Spark's.
+            SparkLostError: The JVM is gone.
         """
-        try:
+        with border():
             return bool(self._query.awaitTermination(max(1, round(seconds))))
-        except PySparkException as error:
-            raise RuntimeError(str(error)) from error
 
     def stop(self) -> None:
         """Stop the query; slices that still run are cut off, which harms nothing."""
-        self._query.stop()
+        with suppress(*GONE):
+            self._query.stop()
         self._desk.close()
         self._folder.cleanup()
 

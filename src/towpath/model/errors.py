@@ -5,12 +5,14 @@
     ├── ClusterError                4  a cluster could not be used
     │   ├── UnreachableError           nobody answered
     │   └── RefusedError               a broker answered with an error code
+    ├── SparkLostError              1  Spark's JVM ended
     ├── LedgerError                 4  the ledger cannot be used
     │   ├── NewerLedgerError           it was written by a newer Towpath
     │   └── LinkBusyError              the link runs elsewhere
     ├── CorruptBatchError           1  bytes that are no record batch
     ├── GapError                    3  records that cannot be copied
     ├── TargetLostError             3  the target lost what it had acknowledged
+    ├── TargetReplacedError         3  the copy is another topic now
     └── NotIdenticalError           3  offsets cannot stay the same where that was demanded
 
 The number is the exit code; the stable `code` of each class stands in what `--output json` says.
@@ -113,6 +115,18 @@ class RefusedError(ClusterError):
     def __str__(self) -> str:
         text = f"{self.side}: {self.what}: {self.name} ({self.error})"
         return f"{text}; {self.advice}" if self.advice else text
+
+
+class SparkLostError(TowpathError):
+    """Spark's JVM ended while it was needed."""
+
+    code = "SPARK_LOST"
+
+    def __str__(self) -> str:
+        return (
+            "Spark's JVM ended all at once (killed, or out of memory: look into the system's log);"
+            " run the command again, it goes on where this one stood"
+        )
 
 
 class LedgerError(TowpathError):

@@ -41,6 +41,8 @@ from towpath.records.writing import TooLargeError
 T = TypeVar("T")
 _BACK_OFF = 0.1
 _LONGEST = 10.0
+_ENOUGH = 5
+"""Failures in a row."""
 
 
 def back_off(failures: int) -> float:
@@ -82,7 +84,9 @@ class Recovery:
         acl = f"Write on topic {tp.topic}"
         error = refused(Side.TARGET, f"producing to {tp}", said.error, said.text, acl)
         lane.progress.hinder(str(error))
-        match target_trouble(said.error, fresh=not lane.progress.records):
+        # One that forgot us takes any sequence next; if it does not, it takes no id of ours.
+        fresh = not lane.progress.records or lane.failures >= _ENOUGH
+        match target_trouble(said.error, fresh=fresh):
             case TargetTrouble.REOPEN:
                 self.reopen(lane)
             case TargetTrouble.FOREIGN_ID:
