@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
@@ -98,11 +98,16 @@ def consume(
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "isolation.level": isolation,
+            "fetch.wait.max.ms": 10,
             **(config or {}),
         }
     )
     try:
-        consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in partitions])
+        # Asked for the beginning by name, librdkafka would take half a second to find it.
+        places = [TopicPartition(topic, each) for each in partitions]
+        for place in places:
+            place.offset = consumer.get_watermark_offsets(place, PATIENCE)[0]
+        consumer.assign(places)
         return sorted(_until_ends(consumer, len(partitions)), key=_place)
     finally:
         consumer.close()
@@ -185,7 +190,7 @@ def _until_ends(consumer: Consumer, partitions: int) -> list[Record]:
     end = time.monotonic() + PATIENCE
     while len(ended) < partitions:
         assert time.monotonic() < end, f"read {len(records)} records, then nothing"
-        for message in consumer.consume(1000, 0.5):
+        for message in consumer.consume(1000, 0.01):
             error, partition = message.error(), message.partition()
             if error is None:
                 records.append(_record(message))
