@@ -109,14 +109,14 @@ def test_a_node_that_refuses_our_login_is_told_at_once(
     refused: dict[str, Any] = {side: bad}
     wrong = replace(work, **refused)
     with copier(wrong, **good) as made:
-        made._books_client, made._books = _books(made, work)
+        made._receipts._client, made._receipts._ledger = _books(made, work)
         made.run()
         [done] = made.summaries()
     assert f"{side}: logging in to " in done.error
     assert "SASL_AUTHENTICATION_FAILED (58); Authentication failed during" in done.error
     tp = TopicPartition(TopicName(mirror.topic), 0)
     with copier(endless(wrong), **good) as made:
-        made._books_client, made._books = _books(made, work)
+        made._receipts._client, made._receipts._ledger = _books(made, work)
         with going(made):
             wait_until(lambda: tp in made._lanes, "the lane is there")
             progress = made._lanes[tp].progress

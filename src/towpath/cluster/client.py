@@ -15,11 +15,11 @@ import numpy.typing as npt
 from towpath.cluster import fetch as fetching
 from towpath.cluster import produce as producing
 from towpath.cluster.admin import Admin
-from towpath.cluster.codes import code
+from towpath.cluster.codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION, refused
 from towpath.cluster.connection import Connected, connect_to
 from towpath.cluster.control import healable
 from towpath.cluster.fetch import Fetched, FetchFrom, FetchSession
-from towpath.cluster.frames import Part, request
+from towpath.cluster.frames import Part, receive, request
 from towpath.cluster.homes import Home, find_homes
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
@@ -108,7 +108,7 @@ class Client:
             )
             said = (session.response(buffer.data) or [None])[0]  # type: ignore[list-item]
             if said is None:
-                raise RefusedError(self._side, f"fetching {tp}", 3, code(3).name, retriable=True)
+                raise refused(self._side, f"fetching {tp}", UNKNOWN_TOPIC_OR_PARTITION)
             self._check(said.error, f"fetching {tp} at {offset}")
             return Records(buffer, said)
 
@@ -168,9 +168,8 @@ class Client:
     def _home(self, tp: TopicPartition) -> Home:
         home = self._homes.get(tp) or find_homes(self._admin, [tp]).get(tp)
         if home is None:
-            raise RefusedError(
-                self._side, f"looking for the leader of {tp}", 5, code(5).name, retriable=True
-            )
+            what = f"looking for the leader of {tp}"
+            raise refused(self._side, what, LEADER_NOT_AVAILABLE)
         self._homes[tp] = home
         return home
 
@@ -198,18 +197,10 @@ class Client:
 
     def _check(self, error: int, what: str, text: str = "") -> None:
         if error:
-            said = code(error)
-            raise RefusedError(
-                self._side, what, error, said.name, text or said.advice, retriable=said.retriable
-            )
+            raise refused(self._side, what, error, text)
 
 
 def _receive(connected: Connected, size: int) -> npt.NDArray[np.uint8]:
     buffer = np.empty(size, np.uint8)
-    view = buffer.data
-    while view:
-        got = connected.socket.recv_into(view)
-        if not got:
-            raise ConnectionError("the broker closed the connection")
-        view = view[got:]
+    receive(connected.socket, buffer.data, connected.socket.gettimeout)
     return buffer

@@ -11,10 +11,10 @@ from typing import Any
 from kafka.protocol.frame import KafkaBytes
 
 from towpath.cluster.codes import UNSUPPORTED_VERSION, code
+from towpath.cluster.frames import CLIENT_ID, receive
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError
 
-CLIENT_ID = "towpath"
 Address = tuple[str, int]
 """Host, an IPv6 address without brackets, and port."""
 Versions = Mapping[int, tuple[int, int]]
@@ -67,7 +67,7 @@ def ask(connection: socket.socket, request: Any, version: int, deadline: Deadlin
     """
     correlation = next(_correlations) & 0x7FFFFFFF
     request.API_VERSION = version
-    request.with_header(correlation_id=correlation, client_id=CLIENT_ID)
+    request.with_header(correlation_id=correlation, client_id=CLIENT_ID.decode())
     connection.settimeout(_some(deadline))
     connection.sendall(request.encode(framed=True, header=True))
     head = _receive(connection, 4, deadline)
@@ -92,13 +92,7 @@ def _decoded(request: Any, correlation: int, data: bytes) -> Any:
 
 def _receive(connection: socket.socket, size: int, deadline: Deadline) -> bytes:
     data = bytearray(size)
-    view = memoryview(data)
-    while view:
-        connection.settimeout(_some(deadline))
-        got = connection.recv_into(view)
-        if not got:
-            raise ConnectionError("the broker closed the connection")
-        view = view[got:]
+    receive(connection, memoryview(data), lambda: _some(deadline))
     return bytes(data)
 
 

@@ -5,8 +5,9 @@ Sizes and orders are those of the protocol page; "compact" and tags came with KI
 
 from __future__ import annotations
 
+import socket
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 CLIENT_ID = b"towpath"
 
@@ -23,6 +24,20 @@ def request(
     size = 10 + len(CLIENT_ID) + len(tail) + sum(len(part) for part in parts)
     head = _SIZED_HEADER.pack(size, api, version, correlation, len(CLIENT_ID))
     return [head + CLIENT_ID + tail, *parts]
+
+
+def receive(connection: socket.socket, view: memoryview, wait: Callable[[], float | None]) -> None:
+    """Fill `view` from a socket that waits; `wait` tells how many seconds it may from now on.
+
+    Raises:
+        OSError: The connection was lost, or time is over.
+    """
+    while view:
+        connection.settimeout(wait())
+        got = connection.recv_into(view)
+        if not got:
+            raise ConnectionError("the broker closed the connection")
+        view = view[got:]
 
 
 def string(text: str) -> bytes:

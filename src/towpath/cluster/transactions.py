@@ -9,20 +9,28 @@ import struct
 import time
 from dataclasses import dataclass
 
-from towpath.cluster.codes import code
+from towpath.cluster.codes import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    NETWORK_EXCEPTION,
+    NOT_COORDINATOR,
+    code,
+    refused,
+)
 from towpath.cluster.connection import Connected, connect, connect_to
-from towpath.cluster.frames import Reader, request, string
+from towpath.cluster.frames import Reader, receive, request, string
 from towpath.cluster.metadata import Broker
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
-from towpath.model.errors import RefusedError
 from towpath.model.nouns import Side, TopicPartition
 
 _FIND_COORDINATOR, _INIT_PRODUCER, _ADD_PARTITIONS, _END = 10, 22, 24, 26
 _TIMEOUT_MS = 60_000
 _PAUSE = 0.02
-_MOVED = frozenset({14, 15, 16})
-"""The coordinator is loading, unknown, or elsewhere: look for it again."""
+_MOVED = frozenset(
+    {NETWORK_EXCEPTION, COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR}
+)
+"""The coordinator is away, loading, unknown, or elsewhere: look for it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +93,11 @@ class Transactions:
                 if said.number == 0:
                     return reader
             except OSError:
-                said = code(13)
-            if said.number in _MOVED or said.number == 13:
+                said = code(NETWORK_EXCEPTION)
+            if said.number in _MOVED:
                 self.close()
             if deadline.over or not said.retriable:
-                raise RefusedError(
-                    Side.TARGET, what, said.number, said.name, said.advice,
-                    retriable=said.retriable,
-                )  # fmt: skip
+                raise refused(Side.TARGET, what, said.number)
             time.sleep(_PAUSE)
 
     def _coordinator(self, deadline: Deadline) -> Connected:
@@ -115,11 +120,8 @@ class Transactions:
             if said.number == 0:
                 return Broker(reader.int32(), reader.string(), reader.int32())
             if deadline.over or not said.retriable:
-                raise RefusedError(
-                    Side.TARGET,
-                    f"looking for the coordinator of transactional id {self.transactional_id}",
-                    said.number, said.name, said.advice, retriable=said.retriable,
-                )  # fmt: skip
+                what = f"looking for the coordinator of transactional id {self.transactional_id}"
+                raise refused(Side.TARGET, what, said.number)
             time.sleep(_PAUSE)
 
     def _exchange(
@@ -129,15 +131,11 @@ class Transactions:
         connected.socket.settimeout(max(0.1, deadline.left()))
         parts = request(api, version, self._correlation, [body], tags=False)
         connected.socket.sendall(b"".join(parts))
-        size = int.from_bytes(_exactly(connected, 4), "big")
-        return Reader(memoryview(_exactly(connected, size)), 4)
+        size = int.from_bytes(_exactly(connected, 4, deadline), "big")
+        return Reader(memoryview(_exactly(connected, size, deadline)), 4)
 
 
-def _exactly(connected: Connected, size: int) -> bytes:
-    data = bytearray()
-    while len(data) < size:
-        piece = connected.socket.recv(size - len(data))
-        if not piece:
-            raise ConnectionError("the broker closed the connection")
-        data += piece
+def _exactly(connected: Connected, size: int, deadline: Deadline) -> bytes:
+    data = bytearray(size)
+    receive(connected.socket, memoryview(data), lambda: max(0.1, deadline.left()))
     return bytes(data)

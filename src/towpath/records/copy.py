@@ -20,7 +20,7 @@ from towpath.cluster.fetch import Fetched
 from towpath.cluster.produce import Produced
 from towpath.cluster.reactor import Reactor
 from towpath.ledger.books import Ledger, LinkBooks
-from towpath.ledger.entries import Entry, Gap, Runs
+from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, CorruptBatchError, TowpathError
 from towpath.model.nouns import Mode, Side, TopicPartition
@@ -33,6 +33,7 @@ from towpath.records.opening import Opener
 from towpath.records.producer import Producer
 from towpath.records.producers import Producers
 from towpath.records.progress import Standing
+from towpath.records.receipts import Receipts
 from towpath.records.recovery import Recovery, back_off
 from towpath.records.transacting import Transactor
 from towpath.records.trouble import SourceTrouble, hopeless, source_trouble
@@ -86,10 +87,10 @@ class Copier:
                 on_answer=self._answer, on_lost=self._lost, on_trouble=self._trouble,
             ),
         )  # fmt: skip
-        self._gaps: list[Entry] = []
+        self._receipts = Receipts(work, target, self._reactor, self._lanes)
         self._recovery = Recovery(
             work, self._reactor, source, opener,
-            self._fetcher, self._producers, self._gaps.append, self._go, self._start,
+            self._fetcher, self._producers, self._receipts.note, self._go, self._start,
         )  # fmt: skip
         self._clients = Clients(work.target, Side.TARGET, target)
         self._fills = Fills(
@@ -104,13 +105,10 @@ class Copier:
             self._reactor, self._clients,
             on_landed=self._landed, on_failed=self._recovery.failed,
         )  # fmt: skip
-        self._books_client = Client(work.target, Side.TARGET, target)
-        self._books = Ledger(target, self._books_client)
         self._watch_client = Client(work.target, Side.TARGET, target)
         self._watch = Watch(
             Ledger(target, self._watch_client), work.link, work.run_id, work.round, self._end
         )
-        self._writing = False
         self._ended = ""
 
     def run(self) -> None:
@@ -118,7 +116,7 @@ class Copier:
         limit = time.monotonic() + self._work.seconds
         self._watch.start()
         self._open(self._work.assignments)
-        self._reactor.later(self._work.receipts, self._write_receipts)
+        self._receipts.begin()
         while not self._ended and time.monotonic() < limit and not self._finished():
             self._turn(_TURN)
         self._drain()
@@ -133,7 +131,7 @@ class Copier:
         self._fetcher.nodes.close()
         self._producers.close()
         self._reactor.close()
-        self._books_client.close()
+        self._receipts.close()
 
     def summaries(self) -> Iterator[Summary]:
         """Tell what was done with each partition."""
@@ -229,7 +227,7 @@ class Copier:
         gap = Gap(
             link, tp.topic, tp.partition, a.producer_id, a.start, a.start, error, False, now_ms()
         )
-        self._gaps.append(gap)
+        self._receipts.note(gap)
 
     # Data
 
@@ -279,41 +277,7 @@ class Copier:
         if not lane.busy and not lane.progress.stopped:
             self._recovery.retry(lane)
 
-    # Receipts
-
-    def _write_receipts(self) -> None:
-        self._reactor.later(self._work.receipts, self._write_receipts)
-        entries = [] if self._writing else self._due()
-        if entries:
-            self._writing = True
-            self._reactor.run(lambda: self._books.append(entries), self._written(entries))
-
-    def _due(self) -> list[Entry]:
-        due: list[Entry] = list(self._gaps)
-        self._gaps.clear()
-        for lane in self._lanes.values():
-            closed = lane.progress.runs.take_closed()
-            if closed:
-                tp = lane.work.source
-                link, producer = self._work.link, lane.work.producer_id
-                due.append(Runs(link, tp.topic, tp.partition, producer, closed))
-            if lane.progress.changed:
-                due.append(lane.progress.receipt(self._work.link))
-        return due
-
-    def _written(self, entries: list[Entry]):  # type: ignore[no-untyped-def]
-        def then(future: Future[None]) -> None:
-            self._writing = False
-            error = future.exception()
-            if error is None:
-                return
-            if not isinstance(error, TowpathError):
-                raise error
-            self._gaps[:0] = [e for e in entries if isinstance(e, (Gap, Runs))]
-            for lane in self._lanes.values():
-                lane.progress.changed = True
-
-        return then
+    # Ending
 
     def _drain(self) -> None:
         """Let what is queued reach the target, then write what is left to write."""
@@ -324,6 +288,6 @@ class Copier:
             lane.queue and not lane.progress.stopped for lane in self._lanes.values()
         ):
             self._turn(0.05)
-        while self._writing and time.monotonic() < deadline:
+        while self._receipts.busy and time.monotonic() < deadline:
             self._turn(0.05)
-        self._books.append(self._due())
+        self._receipts.write_last()

@@ -126,12 +126,8 @@ class Queue:
 
     def clear(self) -> None:
         """Drop everything."""
-        for item in (*self.flying, *self.waiting):
-            if isinstance(item, Batch):
-                item.release()
-        self.flying.clear()
-        self.waiting.clear()
-        self.bytes = 0
+        self.send_again()
+        self.drop_waiting()
 
     def drop_waiting(self) -> None:
         """Drop what was not sent yet."""
