@@ -1,4 +1,5 @@
-"""Shared fixtures. All clusters are real, started when a test first asks, and shared to the end.
+"""Shared fixtures. All clusters are real, started when a test first asks, and shared; each is
+stopped behind the last test that needs it.
 
 `source` and `target` are single brokers of the newest Kafka; `version_source` and `version_target`
 run a test once per version that we claim. `three_source` and `three_target` have three brokers each
@@ -31,6 +32,7 @@ import pytest
 from tests.support import guardian
 from tests.support.clusters import Clusters, Vault
 from tests.support.kafka import wait_until
+from tests.support.lifetimes import Lifetimes
 from tests.support.refusal import Refusal
 from tests.support.toxiproxy import Toxiproxy
 from tests.support.toxiproxy import fetch as fetch_toxiproxy
@@ -41,8 +43,26 @@ SEED = int(os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randr
 """The same in all processes of a session."""
 
 
+LIFETIMES = Lifetimes()
+RUNNING: list[Clusters] = []
+
+
 def pytest_report_header() -> str:
     return f"TOWPATH_SEED={SEED}"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Its hooks would not be called from here for fixtures of the whole session.
+    config.pluginmanager.register(LIFETIMES)
+
+
+@pytest.fixture(autouse=True)
+def no_cluster_in_vain(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Stop clusters that no test to come needs."""
+    yield
+    LIFETIMES.over(request.node)
+    for started in RUNNING:
+        started.stop(unneeded=True)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -105,7 +125,8 @@ def new_name() -> Callable[[str], str]:
 
 @pytest.fixture(scope="session")
 def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
-    started = Clusters(tmp_path_factory.mktemp("clusters"))
+    started = Clusters(tmp_path_factory.mktemp("clusters"), LIFETIMES)
+    RUNNING.append(started)
     yield started
     started.stop()
 

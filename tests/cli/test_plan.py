@@ -16,10 +16,11 @@ from towpath.dev.broker import LocalCluster
 NewName = Callable[[str], str]
 
 
-def write(folder: Path, source: str, target: str, topic: str) -> str:
+def write(folder: Path, source: str, target: str, topic: str, timeout: str = "30s") -> str:
     file = folder / "link.yaml"
     file.write_text(
-        f"source: {{bootstrap: '{source}'}}\ntarget: {{bootstrap: '{target}'}}\n"
+        f"source: {{bootstrap: '{source}', request_timeout: {timeout}}}\n"
+        f"target: {{bootstrap: '{target}', request_timeout: {timeout}}}\n"
         f"link: orders-to-new\ntopics: {{include: ['{topic}'], rename: 'eu.{{topic}}'}}\n"
     )
     return str(file)
@@ -59,7 +60,7 @@ def test_a_plan_as_text_and_as_json(
 
 def test_clusters_that_are_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = ports.reserve(2)
-    file = write(tmp_path, f"127.0.0.1:{first}", f"127.0.0.1:{second}", "orders")
+    file = write(tmp_path, f"127.0.0.1:{first}", f"127.0.0.1:{second}", "orders", "1s")
     assert main(["plan", file]) == 4
     shown = capsys.readouterr().out
     assert "source  did not answer" in shown

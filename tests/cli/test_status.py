@@ -79,7 +79,7 @@ def test_a_partition_without_a_leader_is_named(
     new_name: Callable[[str], str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    mirror = Mirror(tmp_path, three_source, target, new_name("leaderless"))
+    mirror = Mirror(tmp_path, three_source, target, new_name("leaderless"), timeout="5s")
     create_topic(three_source.bootstrap, mirror.topic, 3, replication=1)
     create_topic(target.bootstrap, mirror.topic, 3)
     mirror.catch_up()

@@ -26,6 +26,7 @@ from towpath.topics.steps import CreateTopic
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
+QUICK = {"request_timeout": "1s"}
 
 
 def problems(plan: Plan) -> list[str]:
@@ -68,7 +69,8 @@ def test_a_plan_touches_nothing(
 
 def test_both_clusters_are_tried() -> None:
     first, second = ports.reserve(2)
-    plan = build(link(f"127.0.0.1:{first}", f"127.0.0.1:{second}", ".*"))
+    config = link(f"127.0.0.1:{first}", f"127.0.0.1:{second}", ".*", security=QUICK)
+    plan = build(config)
     assert (plan.source, plan.target, plan.exit_code) == (None, None, 4)
     away, gone = problems(plan)
     assert away.startswith(f"source: source: connecting to 127.0.0.1:{first}")

@@ -22,6 +22,7 @@ from towpath.ledger.books import Ledger, LinkBooks
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.secret import Secret
+from towpath.records import copy as copying
 from towpath.records.copy import Copier
 from towpath.records.opening import Opener
 from towpath.records.work import Slice
@@ -95,8 +96,10 @@ def test_a_node_that_refuses_our_login_is_told_at_once(
     secured_target: LocalCluster,
     vault: Vault,
     new_name: NewName,
+    monkeypatch: pytest.MonkeyPatch,
     side: Side,
 ) -> None:
+    monkeypatch.setattr(copying, "_DRAIN", 1.0)
     mirror = BackDoor(tmp_path, secured_source, secured_target, new_name("refused"))
     mirror.create()
     produce(secured_source.back_door, mirror.topic, [Record(None, b"x")] * 10)

@@ -24,8 +24,8 @@ from towpath.wire.filler import filler
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
-LIFE = 2.0
-LIVES = 3
+LIFE = 1.5
+LIVES = 2
 MECHANISMS = ("PLAIN", "SCRAM-SHA-512")
 
 

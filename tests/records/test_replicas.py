@@ -250,13 +250,12 @@ def test_a_cluster_that_cannot_be_found_is_told(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     cluster = clusters.get("misnamed")
-    mirror = BackDoor(tmp_path, source, cluster, new_name("misnamed"))
+    mirror = BackDoor(tmp_path, source, cluster, new_name("misnamed"), timeout="2s")
     mirror.create()
     mirror.slices()
     file = tmp_path / "link.yaml"
     text = (tmp_path / f"{mirror.topic}.yaml").read_text()
-    text = text.replace(f"'{cluster.back_door}'", f"'{cluster.bootstrap}', request_timeout: 2s")
-    file.write_text(text)
+    file.write_text(text.replace(f"'{cluster.back_door}'", f"'{cluster.bootstrap}'"))
     with misnaming(cluster, 1):
         assert main(["status", str(file)]) == 4
     said = " ".join(capsys.readouterr().err.split())

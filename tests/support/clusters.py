@@ -1,4 +1,4 @@
-"""Clusters that are started when a test first asks for them and shared until the session ends."""
+"""Clusters that are started when a test first asks for them and shared until nobody needs them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.lifetimes import Lifetimes
 from towpath.dev.broker import LocalCluster
 from towpath.dev.certificates import Authority, Certificate
 from towpath.dev.distribution import NEWEST
@@ -18,6 +19,7 @@ class Clusters:
     """The clusters of one test session, by name."""
 
     home: Path
+    lifetimes: Lifetimes
     _started: dict[str, LocalCluster] = field(default_factory=dict)
 
     def get(
@@ -32,16 +34,17 @@ class Clusters:
             options: Further arguments of `LocalCluster`.
         """
         key = f"{name}-{version}"
+        self.lifetimes.asked_for(key)
         if key not in self._started:
             cluster = LocalCluster(version, brokers, home=self.home / key, **options)
             self._started[key] = cluster.start()
         return self._started[key]
 
-    def stop(self) -> None:
-        """Kill all of them; nobody needs their data any more."""
-        for cluster in self._started.values():
-            cluster.stop(hard=True)
-        self._started.clear()
+    def stop(self, *, unneeded: bool = False) -> None:
+        """Kill all of them, or those that no test to come needs; nor does anybody their data."""
+        for key in list(self._started):
+            if not unneeded or self.lifetimes.is_over(key):
+                self._started.pop(key).stop(hard=True)
 
 
 USERS = {"admin": Secret("admin-pw"), "mirror": Secret("mirror-pw"), "nobody": Secret("nobody-pw")}

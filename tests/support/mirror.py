@@ -30,6 +30,7 @@ class Mirror:
     topic: str
     link: str = ""
     records: Mapping[str, str] = field(default_factory=dict)
+    timeout: str = "30s"
 
     @property
     def config(self) -> LinkConfig:
@@ -38,8 +39,8 @@ class Mirror:
         settings = {"start": "earliest", **self.records}
         file = self.folder / f"{link}.yaml"
         file.write_text(
-            f"source: {{bootstrap: '{self.address(self.source)}'}}\n"
-            f"target: {{bootstrap: '{self.address(self.target)}'}}\n"
+            f"source: {self._side(self.source)}\n"
+            f"target: {self._side(self.target)}\n"
             f"link: {link}\n"
             f"topics: {{include: ['{self.topic}']}}\n"
             "records:\n" + "".join(f"  {key}: {value}\n" for key, value in settings.items())
@@ -49,6 +50,9 @@ class Mirror:
     def address(self, cluster: LocalCluster) -> str:
         """Return where the mirror finds a cluster."""
         return cluster.bootstrap
+
+    def _side(self, cluster: LocalCluster) -> str:
+        return f"{{bootstrap: '{self.address(cluster)}', request_timeout: {self.timeout}}}"
 
     def create(self, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
         """Create the topic on both sides."""

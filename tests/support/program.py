@@ -85,7 +85,7 @@ class Program:
     def jvm(self) -> psutil.Process:
         """Return Spark's JVM."""
         children = psutil.Process(self._process.pid).children(recursive=True)
-        [found] = [each for each in children if "SparkSubmit" in " ".join(each.cmdline())]
+        [found] = [each for each in children if any("SparkSubmit" in w for w in _words(each))]
         return found
 
     def workers(self) -> list[psutil.Process]:
@@ -113,3 +113,10 @@ def python_workers(pid: int) -> list[psutil.Process]:
 
 def _is_daemon(process: psutil.Process) -> bool:
     return any("pyspark.daemon" in word for word in process.cmdline())
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []  # it has just ended
