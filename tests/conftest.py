@@ -37,7 +37,7 @@ from tests.support.refusal import Refusal
 from tests.support.toxiproxy import Toxiproxy
 from tests.support.toxiproxy import fetch as fetch_toxiproxy
 from towpath.dev import distribution, ports
-from towpath.dev.broker import LocalCluster
+from towpath.dev.broker import LocalCluster, archive_classes
 
 SEED = int(os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randrange(2**32))))
 """The same in all processes of a session."""
@@ -125,6 +125,7 @@ def new_name() -> Callable[[str], str]:
 
 @pytest.fixture(scope="session")
 def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
+    archive_classes()
     started = Clusters(tmp_path_factory.mktemp("clusters"), LIFETIMES)
     RUNNING.append(started)
     yield started

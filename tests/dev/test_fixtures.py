@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -77,3 +78,10 @@ def test_the_proxy_cuts_and_heals(
         AdminClient({"bootstrap.servers": proxied_source.proxied}).list_topics(timeout=1)
     toxiproxy.heal(proxied_source)
     assert [r.value for r in consume(proxied_source.proxied, topic)] == [b"before"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux tells")
+def test_brokers_start_from_the_archive_of_their_classes(source: LocalCluster) -> None:
+    """The JVM passes over one that does not fit without a word."""
+    [broker] = source.identities
+    assert "/classes/kafka-" in Path(f"/proc/{broker.pid}/maps").read_text()

@@ -10,6 +10,7 @@ import socket
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self
 
 from kafka import KafkaAdminClient
@@ -17,7 +18,7 @@ from kafka.errors import KafkaError
 
 from towpath.dev import distribution, ports
 from towpath.dev.errors import BrokerError
-from towpath.dev.process import Identity, JavaProcess, command, pause_before_next_look
+from towpath.dev.process import Identity, JavaProcess, classes, command, pause_before_next_look
 from towpath.dev.settings import SCRAM, Ports, Security, broker_properties, properties_text
 from towpath.model.deadline import Deadline
 from towpath.model.nouns import ClusterId
@@ -39,6 +40,7 @@ class LocalCluster:
         client_ports: Where clients come in, one per broker; by default free ones.
         proxy_ports: Ports of a proxy, one per broker. Each broker then has a listener
             (`proxy_targets`) that sends clients to the proxy, so that they cannot get around it.
+        options: Of the JVMs, in the place of those that use the archive of their classes.
     """
 
     def __init__(
@@ -52,10 +54,11 @@ class LocalCluster:
         heap: str = "256m",
         client_ports: Sequence[int] = (),
         proxy_ports: Sequence[int] = (),
+        options: Sequence[str] = (),
     ) -> None:
         self.version, self.home, self.security = version, home, security
         self.cluster_id = ClusterId("")
-        self._properties, self._heap = dict(properties or {}), heap
+        self._properties, self._heap, self._options = dict(properties or {}), heap, options
         self._ports = _all_ports(brokers, client_ports, proxy_ports)
         self._jars = Path()
         self._processes: dict[int, JavaProcess] = {}
@@ -224,7 +227,10 @@ class LocalCluster:
     def _launch(self, broker: int) -> None:
         arguments = [str(self._settings(broker))]
         folder = self._folder(broker)
-        line = command(self._jars, "kafka.Kafka", arguments, heap=self._heap, work=folder)
+        line = command(
+            self._jars, "kafka.Kafka", arguments,
+            heap=self._heap, work=folder, options=self._options,
+        )  # fmt: skip
         self._processes[broker] = JavaProcess(line, self.log(broker))
 
     def _await(self, broker: int, deadline: Deadline) -> None:
@@ -286,3 +292,18 @@ def _all_ports(brokers: int, clients: Sequence[int], proxies: Sequence[int]) -> 
             )
         )
     return tuple(made)
+
+
+def archive_classes(version: str = distribution.NEWEST) -> None:
+    """Let a broker write the archive of its classes, so that later ones start in half the time.
+
+    Raises:
+        DevError: As `LocalCluster.start`.
+    """
+    archive = classes(distribution.fetch(version))
+    if archive.present:
+        return
+    with TemporaryDirectory() as home:
+        cluster = LocalCluster(version, home=Path(home), options=archive.make())
+        cluster.start().stop()
+    archive.settle(0.0)

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 
 from towpath.dev import java
+from towpath.model.classes import ClassArchive
 
 LOG_LINES = 25
 """How much of a log an error shows."""
@@ -78,7 +79,20 @@ def _send(process: psutil.Process, *signals: signal.Signals) -> None:
             return
 
 
-def command(jars: Path, main: str, arguments: Sequence[str], *, heap: str, work: Path) -> list[str]:
+def classes(jars: Path) -> ClassArchive:
+    """Return the archive of the classes that brokers load."""
+    return ClassArchive("kafka", tuple(jars.glob("kafka_*.jar")))
+
+
+def command(
+    jars: Path,
+    main: str,
+    arguments: Sequence[str],
+    *,
+    heap: str,
+    work: Path,
+    options: Sequence[str] = (),
+) -> list[str]:
     """Return the command line of a Java class of Kafka.
 
     Args:
@@ -87,12 +101,14 @@ def command(jars: Path, main: str, arguments: Sequence[str], *, heap: str, work:
         arguments: What it is given.
         heap: Its largest heap, such as `256m`.
         work: Folder into which the settings of its log are written.
+        options: Further options of the JVM, in the place of those that use the class archive.
     """
     (work / "log4j2.properties").write_text(LOG4J2)
     (work / "log4j1.properties").write_text(LOG4J1)
     return [
         str(java.find()),
         *JVM,
+        *(options or classes(jars).use()),
         f"-Xmx{heap}",
         f"-Dlog4j2.configurationFile={work / 'log4j2.properties'}",
         f"-Dlog4j.configuration={(work / 'log4j1.properties').as_uri()}",

@@ -22,7 +22,7 @@ def main() -> None:
     """Warm up; does nothing that was done before."""
     for name in _COMPILED:
         import_module(f"towpath.wire.{name}")
-    if not classes.present():
+    if not classes.archive().present:
         _write_archive()
 
 
@@ -37,7 +37,7 @@ def _write_archive() -> None:
         pass
     rounds.stop()
     stop_and_wait(spark)
-    classes.settle()
+    classes.archive().settle(0.0)
 
 
 def _plan(number: int) -> Sequence[int]:
