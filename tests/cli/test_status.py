@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from tests.support.kafka import Record, create_topic, produce
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.dev.broker import LocalCluster
+from towpath.plan.build import build
 
 pytestmark = pytest.mark.broker
 
@@ -83,15 +85,22 @@ def test_a_partition_without_a_leader_is_named(
     create_topic(three_source.bootstrap, mirror.topic, 3, replication=1)
     create_topic(target.bootstrap, mirror.topic, 3)
     mirror.catch_up()
-    topics = AdminClient({"bootstrap.servers": three_source.bootstrap}).list_topics(timeout=30)
+    admin = AdminClient({"bootstrap.servers": three_source.bootstrap})
+    topics = admin.list_topics(timeout=30)
     gone = topics.topics[mirror.topic].partitions[0].leader
+    other = Mirror(tmp_path, three_source, target, new_name("leaderless"), timeout="3s")
+    made = NewTopic(other.topic, 1, replica_assignment=[[gone]])
+    admin.create_topics([made])[other.topic].result(30)
     three_source.stop_broker(gone)
     try:
         rows = status(mirror, capsys, code=3)
+        plan = build(other.config)
     finally:
         three_source.restart(gone)
     assert f"source: asking for offsets of {mirror.topic}-0" in rows[0]["error"]
     assert [row["error"] for row in rows[1:]] == ["", ""]
+    assert (plan.exit_code, list(plan.topics)) == (0, [other.topic])
+    assert "so it is not known yet where new partitions begin" in plan.notes[-1].text
 
 
 def test_a_topic_that_can_have_no_name_on_the_target_hides_no_other(

@@ -89,6 +89,11 @@ def test_a_group_without_offsets_is_a_fault_of_the_file(
         f" such as {mirror.topic}-1; they are copied from earliest"
     ) in notes
     assert [done.records for done in mirror.catch_up()] == [6, 0]
+    for cluster in (mirror.source, mirror.target):
+        grow(cluster.bootstrap, mirror.topic, 3)
+    code, notes = told(mirror)
+    assert (code, len(notes)) == (0, 1), "a link that ran goes on beside new partitions"
+    assert "on 1 of 1 new partitions" in notes[0]
 
 
 def test_what_appears_after_the_link_began_is_copied_from_its_beginning(mirror: Mirror) -> None:

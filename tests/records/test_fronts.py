@@ -57,3 +57,9 @@ def test_a_long_front_keeps_nobody_waiting_and_goes_on_where_it_stood(mirror: Mi
     assert consume(mirror.target.bootstrap, mirror.topic, (0, 1)) == consume(
         mirror.source.bootstrap, mirror.topic, (0, 1)
     )
+
+
+def test_a_front_without_records_behind_it_is_filled_before_the_round_ends(mirror: Mirror) -> None:
+    first, second = mirror.catch_up()
+    assert (first.records, first.mode, second.records) == (0, Mode.IDENTICAL, 0)
+    assert end_offsets(mirror.target.bootstrap, mirror.topic) == (START, START)

@@ -17,7 +17,7 @@ import typer
 from typer.main import get_command
 
 from towpath import __version__
-from towpath.cli.output import Failure, remember_form, show_failure
+from towpath.cli.output import INTERRUPTED, Failure, remember_form, show_failure
 from towpath.model.errors import ConfigError, TowpathError
 
 COMMANDS = {
@@ -29,9 +29,6 @@ COMMANDS = {
     "verify": "Compare source and target record by record.",
     "dev": "Start and stop a pair of local clusters to try things on.",
 }
-
-INTERRUPTED = 130
-"""What shells expect of a program that Ctrl-C ended."""
 
 
 def run() -> None:

@@ -17,6 +17,9 @@ from rich.console import RenderableType
 from towpath.cli.render import console
 from towpath.model.errors import Problem
 
+INTERRUPTED = 130
+"""What shells expect of a program that Ctrl-C ended."""
+
 
 class Output(StrEnum):
     """The two forms."""

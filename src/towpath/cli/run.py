@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from types import FrameType
 from typing import Annotated
@@ -16,9 +18,11 @@ from towpath.cli.options import (
     require_master,
     require_writable,
 )
-from towpath.cli.output import Output, OutputOption
+from towpath.cli.output import INTERRUPTED, Output, OutputOption
 from towpath.config import load
 from towpath.engine.session import Starting
+
+_SHOW_CURSOR = "\x1b[?25h"
 
 
 def run(
@@ -56,7 +60,9 @@ def _stop_on_signals(stop: threading.Event) -> None:
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         if stop.is_set():
-            raise KeyboardInterrupt
+            # The display hides the cursor; nothing else is ours to undo, slices may be cut off.
+            sys.stderr.write(_SHOW_CURSOR if sys.stderr.isatty() else "")
+            os._exit(INTERRUPTED)
         stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):

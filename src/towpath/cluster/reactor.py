@@ -65,6 +65,8 @@ class Reactor:
         """Do blocking `work` in the pool, then hand its future to `then` in this thread."""
 
         def finished(future: Future[T]) -> None:
+            if future.cancelled():
+                return  # it had not begun when we were closed
             with self._closing:
                 if not self._closed:
                     self._done.append(lambda: then(future))

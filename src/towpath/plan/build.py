@@ -20,7 +20,7 @@ from towpath.plan.preflight import (
     unmatched_expressions,
 )
 from towpath.topics.diff import Difference, diff
-from towpath.topics.findings import Cause, Obstacle
+from towpath.topics.findings import Cause, Note, Obstacle
 from towpath.topics.observe import Observed, observe
 from towpath.topics.steps import CreateTopic
 
@@ -104,4 +104,9 @@ def _foretold(
         books.check_clusters(plan.source.id, plan.target.id)
     except LedgerError as error:
         return Forecast(obstacles=[Obstacle("link", str(error), Cause.CLUSTER)])
-    return forecast(config, source, target, books, observed, found)
+    try:
+        return forecast(config, source, target, books, observed, found)
+    except ClusterError as error:
+        # A partition without a leader, say, is no reason to refuse the others.
+        text = f"{error}; so it is not known yet where new partitions begin"
+        return Forecast(notes=[Note("partitions", text)])

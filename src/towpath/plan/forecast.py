@@ -88,15 +88,17 @@ def _begins(
     earliest, latest = source.earliest(tps), source.latest(tps, committed=True)
     records = config.records
     if records.start is StartAt.COMMITTED:
-        _uncommitted(records.group or "", source, tps, told)
+        _uncommitted(records.group or "", source, tps, told, begun=books.begun)
     return starts(records, source, tps, earliest, latest, begun=books.begun)
 
 
-def _uncommitted(group: str, source: Admin, tps: list[TopicPartition], told: Forecast) -> None:
+def _uncommitted(
+    group: str, source: Admin, tps: list[TopicPartition], told: Forecast, *, begun: bool
+) -> None:
     """Tell of partitions on which the group has no offset, for they are copied from earliest."""
     committed = source.committed(group, tps)
     without = [str(tp) for tp in tps if tp not in committed]
-    if without and not committed:
+    if without and not committed and not begun:
         text = (
             f"group {group} has committed no offset on any of the {len(tps)} new partitions;"
             " correct its name, or take `start: earliest`"

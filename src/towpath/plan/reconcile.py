@@ -78,6 +78,9 @@ def shape(config: LinkConfig, source: Admin, target: Admin) -> Shape:
     }
 
 
-def made_again(before: Shape, after: Shape) -> bool:
-    """Whether a topic was deleted and created again under its name."""
-    return any(key in before and before[key][0] != id_ for key, (id_, _) in after.items())
+def appeared(before: Shape, after: Shape) -> bool:
+    """Whether a topic came to the source, or was made again on either side under its name."""
+    return any(
+        before[key][0] != id_ if key in before else key[0] is Side.SOURCE
+        for key, (id_, _) in after.items()
+    )

@@ -22,7 +22,7 @@ from towpath.model.nouns import Side, TopicName
 from towpath.plan.build import build
 from towpath.plan.failure import of_spark
 from towpath.plan.model import Plan
-from towpath.plan.reconcile import Reconciled, Shape, made_again, reconcile, shape
+from towpath.plan.reconcile import Reconciled, Shape, appeared, reconcile, shape
 from towpath.plan.rounds import SUMMARY, WORK, RoundPlan, plan_round
 from towpath.plan.session import LinkSession
 from towpath.plan.status import PartitionStatus, State, status
@@ -220,10 +220,10 @@ class _Mirror:
         if now == self._shape and number == self._reconciled and not before.left_out:
             return False
         self.progress.topics = reconcile(self._config, self._source, self._target)
-        again = made_again(self._shape, now)
+        fresh = appeared(self._shape, now)
         self._shape, self._reconciled = now, number
         after = self.progress.topics
-        return bool(after.outcome.done or again or before.topics - after.topics)
+        return bool(after.outcome.done or fresh or before.topics - after.topics)
 
     def _read(self) -> None:
         for entry in self._ledger.read():

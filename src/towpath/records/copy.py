@@ -89,7 +89,7 @@ class Copier:
         )  # fmt: skip
         self._receipts = Receipts(work, target, self._reactor, self._lanes)
         self._recovery = Recovery(
-            work, self._reactor, source, opener,
+            work, self._reactor, source, target, opener,
             self._fetcher, self._producers, self._receipts.note, self._go, self._start,
         )  # fmt: skip
         self._clients = Clients(work.target, Side.TARGET, target)
@@ -154,7 +154,10 @@ class Copier:
             return False
         if len(self._lanes) + len(self._closed_out) < len(self._work.assignments):
             return False
-        return all(lane.progress.done or lane.progress.stopped for lane in self._lanes.values())
+        return all(
+            lane.progress.stopped or (lane.progress.done and not lane.busy)
+            for lane in self._lanes.values()
+        )
 
     def _end(self, why: str) -> None:
         self._ended = why

@@ -64,6 +64,7 @@ class Lane:
         self.busy = False
         self.failures = 0
         self._landed = -_REMEMBERED
+        self._answer = (0, 0)
 
     @property
     def expected(self) -> int:
@@ -94,6 +95,12 @@ class Lane:
             CorruptBatchError: The response holds bytes that are no batches.
         """
         self._intake.take(frame, said)
+
+    def again(self, error: int) -> int:
+        """Count how often in a row, with nothing landed between, the target said `error`."""
+        last, times = self._answer
+        self._answer = (error, times + 1 if error == last else 1)
+        return self._answer[1]
 
     def stop(self, error: str) -> None:
         """Move no more in this round; `error` tells why."""
@@ -184,6 +191,7 @@ class Lane:
         if self.progress.mode is Mode.IDENTICAL and base_offset != batch.base:
             self.progress.become_mapped(TAKEN.format(base_offset, batch.base))
         self._landed = time.monotonic()
+        self._answer = (0, 0)
         self.progress.add(batch, base_offset)
         self.queue.done(batch)
         self._land_fills()

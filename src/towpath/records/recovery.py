@@ -9,10 +9,17 @@ from typing import TypeVar
 from towpath.cluster.admin import Admin
 from towpath.cluster.codes import refused
 from towpath.cluster.fetch import Fetched
+from towpath.cluster.metadata import TopicInfo
 from towpath.cluster.reactor import Reactor
 from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
-from towpath.model.errors import ClusterError, GapError, RefusedError, TowpathError
+from towpath.model.errors import (
+    ClusterError,
+    GapError,
+    RefusedError,
+    TargetReplacedError,
+    TowpathError,
+)
 from towpath.model.nouns import LinkName, Side
 from towpath.records.fetcher import Fetcher
 from towpath.records.lane import Lane
@@ -24,11 +31,13 @@ from towpath.records.reshape import split
 from towpath.records.trouble import (
     DELETED,
     RECREATED,
+    UNKNOWN_TOPIC,
     Loss,
     SourceTrouble,
     TargetTrouble,
     cut_text,
     hopeless,
+    is_gone,
     loss,
     passes,
     refuses_ids,
@@ -42,7 +51,9 @@ T = TypeVar("T")
 _BACK_OFF = 0.1
 _LONGEST = 10.0
 _ENOUGH = 5
-"""Failures in a row."""
+"""The same answer in a row."""
+_GONE_AFTER, _GONE_PAUSE = 3, 1.0
+"""Looks at a topic that is not there, and seconds between them: it may just have been made."""
 
 
 def back_off(failures: int) -> float:
@@ -61,6 +72,7 @@ class Recovery:
         work: Slice,
         reactor: Reactor,
         source: Admin,
+        target: Admin,
         opener: Opener,
         fetcher: Fetcher,
         producers: Producers,
@@ -69,7 +81,7 @@ class Recovery:
         start: Callable[[Lane, int | None], None],
     ) -> None:
         self._work, self._reactor = work, reactor
-        self._source, self._opener = source, opener
+        self._source, self._target, self._opener = source, target, opener
         self._fetcher, self._producers = fetcher, producers
         self._note_gap, self._go, self._start = note_gap, go, start
 
@@ -85,7 +97,7 @@ class Recovery:
         error = refused(Side.TARGET, f"producing to {tp}", said.error, said.text, acl)
         lane.progress.hinder(str(error))
         # One that forgot us takes any sequence next; if it does not, it takes no id of ours.
-        fresh = not lane.progress.records or lane.failures >= _ENOUGH
+        fresh = not lane.progress.records or lane.again(said.error) > _ENOUGH
         match target_trouble(said.error, fresh=fresh):
             case TargetTrouble.REOPEN:
                 self.reopen(lane)
@@ -94,6 +106,9 @@ class Recovery:
                 self.reopen(lane)
             case TargetTrouble.SPLIT:
                 self._split(lane)
+            case TargetTrouble.GONE:
+                self._producers.of(lane).remove(lane)
+                self._gone(lane)
             case TargetTrouble.STOP:
                 self.stop(lane, str(error))
             case TargetTrouble.FORBIDDEN:
@@ -113,6 +128,31 @@ class Recovery:
         if not self._left_out(lane, error):
             lane.send_again()
             self._reactor.later(back_off(lane.failures - 1), lambda: self._send(lane))
+
+    def _gone(self, lane: Lane) -> None:
+        """Look whether the copy is still there, beside all else that the pool does."""
+        topic = lane.work.target.topic
+
+        def work() -> TopicInfo | None:
+            return self._target.topics([topic]).get(topic)
+
+        self._reactor.run(work, lambda future: self._saw_copy(lane, future))
+
+    def _saw_copy(self, lane: Lane, future: Future[TopicInfo | None]) -> None:
+        if lane.progress.stopped:
+            return
+        found, known = self._result(lane, future), future.exception() is None
+        if found is not None and not found.error and found.id != lane.work.target_id:
+            self.stop(lane, str(TargetReplacedError(lane.work.target.topic)))
+        elif found is not None:
+            lane.failures += 1
+            lane.send_again()
+            self._reactor.later(back_off(lane.failures - 1), lambda: self._send(lane))
+        elif known and lane.again(UNKNOWN_TOPIC) >= _GONE_AFTER:
+            what = f"looking for topic {lane.work.target.topic}"
+            self.stop(lane, str(refused(Side.TARGET, what, UNKNOWN_TOPIC)))
+        else:
+            self._reactor.later(_GONE_PAUSE, lambda: self._gone(lane))
 
     def _send(self, lane: Lane) -> None:
         if not lane.progress.stopped:
@@ -280,8 +320,11 @@ class Recovery:
         )
 
     def _left_out(self, lane: Lane, error: BaseException | None) -> bool:
-        """Stop a lane that lacks a right for too long; return whether it was so."""
-        if not hopeless(error, lane.failures, lane.work):
+        """Stop a lane whose copy is gone, or that lacks a right for too long; tell if it was so."""
+        if isinstance(error, RefusedError) and is_gone(error):
+            if lane.again(error.error) < _GONE_AFTER:
+                return False
+        elif not hopeless(error, lane.failures, lane.work):
             return False
         self.stop(lane, str(error))
         return True

@@ -47,7 +47,9 @@ class TargetTrouble(Enum):
     """What a produce answer asks for."""
 
     REOPEN = auto()
-    """Our sequence is not the next one, or the topic is another one: ask where we stand."""
+    """Our sequence is not the next one: ask the broker where we stand."""
+    GONE = auto()
+    """The topic is not the one we knew, or is no more."""
     SPLIT = auto()
     """The batch is too large."""
     STOP = auto()
@@ -82,8 +84,10 @@ def target_trouble(error: int, *, fresh: bool = False) -> TargetTrouble:
     """
     if refuses_ids(error, fresh=fresh):
         return TargetTrouble.FOREIGN_ID
-    if error in _OUT_OF_SEQUENCE or error in _GONE:
+    if error in _OUT_OF_SEQUENCE:
         return TargetTrouble.REOPEN
+    if error in _GONE:
+        return TargetTrouble.GONE
     if error == MESSAGE_TOO_LARGE:
         return TargetTrouble.SPLIT
     if error in _FORBIDDEN:
@@ -110,9 +114,12 @@ FOREIGN_ID = (
 """A reason to be mapped; to be formatted with the name of the error."""
 
 _PATIENCE = 6
-"""With the back-off between them about three seconds: rights that were just granted arrive."""
-_GONE_PATIENCE = 2
-"""Each failure took seconds, for the control plane waits for topics that were just made."""
+"""With the back-off between them about three seconds: what was just granted or made arrives."""
+
+
+def is_gone(error: BaseException | None) -> bool:
+    """Whether an error says that the target has no such topic."""
+    return isinstance(error, RefusedError) and error.side == Side.TARGET and error.error in _GONE
 
 
 def hopeless(error: BaseException | None, failures: int, work: Assignment) -> bool:
@@ -123,9 +130,9 @@ def hopeless(error: BaseException | None, failures: int, work: Assignment) -> bo
     """
     if not isinstance(error, RefusedError):
         return False
-    if error.side == Side.TARGET and error.error in _GONE:
-        return failures >= _GONE_PATIENCE
-    return error.forbidden and work.end is not None and failures >= _PATIENCE
+    if failures < _PATIENCE:
+        return False
+    return is_gone(error) or (error.forbidden and work.end is not None)
 
 
 @dataclass(frozen=True, slots=True)

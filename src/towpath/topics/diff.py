@@ -132,12 +132,14 @@ def _deletes_more(topic: Topic, there: Topic) -> Iterator[Note]:
             " cleanup.policy=delete there"
         )
         yield Note(topic.name, text)
-    for key in ("retention.ms", "retention.bytes") if "delete" in theirs else ():
-        kept = int(topic.settings.get(key, -1)) if "delete" in ours else -1
-        there_kept = int(there.settings.get(key, kept))
-        if there_kept >= 0 and (kept < 0 or there_kept < kept):
+    for key in _RETENTIONS if "delete" in theirs else ():
+        if key not in topic.settings or key not in there.settings:
+            continue
+        kept = int(topic.settings[key]) if "delete" in ours else -1
+        kept_there = int(there.settings[key])
+        if kept_there >= 0 and not 0 <= kept <= kept_there:
             text = (
-                f"the target keeps less than the source: {key} is {there_kept} there and {kept} on"
+                f"the target keeps less than the source: {key} is {kept_there} there and {kept} on"
                 " the source; records may be deleted soon after they arrive"
             )
             yield Note(topic.name, text)
