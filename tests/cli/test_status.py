@@ -64,8 +64,7 @@ def test_a_table_tells_why_a_partition_is_mapped(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     mirror = Mirror(tmp_path, source, target, new_name("mapped"), records={"offsets": "mapped"})
-    for cluster in (source, target):
-        create_topic(cluster.bootstrap, mirror.topic)
+    mirror.create()
     produce(source.bootstrap, mirror.topic, [Record(None, b"v")] * 1234)
     mirror.catch_up()
     assert main(["status", str(tmp_path / f"{mirror.topic}.yaml")]) == 0

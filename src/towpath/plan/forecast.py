@@ -10,7 +10,7 @@ from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig, OffsetsPolicy, StartAt
 from towpath.ledger.books import LinkBooks
 from towpath.model.nouns import Mode, TopicName, TopicPartition
-from towpath.plan.starts import Offsets, starts
+from towpath.plan.starts import Offsets, from_group, starts
 from towpath.records.modes import mode_at_opening
 from towpath.topics.diff import Difference
 from towpath.topics.findings import Cause, Note, Obstacle
@@ -88,15 +88,16 @@ def _begins(
     earliest, latest = source.earliest(tps), source.latest(tps, committed=True)
     records = config.records
     if records.start is StartAt.COMMITTED:
-        _uncommitted(records.group or "", source, tps, told, begun=books.begun)
+        committed = source.committed(records.group or "", tps)
+        _uncommitted(records.group or "", committed, tps, told, begun=books.begun)
+        return from_group(committed, earliest)
     return starts(records, source, tps, earliest, latest, begun=books.begun)
 
 
 def _uncommitted(
-    group: str, source: Admin, tps: list[TopicPartition], told: Forecast, *, begun: bool
+    group: str, committed: Offsets, tps: list[TopicPartition], told: Forecast, *, begun: bool
 ) -> None:
     """Tell of partitions on which the group has no offset, for they are copied from earliest."""
-    committed = source.committed(group, tps)
     without = [str(tp) for tp in tps if tp not in committed]
     if without and not committed and not begun:
         text = (

@@ -69,7 +69,7 @@ Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]
 def shape(config: LinkConfig, source: Admin, target: Admin) -> Shape:
     """Return what growth shows in, and topics that come, go, or are made again."""
     matching = [info for info in source.topics().values() if matches(info, config.topics)]
-    names, _ = target_names([info for info in matching if not info.error], config.topics)
+    names, _ = target_names([info.name for info in matching if not info.error], config.topics)
     copies = target.topics(names.values())
     return {
         (side, info.name): (info.id, len(info.partitions))

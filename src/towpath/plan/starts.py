@@ -38,6 +38,11 @@ def starts(
             return earliest
         case StartAt.COMMITTED:
             committed = source.committed(records.group or "", tps) if tps else {}
-            return {tp: max(committed.get(tp, 0), first) for tp, first in earliest.items()}
+            return from_group(committed, earliest)
         case moment:
             return source.at_time(tps, moment) if tps else {}
+
+
+def from_group(committed: Offsets, earliest: Offsets) -> Offsets:
+    """Return where a group stands, and where the log begins for what it has not committed on."""
+    return {tp: max(committed.get(tp, 0), first) for tp, first in earliest.items()}

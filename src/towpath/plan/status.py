@@ -12,10 +12,9 @@ from towpath.config import LinkConfig, OnGap
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
-from towpath.model.errors import ConfigError
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.records.trouble import DELETED, RECREATED
-from towpath.topics.observe import matches
+from towpath.topics.observe import matches, target_names
 
 
 class State(StrEnum):
@@ -66,7 +65,7 @@ def status(
     known = {tp for tp, b in books.partitions.items() if b.opened is not None}
     gone = {tp.topic for tp in known} - topics.keys()
     hidden = {n: info for n, info in source.topics(gone).items() if info.error} if gone else {}
-    names, misnamed = _target_names(config, {tp.topic for tp in {*tps, *known}})
+    names, misnamed = target_names({tp.topic for tp in {*tps, *known}}, config.topics)
     there = target.topics(names.values())
     stop = config.records.on_gap is OnGap.STOP
     rows = []
@@ -77,20 +76,6 @@ def status(
         trouble = misnamed.get(tp.topic) or trouble or str(ends.failed.get(tp, ""))
         rows.append(_row(tp, name, books.of(tp), ends, trouble))
     return tuple(rows)
-
-
-def _target_names(
-    config: LinkConfig, topics: Iterable[TopicName]
-) -> tuple[dict[TopicName, TopicName], dict[TopicName, str]]:
-    """Return the names on the target, and why other topics can have none: the rest goes on."""
-    names: dict[TopicName, TopicName] = {}
-    misnamed: dict[TopicName, str] = {}
-    for topic in topics:
-        try:
-            names[topic] = config.topics.target_name(topic)
-        except ConfigError as error:
-            misnamed[topic] = str(error)
-    return names, misnamed
 
 
 def _identity(

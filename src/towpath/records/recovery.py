@@ -126,8 +126,7 @@ class Recovery:
         lane.failures += 1
         self._producers.of(lane).remove(lane)
         if not self._left_out(lane, error):
-            lane.send_again()
-            self._reactor.later(back_off(lane.failures - 1), lambda: self._send(lane))
+            self._send_later(lane)
 
     def _gone(self, lane: Lane) -> None:
         """Look whether the copy is still there, beside all else that the pool does."""
@@ -146,13 +145,16 @@ class Recovery:
             self.stop(lane, str(TargetReplacedError(lane.work.target.topic)))
         elif found is not None:
             lane.failures += 1
-            lane.send_again()
-            self._reactor.later(back_off(lane.failures - 1), lambda: self._send(lane))
+            self._send_later(lane)
         elif known and lane.again(UNKNOWN_TOPIC) >= _GONE_AFTER:
             what = f"looking for topic {lane.work.target.topic}"
             self.stop(lane, str(refused(Side.TARGET, what, UNKNOWN_TOPIC)))
         else:
             self._reactor.later(_GONE_PAUSE, lambda: self._gone(lane))
+
+    def _send_later(self, lane: Lane) -> None:
+        lane.send_again()
+        self._reactor.later(back_off(lane.failures - 1), lambda: self._send(lane))
 
     def _send(self, lane: Lane) -> None:
         if not lane.progress.stopped:

@@ -128,9 +128,7 @@ def hopeless(error: BaseException | None, failures: int, work: Assignment) -> bo
     Its copy is no more; or the login lacks a right, and the run has an end, which it would never
     reach else; it says so then.
     """
-    if not isinstance(error, RefusedError):
-        return False
-    if failures < _PATIENCE:
+    if not isinstance(error, RefusedError) or failures < _PATIENCE:
         return False
     return is_gone(error) or (error.forbidden and work.end is not None)
 

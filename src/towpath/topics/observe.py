@@ -94,7 +94,7 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
     """
     found = source.topics()
     matched = [info for info in found.values() if matches(info, config.topics)]
-    names, misnamed = target_names([info for info in matched if not info.error], config.topics)
+    names, misnamed = target_names([info.name for info in matched if not info.error], config.topics)
     settings, hidden = _settings(source, names)
     topics = tuple(_topic(found[name], settings[name]) for name in sorted(settings))
     there, target_hidden = _on_target(target, [names[topic.name] for topic in topics])
@@ -110,7 +110,7 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
         notes=(*notes, *(Note(name, str(error)) for name, error in target_hidden.items())),
         obstacles=(
             *(Obstacle.of(info.error, info.name) for info in matched if info.error),
-            *misnamed,
+            *(Obstacle(name, text, Cause.FILE) for name, text in misnamed.items()),
             *(Obstacle.of(error, name) for name, error in hidden.items()),
             *_lacking(Side.SOURCE, source, _ON_SOURCE, {name: name for name in settings}),
             *_lacking(Side.TARGET, target, _ON_COPY, _copies(topics, names, there)),
@@ -129,17 +129,17 @@ def alike(name: str) -> str:
 
 
 def target_names(
-    infos: Iterable[TopicInfo], topics: TopicsConfig
-) -> tuple[dict[TopicName, TopicName], list[Obstacle]]:
-    """Return the name of each topic on the target, and the topics whose name cannot be one."""
-    names: dict[TopicName, TopicName] = {}
-    misnamed: list[Obstacle] = []
-    for info in infos:
+    names: Iterable[TopicName], topics: TopicsConfig
+) -> tuple[dict[TopicName, TopicName], dict[TopicName, str]]:
+    """Return the name of each topic on the target, and why others can have none there."""
+    copies: dict[TopicName, TopicName] = {}
+    misnamed: dict[TopicName, str] = {}
+    for name in names:
         try:
-            names[info.name] = topics.target_name(info.name)
+            copies[name] = topics.target_name(name)
         except ConfigError as error:
-            misnamed.append(Obstacle(info.name, str(error), Cause.FILE))
-    return names, misnamed
+            misnamed[name] = str(error)
+    return copies, misnamed
 
 
 def _settings(
