@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,18 @@ def test_from_not_started_to_caught_up(mirror: Mirror, capsys: pytest.CaptureFix
     behind = status(mirror, capsys)[0]
     assert (behind["state"], behind["lag_records"]) == ("behind", 3)
     assert behind["lag_seconds"] >= 0
+
+
+def test_a_topic_that_the_file_no_longer_asks_for_is_no_trouble(
+    mirror: Mirror, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mirror.catch_up()
+    produce(mirror.source.bootstrap, mirror.topic, [Record(b"k", b"v")] * 5)
+    other = replace(mirror, topic=f"{mirror.topic}-other", link=mirror.topic)
+    other.slices()
+    first = status(mirror, capsys)[0]
+    assert (first["state"], first["error"], first["lag_records"]) == ("excluded", "", 0)
+    assert (first["source_end"], first["target_topic"]) == (10, mirror.topic)
 
 
 def test_a_table_tells_why_a_partition_is_mapped(

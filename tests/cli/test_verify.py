@@ -154,6 +154,19 @@ def test_a_topic_that_was_made_again_is_left_out(
     assert [each["why"] for each in told["partitions"]] == [why, why]
 
 
+@pytest.mark.broker
+@pytest.mark.spark
+def test_copies_are_compared_under_the_names_that_they_have(
+    mirror: Mirror, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = Path(file_of(mirror))
+    text = file.read_text()
+    for rename in ("new.{topic}", f"{'n' * 245}.{{topic}}"):
+        file.write_text(text.replace("topics: {", f"topics: {{rename: '{rename}', "))
+        code, told = asked(capsys, str(file), "--sample")
+        assert (code, [each["verdict"] for each in told["partitions"]]) == (0, ["equal", "equal"])
+
+
 def test_a_cluster_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, other = ports.reserve(2)
     file = tmp_path / "link.yaml"

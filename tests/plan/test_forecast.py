@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.records.test_copy import delete_before
+from tests.support.chaos import delete_topic
 from tests.support.kafka import Record, commit, consume, create_topic, grow, produce
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
@@ -15,6 +16,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import LinkIdentity
 from towpath.model.nouns import ClusterId, LinkName, Mode
 from towpath.plan.build import build
+from towpath.records.trouble import RECREATED
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -125,3 +127,16 @@ def test_a_link_of_other_clusters_is_refused(
         assert main([command, str(mirror.folder / f"{link}.yaml")]) == 4
         shown = capsys.readouterr()
         assert sentence in " ".join((shown.out + shown.err).split())
+
+
+def test_a_topic_that_was_made_again_at_the_source_is_a_problem(mirror: Mirror) -> None:
+    mirror.create()
+    write(mirror.source, mirror.topic, 10)
+    mirror.catch_up()
+    delete_topic(mirror.source.bootstrap, mirror.topic)
+    create_topic(mirror.source.bootstrap, mirror.topic)
+    assert told(mirror) == (3, [f"{mirror.topic}: source: {RECREATED}"])
+    assert mirror.slices() == []
+    mirror.records = {"on_gap": "record"}
+    assert told(mirror)[0] == 0
+    assert len(mirror.slices()) == 1

@@ -10,19 +10,30 @@ from towpath.plan.status import PartitionStatus, State
 
 ORDERS = TopicName("orders")
 ROW = PartitionStatus(
-    ORDERS, 0, ORDERS, State.BEHIND, "identical", "", 10, 10, 5, 1.0, 10, 100, (), ""
+    ORDERS, 0, ORDERS, State.BEHIND, "identical", "", 7, 10, 10, 5, 1.0, 10, 100, (), ""
 )
 
 
 def test_what_comes_while_it_runs_need_not_be_copied() -> None:
     """Else a run until caught up would miss something wherever producers go on."""
-    ends = {(ORDERS, 0): 10}
     grown = replace(ROW, partition=1, source_end=0)
-    assert Progress(rows=(ROW, grown), ends=ends).caught_up
-    assert not Progress(rows=(replace(ROW, source_end=9),), ends=ends).caught_up
+    progress = Progress(ends={(ORDERS, 0): 10})
+    assert progress.caught_up(ROW)
+    assert progress.caught_up(grown)
+    assert not progress.caught_up(replace(ROW, source_end=9))
+
+
+def test_a_partition_whose_end_was_unknown_is_caught_up_only_without_lag() -> None:
+    """It had no leader when the run began, so no round may have asked for it."""
+    progress = Progress(ends={(ORDERS, 0): None})
+    assert not progress.caught_up(ROW)
+    assert not progress.caught_up(replace(ROW, lag_records=-1))
+    assert progress.caught_up(replace(ROW, lag_records=0))
+    assert replace(ROW, lag_records=-1).why == "orders-0: the source did not tell where it ends"
+    assert ROW.why == "orders-0: offsets 10 to 14 not yet copied"
 
 
 def test_only_what_this_run_copied_is_counted() -> None:
-    progress = Progress(before={(ORDERS, 0): (4, 30)})
+    progress = Progress(before={7: (4, 30)})
     assert progress.copied(ROW) == (6, 70)
-    assert progress.copied(replace(ROW, partition=1)) == (10, 100)
+    assert progress.copied(replace(ROW, producer_id=8)) == (10, 100), "a copy that was made again"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towpath.config import RecordsConfig, StartAt
-from towpath.model.nouns import TopicId, TopicName
+from towpath.model.nouns import ClusterId, TopicId, TopicName
 from towpath.topics.diff import Difference, diff
 from towpath.topics.findings import Cause
 from towpath.topics.observe import Observed, Topic
@@ -228,6 +228,42 @@ def test_two_topics_with_one_name_on_the_target_are_both_left_out() -> None:
         )
         for one, other in (("a", "b"), ("b", "a"))
     ]
+
+
+def of_one_cluster(names: dict[str, str], circular: tuple[str, ...]) -> Difference:
+    """Compare within one cluster topics that have these copies."""
+    return compare(
+        replace(
+            observed(*map(topic, names)),
+            names={TopicName(name): TopicName(copy) for name, copy in names.items()},
+            one_cluster=ClusterId("id-1"),
+            circular=frozenset(map(TopicName, circular)),
+        )
+    )
+
+
+def test_a_topic_is_never_copied_onto_itself() -> None:
+    found = of_one_cluster({name: name for name in "abcd"}, ("a", "b", "c", "d"))
+    assert (found.topics, found.steps) == ({}, ())
+    [obstacle] = found.obstacles
+    assert obstacle.cause is Cause.FILE
+    assert f"{obstacle.about}: {obstacle.text}" == (
+        "topics.rename: source and target are the same cluster (id-1), so a, b, c and 1 more would"
+        " be copied onto itself; give the copies another name, such as copy.{topic}, or correct"
+        " `target.bootstrap`"
+    )
+
+
+def test_copies_are_not_copied_again() -> None:
+    found = of_one_cluster({"a": "copy.a", "b": "other.b"}, ("a",))
+    assert list(found.topics) == ["b"]
+    [obstacle] = found.obstacles
+    assert obstacle.cause is Cause.FILE
+    assert f"{obstacle.about}: {obstacle.text}" == (
+        "topics.include: source and target are the same cluster (id-1) and the copies match"
+        " `topics.include` again (copy.a), so copies would be copied without end; name the copies"
+        " under `topics.exclude`"
+    )
 
 
 def test_names_that_metrics_cannot_tell_apart_are_noted() -> None:

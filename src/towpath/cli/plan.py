@@ -29,7 +29,7 @@ def plan(
 def _text(made: Plan) -> RenderableType:
     parts: list[RenderableType] = [*map(_line, clusters(made)), ""]
     if made.steps:
-        parts += [table(HEADERS, rows(made), right="partitions replicas"), ""]
+        parts += [table(HEADERS, rows(made), right=("partitions", "replicas")), ""]
     parts += map(_line, remarks(made))
     return Group(*parts, _line(summary(made)))
 

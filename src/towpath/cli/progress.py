@@ -37,7 +37,7 @@ class TopicLine:
         """Add a partition and what this run copied of it."""
         self.records += copied[0]
         self.size += copied[1]
-        self.lag += row.lag_records
+        self.lag += max(0, row.lag_records)
         self.partitions += 1
         self.identical += row.mode == "identical"
         self.stopped += row.state is State.STOPPED
@@ -125,7 +125,7 @@ class Display:
         headers = (
             "topic", "records", "copied", "records/s", "MB/s", "lag", "ETA", "identical", "stopped",
         )  # fmt: skip
-        shown = table(headers, rows, right=" ".join(headers[1:]))
+        shown = table(headers, rows, right=headers[1:])
         notes = [Text(progress.trouble, style="red")] if progress.trouble else []
         told = [
             *_named("left out", progress.topics.left_out, _NAMED),

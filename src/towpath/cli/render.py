@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from rich import box
 from rich.console import Console
@@ -20,18 +20,19 @@ def console(*, stderr: bool = False) -> Console:
     )
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: str = "") -> Table:
+def table(
+    headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[str] = ()
+) -> Table:
     """Return a plain table.
 
     Args:
         headers: Its column names.
         rows: One text per column.
-        right: Names of the columns that hold numbers, with blanks between.
+        right: Names of the columns that hold numbers.
     """
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    numbers = right.split()
     for header in headers:
-        made.add_column(header, justify="right" if header in numbers else "left")
+        made.add_column(header, justify="right" if header in right else "left")
     for row in rows:
         made.add_row(*row)
     return made

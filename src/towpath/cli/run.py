@@ -46,8 +46,7 @@ def run(
     stop = threading.Event()
     _stop_on_signals(stop)
     # Each slice needs a slot of its own, as it goes on until its round is over.
-    chosen = master or (f"local[{parallelism}]" if parallelism else None)
-    spark = Starting(chosen, f"towpath {config.link}")
+    spark = Starting(master, f"towpath {config.link}", parallelism)
     # These take a second, in which Spark's JVM starts.
     from towpath.cli.running import mirror  # noqa: PLC0415
     from towpath.plan.run import Wishes  # noqa: PLC0415

@@ -18,7 +18,6 @@ from towpath.cli.statustable import as_json, picture
 from towpath.config import LinkConfig
 from towpath.engine.session import Starting
 from towpath.plan.run import Progress, Wishes, run
-from towpath.plan.status import left_out
 
 
 def mirror(
@@ -27,33 +26,39 @@ def mirror(
     """Run, show how it goes on and what came of it, and return the exit code."""
     with Display(config.link) as display:
         progress = run(config, wishes, spark, stop, display.show)
-    data = _report(config.link, progress, stopped=stop.is_set())
-    write_report(report, data)
+    data = _report(config.link, wishes, progress, stopped=stop.is_set())
     lines = [_sentence(progress, data), *progress.topics.left_out]
+    lines += [f"trouble: {progress.trouble}"] if progress.trouble else []
     show(Group(*map(Text, lines), picture(progress.rows)), data)
+    write_report(report, data)
     return 0 if data["complete"] else 3
 
 
-def _report(link: str, progress: Progress, *, stopped: bool) -> dict[str, Any]:
+def _report(link: str, wishes: Wishes, progress: Progress, *, stopped: bool) -> dict[str, Any]:
     copied = [progress.copied(row) for row in progress.rows]
-    missing = left_out(progress.rows)
-    skipped = progress.topics.left_out
+    behind = [row for row in progress.rows if not progress.caught_up(row)]
+    missing = [
+        row for row in progress.rows if row.left_out or (wishes.until_caught_up and row in behind)
+    ]
+    told = [*progress.topics.left_out, *(row.why for row in missing)]
     return {
         "link": link,
         "seconds": round(time.monotonic() - progress.began, 1),
         "stopped": stopped,
-        "complete": not missing and not skipped and (stopped or progress.caught_up),
+        "complete": not told and not progress.trouble,
         "records": sum(records for records, _ in copied),
         "bytes": sum(size_ for _, size_ in copied),
-        "lag": sum(row.lag_records for row in progress.rows),
-        "left_out": [*skipped, *(f"{row.topic}-{row.partition}" for row in missing)],
+        "caught_up": not behind,
+        "lag": sum(max(0, row.lag_records) for row in progress.rows),
+        "left_out": told,
+        "trouble": progress.trouble,
         "notes": [f"{note.about}: {note.text}" for note in progress.topics.notes],
         "partitions": [as_json(row) for row in progress.rows],
     }
 
 
 def _sentence(progress: Progress, data: dict[str, Any]) -> str:
-    how = "stopped" if data["stopped"] else "caught up" if progress.caught_up else "ended"
+    how = "stopped" if data["stopped"] else "caught up" if data["caught_up"] else "ended"
     return (
         f"{how} after {span(time.monotonic() - progress.began)}: {count(data['records'])} records,"
         f" {size(data['bytes'])} copied, lag {count(data['lag'])}"

@@ -31,4 +31,4 @@ def status(
         books.check_clusters(*clusters)
         rows = standing.status(config, books, source, target)
     show(picture(rows), {"link": config.link, "partitions": [as_json(row) for row in rows]})
-    return 3 if standing.left_out(rows) else 0
+    return 3 if any(row.left_out for row in rows) else 0

@@ -71,9 +71,9 @@ def verify(
     with _Bar() as bar:
         rows = compare_all(config, scope, bar.done)
     data = _report(config.link, scope, rows, time.monotonic() - began)
-    write_report(report, data)
     notes = [Text(f"{r.topic}-{r.partition}: {note}") for r in rows for note in r.notes]
     show(Group(_picture(rows), *notes, Text(_sentence(scope, rows, data))), data)
+    write_report(report, data)
     return 0 if data["equal"] else 3
 
 
@@ -118,7 +118,7 @@ class _Bar:
 
 
 def _picture(rows: Sequence[PartitionVerdict]) -> RenderableType:
-    return table(_HEADERS, map(_line, rows), right="partition records")
+    return table(_HEADERS, map(_line, rows), right=("partition", "records"))
 
 
 def _line(row: PartitionVerdict) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from towpath.engine import classes
+from towpath.model.errors import SparkStartError
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -35,19 +36,20 @@ _FAILURES = 4
 """Attempts of a task on `local`; Spark's own default there is one, elsewhere four."""
 
 
-def session(master: str | None, name: str) -> SparkSession:
+def session(master: str | None, name: str, parallelism: int | None = None) -> SparkSession:
     """Start Spark, or take the session that runs. What its JVM prints goes to a file.
 
     Args:
-        master: Any Spark master; `None` means all cores of this machine.
+        master: Any Spark master; `None` means this machine.
         name: Shown in Spark's own pages.
+        parallelism: Cores of this machine; all of them by default.
 
     Raises:
-        RuntimeError: Spark did not start; the text is the end of what it printed.
+        SparkStartError: Spark did not start.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    chosen = _retrying(master or "local[*]")
+    chosen = _retrying(master or f"local[{parallelism or '*'}]")
     builder = SparkSession.builder.appName(name).master(chosen)
     settings = _SETTINGS | (_LOOPBACK if chosen.startswith("local") else {})
     settings[_JAVA] = f"{_FAST_START} {classes.options()}"
@@ -60,22 +62,22 @@ def session(master: str | None, name: str) -> SparkSession:
         except Exception as error:
             said = log.read_text(errors="replace").strip().splitlines()[-5:]
             why = " ".join(str(error).splitlines()[:2])
-            raise RuntimeError("\n".join([f"Spark did not start: {why}", *said])) from error
+            raise SparkStartError("\n".join([why, *said])) from error
 
 
 class Starting:
     """A session that starts in a thread of its own, begun at once."""
 
-    def __init__(self, master: str | None, name: str) -> None:
+    def __init__(self, master: str | None, name: str, parallelism: int | None) -> None:
         pool = ThreadPoolExecutor(1, thread_name_prefix="towpath-spark")
-        self._answer = pool.submit(session, master, name)
+        self._answer = pool.submit(session, master, name, parallelism)
         pool.shutdown(wait=False)
 
     def result(self) -> SparkSession:
         """Wait for it.
 
         Raises:
-            RuntimeError: Spark did not start; the text is the end of what it printed.
+            SparkStartError: Spark did not start.
         """
         return self._answer.result()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -25,7 +25,15 @@ from towpath.ledger.entries import (
 from towpath.ledger.offsets import OffsetMap
 from towpath.model.clock import now_ms
 from towpath.model.errors import LedgerError, RefusedError
-from towpath.model.nouns import LEDGER, ClusterId, LinkName, ProducerId, TopicPartition
+from towpath.model.nouns import (
+    LEDGER,
+    ClusterId,
+    LinkName,
+    ProducerId,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
 from towpath.wire import batch as batches
 from towpath.wire import records
 
@@ -116,6 +124,15 @@ class LinkBooks:
                 f" {known.target_cluster}, but the file names {source} and {target}; correct the"
                 " addresses, or take another `link` name for other clusters"
             )
+
+    def made_again(self, ids: Mapping[TopicName, TopicId]) -> frozenset[TopicName]:
+        """Return which of these source topics were copied when they had another id."""
+        return frozenset(
+            tp.topic
+            for tp, books in self.partitions.items()
+            if books.opened is not None
+            and ids.get(tp.topic, books.opened.source_topic_id) != books.opened.source_topic_id
+        )
 
     def of(self, tp: TopicPartition) -> PartitionBooks:
         """Return the books of a source partition, empty ones when there are none yet."""

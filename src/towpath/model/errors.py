@@ -5,6 +5,7 @@
     ├── ClusterError                4  a cluster could not be used
     │   ├── UnreachableError           nobody answered
     │   └── RefusedError               a broker answered with an error code
+    ├── SparkStartError             4  Spark did not start
     ├── SparkLostError              1  Spark's JVM ended
     ├── LedgerError                 4  the ledger cannot be used
     │   ├── NewerLedgerError           it was written by a newer Towpath
@@ -115,6 +116,20 @@ class RefusedError(ClusterError):
     def __str__(self) -> str:
         text = f"{self.side}: {self.what}: {self.name} ({self.error})"
         return f"{text}; {self.advice}" if self.advice else text
+
+
+class SparkStartError(TowpathError):
+    """Spark did not start, or no Spark cluster took us; `why` is the end of what it printed."""
+
+    code = "SPARK_START"
+    exit_code = 4
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"Spark did not start: {self.why}"
 
 
 class SparkLostError(TowpathError):

@@ -15,7 +15,6 @@ from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.preflight import (
     ledger,
     old_target,
-    one_cluster,
     refused_steps,
     unmatched_expressions,
 )
@@ -72,17 +71,15 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
     refused = refused_steps(found.steps, target)
     made = [step for step in found.steps if isinstance(step, CreateTopic)]
     missing = {step.source for step in made} & refused.keys()
-    old_notes, too_old = old_target(target.api_versions())
     no_ledger = tuple(ledger(target, plan.target.brokers))
     told = Forecast() if no_ledger else _foretold(plan, config, source, target, observed, found)
     return replace(
         plan,
         topics={name: copy for name, copy in found.topics.items() if name not in missing},
         steps=tuple(step for step in found.steps if step.source not in refused),
-        notes=(*old_notes, *unmatched_expressions(observed, config), *found.notes, *told.notes),
+        notes=(*unmatched_expressions(observed, config), *found.notes, *told.notes),
         obstacles=(
-            *too_old,
-            *one_cluster(plan.source, plan.target, config, found),
+            *old_target(target.api_versions()),
             *no_ledger,
             *found.obstacles,
             *refused.values(),

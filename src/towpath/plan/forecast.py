@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
-from towpath.config import LinkConfig, OffsetsPolicy, StartAt
+from towpath.config import LinkConfig, OffsetsPolicy, OnGap, StartAt
 from towpath.ledger.books import LinkBooks
 from towpath.model.nouns import Mode, TopicName, TopicPartition
 from towpath.plan.starts import Offsets, from_group, starts
 from towpath.records.modes import mode_at_opening
+from towpath.records.trouble import RECREATED
 from towpath.topics.diff import Difference
 from towpath.topics.findings import Cause, Note, Obstacle
 from towpath.topics.observe import Observed
@@ -32,6 +33,8 @@ class _Fresh:
     target: TopicPartition
     exists: bool
     compacted: bool
+    again: bool
+    """The topic was deleted and created again at the source since it was copied."""
 
 
 def forecast(
@@ -45,6 +48,10 @@ def forecast(
     """
     told = Forecast()
     fresh = list(_fresh(books, seen, found))
+    if config.records.on_gap is OnGap.STOP:
+        again = {each.source.topic for each in fresh if each.again}
+        told.obstacles += [Obstacle(name, f"source: {RECREATED}", Cause.TOPIC) for name in again]
+        fresh = [each for each in fresh if each.source.topic not in again]
     if not fresh:
         return told
     begins = _begins(config, source, books, fresh, told)
@@ -65,6 +72,7 @@ def forecast(
 
 def _fresh(books: LinkBooks, seen: Observed, found: Difference) -> Iterator[_Fresh]:
     made = {step.source: step.configs for step in found.steps if isinstance(step, CreateTopic)}
+    made_again = books.made_again({topic.name: topic.id for topic in seen.source})
     for topic in seen.source:
         if topic.name not in found.topics:
             continue
@@ -78,7 +86,8 @@ def _fresh(books: LinkBooks, seen: Observed, found: Difference) -> Iterator[_Fre
             ids = (opened.source_topic_id, opened.target_topic_id) if opened else None
             if copy is None or ids != (topic.id, copy.id):
                 exists = copy is not None and number < copy.partitions
-                yield _Fresh(tp, TopicPartition(name, number), exists, compacted)
+                again = topic.name in made_again
+                yield _Fresh(tp, TopicPartition(name, number), exists, compacted, again)
 
 
 def _begins(

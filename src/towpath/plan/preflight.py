@@ -6,7 +6,7 @@ Only `refused_steps` and `ledger` ask the target; the other functions are pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from towpath.cluster.admin import Admin
@@ -16,9 +16,7 @@ from towpath.config import LinkConfig
 from towpath.ledger import books
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicName
-from towpath.plan.model import ClusterFacts
 from towpath.topics.apply import check
-from towpath.topics.diff import Difference
 from towpath.topics.findings import Cause, Note, Obstacle
 from towpath.topics.observe import Observed
 from towpath.topics.steps import Step
@@ -26,30 +24,6 @@ from towpath.topics.steps import Step
 _PRODUCE, _DESCRIBE_PRODUCERS = 0, 61
 _PRODUCE_WITH_ZSTD = 7
 _ON_LEDGER = (Right.READ, Right.WRITE)
-
-
-def one_cluster(
-    source: ClusterFacts, target: ClusterFacts, config: LinkConfig, found: Difference
-) -> Iterator[Obstacle]:
-    """Refuse to copy a topic onto itself, and copies of copies without end."""
-    if source.id != target.id:
-        return
-    same = [name for name, copy in found.topics.items() if name == copy]
-    if same:
-        text = (
-            f"source and target are the same cluster ({source.id}), so {_some(same)} would be"
-            " copied onto itself; give the copies another name, such as copy.{topic}, or correct"
-            " `target.bootstrap`"
-        )
-        yield Obstacle("topics.rename", text, Cause.FILE)
-    again = [copy for copy in found.topics.values() if config.topics.matches(copy)]
-    if again and not same:
-        text = (
-            f"source and target are the same cluster ({source.id}) and the copies match"
-            f" `topics.include` again ({_some(again)}), so copies would be copied without end;"
-            " name the copies under `topics.exclude`"
-        )
-        yield Obstacle("topics.include", text, Cause.FILE)
 
 
 def unmatched_expressions(observed: Observed, config: LinkConfig) -> Iterator[Note]:
@@ -68,28 +42,21 @@ def unmatched_expressions(observed: Observed, config: LinkConfig) -> Iterator[No
         yield Note("topics.include", text)
 
 
-def old_target(versions: Versions) -> tuple[list[Note], list[Obstacle]]:
+def old_target(versions: Versions) -> Iterator[Obstacle]:
     """Tell what the target's brokers are too old for."""
-    notes, obstacles = [], []
     newest = versions.get(_PRODUCE, (0, -1))[1]
     if newest < _PRODUCE_WITH_ZSTD:
         text = (
             f"the brokers take Produce requests up to version {newest}, and zstd batches need"
             f" {_PRODUCE_WITH_ZSTD}; upgrade the target to Kafka 2.8 or newer"
         )
-        obstacles.append(Obstacle("target", text, Cause.CLUSTER))
+        yield Obstacle("target", text, Cause.CLUSTER)
     if _DESCRIBE_PRODUCERS not in versions:
         text = (
-            "the brokers do not tell the state of producers (DescribeProducers), so after a crash"
-            " a run goes on from the ledger alone; Kafka 2.8 and newer tell it"
+            "the brokers do not tell the state of producers (DescribeProducers), from which a run"
+            " knows where it stands; upgrade the target to Kafka 2.8 or newer"
         )
-        notes.append(Note("target", text))
-    return notes, obstacles
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(sorted(names)[:3])
-    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
+        yield Obstacle("target", text, Cause.CLUSTER)
 
 
 def refused_steps(steps: Iterable[Step], target: Admin) -> dict[TopicName, Obstacle]:

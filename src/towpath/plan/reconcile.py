@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
@@ -10,8 +9,8 @@ from towpath.config import LinkConfig
 from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.model.outcome import Outcome
 from towpath.topics.apply import apply_all
-from towpath.topics.diff import Difference, diff
-from towpath.topics.findings import Cause, Note, Obstacle
+from towpath.topics.diff import diff
+from towpath.topics.findings import Note, Obstacle
 from towpath.topics.observe import matches, observe, target_names
 from towpath.topics.steps import Step
 
@@ -43,23 +42,10 @@ def reconcile(config: LinkConfig, source: Admin, target: Admin) -> Reconciled:
         ClusterError: A cluster cannot be asked at all.
     """
     found = diff(observe(source, target, config), config.records)
-    circles = tuple(_circles(config, found)) if source.cluster_id() == target.cluster_id() else ()
-    left = {circle.about for circle in circles}
-    outcome = apply_all([step for step in found.steps if step.source not in left], target)
+    outcome = apply_all(found.steps, target)
     # Only of a copy that is there do brokers tell which rights the login has on it.
     now = diff(observe(source, target, config), config.records) if outcome.done else found
-    return Reconciled(outcome, found.notes, (*circles, *now.obstacles))
-
-
-def _circles(config: LinkConfig, found: Difference) -> Iterator[Obstacle]:
-    """Tell of topics of one cluster whose copies would be copied again, and so without end."""
-    for name, copy in found.topics.items():
-        if config.topics.matches(copy):
-            text = (
-                f"its copy {copy} in the same cluster matches `topics.include` again, so copies"
-                " would be copied without end; name the copies under `topics.exclude`"
-            )
-            yield Obstacle(name, text, Cause.FILE)
+    return Reconciled(outcome, found.notes, now.obstacles)
 
 
 Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]

@@ -11,7 +11,7 @@ from towpath.cluster.client import Client
 from towpath.config import LinkConfig, OffsetsPolicy, OnGap
 from towpath.ledger.books import SESSIONS, Ledger, LinkBooks
 from towpath.ledger.producers import producer_id
-from towpath.model.nouns import ClusterId, Side, TopicName, TopicPartition
+from towpath.model.nouns import ClusterId, Side, TopicPartition
 from towpath.plan.starts import starts
 from towpath.records.work import Assignment, Slice
 from towpath.topics.diff import diff
@@ -20,11 +20,8 @@ from towpath.topics.settings import stamps_itself
 
 WORK = "towpath.plan.slices:run_slice"
 """Who runs a slice; only Python workers import it."""
-SUMMARY = (
-    "topic string, partition int, source_end long, target_end long, records long, bytes long,"
-    " mode string, reason string, error string"
-)
-"""What that yields."""
+SUMMARY = "topic string, partition int, error string"
+"""What that yields: the partitions that could not be begun, of which the ledger tells nothing."""
 _NOTHING = 1.0
 """Seconds that a round without partitions lasts, else Spark would plan without pause."""
 _OVERHEAD = 1024
@@ -113,12 +110,13 @@ class _Assigner:
         """Return the topics that nothing keeps from being mirrored, each with its copy."""
         seen = observe(self._source, self._target, self._config)
         mirrored = diff(seen, self._config.records).topics
+        again = self._books.made_again({topic.name: topic.id for topic in seen.source})
         return [
             (topic, seen.target[copy])
             for topic in seen.source
             if topic.name in mirrored
             and (copy := mirrored[topic.name]) in seen.target
-            and not (self._stops and recreated(self._books, topic.name, topic.id))
+            and not (self._stops and topic.name in again)
         ]
 
     @property
@@ -158,12 +156,3 @@ class _Assigner:
         end = latest[a.source] if self._once else None
         behind = max(0, latest.get(a.source, at) - at)
         return behind, replace(a, start=start, end=end)
-
-
-def recreated(books: LinkBooks, topic: TopicName, source_id: str) -> bool:
-    """Whether the ledger knows `topic` under another id of the source."""
-    return any(
-        known.opened is not None and known.opened.source_topic_id != source_id
-        for tp, known in books.partitions.items()
-        if tp.topic == topic
-    )

@@ -51,24 +51,22 @@ class Progress:
     began: float = field(default_factory=time.monotonic)
     round: int = 0
     rows: tuple[PartitionStatus, ...] = ()
-    before: Mapping[tuple[TopicName, int], tuple[int, int]] = field(default_factory=dict)
-    """Records and bytes of each partition when the run began."""
-    ends: Mapping[tuple[TopicName, int], int] = field(default_factory=dict)
-    """Where each partition ended at the source when the run began."""
+    before: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Records and bytes of each partition when the run began, by producer id."""
+    ends: Mapping[tuple[TopicName, int], int | None] = field(default_factory=dict)
+    """Where each partition ended at the source when the run began; `None` where that is unknown."""
     topics: Reconciled = field(default_factory=Reconciled)
     trouble: str = ""
 
     def copied(self, row: PartitionStatus) -> tuple[int, int]:
         """Return the records and bytes of a partition that this run copied."""
-        records, size = self.before.get((row.topic, row.partition), (0, 0))
+        records, size = self.before.get(row.producer_id, (0, 0))
         return row.records - records, row.bytes - size
 
-    @property
-    def caught_up(self) -> bool:
-        """Whether everything was copied that was there when the run began."""
-        return all(
-            row.source_end >= self.ends.get((row.topic, row.partition), 0) for row in self.rows
-        )
+    def caught_up(self, row: PartitionStatus) -> bool:
+        """Whether everything of a partition was copied that was there when the run began."""
+        end = self.ends.get((row.topic, row.partition), 0)
+        return row.lag_records == 0 if end is None else row.source_end >= end
 
 
 def run(
@@ -83,16 +81,14 @@ def run(
     Raises:
         ClusterError: A cluster could not be reached when the run began, or refused us.
         LedgerError: The link runs elsewhere, or belongs to other clusters.
+        SparkStartError: Spark did not start.
     """
     with ExitStack() as stack:
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
         target = stack.enter_context(Admin(config.target, Side.TARGET))
         mirror = _Mirror(config, wishes, stop, show, source, target, stack)
         mirror.prepare()
-        try:
-            session = spark.result()
-        except RuntimeError as error:
-            raise ClusterError(str(error)) from error
+        session = spark.result()
         if not stop.is_set():
             mirror.go(session)
         return mirror.progress
@@ -134,9 +130,9 @@ class _Mirror:
         self._stack.callback(self._session.close)
         self._reconcile()
         self._look()
-        rows = {(row.topic, row.partition): row for row in self.progress.rows}
-        self.progress.before = {key: (row.records, row.bytes) for key, row in rows.items()}
-        self.progress.ends = {key: row.source_end + row.lag_records for key, row in rows.items()}
+        rows = self.progress.rows
+        self.progress.before = {row.producer_id: (row.records, row.bytes) for row in rows}
+        self.progress.ends = {(row.topic, row.partition): _end(row) for row in rows}
 
     def go(self, spark: Any) -> None:
         """Run rounds until there is a reason to end; start again after trouble."""
@@ -159,9 +155,7 @@ class _Mirror:
 
     def _ended(self, number: int, rows: list[dict[str, Any]]) -> None:
         self._failures = 0
-        self._unopened = {
-            (row["topic"], row["partition"]): row["error"] for row in rows if row["source_end"] < 0
-        }
+        self._unopened = {(row["topic"], row["partition"]): row["error"] for row in rows}
         self.progress.round = number
         self._round_over.set()
 
@@ -182,10 +176,18 @@ class _Mirror:
             except ClusterError as error:
                 self.progress.trouble = str(error)
             self._show(self.progress)
-        self._round_over.clear()
-        self._session.end()
-        self._round_over.wait(_DRAIN)
+        self._drain()
         return True
+
+    def _drain(self) -> None:
+        """Let the slices bring to an end what is under way, as far as they can be told to."""
+        self._round_over.clear()
+        try:
+            self._session.end()
+        except ClusterError as error:
+            self.progress.trouble = str(error)
+        else:
+            self._round_over.wait(_DRAIN)
 
     def _failed(self, error: RuntimeError) -> None:
         """Decide whether a query that failed is worth another one."""
@@ -266,8 +268,19 @@ class _Mirror:
             self._ledger.append([LinkIdentity(self._config.link, source, target)])
 
 
+def _end(row: PartitionStatus) -> int | None:
+    """Return where a partition ends at the source now, if that is known."""
+    excluded = row.state is State.EXCLUDED
+    return None if row.lag_records < 0 and not excluded else row.source_end + row.lag_records
+
+
 def _refuse(plan: Plan) -> None:
-    """Stop before anything is touched, where the plan has more than single topics against it."""
+    """Stop before anything is touched, where the plan has more than single topics against it.
+
+    Raises:
+        ClusterError: A cluster cannot be used.
+        ConfigError: The file asks for what cannot be.
+    """
     if plan.refusals:
         raise ClusterError("\n".join(o.text for o in plan.refusals))
     if plan.faults:

@@ -1,4 +1,4 @@
-"""What a Spark task does with a slice: copy, and give rows that sum it up."""
+"""What a Spark task does with a slice: copy, and tell what could not be begun."""
 
 from __future__ import annotations
 
@@ -9,23 +9,14 @@ import pyarrow as pa
 from towpath.records.copy import copy
 from towpath.records.work import Slice
 
-_SCHEMA = pa.schema(
-    [
-        ("topic", pa.string()), ("partition", pa.int32()), ("source_end", pa.int64()),
-        ("target_end", pa.int64()), ("records", pa.int64()), ("bytes", pa.int64()),
-        ("mode", pa.string()), ("reason", pa.string()), ("error", pa.string()),
-    ]
-)  # fmt: skip
+_SCHEMA = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("error", pa.string())])
 
 
 def run_slice(work: Slice) -> Iterator[pa.RecordBatch]:
-    """Copy, and tell what was done as one row per partition."""
-    rows = [
-        {
-            "topic": done.tp.topic, "partition": done.tp.partition, "source_end": done.source_end,
-            "target_end": done.target_end, "records": done.records, "bytes": done.bytes,
-            "mode": str(done.mode), "reason": done.reason, "error": done.error,
-        }
+    """Copy; the ledger tells of all partitions but those that were never opened."""
+    unopened = [
+        {"topic": done.tp.topic, "partition": done.tp.partition, "error": done.error}
         for done in copy(work)
-    ]  # fmt: skip
-    yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
+        if done.source_end < 0
+    ]
+    yield pa.RecordBatch.from_pylist(unopened, schema=_SCHEMA)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from towpath.cluster.admin import Admin
@@ -24,11 +24,19 @@ class State(StrEnum):
     BEHIND = "behind"
     CAUGHT_UP = "caught up"
     STOPPED = "stopped"
+    EXCLUDED = "excluded"
+    """The file no longer asks for its topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """One source partition; `lag_records` counts source offsets, `lag_seconds` is -1 if unknown."""
+    """One source partition.
+
+    Attributes:
+        producer_id: Our private one, which names the incarnation; -1 before it was opened.
+        lag_records: Counts source offsets; -1 where the source does not tell its end now.
+        lag_seconds: -1 where it is not known.
+    """
 
     topic: TopicName
     partition: int
@@ -36,6 +44,7 @@ class PartitionStatus:
     state: State
     mode: str
     reason: str
+    producer_id: int
     source_end: int
     target_end: int
     lag_records: int
@@ -49,6 +58,25 @@ class PartitionStatus:
     def left_out(self) -> bool:
         """Whether something of this partition was or is not copied, other than for time."""
         return bool(self.error or self.gaps)
+
+    @property
+    def why(self) -> str:
+        """The sentence about what is not copied of it."""
+        name = f"{self.topic}-{self.partition}"
+        if self.error:
+            return f"{name}: {self.error}"
+        if self.gaps:
+            gap = self.gaps[0]
+            return f"{name}: offsets {gap.first} to {gap.end - 1} were not copied: {gap.cause}"
+        if self.lag_records < 0:
+            return f"{name}: the source did not tell where it ends"
+        return f"{name}: {self.behind}"
+
+    @property
+    def behind(self) -> str:
+        """Which offsets are not copied yet."""
+        first, last = self.source_end, self.source_end + self.lag_records - 1
+        return f"offsets {first} to {last} not yet copied"
 
 
 def status(
@@ -71,6 +99,9 @@ def status(
     rows = []
     for tp in sorted({*tps, *known}):
         name = names.get(tp.topic, TopicName(""))
+        if not config.topics.matches(tp.topic):
+            rows.append(_excluded(tp, books.of(tp)))
+            continue
         info = topics.get(tp.topic) or hidden.get(tp.topic)
         trouble = _identity(books.of(tp), info, there.get(name), stop=stop)
         trouble = misnamed.get(tp.topic) or trouble or str(ends.failed.get(tp, ""))
@@ -105,17 +136,25 @@ def _row(
 ) -> PartitionStatus:
     opened, receipt = books.opened, books.receipt
     position = receipt.source_end if receipt else opened.source_start if opened else 0
-    lag = max(0, ends.get(tp, position) - position)
+    lag = max(0, ends[tp] - position) if tp in ends else -1
     error = trouble or (receipt.error if receipt else "")
     mode = receipt.mode if receipt else opened.mode if opened else ""
     return PartitionStatus(
         tp.topic, tp.partition, target, _state(lag, error, started=opened is not None), str(mode),
-        receipt.reason if receipt else opened.reason if opened else "", position,
+        receipt.reason if receipt else opened.reason if opened else "",
+        opened.producer_id if opened else -1, position,
         receipt.target_end if receipt else opened.target_start if opened else 0,
         lag, _lag_seconds(lag, receipt.last_timestamp if receipt else -1),
         receipt.records if receipt else 0, receipt.bytes if receipt else 0,
         books.gaps, error,
     )  # fmt: skip
+
+
+def _excluded(tp: TopicPartition, books: PartitionBooks) -> PartitionStatus:
+    """Return where a partition stood when the file last asked for it."""
+    target = books.opened.target_topic if books.opened else TopicName("")
+    row = _row(tp, target, books, {tp: 0}, "")
+    return replace(row, state=State.EXCLUDED, error="", gaps=())
 
 
 def _state(lag: int, error: str, *, started: bool) -> State:
@@ -128,11 +167,6 @@ def _state(lag: int, error: str, *, started: bool) -> State:
 
 def _lag_seconds(lag: int, last_timestamp: int) -> float:
     """Seconds since the last copied record, which bounds the age of the first one that is not."""
-    if not lag:
-        return 0.0
+    if lag <= 0:
+        return float(lag)
     return max(0.0, (now_ms() - last_timestamp) / 1000) if last_timestamp >= 0 else -1.0
-
-
-def left_out(rows: Iterable[PartitionStatus]) -> tuple[PartitionStatus, ...]:
-    """Return the partitions of which something was not copied."""
-    return tuple(row for row in rows if row.left_out)

@@ -86,6 +86,7 @@ def verify(
         ClusterError: A cluster could not be reached, or refused us.
         ConfigError: The scope holds nothing at all.
         LedgerError: The target has no ledger, or it is that of other clusters.
+        SparkStartError: Spark did not start.
     """
     with ExitStack() as stack:
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
@@ -93,7 +94,7 @@ def verify(
         client = stack.enter_context(Client(config.target, Side.TARGET, target))
         books = _read(config, source, target, Ledger(target, client))
         rows = status(config, books, source, target)
-        observed = _Observed(config, scope, books, source, target)
+        observed = _Observed(scope, books, source, target)
         troubles = {tp: text for row in rows if (text := observed.trouble(tp := _tp(row), row))}
         bounds = observed.bounds([_tp(row) for row in rows if _tp(row) not in troubles])
     ranges = {tp: common_range(tp, books.of(tp), each) for tp, each in bounds.items()}
@@ -124,14 +125,13 @@ def _read(config: LinkConfig, source: Admin, target: Admin, ledger: Ledger) -> L
 class _Observed:
     """What the clusters say of the partitions that can be compared."""
 
-    def __init__(
-        self, config: LinkConfig, scope: Scope, books: LinkBooks, source: Admin, target: Admin
-    ) -> None:
+    def __init__(self, scope: Scope, books: LinkBooks, source: Admin, target: Admin) -> None:
         self._scope, self._books = scope, books
         self._source, self._target = source, target
-        known = [tp for tp, each in books.partitions.items() if each.opened is not None]
-        self._source_topics = source.topics({tp.topic for tp in known})
-        self._target_topics = target.topics({config.topics.target_name(tp.topic) for tp in known})
+        known = {tp.topic for tp, each in books.partitions.items() if each.opened is not None}
+        self._source_topics = source.topics(known)
+        copies = {each.opened.target_topic for each in books.partitions.values() if each.opened}
+        self._target_topics = target.topics(copies)
 
     def trouble(self, tp: TopicPartition, row: PartitionStatus) -> str:
         """Return why a partition cannot be compared, if so."""
@@ -197,10 +197,9 @@ def _compared(
     """Compare on Spark; return what each partition came to."""
     if not wholes:
         return {}
-    master = scope.master or (f"local[{scope.parallelism}]" if scope.parallelism else None)
+    spark = session(scope.master, f"towpath verify {config.link}", scope.parallelism)
+    slices = _slices(config, scope, wholes, slots(spark, scope.parallelism))
     try:
-        spark = session(master, f"towpath verify {config.link}")
-        slices = _slices(config, scope, wholes, scope.parallelism or slots(spark))
         rows = run_slices(spark, slices, compare_rows, SCHEMA, on_done)
     except RuntimeError as error:
         raise of_spark(error) from error
@@ -238,15 +237,13 @@ def _verdict(
     if comparison is not None and not comparison.equal:
         reasons.append(_difference(comparison))
     if row.lag_records and not troubles.get(_tp(row)):
-        behind = (
-            f"offsets {row.source_end} to {row.source_end + row.lag_records - 1} not yet copied"
-        )
+        behind = row.behind if row.lag_records > 0 else "the source did not tell where it ends"
         reasons.append(f"{behind}: {row.error}" if row.error else behind)
     different = comparison is not None and not comparison.equal
     verdict = Verdict.DIFFERENT if different else Verdict.LEFT_OUT if reasons else Verdict.EQUAL
     return PartitionVerdict(
         row.topic, row.partition, row.target_topic, row.mode, verdict, "; ".join(reasons),
-        row.lag_records, comparison, tuple(_notes(books, comparison)),
+        max(0, row.lag_records), comparison, tuple(_notes(books, comparison)),
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from towpath.config import RecordsConfig, StartAt
@@ -40,8 +40,8 @@ def diff(observed: Observed, records: RecordsConfig) -> Difference:
         observed: Both clusters as they are.
         records: Where copying begins decides what retention may delete on arrival.
     """
-    obstacles = [*observed.obstacles, *_shared_names(observed)]
-    left_out = {obstacle.about for obstacle in obstacles}
+    obstacles = [*observed.obstacles, *_shared_names(observed), *_circles(observed)]
+    left_out = {obstacle.about for obstacle in obstacles} | observed.circular
     topics = [topic for topic in observed.source if topic.name not in left_out]
     steps: list[Step] = []
     notes = [*observed.notes, *_colliding(observed)]
@@ -157,6 +157,31 @@ def _shared_names(observed: Observed) -> Iterator[Obstacle]:
                 " change `topics.rename`, or exclude all but one"
             )
             yield Obstacle(claimant, text, Cause.FILE)
+
+
+def _circles(observed: Observed) -> Iterator[Obstacle]:
+    """Refuse to copy a topic onto itself, and copies of copies without end."""
+    same = [name for name in observed.circular if observed.names[name] == name]
+    again = [observed.names[name] for name in observed.circular - set(same)]
+    if same:
+        text = (
+            f"source and target are the same cluster ({observed.one_cluster}), so {_some(same)}"
+            " would be copied onto itself; give the copies another name, such as copy.{topic}, or"
+            " correct `target.bootstrap`"
+        )
+        yield Obstacle("topics.rename", text, Cause.FILE)
+    if again:
+        text = (
+            f"source and target are the same cluster ({observed.one_cluster}) and the copies match"
+            f" `topics.include` again ({_some(again)}), so copies would be copied without end;"
+            " name the copies under `topics.exclude`"
+        )
+        yield Obstacle("topics.include", text, Cause.FILE)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(sorted(names)[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
 def _colliding(observed: Observed) -> Iterator[Note]:

@@ -10,7 +10,7 @@ from towpath.cluster.metadata import ConfigEntry, TopicInfo, non_default
 from towpath.cluster.rights import Right, lacks
 from towpath.config import LinkConfig, TopicsConfig
 from towpath.model.errors import ClusterError, ConfigError, RefusedError
-from towpath.model.nouns import Side, TopicId, TopicName
+from towpath.model.nouns import ClusterId, Side, TopicId, TopicName
 from towpath.topics.findings import Cause, Note, Obstacle
 
 _INVALID_CONFIG = "INVALID_CONFIG"
@@ -67,6 +67,8 @@ class Observed:
         target: Topics of the target that have these names, and those that differ from one only
             by `.` and `_`.
         brokers: Number of the target's brokers.
+        one_cluster: Its id, where source and target are the same cluster.
+        circular: Topics of that one cluster whose copies match `topics.include` again.
         known: Topic settings that the target knows.
         defaults: What the target gives topics that say nothing, as far as it matters and told.
         unmatched: Names of other topics of the source, to help against typing errors.
@@ -80,6 +82,8 @@ class Observed:
     target: Mapping[TopicName, Topic]
     brokers: int
     known: frozenset[str]
+    one_cluster: ClusterId | None = None
+    circular: frozenset[TopicName] = frozenset()
     defaults: Mapping[str, str] = field(default_factory=dict)
     unmatched: tuple[TopicName, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -99,18 +103,22 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
     topics = tuple(_topic(found[name], settings[name]) for name in sorted(settings))
     there, target_hidden = _on_target(target, [names[topic.name] for topic in topics])
     defaults, notes = _defaults(target)
+    cluster = source.cluster_id()
+    one_cluster = cluster if cluster == target.cluster_id() else None
     return Observed(
         source=topics,
         names={topic.name: names[topic.name] for topic in topics},
         target=there,
         brokers=len(target.brokers()),
         known=_known(target, topics, names),
+        one_cluster=one_cluster,
+        circular=_circular(names, config.topics) if one_cluster else frozenset(),
         defaults=defaults,
         unmatched=tuple(sorted(found.keys() - {info.name for info in matched})),
         notes=(*notes, *(Note(name, str(error)) for name, error in target_hidden.items())),
         obstacles=(
             *(Obstacle.of(info.error, info.name) for info in matched if info.error),
-            *(Obstacle(name, text, Cause.FILE) for name, text in misnamed.items()),
+            *(Obstacle(name, text, Cause.TOPIC) for name, text in misnamed.items()),
             *(Obstacle.of(error, name) for name, error in hidden.items()),
             *_lacking(Side.SOURCE, source, _ON_SOURCE, {name: name for name in settings}),
             *_lacking(Side.TARGET, target, _ON_COPY, _copies(topics, names, there)),
@@ -140,6 +148,10 @@ def target_names(
         except ConfigError as error:
             misnamed[name] = str(error)
     return copies, misnamed
+
+
+def _circular(names: Mapping[TopicName, TopicName], topics: TopicsConfig) -> frozenset[TopicName]:
+    return frozenset(name for name, copy in names.items() if topics.matches(copy))
 
 
 def _settings(
