@@ -32,6 +32,10 @@ _JAVA = "spark.driver.extraJavaOptions"
 _FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_TELLING = re.compile(r" ERROR \S+: |^Caused by: |^Exception in thread|^[\w.$]+(Exception|Error): ")
+_STAMP = re.compile(r"^[\d/]+ [\d:]+ ERROR ")
+_TOLD = 3
+"""Lines of Spark's log that are told when it does not start."""
 _FAILURES = 4
 """Attempts of a task on `local`; Spark's own default there is one, elsewhere four."""
 
@@ -60,9 +64,13 @@ def session(master: str | None, name: str, parallelism: int | None = None) -> Sp
         try:
             return builder.getOrCreate()
         except Exception as error:
-            said = log.read_text(errors="replace").strip().splitlines()[-5:]
-            why = " ".join(str(error).splitlines()[:2])
-            raise SparkStartError("\n".join([why, *said])) from error
+            raise SparkStartError(cause(log.read_text(errors="replace"), error)) from error
+
+
+def cause(log: str, error: Exception) -> str:
+    """Return why Spark did not start: what its log says last of errors, without their stacks."""
+    told = [_STAMP.sub("", line.strip()) for line in log.splitlines() if _TELLING.search(line)]
+    return "; ".join(dict.fromkeys(told[-_TOLD:])) or " ".join(str(error).splitlines()[:2])
 
 
 class Starting:

@@ -119,7 +119,7 @@ class RefusedError(ClusterError):
 
 
 class SparkStartError(TowpathError):
-    """Spark did not start, or no Spark cluster took us; `why` is the end of what it printed."""
+    """Spark did not start, or no Spark cluster took us; `why` is what it printed of errors."""
 
     code = "SPARK_START"
     exit_code = 4
@@ -129,7 +129,10 @@ class SparkStartError(TowpathError):
         self.why = why
 
     def __str__(self) -> str:
-        return f"Spark did not start: {self.why}"
+        return (
+            f"Spark did not start: {self.why}; check `--master` and that cluster, Java"
+            " (`java -version`), and Spark's own settings"
+        )
 
 
 class SparkLostError(TowpathError):

@@ -1,0 +1,38 @@
+"""Spark that does not start: what is told of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from towpath.engine.session import cause
+
+LOST = """WARNING: Using incubator modules: jdk.incubator.vector
+26/11/21 20:08:54 WARN Utils: Your hostname resolves to a loopback address
+26/11/21 20:09:57 ERROR StandaloneSchedulerBackend: Application has been killed. Reason: silent.
+java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.
+\tat org.apache.spark.SparkContext.assertNotStopped(SparkContext.scala:123)
+"""
+UNSET = """Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties
+Exception in thread "main" org.apache.spark.SparkException: HADOOP_CONF_DIR must be set.
+\tat org.apache.spark.deploy.SparkSubmit.error(SparkSubmit.scala:1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "told"),
+    [
+        (
+            LOST,
+            "StandaloneSchedulerBackend: Application has been killed. Reason: silent.;"
+            " java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.",
+        ),
+        (
+            UNSET,
+            'Exception in thread "main" org.apache.spark.SparkException: HADOOP_CONF_DIR must be'
+            " set.",
+        ),
+        ("", "first second"),
+    ],
+)
+def test_errors_are_told_without_their_stacks(log: str, told: str) -> None:
+    assert cause(log, RuntimeError("first\nsecond\nthird")) == told
