@@ -42,31 +42,28 @@ Module = tuple[str, str, str]
 """Organisation, name and revision of what Maven calls an artifact."""
 
 
-def fetch(version: str = NEWEST, home: Path | None = None) -> Path:
+def fetch(version: str = NEWEST) -> Path:
     """Return the folder with the jars of a Kafka broker; fetch them if they are not there.
 
     Args:
         version: Kafka's version.
-        home: Where to keep them, by default `home_folder()`.
 
     Raises:
         DistributionError: They could not be fetched.
         JavaError: There is no fitting Java.
     """
     binding = RELOAD4J if version.startswith("3.") else LOG4J
-    return _fetched(
-        f"kafka-{version}", [("org.apache.kafka", "kafka_2.13", version), binding], home
-    )
+    return _fetched(f"kafka-{version}", [("org.apache.kafka", "kafka_2.13", version), binding])
 
 
-def fetch_mirror_maker(version: str = NEWEST, home: Path | None = None) -> Path:
+def fetch_mirror_maker(version: str = NEWEST) -> Path:
     """Return the folder with the jars of MirrorMaker 2, which the benches compare with."""
     modules = [("org.apache.kafka", "connect-mirror", version), LOG4J]
-    return _fetched(f"mirror-maker-{version}", modules, home)
+    return _fetched(f"mirror-maker-{version}", modules)
 
 
-def _fetched(name: str, modules: list[Module], home: Path | None) -> Path:
-    root = home or home_folder()
+def _fetched(name: str, modules: list[Module]) -> Path:
+    root = home_folder()
     text = _ivy_file(modules)
     folder = root / "jars" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     if folder.exists():

@@ -65,7 +65,7 @@ def up(
         PortTakenError: Somebody else listens on a port.
         DevError: Java is missing, Kafka could not be fetched, or a broker did not start.
     """
-    folder = (home or default_home()).absolute()
+    folder = _folder(home)
     folder.mkdir(parents=True, exist_ok=True)
     clusters = [each for each in running(folder) if each.running]
     for side, wanted in ((Side.SOURCE, source_port), (Side.TARGET, target_port)):
@@ -81,7 +81,7 @@ def up(
 
 def down(home: Path | None = None) -> tuple[DevCluster, ...]:
     """Stop what `up` started and still runs; return it."""
-    folder = (home or default_home()).absolute()
+    folder = _folder(home)
     stopped = tuple(each for each in running(folder) if each.running)
     for each in stopped:
         each.process.stop()
@@ -91,7 +91,7 @@ def down(home: Path | None = None) -> tuple[DevCluster, ...]:
 
 def running(home: Path | None = None) -> tuple[DevCluster, ...]:
     """Return what `up` started and `down` has not stopped; each knows whether it still runs."""
-    path = _file((home or default_home()).absolute())
+    path = _file(_folder(home))
     if not path.exists():
         return ()
     return tuple(
@@ -100,6 +100,10 @@ def running(home: Path | None = None) -> tuple[DevCluster, ...]:
         )
         for each in json.loads(path.read_text())
     )
+
+
+def _folder(home: Path | None) -> Path:
+    return (home or default_home()).absolute()
 
 
 def _start(folder: Path, side: Side, version: str, port: int) -> DevCluster:
