@@ -29,7 +29,8 @@ from towpath.cli.render import console, count, size, span, table
 from towpath.config import load
 from towpath.model.clock import is_ms
 from towpath.model.errors import ConfigError, Problem
-from towpath.plan.verify import PartitionVerdict, Scope, Verdict
+from towpath.plan.verdict import PartitionVerdict, Verdict
+from towpath.plan.verify import Scope
 from towpath.plan.verify import verify as compare_all
 from towpath.wire.digest import Digest
 

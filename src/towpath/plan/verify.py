@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from enum import StrEnum
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
+from towpath.cluster.metadata import ConfigEntry
 from towpath.config import LinkConfig
 from towpath.engine.batch import run as run_slices
 from towpath.engine.session import session, slots
-from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
+from towpath.ledger.books import Ledger, LinkBooks
 from towpath.model.errors import ClusterError, ConfigError, LedgerError, Problem
-from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.nouns import Side, TopicPartition
 from towpath.plan.failure import of_spark
 from towpath.plan.status import PartitionStatus, status
+from towpath.plan.verdict import PartitionVerdict, verdict
 from towpath.plan.verify_ranges import SLICE_BYTES, Bounds, Sized, common_range, cut, pack, sample
 from towpath.records.compare import SCHEMA, compare_rows
 from towpath.records.compare_work import CompareSlice, Comparison
@@ -47,29 +48,6 @@ class Scope:
     def narrowed(self) -> bool:
         """Whether only what is behind some offset or time is compared."""
         return self.since_offset > 0 or self.since_ms is not None
-
-
-class Verdict(StrEnum):
-    """What is known of a partition."""
-
-    EQUAL = "equal"
-    DIFFERENT = "different"
-    LEFT_OUT = "left out"
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionVerdict:
-    """One source partition; `why` is empty if everything was compared and is equal."""
-
-    topic: TopicName
-    partition: int
-    target_topic: TopicName
-    mode: str
-    verdict: Verdict
-    why: str
-    behind: int
-    comparison: Comparison | None
-    notes: tuple[str, ...] = ()
 
 
 def verify(
@@ -103,7 +81,13 @@ def verify(
         text = "no partition has copied records from there on, so nothing would be compared"
         raise ConfigError((Problem("--since", text),))
     found = _compared(config, scope, wanted, on_done)
-    return tuple(_verdict(row, books.of(_tp(row)), found, troubles) for row in rows)
+    return tuple(
+        verdict(
+            row, books.of(tp := _tp(row)), found.get(tp), troubles.get(tp, ""),
+            observed.hidden.get(tp, ""),
+        )
+        for row in rows
+    )  # fmt: skip
 
 
 def _tp(row: PartitionStatus) -> TopicPartition:
@@ -132,6 +116,8 @@ class _Observed:
         self._source_topics = source.topics(known)
         copies = {each.opened.target_topic for each in books.partitions.values() if each.opened}
         self._target_topics = target.topics(copies)
+        self.hidden: dict[TopicPartition, str] = {}
+        """Why it could not be seen whether a partition is compacted."""
 
     def trouble(self, tp: TopicPartition, row: PartitionStatus) -> str:
         """Return why a partition cannot be compared, if so."""
@@ -158,12 +144,19 @@ class _Observed:
         earliest = self._source.earliest(targets)
         target_earliest = self._target.earliest(targets.values())
         since = self._since(targets)
-        compacted = _compacted(self._source, {tp.topic for tp in targets})
-        target_compacted = _compacted(self._target, {tp.topic for tp in targets.values()})
+        source_settings = self._source.configs({tp.topic for tp in targets})
+        target_settings = self._target.configs({tp.topic for tp in targets.values()})
+        hidden = {**source_settings.failed, **target_settings.failed}
+        self.hidden = {
+            tp: str(hidden.get(tp.topic) or hidden[there.topic])
+            for tp, there in targets.items()
+            if tp.topic in source_settings.failed or there.topic in target_settings.failed
+        }
         return {
             tp: Bounds(
                 _sure(earliest, tp), _sure(target_earliest, there), _sure(since, tp),
-                tp.topic in compacted, there.topic in target_compacted,
+                _may_compact(source_settings.get(tp.topic)),
+                _may_compact(target_settings.get(there.topic)),
             )
             for tp, there in targets.items()
         }  # fmt: skip
@@ -182,13 +175,10 @@ def _sure(answers: Mapping[TopicPartition, int], tp: TopicPartition) -> int:
     return answers[tp]
 
 
-def _compacted(admin: Admin, topics: Iterable[TopicName]) -> set[TopicName]:
-    found = set()
-    for name, settings in admin.configs(topics).items():
-        policy = settings.get("cleanup.policy")
-        if policy is not None and "compact" in (policy.value or ""):
-            found.add(name)
-    return found
+def _may_compact(settings: Mapping[str, ConfigEntry] | None) -> bool:
+    """Whether a topic is compacted, or may be as far as the login can see."""
+    policy = settings.get("cleanup.policy") if settings else None
+    return policy is None or "compact" in (policy.value or "")
 
 
 def _compared(
@@ -224,55 +214,3 @@ def _joined(comparisons: Iterable[Comparison]) -> dict[TopicPartition, Compariso
         before = found.get(each.source)
         found[each.source] = before.then(each) if before else each
     return found
-
-
-def _verdict(
-    row: PartitionStatus,
-    books: PartitionBooks,
-    found: Mapping[TopicPartition, Comparison],
-    troubles: Mapping[TopicPartition, str],
-) -> PartitionVerdict:
-    comparison = found.get(_tp(row))
-    reasons = [troubles[_tp(row)]] if _tp(row) in troubles else []
-    if comparison is not None and not comparison.equal:
-        reasons.append(_difference(comparison))
-    if row.lag_records and not troubles.get(_tp(row)):
-        behind = row.behind if row.lag_records > 0 else "the source did not tell where it ends"
-        reasons.append(f"{behind}: {row.error}" if row.error else behind)
-    different = comparison is not None and not comparison.equal
-    verdict = Verdict.DIFFERENT if different else Verdict.LEFT_OUT if reasons else Verdict.EQUAL
-    return PartitionVerdict(
-        row.topic, row.partition, row.target_topic, row.mode, verdict, "; ".join(reasons),
-        max(0, row.lag_records), comparison, tuple(_notes(books, comparison)),
-    )  # fmt: skip
-
-
-def _difference(comparison: Comparison) -> str:
-    place = comparison.difference
-    if place is None:
-        return "the digests differ"
-    source = f"source offset {place.source_offset}" if place.source_offset >= 0 else ""
-    target = f"target offset {place.target_offset}" if place.target_offset >= 0 else ""
-    return f"first at {' and '.join(filter(None, (source, target)))}: {place.what}"
-
-
-def _notes(books: PartitionBooks, comparison: Comparison | None) -> Iterable[str]:
-    for gap in books.gaps:
-        if books.opened is not None and gap.producer_id == books.opened.producer_id:
-            yield f"source offsets {gap.first} to {gap.end - 1} were never copied: {gap.cause}"
-    if comparison is None:
-        if books.receipt is not None and books.receipt.records:
-            yield "nothing of what was copied is in range on both sides any more"
-        return
-    counts = comparison.counts
-    texts = (
-        (counts.compacted, "left out: compacted away on one side"),
-        (counts.expired, "left out: deleted by retention on one side meanwhile"),
-        (counts.replaced, "left out: on the target from before the source log was cut"),
-        (counts.foreign, "of other writers in the target partition, not compared"),
-        (counts.untimed, "compared without timestamps, which the target sets by its own clock"),
-    )
-    for number, text in texts:
-        if number:
-            yield f"{number:,} records {text}"
-    yield from comparison.notes
