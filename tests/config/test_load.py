@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from towpath.cluster.security import ssl_context
 from towpath.config import (
     Duration,
     GssapiSasl,
@@ -317,12 +318,29 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "both.pem").write_text(
         (folder / "one.pem").read_text() + (folder / "one.key").read_text()
     )
+    comment = "# Zertifikat fürs Büro\n".encode
+    whole = (folder / "both.pem").read_bytes()
+    (folder / "comment.pem").write_bytes(comment("utf-8-sig") + whole + comment())
+    (folder / "latin.pem").write_bytes(comment("latin-1") + whole)
+    (folder / "inside.pem").write_text(whole.decode().replace("\nMII", "\nMIÍ"))
+    (folder / "key-only.pem").write_text((folder / "one.key").read_text())
     (folder / "text.pem").write_text("no certificate\n")
     (folder / "broken.pem").write_text(
         "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"
     )
     (folder / "pw").write_text(PASSWORD)
     return folder
+
+
+@pytest.mark.parametrize("name", ["comment.pem", "latin.pem"])
+def test_comments_in_any_language_may_stand_around_a_certificate(
+    certificates: Path, name: str
+) -> None:
+    path = certificates / "link.yaml"
+    path.write_text(with_source(f"tls: {{ca: {name}, cert: {name}}}"))
+    tls = load(path).source.tls
+    assert tls is not None
+    assert len(ssl_context(tls).get_ca_certs()) == 1
 
 
 @pytest.mark.parametrize(
@@ -351,6 +369,8 @@ def test_usable_certificates_travel_as_text(certificates: Path, written: str) ->
         ("ca: none.pem", "tls.ca: {folder}/none.pem: No such file or directory"),
         ("ca: text.pem", "tls.ca: {folder}/text.pem: holds no PEM block (-----BEGIN ...)"),
         ("ca: broken.pem", "tls.ca: {folder}/broken.pem: holds no usable certificate"),
+        ("ca: inside.pem", "tls.ca: {folder}/inside.pem: holds no usable certificate"),
+        ("ca: key-only.pem", "tls.ca: {folder}/key-only.pem: holds no usable certificate"),
         ("key: one.key", "tls.cert: is required where a key is given"),
         (
             "cert: one.pem, key: two.key, key_password: file:pw",

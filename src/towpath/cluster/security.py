@@ -16,7 +16,16 @@ from kafka.net.sasl.abc import SaslMechanism
 from kafka.net.sasl.msk import SaslMechanismAwsMskIam
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
-from towpath.config import ClusterConfig, GssapiSasl, MskSasl, OauthSasl, PasswordSasl, PemFile, Tls
+from towpath.config import (
+    ClusterConfig,
+    GssapiSasl,
+    MskSasl,
+    OauthSasl,
+    PasswordSasl,
+    PemFile,
+    Tls,
+    certificates,
+)
 
 _COMMAND_SECONDS = 30
 
@@ -34,7 +43,7 @@ def ssl_context(tls: Tls) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = tls.verify_hostname
     if tls.ca:
-        context.load_verify_locations(cadata=tls.ca.text.reveal())
+        context.load_verify_locations(cadata=certificates(tls.ca.text.reveal()))
     else:
         context.load_default_certs()
     if tls.cert:
@@ -46,7 +55,7 @@ def _load_pair(context: ssl.SSLContext, cert: PemFile, tls: Tls) -> None:
     """OpenSSL takes certificate and key from a file only; ours is private and gone at once."""
     texts = [pem.text.reveal() for pem in (tls.key, cert) if pem]
     password = tls.key_password.reveal() if tls.key_password else ""
-    with NamedTemporaryFile("w", suffix=".pem") as file:
+    with NamedTemporaryFile("w", suffix=".pem", encoding="utf-8") as file:
         file.write("\n".join(texts))
         file.flush()
         context.load_cert_chain(file.name, password=password)

@@ -20,7 +20,7 @@ from towpath.config.link import (
     StartAt,
 )
 from towpath.config.load import check, load
-from towpath.config.secrets import PemFile
+from towpath.config.secrets import PemFile, certificates
 from towpath.config.topics import INTERNAL_TOPICS, TopicsConfig
 from towpath.config.units import Duration, Size
 
@@ -41,6 +41,7 @@ __all__ = [
     "StartAt",
     "Tls",
     "TopicsConfig",
+    "certificates",
     "check",
     "load",
 ]

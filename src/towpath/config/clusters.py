@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from towpath.config.problems import not_empty, placed_error
-from towpath.config.secrets import Pem, SecretText
+from towpath.config.secrets import Pem, SecretText, certificates
 from towpath.config.section import Section
 from towpath.config.units import Duration, between
 
@@ -56,7 +56,7 @@ class Tls(Section):
 
 def _check_authorities(text: str, path: str) -> None:
     try:
-        ssl.create_default_context(cadata=text)
+        ssl.create_default_context(cadata=certificates(text))
     except (ssl.SSLError, ValueError):
         raise placed_error(f"{path}: holds no usable certificate", "ca") from None
 

@@ -18,6 +18,7 @@ SECRET_KEYS = frozenset({"password", "key_password", "token"})
 
 VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CERTIFICATE = re.compile(r"-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----.*?-----END \1-----", re.DOTALL)
 _HOW = "a secret is never written into the file; write env:NAME, file:PATH or ${NAME}"
 
 
@@ -27,6 +28,20 @@ class PemFile:
 
     path: str
     text: Secret
+
+
+def certificates(pem: str) -> str:
+    """Return the certificates of a PEM text without what people wrote around them.
+
+    The ssl module takes ASCII alone, and comments are in any language.
+
+    Raises:
+        ValueError: There is none, or one holds characters that none may hold.
+    """
+    found = "\n".join(match[0] for match in _CERTIFICATE.finditer(pem))
+    if not found.isascii() or not found:
+        raise ValueError("no usable certificate")
+    return found
 
 
 def variable(name: str) -> str:
@@ -71,9 +86,9 @@ def _place(name: str, info: ValidationInfo) -> Path:
         raise environment_error(f"{name}: there is no such user") from None
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, errors: str = "strict") -> str:
     try:
-        return path.read_text("utf-8")
+        return path.read_text("utf-8", errors)
     except UnicodeDecodeError:
         raise environment_error(f"{path}: is no text file") from None
     except (OSError, ValueError) as error:
@@ -87,7 +102,7 @@ def _pem(value: object, info: ValidationInfo) -> PemFile:
     if not isinstance(value, str):
         raise ValueError(must_be("a text", value))  # noqa: TRY004, as above
     path = _place(value, info)
-    text = _text(path)
+    text = _text(path, errors="replace")  # a comment may be in any encoding
     if "-----BEGIN " not in text:
         raise environment_error(f"{path}: holds no PEM block (-----BEGIN ...)")
     return PemFile(str(path), Secret(text))
