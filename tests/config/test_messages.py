@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from towpath.config import check, load
+from towpath.config import LinkConfig, check, load
+from towpath.config.document import path_text
+from towpath.config.shape import walk
 from towpath.model.errors import ConfigError
 
 Write = Callable[[str], Path]
@@ -21,6 +23,7 @@ PARTS = {
     "topics": '{include: ["orders"]}',
 }
 MECHANISMS = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM, GSSAPI"
+COLON = "a colon is missing behind the key"
 HOW = "a secret is never written into the file; write env:NAME, file:PATH or ${NAME}"
 
 
@@ -301,6 +304,28 @@ VALUES = [
         '{bootstrap: "a:1", password:hunter2}',
         "source.password: a space is missing behind the colon",
     ),
+    ("source", plain("username: u, password hunter2"), f"source.sasl.password: {COLON}"),
+    ("source", plain("username: u, password=hunter2"), f"source.sasl.password: {COLON}"),
+    (
+        "source",
+        '{bootstrap: "a:1", sasl: {mechanism: PLAIN password hunter2}}',
+        f"source.sasl.mechanism: 'PLAIN*' is not one of {MECHANISMS}",
+    ),
+    (
+        "source",
+        '{bootstrap: "a:1", tls: {key-password: env:HOME}}',
+        "source.tls.key*: unknown key, did you mean key_password?",
+    ),
+    (
+        "source",
+        '{bootstrap: "a:1", bootstrap.servers: x}',
+        "source.bootstrap*: unknown key, did you mean bootstrap?",
+    ),
+    (
+        "source",
+        '{bootstrap: "a:1", tls: {4711: x}}',
+        "source.tls.*: unknown key; known here are ca, cert, key, key_password, verify_hostname",
+    ),
 ]
 
 TEXTS = [
@@ -388,6 +413,34 @@ def test_equal_keys_are_told_with_their_lines(write: Write) -> None:
         "run: the key stands twice, in lines 5 and 6",
         "link: the key stands twice, in lines 3 and 7",
     ]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "password hunter2",
+        "password hunter2: x",
+        "password hunter2: {a b: !x c}",
+        "password hunter2: ${TOWPATH_UNSET}",
+        "password = hunter2",
+        "'password: hunter2'",
+        "password -hunter2: x, password -hunter2: y",
+        "pass wörd/hunter2: [x]",
+        "password: {hunter2 x: y}",
+        "? {hunter2: 1} : 2",
+    ],
+)
+@pytest.mark.parametrize("mechanism", ["PLAIN", "OAUTHBEARER", "no such"])
+def test_no_message_shows_what_stands_behind_a_key(write: Write, mechanism: str, rest: str) -> None:
+    sasl = f'{{bootstrap: "a:1", sasl: {{mechanism: {mechanism}, username: u, {rest}}}}}'
+    problems = check(write(with_part("source", sasl)))
+    assert problems
+    assert "hunter2" not in repr(problems)
+
+
+def test_every_key_of_ours_is_shown_whole() -> None:
+    for place, _ in walk(LinkConfig):
+        assert path_text(place) == ".".join(place)
 
 
 def test_a_long_unknown_key_is_cut(write: Write) -> None:

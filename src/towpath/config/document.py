@@ -7,6 +7,7 @@ may stand.
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 
@@ -21,6 +22,7 @@ Tree = dict[str, "Tree"] | list["Tree"] | str | int | float | bool
 _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = frozenset({_TAG + "str", _TAG + "timestamp", _TAG + "merge"})
 _VALUE_TAGS = frozenset({_TAG + "int", _TAG + "float", _TAG + "bool"})
+_KEY = re.compile(r"[A-Za-z_]{0,60}")
 _MAX_DEPTH = 20
 _MAX_VALUES = 20_000  # aliases of aliases could otherwise grow without end
 
@@ -40,17 +42,24 @@ _SYNTAX = (
 def path_text(parts: tuple[str | int, ...]) -> str:
     """Return a place as people write it: `topics.include[0]`.
 
-    Of a key only what stands before a colon is shown: in `password:abc` a blank is missing, and
-    the rest is a secret.
+    A key is shown as far as it could be one of ours, and `*` for the rest: where a colon or a
+    blank is missing, as in `password hunter2`, the rest may be a secret.
     """
     text = ""
     for part in parts:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            key = part.partition(":")[0][:60]
+            start = _start(part)
+            key = start if start == part else f"{start}*"
             text += f".{key}" if text else key
     return text
+
+
+def _start(key: str) -> str:
+    """Return what a key begins with, as far as keys go: ours, and those of SASL extensions."""
+    match = _KEY.match(key)
+    return match[0] if match else ""
 
 
 def read(path: Path) -> str:
@@ -184,8 +193,13 @@ class _Builder:
 
     def _null(self, at: tuple[str | int, ...]) -> None:
         key = at[-1] if at else ""
-        if isinstance(key, str) and ":" in key:
-            self._refuse(at, "a space is missing behind the colon")
+        key = key if isinstance(key, str) else ""
+        start = _start(key)
+        behind = key[len(start) : len(start) + 1]
+        if behind == ":":
+            self._refuse((*at[:-1], start), "a space is missing behind the colon")
+        elif behind == "=" or behind.isspace():
+            self._refuse((*at[:-1], start), "a colon is missing behind the key")
         elif at:
             self._refuse(at, "has no value; give it one, or remove the key")
 

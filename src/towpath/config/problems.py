@@ -105,10 +105,14 @@ def _kind_of(value: object) -> str:
 
 
 def not_one_of(value: object, choices: list[str]) -> str:
-    """Return the sentence for a word that is none of the choices."""
+    """Return the sentence for a word that is none of the choices.
+
+    Only the first word of the value is shown: where a comma is missing, the next may be a secret.
+    """
     if not isinstance(value, str):
         return must_be(f"one of {', '.join(choices)}", value)
-    return f"{value[:40]!r} is not one of {', '.join(choices)}"
+    first, blank, _ = value[:40].partition(" ")
+    return f"{first + '*' * len(blank)!r} is not one of {', '.join(choices)}"
 
 
 def _chosen(value: object) -> object:
