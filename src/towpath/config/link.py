@@ -106,8 +106,8 @@ class RecordsConfig(Section):
     )
     on_gap: OnGap = Field(
         OnGap.STOP,
-        description="When records of the source were lost before we read them: `stop` that topic,"
-        " or `record` the gap in the ledger and go on.",
+        description="When records of the source were lost before we read them: `stop` that"
+        " partition, or `record` the gap in the ledger and go on.",
     )
 
     @field_validator("group")

@@ -1,4 +1,4 @@
-"""Every error that Towpath raises on purpose.
+"""The errors that Towpath raises on purpose.
 
     TowpathError                    1  a fault in us
     ├── ConfigError                 2  the file or the arguments are wrong
@@ -15,6 +15,10 @@
     ├── TargetLostError             3  the target lost what it had acknowledged
     ├── TargetReplacedError         3  the copy is another topic now
     └── NotIdenticalError           3  offsets cannot stay the same where that was demanded
+
+Others stand beside what raises them: two kinds of UnreachableError, SecurityError in
+`cluster/login.py` and UnresolvedError in `cluster/connection.py`; StepOutdatedError (3) in
+`topics/errors.py`; DevError (2) and its kinds in `dev/errors.py`.
 
 The number is the exit code; the stable `code` of each class stands in what `--output json` says.
 Every constructor hands all of its positional arguments to `Exception`, else an instance could not
