@@ -95,8 +95,11 @@ def test_settings_of_a_missing_topic_fail_alone(admin: Admin, topic: TopicName) 
     assert "settings of topic missing: UNKNOWN_TOPIC_OR_PARTITION" in str(
         found.failed[TopicName("missing")]
     )
+    alone = admin.configs([TopicName("missing")])
+    assert (alone, alone.failed.keys()) == ({}, found.failed.keys())
     with pytest.raises(RefusedError, match="settings of topic missing"):
-        admin.configs([TopicName("missing")])
+        alone.sure(TopicName("missing"))
+    assert found.sure(topic) == found[topic]
 
 
 def test_offsets(admin: Admin, target: LocalCluster, topic: TopicName) -> None:
@@ -265,7 +268,7 @@ def test_a_missing_acl_is_named(
         )
         refusals: dict[str, Callable[[], object]] = {
             f"Describe on topic {name}": lambda: nobody.latest([tp]),
-            f"DescribeConfigs on topic {name}": lambda: nobody.configs([name]),
+            f"DescribeConfigs on topic {name}": lambda: nobody.configs([name]).sure(name),
             f"AlterConfigs on topic {name}": lambda: nobody.set_configs(name, {"segment.ms": "9"}),
             f"Create on topic {other} or on the cluster": lambda: nobody.create_topic(
                 other, 1, 1, {}

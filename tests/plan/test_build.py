@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from tests.support.clusters import USERS, Vault
 from tests.support.kafka import create_topic, wait_until
 from tests.topics.links import link
 from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo
+from towpath.config import ClusterConfig
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, TopicName
@@ -22,6 +25,7 @@ from towpath.plan.build import build
 from towpath.plan.model import Plan
 from towpath.plan.reconcile import reconcile
 from towpath.topics.findings import Cause
+from towpath.topics.observe import observe
 from towpath.topics.steps import CreateTopic
 
 pytestmark = pytest.mark.broker
@@ -179,6 +183,51 @@ def login(vault: Vault, tmp_path: Path) -> dict[str, Any]:
             "password": f"file:{tmp_path / 'password'}",
         },
     }  # fmt: skip
+
+
+class Counting(Admin):
+    """Counts the questions about topics and their settings."""
+
+    def __init__(self, config: ClusterConfig, side: Side) -> None:
+        super().__init__(config, side)
+        self.asked: Counter[str] = Counter()
+
+    def topics(self, names: Iterable[TopicName] | None = None) -> dict[TopicName, TopicInfo]:
+        self.asked["all topics" if names is None else "some topics"] += 1
+        return super().topics(names)
+
+    def configs(self, topics: Iterable[TopicName]) -> Answers[TopicName, dict[str, ConfigEntry]]:
+        wanted = list(topics)
+        self.asked["settings"] += bool(wanted)
+        return super().configs(wanted)
+
+
+def test_hidden_settings_of_many_topics_cost_few_questions(
+    secured_source: LocalCluster,
+    secured_target: LocalCluster,
+    login: dict[str, Any],
+    new_name: NewName,
+) -> None:
+    source, target = Guarded(secured_source), Guarded(secured_target)
+    prefix = new_name("secretive") + "-"
+    describe = AclOperation.DESCRIBE
+    hidden = [source.topic(f"{prefix}{each}", describe) for each in "abc"]
+    seen = source.topic(f"{prefix}seen", describe, AclOperation.DESCRIBE_CONFIGS)
+    target.allow(ResourceType.TOPIC, seen, AclOperation.CREATE)
+    others = [target.topic(f"{prefix}{each}", describe) for each in "defg"]
+    config = link(source.address, target.address, f"{prefix}.*", security=login)
+    with Counting(config.source, Side.SOURCE) as first, Counting(config.target, Side.TARGET) as two:
+        wait_until(lambda: {*hidden, seen} <= first.topics().keys(), "all of the source is seen")
+        wait_until(lambda: set(others) <= two.topics().keys(), "all of the target is seen")
+        for admin in (first, two):
+            admin.asked.clear()
+        observed = observe(first, two, config)
+        assert first.asked == {"all topics": 1, "settings": 1}
+        assert two.asked == {"all topics": 1, "settings": 1}
+    assert [topic.name for topic in observed.source] == [seen]
+    for name in hidden:
+        (problem,) = (each for each in observed.obstacles if each.about == name)
+        assert f"the login needs the ACL DescribeConfigs on topic {name}" in problem.text
 
 
 def test_missing_rights_are_named(

@@ -13,6 +13,6 @@ class Admin(TopicAdmin, PartitionAdmin):
     time may heal what goes wrong. A cluster that was never reached gets five seconds. All raise
     `RefusedError` or `UnreachableError`.
 
-    Calls about many partitions answer for those they can (`Answers`, a dict) and name the
-    others in `failed`; they raise when no partition has an answer.
+    Calls about many topics or partitions answer for those they can (`Answers`, a dict) and name
+    the others in `failed`; those about partitions raise when none has an answer.
     """

@@ -112,6 +112,12 @@ class Answers(dict[K, T]):
         super().__init__(done)
         self.failed = failed
 
+    def sure(self, about: K) -> T:
+        """Return the answer about one thing, or raise why there is none."""
+        if about in self.failed:
+            raise self.failed[about]
+        return self[about]
+
 
 def non_default(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
     """Return the settings that were made on the topic itself and can be made elsewhere."""

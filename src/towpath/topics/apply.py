@@ -114,7 +114,7 @@ def _require_partitions(name: TopicName, count: int, found: TopicInfo) -> None:
 
 
 def _require_configs(step: CreateTopic, target: Admin) -> None:
-    there = target.configs([step.target])[step.target] if step.configs else {}
+    there = target.configs([step.target]).sure(step.target) if step.configs else {}
     for key, value in step.configs.items():
         found = there[key].value if key in there else None
         if found != value:

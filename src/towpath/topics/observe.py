@@ -17,6 +17,8 @@ _INVALID_CONFIG = "INVALID_CONFIG"
 _ON_SOURCE = (Right.READ,)
 _ON_COPY = (Right.READ, Right.WRITE, Right.DELETE)
 """Delete is for DeleteRecords, which lets a log start later."""
+_ENOUGH = 50
+"""Of so many topics at most the settings are asked for when one would do."""
 
 _DEFAULTS = {
     "cleanup.policy": (("log.cleanup.policy", 0),),
@@ -99,9 +101,9 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
     found = source.topics()
     matched = [info for info in found.values() if matches(info, config.topics)]
     names, misnamed = target_names([info.name for info in matched if not info.error], config.topics)
-    settings, hidden = _settings(source, names)
+    settings = source.configs(names)
     topics = tuple(_topic(found[name], settings[name]) for name in sorted(settings))
-    there, target_hidden = _on_target(target, [names[topic.name] for topic in topics])
+    there, target_hidden, known = _on_target(target, topics, names)
     defaults, notes = _defaults(target)
     cluster = source.cluster_id()
     one_cluster = cluster if cluster == target.cluster_id() else None
@@ -110,7 +112,7 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
         names={topic.name: names[topic.name] for topic in topics},
         target=there,
         brokers=len(target.brokers()),
-        known=_known(target, topics, names),
+        known=known,
         one_cluster=one_cluster,
         circular=_circular(names, config.topics) if one_cluster else frozenset(),
         defaults=defaults,
@@ -119,7 +121,7 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
         obstacles=(
             *(Obstacle.of(info.error, info.name) for info in matched if info.error),
             *(Obstacle(name, text, Cause.TOPIC) for name, text in misnamed.items()),
-            *(Obstacle.of(error, name) for name, error in hidden.items()),
+            *(Obstacle.of(error, name) for name, error in settings.failed.items()),
             *_lacking(Side.SOURCE, source, _ON_SOURCE, {name: name for name in settings}),
             *_lacking(Side.TARGET, target, _ON_COPY, _copies(topics, names, there)),
         ),
@@ -154,34 +156,29 @@ def _circular(names: Mapping[TopicName, TopicName], topics: TopicsConfig) -> fro
     return frozenset(name for name, copy in names.items() if topics.matches(copy))
 
 
-def _settings(
-    admin: Admin, names: Iterable[TopicName]
-) -> tuple[Mapping[TopicName, dict[str, ConfigEntry]], Mapping[TopicName, ClusterError]]:
-    """Return the settings of each topic, and why those of others are hidden."""
-    wanted = sorted(names)
-    try:
-        answers = admin.configs(wanted)
-    except RefusedError as error:
-        if len(wanted) == 1:
-            return {}, {wanted[0]: error}
-    else:
-        return answers, answers.failed
-    # Nothing could be seen, and the error names one topic only.
-    hidden: dict[TopicName, ClusterError] = {}
-    for name in wanted:
-        hidden |= _settings(admin, [name])[1]
-    return {}, hidden
-
-
 def _on_target(
-    target: Admin, names: Iterable[TopicName]
-) -> tuple[dict[TopicName, Topic], dict[TopicName, ClusterError]]:
-    ours = {alike(name) for name in names}
-    found = {name: info for name, info in target.topics().items() if alike(name) in ours}
+    target: Admin, topics: Sequence[Topic], names: Mapping[TopicName, TopicName]
+) -> tuple[dict[TopicName, Topic], dict[TopicName, ClusterError], frozenset[str]]:
+    """Return the copies and what is named like them, what is hidden of these, known settings."""
+    everything = target.topics()
+    ours = {alike(names[topic.name]) for topic in topics}
+    found = {name: info for name, info in everything.items() if alike(name) in ours}
     seen = [name for name, info in found.items() if not info.error]
-    settings, hidden = _settings(target, seen)
-    topics = {name: _topic(found[name], settings.get(name, {})) for name in seen}
-    return topics, {**hidden, **{name: info.error for name, info in found.items() if info.error}}
+    settings = target.configs(seen)
+    there = {name: _topic(found[name], settings.get(name, {})) for name in seen}
+    hidden = {name: info.error for name, info in found.items() if info.error}
+    others = sorted(n for n, info in everything.items() if not info.error and n not in found)
+    known = (
+        _keys(settings)
+        or _keys(target.configs(others[:_ENOUGH]))
+        or _accepted(target, topics, names)
+    )
+    return there, {**settings.failed, **hidden}, known
+
+
+def _keys(settings: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> frozenset[str]:
+    """Return the settings that a cluster knows: each topic tells all of them."""
+    return frozenset(next(iter(settings.values()), ()))
 
 
 def _copies(
@@ -233,18 +230,10 @@ def _first_set(target: Admin, candidates: Sequence[tuple[str, int]]) -> str | No
     return None
 
 
-def _known(
+def _accepted(
     target: Admin, topics: Sequence[Topic], names: Mapping[TopicName, TopicName]
 ) -> frozenset[str]:
-    """Return the settings that the target knows: those of any topic there.
-
-    A target without topics is asked whether it would create one with the settings in question.
-    """
-    for name, info in target.topics().items():
-        if not info.error:
-            settings, _ = _settings(target, [name])
-            if settings:
-                return frozenset(settings[name])
+    """Return the settings in question that the target would create a topic with."""
     values = {key: value for topic in topics for key, value in topic.own.items()}
     if not values or not topics:
         return frozenset(values)
