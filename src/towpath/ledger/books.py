@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
+from towpath.cluster.client import Client, Records
 from towpath.ledger.entries import (
     Entry,
     Gap,
@@ -23,10 +23,10 @@ from towpath.ledger.entries import (
     encode,
 )
 from towpath.ledger.offsets import OffsetMap
+from towpath.ledger.topic import APPEND_BYTES, TOPIC, create, find
 from towpath.model.clock import now_ms
 from towpath.model.errors import LedgerError, RefusedError
 from towpath.model.nouns import (
-    LEDGER,
     ClusterId,
     LinkName,
     ProducerId,
@@ -37,22 +37,18 @@ from towpath.model.nouns import (
 from towpath.wire import batch as batches
 from towpath.wire import records
 
-TOPIC = LEDGER
 FACTS = TopicPartition(TOPIC, 0)
 """Everything that stays true."""
 SESSIONS = TopicPartition(TOPIC, 1)
 """Signs of life and round ends; a slice waits here, so nothing else may wake it."""
 
-_CONFIGS = {
-    "cleanup.policy": "compact",
-    "max.message.bytes": "10485760",
-    "segment.bytes": "67108864",
-    "message.timestamp.type": "CreateTime",
-}
-_REPLICAS = 3
-_PARTITIONS = 2
+_RECENT = 1000
+"""Of sessions so many of the latest entries are read at first. A run that lives gives a sign every
+two seconds, with its whole state, and is taken for dead after seven; so of 250 links that run at
+once each is among them. No clock is asked: those of machines differ."""
 _FETCH_BYTES = 8 << 20
-_APPEND_BYTES = 512 << 10
+_RUNS = 5000
+"""So many runs go into one entry at most; they come to less than a batch."""
 
 
 @dataclass(slots=True)
@@ -180,44 +176,45 @@ class LinkBooks:
             books.receipt = entry
 
 
-def create(admin: Admin, brokers: int, *, validate_only: bool = False) -> None:
-    """Create the ledger's topic, or only let the target check whether it would do so."""
-    replicas = min(_REPLICAS, brokers)
-    admin.create_topic(TOPIC, _PARTITIONS, replicas, _CONFIGS, validate_only=validate_only)
-
-
 class Ledger:
     """Reads and appends entries; one per thread."""
 
     def __init__(self, admin: Admin, client: Client) -> None:
         self._admin = admin
         self._client = client
-        self._read_to = {FACTS: 0, SESSIONS: 0}
-
-    @property
-    def exists(self) -> bool:
-        """Whether the target has a ledger at all."""
-        return TOPIC in self._admin.topics([TOPIC])
+        self._read_to: dict[TopicPartition, int] = {}
 
     def create(self) -> None:
-        """Create the topic if it is missing, with three replicas or as many as brokers."""
-        if self.exists:
+        """Create the topic if it is missing, with three replicas or as many as brokers.
+
+        Raises:
+            LedgerError: There is one that is of no use.
+        """
+        if self._usable():
             return
         try:
             create(self._admin, len(self._admin.brokers()))
         except RefusedError as error:
             if error.name != "TOPIC_ALREADY_EXISTS":
                 raise
+            self._usable()
+
+    def _usable(self) -> bool:
+        """Whether there is a topic, and then one that keeps what is written to it."""
+        found = find(self._admin)
+        if found is not None:
+            found.require()
+        return found is not None
 
     def books(self, link: LinkName) -> LinkBooks:
         """Return all facts about a link; none where the target has no ledger.
 
         Raises:
             NewerLedgerError: An entry has a newer major version.
-            LedgerError: A record is no entry.
+            LedgerError: A record is no entry, or the topic is of no use.
         """
         books = LinkBooks(link)
-        if self.exists:
+        if self._usable():
             for entry in self.read():
                 books.take(entry)
         return books
@@ -225,19 +222,39 @@ class Ledger:
     def read(self, tp: TopicPartition = FACTS, *, wait: float = 0.0) -> list[Entry]:
         """Return the entries that were added since the last call of this object.
 
+        The first call begins with the first fact, and with recent sessions.
+
         Raises:
             NewerLedgerError: An entry has a newer major version.
             LedgerError: A record is no entry.
         """
         entries: list[Entry] = []
         while True:
-            chunk = self._client.fetch(tp, self._read_to[tp], max_bytes=_FETCH_BYTES, wait=wait)
+            chunk = self._fetch(tp, wait)
             table = batches.scan(chunk.buffer, chunk.start, chunk.end)
             if not len(table):
                 return entries
             for row in table:
                 entries.extend(self._entries(tp, chunk.buffer[row[0] : row[0] + row[1]].data))
             wait = 0.0
+
+    def _fetch(self, tp: TopicPartition, wait: float) -> Records:
+        if tp not in self._read_to:
+            self._read_to[tp] = 0 if tp == FACTS else self._recent(tp)
+        at = self._read_to[tp]
+        try:
+            return self._client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=wait)
+        except RefusedError as error:
+            if at or error.name != "OFFSET_OUT_OF_RANGE":
+                raise
+            raise LedgerError(
+                f"target: the first entries of topic {TOPIC} were deleted, and with them where"
+                " partitions stand; delete the topic and the copies to have everything copied again"
+            ) from error
+
+    def _recent(self, tp: TopicPartition) -> int:
+        first, end = self._admin.earliest([tp]).sure(tp), self._admin.latest([tp]).sure(tp)
+        return max(first, end - _RECENT)
 
     def append(self, entries: Iterable[Entry], tp: TopicPartition = FACTS) -> None:
         """Append entries in order; they are on all in-sync replicas when this returns."""
@@ -265,16 +282,25 @@ def _packed(entries: Iterable[Entry]) -> Iterator[bytearray]:
     keys: list[bytes] = []
     values: list[bytes] = []
     size = 0
-    for entry in entries:
+    for entry in (part for whole in entries for part in _parts(whole)):
         key, value = encode(entry)
+        size += len(key) + len(value)
+        if keys and size > APPEND_BYTES:
+            yield _batch(keys, values)
+            keys, values, size = [], [], len(key) + len(value)
         keys.append(key)
         values.append(value)
-        size += len(key) + len(value)
-        if size > _APPEND_BYTES:
-            yield _batch(keys, values)
-            keys, values, size = [], [], 0
     if keys:
         yield _batch(keys, values)
+
+
+def _parts(entry: Entry) -> Iterator[Entry]:
+    """Take apart what could be too large for a batch: a source full of holes makes many runs."""
+    if not isinstance(entry, Runs):
+        yield entry
+        return
+    for start in range(0, len(entry.runs), _RUNS):
+        yield replace(entry, runs=entry.runs[start : start + _RUNS])
 
 
 def _batch(keys: list[bytes], values: list[bytes]) -> bytearray:

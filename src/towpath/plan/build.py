@@ -71,13 +71,18 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
     refused = refused_steps(found.steps, target)
     made = [step for step in found.steps if isinstance(step, CreateTopic)]
     missing = {step.source for step in made} & refused.keys()
-    no_ledger = tuple(ledger(target, plan.target.brokers))
+    ledger_notes, no_ledger = ledger(target, plan.target.brokers)
     told = Forecast() if no_ledger else _foretold(plan, config, source, target, observed, found)
     return replace(
         plan,
         topics={name: copy for name, copy in found.topics.items() if name not in missing},
         steps=tuple(step for step in found.steps if step.source not in refused),
-        notes=(*unmatched_expressions(observed, config), *found.notes, *told.notes),
+        notes=(
+            *ledger_notes,
+            *unmatched_expressions(observed, config),
+            *found.notes,
+            *told.notes,
+        ),
         obstacles=(
             *old_target(target.api_versions()),
             *no_ledger,

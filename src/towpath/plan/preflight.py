@@ -13,7 +13,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.exchange import Versions
 from towpath.cluster.rights import Right, lacks
 from towpath.config import LinkConfig
-from towpath.ledger import books
+from towpath.ledger import topic as ledger_topic
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicName
 from towpath.topics.apply import check
@@ -70,14 +70,26 @@ def refused_steps(steps: Iterable[Step], target: Admin) -> dict[TopicName, Obsta
     return refused
 
 
-def ledger(target: Admin, brokers: int) -> Iterator[Obstacle]:
+def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Obstacle]]:
     """Tell whether the ledger's topic could neither be used nor created."""
-    there = target.topics([books.TOPIC]).get(books.TOPIC)
-    if there is not None and there.error is None:
-        for name, missing in target.lacking({books.TOPIC: _ON_LEDGER}).items():
-            yield Obstacle(name, lacks(Side.TARGET, name, missing), Cause.CLUSTER)
-        return
+    found = ledger_topic.find(target)
+    if found is None or found.unseen:
+        return [], list(_refused_ledger(target, brokers))
+    about = ledger_topic.TOPIC
+    lacking = target.lacking({about: _ON_LEDGER}).values()
+    texts = (*(lacks(Side.TARGET, about, missing) for missing in lacking), *found.faults)
+    notes = []
+    if found.hidden:
+        text = (
+            f"{found.hidden}; until then nobody checks that it loses no entries"
+            " (cleanup.policy=compact)"
+        )
+        notes.append(Note(about, text))
+    return notes, [Obstacle(about, text, Cause.CLUSTER) for text in texts]
+
+
+def _refused_ledger(target: Admin, brokers: int) -> Iterator[Obstacle]:
     try:
-        books.create(target, brokers, validate_only=True)
+        ledger_topic.create(target, brokers, validate_only=True)
     except ClusterError as error:
         yield Obstacle(Side.TARGET, str(error), Cause.CLUSTER)

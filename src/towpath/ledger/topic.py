@@ -1,0 +1,100 @@
+"""The ledger's topic: how it is made, and what one must be like that somebody made beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import ConfigEntry, TopicInfo
+from towpath.model.errors import ClusterError, LedgerError
+from towpath.model.nouns import LEDGER
+
+TOPIC = LEDGER
+APPEND_BYTES = 512 << 10
+"""Of so many bytes of entries a batch is made at most."""
+_BATCH_BYTES = APPEND_BYTES * 3 // 2
+"""So large is no batch, with what it puts around each entry."""
+
+_CONFIGS = {
+    "cleanup.policy": "compact",
+    "max.message.bytes": "10485760",
+    "segment.bytes": "67108864",
+    # Only closed segments are compacted: signs of life and receipts would else pile up.
+    "segment.ms": "600000",
+    "message.timestamp.type": "CreateTime",
+}
+_REPLICAS = 3
+_PARTITIONS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The topic as it is.
+
+    Attributes:
+        faults: Sentences about what makes it useless.
+        hidden: Why its settings cannot be seen.
+        unseen: Why nothing of it can be seen.
+    """
+
+    faults: tuple[str, ...] = ()
+    hidden: ClusterError | None = None
+    unseen: ClusterError | None = None
+
+    def require(self) -> None:
+        """Make sure that it is of use.
+
+        Raises:
+            LedgerError: It would lose entries, or cannot take them.
+        """
+        if self.faults:
+            raise LedgerError("\n".join(self.faults))
+
+
+def create(admin: Admin, brokers: int, *, validate_only: bool = False) -> None:
+    """Create the topic, or only let the target check whether it would do so."""
+    replicas = min(_REPLICAS, brokers)
+    admin.create_topic(TOPIC, _PARTITIONS, replicas, _CONFIGS, validate_only=validate_only)
+
+
+def find(admin: Admin) -> Found | None:
+    """Look at the topic, if there is one; what may not be looked at counts as good.
+
+    Raises:
+        ClusterError: The target cannot be asked.
+    """
+    info = admin.topics([TOPIC]).get(TOPIC)
+    if info is None:
+        return None
+    if info.error is not None:
+        return Found(unseen=info.error)
+    settings = admin.configs([TOPIC])
+    faults = _faults(info, settings.get(TOPIC, {}))
+    return Found(tuple(faults), settings.failed.get(TOPIC))
+
+
+def _faults(info: TopicInfo, settings: Mapping[str, ConfigEntry]) -> Iterator[str]:
+    has = f"target: topic {TOPIC} has"
+    if len(info.partitions) < _PARTITIONS:
+        yield (
+            f"{has} 1 partition, and the ledger needs {_PARTITIONS}, for facts and for signs of"
+            f" life; let it grow to {_PARTITIONS}"
+        )
+    policy, largest = (_value(settings, key) for key in ("cleanup.policy", "max.message.bytes"))
+    if policy is not None and policy != "compact":
+        lost = "entries would be lost and partitions be opened anew"
+        yield (
+            f"{has} cleanup.policy={policy}, so {lost if policy else 'entries would pile up'};"
+            " set cleanup.policy=compact on it"
+        )
+    if largest is not None and int(largest) < _BATCH_BYTES:
+        yield (
+            f"{has} max.message.bytes={largest}, and entries are written in batches of up to"
+            f" {_BATCH_BYTES} bytes; set max.message.bytes={_CONFIGS['max.message.bytes']} on it"
+        )
+
+
+def _value(settings: Mapping[str, ConfigEntry], key: str) -> str | None:
+    found = settings.get(key)
+    return found.value if found else None

@@ -1,0 +1,247 @@
+"""The ledger's topic on real brokers: ours, and those that somebody made beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
+
+from tests.support.clusters import USERS, Clusters, Vault
+from tests.support.kafka import Record, create_topic, produce, wait_until
+from tests.topics.links import link
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
+from towpath.config import ClusterConfig
+from towpath.dev.broker import LocalCluster
+from towpath.ledger import books
+from towpath.ledger.books import FACTS, SESSIONS, Ledger
+from towpath.ledger.entries import Entry, LinkIdentity, Runs, Session
+from towpath.ledger.topic import TOPIC
+from towpath.model.errors import LedgerError
+from towpath.model.nouns import ClusterId, LinkName, ProducerId, Side, TopicName
+from towpath.plan.build import build
+from towpath.plan.preflight import ledger as preflight
+
+pytestmark = pytest.mark.broker
+LINK = LinkName("l")
+
+
+@pytest.fixture
+def lone(clusters: Clusters) -> Iterator[LocalCluster]:
+    """Return a cluster without a ledger; it has none afterwards."""
+    cluster = clusters.get("lone")
+    yield cluster
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    if TOPIC in admin.list_topics(timeout=10).topics:
+        admin.delete_topics([TOPIC])[TOPIC].result(10)
+        wait_until(lambda: TOPIC not in admin.list_topics(timeout=10).topics, "it is gone")
+
+
+@pytest.fixture
+def admin(lone: LocalCluster) -> Iterator[Admin]:
+    with Admin(ClusterConfig(bootstrap=lone.addresses), Side.TARGET) as made:
+        yield made
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as made:
+        yield made
+
+
+def opened(stack: ExitStack, lone: LocalCluster, admin: Admin) -> Ledger:
+    """Return the ledger as a fresh process finds it."""
+    config = ClusterConfig(bootstrap=lone.addresses)
+    return Ledger(admin, stack.enter_context(Client(config, Side.TARGET, admin)))
+
+
+BAD: list[tuple[int, dict[str, str], list[str]]] = [
+    (
+        1,
+        {"cleanup.policy": "compact"},
+        [
+            "target: topic __towpath_ledger has 1 partition, and the ledger needs 2, for facts and"
+            " for signs of life; let it grow to 2"
+        ],
+    ),
+    (
+        2,
+        {"cleanup.policy": "delete"},
+        [
+            "target: topic __towpath_ledger has cleanup.policy=delete, so entries would be lost and"
+            " partitions be opened anew; set cleanup.policy=compact on it"
+        ],
+    ),
+    (
+        5,
+        {"cleanup.policy": "compact,delete"},
+        [
+            "target: topic __towpath_ledger has cleanup.policy=compact,delete, so entries would be"
+            " lost and partitions be opened anew; set cleanup.policy=compact on it"
+        ],
+    ),
+    (
+        2,
+        {"cleanup.policy": ""},
+        [
+            "target: topic __towpath_ledger has cleanup.policy=, so entries would pile up;"
+            " set cleanup.policy=compact on it"
+        ],
+    ),
+    (
+        1,
+        {"max.message.bytes": "700000"},
+        [
+            "target: topic __towpath_ledger has 1 partition,",
+            "target: topic __towpath_ledger has cleanup.policy=delete,",
+            "target: topic __towpath_ledger has max.message.bytes=700000, and entries are written"
+            " in batches of up to 786432 bytes; set max.message.bytes=10485760 on it",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("partitions", "configs", "sentences"), BAD)
+def test_a_ledger_that_would_lose_entries_is_refused(
+    stack: ExitStack, lone: LocalCluster, admin: Admin, partitions: int,
+    configs: Mapping[str, str], sentences: list[str],
+) -> None:  # fmt: skip
+    create_topic(lone.bootstrap, TOPIC, partitions, configs)
+    plan = build(link(lone.bootstrap, lone.bootstrap, "nothing", rename="copy.{topic}"))
+    assert plan.exit_code == 4
+    texts = [obstacle.text for obstacle in plan.refusals]
+    ledger = opened(stack, lone, admin)
+    for act in (ledger.create, lambda: ledger.books(LINK)):
+        with pytest.raises(LedgerError) as caught:
+            act()
+        assert str(caught.value).split("\n") == texts
+    assert len(texts) == len(sentences)
+    assert all(text.startswith(start) for text, start in zip(texts, sentences, strict=True))
+
+
+def test_a_ledger_made_by_hand_may_differ_otherwise(
+    stack: ExitStack, lone: LocalCluster, admin: Admin
+) -> None:
+    settings = {"cleanup.policy": "compact", "segment.bytes": "20000000"}
+    create_topic(lone.bootstrap, TOPIC, 3, settings)
+    assert preflight(admin, 1) == ([], [])
+    ledger = opened(stack, lone, admin)
+    ledger.create()
+    assert ledger.books(LINK).identity is None
+    assert len(admin.topics([TOPIC])[TOPIC].partitions) == 3
+
+
+def test_our_own_ledger_is_as_it_must_be(
+    stack: ExitStack, lone: LocalCluster, admin: Admin
+) -> None:
+    ledger = opened(stack, lone, admin)
+    for _ in range(2):
+        assert preflight(admin, 1) == ([], [])
+        ledger.create()
+    settings = admin.configs([TOPIC])[TOPIC]
+    assert settings["cleanup.policy"].value == "compact"
+    assert settings["segment.ms"].value == "600000"
+
+
+def test_settings_that_may_not_be_seen_are_no_reason_to_refuse(
+    secured_target: LocalCluster, vault: Vault, tmp_path: Path
+) -> None:
+    door = AdminClient({"bootstrap.servers": secured_target.back_door})
+    rules = [
+        AclBinding(
+            ResourceType.TOPIC, TOPIC, ResourcePatternType.LITERAL, "User:nobody", "*", operation,
+            AclPermissionType.ALLOW,
+        )
+        for operation in (AclOperation.READ, AclOperation.WRITE)
+    ]  # fmt: skip
+    for future in door.create_acls(rules).values():
+        future.result(10)
+    (tmp_path / "password").write_text(USERS["nobody"].reveal())
+    login = {"tls": {"ca": str(vault.authority.certificate)}, "sasl": {
+        "mechanism": "PLAIN", "username": "nobody", "password": f"file:{tmp_path / 'password'}",
+    }}  # fmt: skip
+    config = link("a:1", secured_target.bootstrap, "orders", security=login).target
+    with Admin(ClusterConfig(bootstrap=(secured_target.back_door,)), Side.TARGET) as all_powerful:
+        Ledger(all_powerful, Client(config, Side.TARGET, all_powerful)).create()
+    with Admin(config, Side.TARGET) as nobody, Client(config, Side.TARGET, nobody) as client:
+        wait_until(lambda: TOPIC in nobody.topics(), "the rules hold")
+        wait_until(lambda: not preflight(nobody, 1)[1], "the rules hold")
+        (note,), obstacles = preflight(nobody, 1)
+        ledger = Ledger(nobody, client)
+        ledger.create()
+        assert ledger.books(LINK).identity is None
+    assert not obstacles
+    assert note.about == TOPIC
+    assert note.text == (
+        "target: asking for the settings of topic __towpath_ledger: TOPIC_AUTHORIZATION_FAILED"
+        " (29); Topic authorization failed; the login needs the ACL DescribeConfigs on topic"
+        " __towpath_ledger; until then nobody checks that it loses no entries"
+        " (cleanup.policy=compact)"
+    )
+
+
+def test_a_ledger_whose_first_entries_were_deleted_is_refused(
+    stack: ExitStack, lone: LocalCluster, admin: Admin
+) -> None:
+    create_topic(lone.bootstrap, TOPIC, 2, {"cleanup.policy": "delete"})
+    produce(lone.bootstrap, TOPIC, [Record(b"k", b"v")])
+    admin.delete_records({FACTS: 1})
+    admin.set_configs(TOPIC, {"cleanup.policy": "compact"})
+    wait_until(lambda: preflight(admin, 1) == ([], []), "the setting is known")
+    with pytest.raises(LedgerError) as caught:
+        opened(stack, lone, admin).books(LINK)
+    assert str(caught.value) == (
+        "target: the first entries of topic __towpath_ledger were deleted, and with them where"
+        " partitions stand; delete the topic and the copies to have everything copied again"
+    )
+
+
+def test_runs_without_number_fit_into_the_ledger(
+    stack: ExitStack, lone: LocalCluster, admin: Admin
+) -> None:
+    ledger = opened(stack, lone, admin)
+    ledger.create()
+    first = 10**15
+    runs = tuple((first + 2 * n, first + n, 1) for n in range(300_000))
+    entry = Runs(LINK, TopicName("t"), 0, ProducerId(1), runs)
+    other = LinkIdentity(LINK, ClusterId("a"), ClusterId("b"))
+    admin.set_configs(TOPIC, {"max.message.bytes": "786432"})
+    wait_until(
+        lambda: admin.configs([TOPIC])[TOPIC]["max.message.bytes"].value == "786432", "it is set"
+    )
+    ledger.append([entry, other])
+    read = opened(stack, lone, admin).read()
+    assert read[-1] == other
+    parts = [each for each in read if isinstance(each, Runs)]
+    assert tuple(run for part in parts for run in part.runs) == runs
+    assert len({part.about() for part in parts}) == len(parts)
+
+
+def beat(number: int, link: str = LINK) -> Session:
+    return Session(LinkName(link), "r", "host", 1, 2, number, 0, over=False)
+
+
+def test_of_signs_of_life_only_the_latest_are_read(
+    stack: ExitStack, lone: LocalCluster, admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(books, "_RECENT", 10)
+    ledger = opened(stack, lone, admin)
+    ledger.create()
+    assert ledger.read(SESSIONS) == []
+    beats: list[Entry] = [beat(number) for number in range(25)]
+    for each in beats:
+        ledger.append([each], SESSIONS)
+    late = opened(stack, lone, admin)
+    assert late.read(SESSIONS) == beats[15:]
+    assert late.read(SESSIONS) == []
+    ledger.append([beat(25)], SESSIONS)
+    assert late.read(SESSIONS) == [beat(25)]
+    assert ledger.read(SESSIONS) == [*beats, beat(25)]
+    admin_of_few = opened(stack, lone, admin)
+    monkeypatch.setattr(books, "_RECENT", 100)
+    assert admin_of_few.read(SESSIONS) == [*beats, beat(25)]
