@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,17 @@ from tests.support.kafka import wait_until
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
+from towpath.ledger import books
+from towpath.ledger.books import SESSIONS
+from towpath.ledger.entries import Session
+from towpath.model.clock import now_ms
 from towpath.model.errors import LinkBusyError
-from towpath.model.nouns import Side
+from towpath.model.nouns import LinkName, Side
+from towpath.plan import session as sessions
 from towpath.plan.session import LinkSession
 
 pytestmark = pytest.mark.broker
+ENTRY = Session(LinkName("l"), "r", "host", 1, 2, 3, 0, over=False)
 
 
 @pytest.fixture
@@ -62,3 +69,53 @@ def test_a_run_that_was_taken_for_dead_gives_way(
     first.close()
     wait_until(lambda: second._heard[second.run_id] > 3, "the second one goes on")
     assert second.taken_over is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "over", "waits"),
+    [(0, False, True), (300, False, True), (3600, False, False), (0, True, False)],
+)
+def test_a_run_that_died_long_ago_is_no_run(
+    two: tuple[LinkSession, LinkSession],
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: int,
+    *,
+    over: bool,
+    waits: bool,
+) -> None:
+    """A run that fell silent a while ago on another machine is waited for, but not for ever."""
+    old, fresh = two
+    monkeypatch.setattr(sessions, "_SILENCE", 0.5)
+    monkeypatch.setattr(sessions, "_host", lambda: "elsewhere")
+    monkeypatch.setattr(sessions, "now_ms", lambda: now_ms() - 1000 * seconds)
+    old._over = over
+    old._tell()
+    monkeypatch.undo()
+    monkeypatch.setattr(sessions, "_SILENCE", 0.5)
+    asked: list[float] = []
+    read = fresh._last
+
+    def last(wait: float = 0.0) -> Session | None:
+        asked.append(wait)
+        return read(wait)
+
+    monkeypatch.setattr(fresh, "_last", last)
+    fresh.start()
+    assert asked[0] == 0
+    assert (len(asked) > 1) is waits
+    assert fresh.taken_over is None
+
+
+def test_a_run_among_those_of_many_links_is_found(
+    two: tuple[LinkSession, LinkSession], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others may have given signs of life for weeks."""
+    monkeypatch.setattr(books, "_RECENT", 200)
+    first, second = two
+    noise = replace(ENTRY, link=LinkName("another"))
+    for _ in range(3):
+        first._ledger.append([noise] * 150, SESSIONS)
+    first.start()
+    first._ledger.append([noise] * 150, SESSIONS)
+    with pytest.raises(LinkBusyError):
+        second.start()

@@ -22,6 +22,10 @@ from towpath.model.nouns import LinkName, Side
 _BEAT = 2.0
 _SILENCE = 7.0
 """Seconds without a beat after which a run that did not say goodbye is taken for dead."""
+_LONG_AGO = 600_000
+"""Milliseconds after which nobody waits for a further beat. The other machine's clock wrote the
+time of the last one, so this is far more than what clocks differ by. Where they differ by more, the
+older run hears the younger one and gives way."""
 
 
 class LinkSession:
@@ -77,6 +81,8 @@ class LinkSession:
     def _refuse_second(self) -> None:
         last = self._last()
         if last is None or last.over or self._dead(last):
+            return
+        if now_ms() - last.beat > _LONG_AGO:
             return
         deadline = time.monotonic() + _SILENCE
         while time.monotonic() < deadline:
