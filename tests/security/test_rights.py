@@ -34,6 +34,8 @@ from towpath.model.nouns import Side, TopicName
 from towpath.plan.build import build
 from towpath.plan.rounds import RoundPlan, plan_round
 from towpath.plan.status import PartitionStatus, State, status
+from towpath.plan.verdict import Verdict
+from towpath.plan.verify import Scope, verify
 from towpath.records.copy import copy
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
@@ -206,6 +208,23 @@ def test_a_copy_that_may_not_grow_is_mirrored_as_far_as_it_goes(
     assert f"the login needs the ACL Alter on topic {topic}" in problem.text
     assert errors(config) == {topic: ""}
     assert is_same(secured, topic)
+
+
+@pytest.mark.spark
+def test_a_copy_whose_settings_are_hidden_may_be_compacted(
+    secured: SecuredLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_PASSWORD", USERS["mirror"].reveal())
+    grant(secured.target, "__towpath_ledger", AclOperation.ALL)
+    blind = (READ, WRITE, AclOperation.DELETE, AclOperation.DESCRIBE)
+    topic = create_copy(secured, add(secured, "hidden", on_copy=blind))
+    config = load(secured.file)
+    assert errors(config) == {topic: ""}
+    [row] = verify(config, Scope(master="local[2]"), lambda *_: None)
+    assert row.verdict is Verdict.EQUAL
+    [note] = row.notes
+    assert f"DescribeConfigs on topic {topic}" in note
+    assert note.endswith("records that are missing on one side may have been compacted away")
 
 
 @pytest.mark.parametrize(

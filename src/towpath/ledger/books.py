@@ -81,6 +81,10 @@ class PartitionBooks:
         known = receipt if receipt is not None else self.opened
         return known.at > gap.at and not (receipt is not None and receipt.error)
 
+    def is_of(self, producer_id: ProducerId) -> bool:
+        """Whether they are about the incarnation of this producer id."""
+        return self.opened is not None and self.opened.producer_id == producer_id
+
     @property
     def producers(self) -> frozenset[ProducerId]:
         """The producer ids of everything that was written for the present incarnation."""
@@ -154,13 +158,13 @@ class LinkBooks:
 
     def _open(self, entry: Opened) -> None:
         books = self.of(entry.tp)
-        if books.opened is None or books.opened.producer_id != entry.producer_id:
+        if not books.is_of(entry.producer_id):
             books.opened, books.receipt, books.runs = entry, None, []
             books.writers = {}
 
     def _add(self, entry: Runs | Writer) -> None:
         books = self.of(entry.tp)
-        if books.opened is None or books.opened.producer_id != entry.producer_id:
+        if not books.is_of(entry.producer_id):
             return
         if isinstance(entry, Runs):
             books.runs.extend(entry.runs)
@@ -169,7 +173,7 @@ class LinkBooks:
 
     def _further(self, entry: Receipt) -> None:
         books = self.of(entry.tp)
-        if books.opened is None or books.opened.producer_id != entry.producer_id:
+        if not books.is_of(entry.producer_id):
             return
         known = books.receipt
         if known is None or (entry.source_end, entry.at) >= (known.source_end, known.at):

@@ -141,8 +141,7 @@ class _Assigner:
                 )  # fmt: skip
 
     def _new(self, a: Assignment) -> bool:
-        opened = self._books.of(a.source).opened
-        return opened is None or opened.producer_id != a.producer_id
+        return not self._books.of(a.source).is_of(a.producer_id)
 
     def _finished(
         self,

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
-from towpath.cluster.metadata import ConfigEntry
+from towpath.cluster.metadata import Answers, ConfigEntry
 from towpath.config import LinkConfig
 from towpath.engine.batch import run as run_slices
 from towpath.engine.session import session, slots
 from towpath.ledger.books import Ledger, LinkBooks
-from towpath.model.errors import ClusterError, ConfigError, LedgerError, Problem
+from towpath.model.errors import ConfigError, LedgerError, Problem
 from towpath.model.nouns import Side, TopicPartition
 from towpath.plan.failure import of_spark
 from towpath.plan.status import PartitionStatus, status
@@ -146,33 +146,27 @@ class _Observed:
         since = self._since(targets)
         source_settings = self._source.configs({tp.topic for tp in targets})
         target_settings = self._target.configs({tp.topic for tp in targets.values()})
-        hidden = {**source_settings.failed, **target_settings.failed}
         self.hidden = {
-            tp: str(hidden.get(tp.topic) or hidden[there.topic])
+            tp: str(why)
             for tp, there in targets.items()
-            if tp.topic in source_settings.failed or there.topic in target_settings.failed
+            if (
+                why := source_settings.failed.get(tp.topic)
+                or target_settings.failed.get(there.topic)
+            )
         }
         return {
             tp: Bounds(
-                _sure(earliest, tp), _sure(target_earliest, there), _sure(since, tp),
+                earliest.sure(tp), target_earliest.sure(there), since.sure(tp),
                 _may_compact(source_settings.get(tp.topic)),
                 _may_compact(target_settings.get(there.topic)),
             )
             for tp, there in targets.items()
         }  # fmt: skip
 
-    def _since(self, tps: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+    def _since(self, tps: Iterable[TopicPartition]) -> Answers[TopicPartition, int]:
         if self._scope.since_ms is not None:
             return self._source.at_time(tps, self._scope.since_ms)
-        return dict.fromkeys(tps, self._scope.since_offset)
-
-
-def _sure(answers: Mapping[TopicPartition, int], tp: TopicPartition) -> int:
-    """Return the answer for a partition; one that cannot be asked now ends the command."""
-    failed: Mapping[TopicPartition, ClusterError] = getattr(answers, "failed", {})
-    if tp in failed:
-        raise failed[tp]
-    return answers[tp]
+        return Answers(dict.fromkeys(tps, self._scope.since_offset), {})
 
 
 def _may_compact(settings: Mapping[str, ConfigEntry] | None) -> bool:
