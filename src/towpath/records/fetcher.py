@@ -31,8 +31,8 @@ _PARTITION_BYTES = 1 << 20
 class Fetcher:
     """Asks for the lanes that have room, and hands what comes to `on_data`.
 
-    `on_data` gets every answer, errors too, with the frame that holds its records. It runs before
-    the next request goes out, so that request asks from where the lane stands then.
+    `on_data` gets every answer, errors too, with the frame that holds its records. The next request
+    goes out when all lanes of a response had theirs, so it asks from where each stands then.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class Fetcher:
             reactor.later(_NEAR, self._review)
 
     def add(self, lane: Lane) -> None:
-        """Fetch for `lane` from now on, from where it stands."""
+        """Fetch for `lane` from now on, from where it stands; what is under way does not count."""
         self._lanes[lane.work.source] = lane
-        self._settle_one(lane)
+        self.again(lane)
 
     def remove(self, lane: Lane) -> None:
         """Fetch for `lane` no more."""
@@ -187,11 +187,10 @@ class Fetcher:
         )
 
     def _came(self, node: int, session: FetchSession, channel: Channel, frame: Frame) -> None:
-        self._under_way.discard(node)
-        stale = self._stale.pop(node, ())
         for said in session.response(frame.view) or ():
             lane = self._lanes.get(said.tp)
-            if lane is None or self._at.get(said.tp) != node or said.tp in stale:
+            stale = said.tp in self._stale.get(node, ())
+            if lane is None or self._at.get(said.tp) != node or stale:
                 continue
             if self._near.get(said.tp) == node and source_trouble(said) is not SourceTrouble.NONE:
                 # It may not have yet what the leader has, so only the leader's word counts.
@@ -205,6 +204,8 @@ class Fetcher:
                 self._go_near(lane, said.preferred_replica)
             elif said.end > said.start:
                 self._go_on(lane, session)
+        self._under_way.discard(node)
+        self._stale.pop(node, None)
         if not channel.closed:
             self._pump(node)
 

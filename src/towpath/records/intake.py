@@ -40,7 +40,6 @@ class Intake:
         self.epoch = standing.position.epoch
         self._sequence = standing.position.sequence
         self._passed = standing.passed
-        self._aborted: set[int] = set()
 
     def jump(self, source: int, reason: str) -> None:
         """Go on at another source offset; the records between cannot be had."""
@@ -49,7 +48,6 @@ class Intake:
         if self._passed:
             self._settle()
         self._at(source, -1)
-        self._aborted.clear()
 
     def take(self, frame: Frame, said: Fetched) -> None:
         """Queue the batches of a fetch response that are new.
@@ -63,7 +61,7 @@ class Intake:
             self._take_old(frame, said)
             return
         table = wire.scan(frame.buffer, said.start, said.end)
-        aborted = deque(sorted(said.aborted, key=lambda pair: pair[1]))
+        aborted = _Aborted(said.aborted)
         at = 0
         while at < len(table):
             plain = 0 if self._passed else wire.plain_prefix(table[at:], self.expected)
@@ -97,20 +95,15 @@ class Intake:
             self._advance(count)
         self._at(last + 1, epoch)
 
-    def _take_odd(self, frame: Frame, table: wire.Table, aborted: deque[tuple[int, int]]) -> None:
+    def _take_odd(self, frame: Frame, table: wire.Table, aborted: _Aborted) -> None:
         row: list[int] = table[0].tolist()
-        base, last, attributes = row[wire.BASE], row[wire.LAST], row[wire.ATTRIBUTES]
-        producer = row[wire.PRODUCER]
-        while aborted and aborted[0][1] <= last:
-            self._aborted.add(aborted.popleft()[0])
+        base, last = row[wire.BASE], row[wire.LAST]
+        void = aborted.void(row)
         if last < self.expected:
             return
         if base > self.expected:
             self._hole(base)
-        if attributes & wire.CONTROL:
-            self._aborted.discard(producer)
-            self._nothing_until(last + 1, row[wire.LEADER_EPOCH])
-        elif attributes & wire.TRANSACTIONAL and producer in self._aborted:
+        if void:
             self._nothing_until(last + 1, row[wire.LEADER_EPOCH])
         elif self._passed:
             self._pass_over(frame, row)
@@ -198,3 +191,25 @@ class Intake:
                 self._progress.become_mapped(item.reason)
             elif isinstance(item, Fill):
                 self._progress.pass_fill(item)
+
+
+class _Aborted:
+    """The aborted transactions that a response tells of (KIP-98): producer and first offset.
+
+    Each response tells of all that its batches belong to, so nothing is kept for the next.
+    """
+
+    def __init__(self, told: Sequence[tuple[int, int]]) -> None:
+        self._to_come = deque(sorted(told, key=lambda pair: pair[1]))
+        self._under_way: set[int] = set()
+
+    def void(self, row: Sequence[int]) -> bool:
+        """Whether a batch holds nothing for consumers; to be asked for each in turn."""
+        while self._to_come and self._to_come[0][1] <= row[wire.LAST]:
+            self._under_way.add(self._to_come.popleft()[0])
+        if row[wire.ATTRIBUTES] & wire.CONTROL:
+            self._under_way.discard(row[wire.PRODUCER])
+            return True
+        return bool(
+            row[wire.ATTRIBUTES] & wire.TRANSACTIONAL and row[wire.PRODUCER] in self._under_way
+        )

@@ -1,0 +1,82 @@
+"""What a fetcher makes of answers that come at the wrong moment."""
+
+from __future__ import annotations
+
+from tests.support.lanes import (
+    ABORT,
+    COMMIT,
+    Part,
+    StandInReactor,
+    fetcher,
+    in_transaction,
+    lane,
+    marker,
+    plain,
+    standing,
+)
+from towpath.cluster.channel import Frame
+from towpath.cluster.fetch import Fetched
+from towpath.records.fetcher import Fetcher
+from towpath.records.lane import Lane
+from towpath.records.queue import Batch
+
+
+def take(lane: Lane, frame: Frame, said: Fetched) -> None:
+    lane.take(frame, said)
+
+
+def queued(lane: Lane) -> list[int]:
+    """Return the offsets of the batches that wait."""
+    return [item.base for item in lane.queue.waiting if isinstance(item, Batch)]
+
+
+def test_an_answer_from_before_a_reopening_is_not_taken_in() -> None:
+    made, channel = fetcher(StandInReactor(), take)
+    moved = lane()
+    made.add(moved)
+    channel.answer(Part(0, [plain(0), plain(1)]))
+    moved.resume(standing(0))
+    made.add(moved)
+    channel.answer(Part(0, [plain(2)]))
+    assert queued(moved) == []
+    channel.answer(Part(0, [plain(0), plain(1)]))
+    assert queued(moved) == [0, 1]
+    assert moved.expected == 2
+
+
+def test_nothing_is_asked_before_the_whole_answer_is_taken_in() -> None:
+    """One of the lanes is added again in the middle, as after a gap."""
+    made: Fetcher
+    expected: list[int] = []
+
+    def on_data(lane: Lane, frame: Frame, said: Fetched) -> None:
+        if lane is first:
+            expected.append(len(channel.asked))
+            made.remove(lane)
+            made.add(lane)
+            expected.append(len(channel.asked))
+        lane.take(frame, said)
+
+    made, channel = fetcher(StandInReactor(), on_data)
+    first, second = lane(0), lane(1)
+    made.add(first)
+    made.add(second)
+    channel.answer(Part(0, [plain(0)]))
+    expected.clear()
+    channel.answer(Part(0, [plain(1)]), Part(1, [plain(0)]))
+    assert expected == [0, 0]
+    assert queued(second) == [0]
+    assert len(channel.asked) == 1
+
+
+def test_an_aborted_transaction_ends_with_its_answer() -> None:
+    """A repeated answer tells of it again, when its marker is behind us already."""
+    made, channel = fetcher(StandInReactor(), take)
+    read = lane()
+    made.add(read)
+    aborted = [in_transaction(0, 5), marker(1, 5, ABORT)]
+    channel.answer(Part(0, aborted, aborted=[(5, 0)]))
+    committed = [in_transaction(2, 5), marker(3, 5, COMMIT)]
+    channel.answer(Part(0, [*aborted, *committed], aborted=[(5, 0)]))
+    channel.answer(Part(0, [in_transaction(4, 5), marker(5, 5, COMMIT)]))
+    assert queued(read) == [2, 4]

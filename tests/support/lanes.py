@@ -1,0 +1,193 @@
+"""Lanes without brokers: answers come when the test says so, so that any timing can be had."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tests.wire.build import batch, numbered
+from towpath.cluster import fetch as fetching
+from towpath.cluster.channel import BufferPool, Frame
+from towpath.cluster.fetch import Fetched
+from towpath.cluster.homes import Home
+from towpath.cluster.metadata import Broker
+from towpath.config import ClusterConfig
+from towpath.model.nouns import (
+    NO_TOPIC_ID,
+    Mode,
+    ProducerId,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
+from towpath.records.fetcher import Fetcher
+from towpath.records.lane import Lane
+from towpath.records.progress import Standing
+from towpath.records.work import Assignment, Position
+from towpath.wire.batch import CONTROL, TRANSACTIONAL
+from towpath.wire.plain import Record
+
+NODE = 1
+PRODUCER = ProducerId(1 << 40)
+ABORT = Record(b"\0\0\0\0", b"\0" * 6)
+COMMIT = Record(b"\0\0\0\1", b"\0" * 6)
+
+
+def tp(partition: int = 0) -> TopicPartition:
+    return TopicPartition(TopicName("orders"), partition)
+
+
+def lane(partition: int = 0, at: int = 0, *, end: int | None = None) -> Lane:
+    """Return a lane that begins at `at`."""
+    work = Assignment(
+        tp(partition), tp(partition), NO_TOPIC_ID, NO_TOPIC_ID, PRODUCER, ProducerId(7), 0, end
+    )
+    return Lane(work, standing(at))
+
+
+def standing(at: int = 0) -> Standing:
+    return Standing(Position(at, at, at), Mode.IDENTICAL, "", (0, 0, at))
+
+
+def plain(base: int, count: int = 1, *, size: int = 10) -> bytearray:
+    """Return a batch of `count` records from offset `base` on."""
+    return batch(numbered([Record(b"k", b"v" * size)] * count, base))
+
+
+def in_transaction(base: int, producer: int) -> bytearray:
+    """Return a batch of one record in a transaction."""
+    records = numbered([Record(b"k", b"v")], base)
+    return batch(records, attributes=TRANSACTIONAL, producer_id=producer)
+
+
+def marker(base: int, producer: int, record: Record) -> bytearray:
+    """Return the marker that ends a transaction."""
+    attributes = TRANSACTIONAL | CONTROL
+    return batch(numbered([record], base), attributes=attributes, producer_id=producer)
+
+
+def damaged(data: bytearray) -> bytearray:
+    """Return a batch whose last byte is another one."""
+    return data[:-1] + bytes([data[-1] ^ 0xFF])
+
+
+def took(to: Lane, *batches: bytes | bytearray) -> None:
+    """Let a lane take in a response of some batches."""
+    data = b"".join(batches)
+    frame = Frame(BufferPool(0), np.frombuffer(bytearray(data), np.uint8), len(data))
+    to.take(frame, Fetched(to.work.source, 0, 0, 0, 0, (), -1, 0, len(data)))
+
+
+@dataclass
+class Part:
+    """What a response says of one partition."""
+
+    partition: int
+    batches: Sequence[bytes | bytearray] = ()
+    error: int = 0
+    aborted: Sequence[tuple[int, int]] = ()
+
+
+class StandInReactor:
+    """Timers and jobs that wait until the test lets them go."""
+
+    def __init__(self) -> None:
+        self.timers: list[Callable[[], None]] = []
+        self.jobs: list[tuple[Callable[[], Any], Callable[[Future[Any]], None]]] = []
+
+    def later(self, _seconds: float, call: Callable[[], None]) -> None:
+        self.timers.append(call)
+
+    def run(self, work: Callable[[], Any], then: Callable[[Future[Any]], None]) -> None:
+        self.jobs.append((work, then))
+
+    def ring(self) -> None:
+        """Let all timers go that were set so far."""
+        due, self.timers = self.timers, []
+        for call in due:
+            call()
+
+    def finish(self, answer: Any) -> None:
+        """End the oldest job with an answer of the test, or with an error."""
+        future: Future[Any] = Future()
+        if isinstance(answer, BaseException):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
+        self.jobs.pop(0)[1](future)
+
+
+@dataclass
+class StandInChannel:
+    """A channel that keeps the callback of each request."""
+
+    versions: dict[int, tuple[int, int]] = field(
+        default_factory=lambda: {fetching.API: (4, fetching.BY_NAME)}
+    )
+    asked: list[Callable[[Frame], None]] = field(default_factory=list)
+    closed: bool = False
+
+    def send(
+        self,
+        _api: int,
+        _version: int,
+        _body: object,
+        answer: Callable[[Frame], None],
+        *,
+        tags: bool,
+    ) -> None:
+        del tags
+        self.asked.append(answer)
+
+    def answer(self, *parts: Part) -> None:
+        """Answer the oldest request."""
+        data = response(parts)
+        buffer = np.frombuffer(bytearray(data), np.uint8)
+        self.asked.pop(0)(Frame(BufferPool(0), buffer, len(data)))
+
+
+class StandInNodes:
+    """One node that leads everything, and is there."""
+
+    def __init__(self, channel: StandInChannel) -> None:
+        self._channel = channel
+
+    def home(self, _tp: TopicPartition) -> Home:
+        return Home(Broker(NODE, "host", 1), TopicId(NO_TOPIC_ID), 0)
+
+    def channel(self, _node: int) -> StandInChannel:
+        return self._channel
+
+    def look_up(self, _tps: object, _after: float = 0.0) -> None:
+        pass
+
+
+def fetcher(
+    reactor: StandInReactor, on_data: Callable[[Lane, Frame, Fetched], None]
+) -> tuple[Fetcher, StandInChannel]:
+    """Return a fetcher and the channel to its only node."""
+    made = Fetcher(
+        reactor, ClusterConfig(bootstrap=("host:1",)), None, BufferPool(0),  # type: ignore[arg-type]  # stand-ins
+        room=1 << 20, on_data=on_data, on_trouble=lambda *_: None,
+    )  # fmt: skip
+    channel = StandInChannel()
+    made.nodes = StandInNodes(channel)  # type: ignore[assignment]  # a stand-in
+    made._opened(NODE)
+    return made, channel
+
+
+def response(parts: Sequence[Part]) -> bytes:
+    """Return a response to Fetch v11, from its correlation id on."""
+    out = struct.pack(">iihii", 0, 0, 0, 1, 1) + struct.pack(">h", 6) + b"orders"
+    out += struct.pack(">i", len(parts))
+    for part in parts:
+        data = b"".join(part.batches)
+        out += struct.pack(">ihqqqi", part.partition, part.error, 0, 0, 0, len(part.aborted))
+        out += b"".join(struct.pack(">qq", *pair) for pair in part.aborted)
+        out += struct.pack(">ii", -1, len(data)) + data
+    return out
