@@ -170,6 +170,7 @@ class Lane:
             self.queue.replace_head(small, made)
         batch = self.queue.waiting.popleft()
         assert isinstance(batch, Batch)  # noqa: S101  # by `next_batch`
+        batch.sent = True
         self.queue.flying.append(batch)
         self.unanswered += 1
         return batch

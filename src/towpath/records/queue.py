@@ -16,7 +16,8 @@ TAKEN = "the record lies at target offset {}, not at its own {}: another writer 
 class Batch:
     """One batch to be sent, stamped; it covers the source offsets [base, end).
 
-    `pieces` are the runs (source offset, length) of its records where they have holes between.
+    `pieces` are the runs (source offset, length) of its records where they have holes between. One
+    that was `sent` may lie on the target already, so it goes again as it is.
     """
 
     data: memoryview
@@ -29,6 +30,7 @@ class Batch:
     epoch: int
     time: int
     pieces: tuple[tuple[int, int], ...] | None = None
+    sent: bool = False
 
     @property
     def size(self) -> int:
@@ -139,12 +141,14 @@ class Queue:
     def small_head(self, small: int, most: int) -> list[Batch]:
         """Take the leading waiting batches that are smaller than `small`, up to `most` bytes.
 
-        Nothing is taken unless there are two of them.
+        None that was sent is taken, and nothing unless there are two of them.
         """
         taken: list[Batch] = []
         size = 0
         for item in self.waiting:
-            if not isinstance(item, Batch) or item.size >= small or size + item.size > most:
+            if not isinstance(item, Batch) or item.sent:
+                break
+            if item.size >= small or size + item.size > most:
                 break
             taken.append(item)
             size += item.size
