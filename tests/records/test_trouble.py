@@ -9,11 +9,11 @@ import pytest
 from towpath.cluster.fetch import Fetched
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import NO_TOPIC_ID, ProducerId, TopicName, TopicPartition
-from towpath.records.recovery import back_off
 from towpath.records.trouble import (
     Loss,
     SourceTrouble,
     TargetTrouble,
+    back_off,
     hopeless,
     loss,
     passes,

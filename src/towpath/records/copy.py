@@ -28,15 +28,18 @@ from towpath.records.clients import Clients
 from towpath.records.fetcher import Fetcher
 from towpath.records.fills import Fills
 from towpath.records.fronts import Fronts
+from towpath.records.jobs import Jobs
 from towpath.records.lane import MANY, SMALL, SMALL_TOGETHER, Lane
 from towpath.records.opening import Opener
 from towpath.records.producer import Producer
 from towpath.records.producers import Producers
 from towpath.records.progress import Standing
 from towpath.records.receipts import Receipts
-from towpath.records.recovery import Recovery, back_off
+from towpath.records.reopening import Reopening
+from towpath.records.source_side import SourceSide
+from towpath.records.target_side import TargetSide
 from towpath.records.transacting import Transactor
-from towpath.records.trouble import SourceTrouble, hopeless, source_trouble
+from towpath.records.trouble import SourceTrouble, back_off, hopeless, source_trouble
 from towpath.records.watch import Watch
 from towpath.records.work import Assignment, Slice, Summary
 
@@ -75,35 +78,38 @@ class Copier:
         self._closed_out: dict[TopicPartition, str] = {}
         self._reactor = Reactor()
         pool = BufferPool(work.memory)
+        self._jobs = Jobs(self._reactor)
         self._fetcher = Fetcher(
             self._reactor, work.source, source, pool,
             room=max(1 << 20, min(_LANE_BYTES, work.memory // max(1, len(work.assignments)))),
-            on_data=self._data, on_trouble=self._trouble,
+            on_data=self._data, on_trouble=self._source_trouble,
         )  # fmt: skip
         self._producers = Producers(
             len(work.assignments),
             lambda: Producer(
                 self._reactor, work.target, target, pool,
-                on_answer=self._answer, on_lost=self._lost, on_trouble=self._trouble,
+                on_answer=self._answer, on_lost=self._lost, on_trouble=self._target_trouble,
             ),
         )  # fmt: skip
         self._receipts = Receipts(work, target, self._reactor, self._lanes)
-        self._recovery = Recovery(
-            work, self._reactor, source, target, opener,
-            self._fetcher, self._producers, self._receipts.note, self._go, self._start,
+        self._reopening = Reopening(self._jobs, opener, self._fetcher, self._producers, self._start)
+        self._source_side = SourceSide(
+            work, source, self._jobs, self._fetcher, self._reopening,
+            note_gap=self._receipts.note, go=self._go,
         )  # fmt: skip
+        self._target_side = TargetSide(target, self._jobs, self._producers, self._reopening)
         self._clients = Clients(work.target, Side.TARGET, target)
         self._fills = Fills(
-            work, self._reactor, target, self._clients, home=self._producers.home,
-            on_filled=self._landed, on_failed=self._recovery.failed,
+            work, self._jobs, target, self._clients, home=self._producers.home,
+            on_filled=self._landed, on_failed=self._target_side.failed,
         )  # fmt: skip
         self._fronts = Fronts(
-            self._reactor, target, self._clients,
-            on_filled=self._join, on_failed=self._recovery.unfilled,
+            self._jobs, target, self._clients,
+            on_filled=self._join, on_failed=self._target_side.unfilled,
         )  # fmt: skip
         self._transactor = Transactor(
-            self._reactor, self._clients,
-            on_landed=self._landed, on_failed=self._recovery.failed,
+            self._jobs, self._clients,
+            on_landed=self._landed, on_failed=self._target_side.failed,
         )  # fmt: skip
         self._watch_client = Client(work.target, Side.TARGET, target)
         self._watch = Watch(
@@ -123,6 +129,7 @@ class Copier:
 
     def close(self) -> None:
         """Close every connection and thread."""
+        self._jobs.close()
         self._watch.finish()
         self._watch_client.close()
         self._watch.join()
@@ -161,15 +168,6 @@ class Copier:
 
     def _end(self, why: str) -> None:
         self._ended = why
-
-    def _trouble(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
-        """A node of the lane cannot be reached now; a run that is to end does not wait in vain."""
-        if lane.progress.stopped:
-            return
-        if hopeless and lane.work.end is not None:
-            self._recovery.stop(lane, str(error))
-        else:
-            lane.progress.hinder(str(error))
 
     # Opening
 
@@ -236,7 +234,7 @@ class Copier:
 
     def _data(self, lane: Lane, frame: Frame, said: Fetched) -> None:
         if source_trouble(said) is not SourceTrouble.NONE:
-            self._recovery.source(lane, said)
+            self._source_side.answered(lane, said)
             return
         try:
             lane.take(frame, said)
@@ -244,7 +242,7 @@ class Copier:
             lane.failures += 1
             lane.progress.hinder(f"source: {said.tp} at offset {lane.expected}: {error}")
             self._fetcher.remove(lane)
-            self._reactor.later(back_off(lane.failures), lambda: self._fetcher.add(lane))
+            self._jobs.later(lane, back_off(lane.failures), lambda: self._fetcher.add(lane))
             return
         if lane.refused is None and lane.progress.relieve(Side.SOURCE):
             lane.failures = 0
@@ -264,7 +262,7 @@ class Copier:
         lane.unanswered -= 1
         if said.error or lane.refused is not None:
             lane.refused = lane.refused or said
-            self._recovery.answered(lane)
+            self._target_side.answered(lane)
             return
         lane.acknowledge(said.base_offset)
         self._landed(lane)
@@ -275,10 +273,16 @@ class Copier:
         self._fetcher.room(lane)
         self._go(lane)
 
+    # Nodes that cannot be reached; the sides are made after those who tell of it
+
+    def _source_trouble(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
+        self._source_side.unreachable(lane, error, hopeless)
+
+    def _target_trouble(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
+        self._target_side.unreachable(lane, error, hopeless)
+
     def _lost(self, lane: Lane) -> None:
-        """The connection to the lane's target leader was lost."""
-        if not lane.busy and not lane.progress.stopped:
-            self._recovery.retry(lane)
+        self._target_side.lost(lane)
 
     # Ending
 

@@ -70,6 +70,7 @@ class Fetcher:
     def add(self, lane: Lane) -> None:
         """Fetch for `lane` from now on, from where it stands; what is under way does not count."""
         self._lanes[lane.work.source] = lane
+        self._held.discard(lane.work.source)
         self.again(lane)
 
     def remove(self, lane: Lane) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.homes import Home
-from towpath.cluster.reactor import Reactor
 from towpath.cluster.transactions import Transactions
-from towpath.model.errors import ClusterError
+from towpath.model.errors import TowpathError
 from towpath.model.nouns import TopicPartition
 from towpath.records.clients import Clients
 from towpath.records.fencing import transactional_id
 from towpath.records.filling import PartitionFiller
+from towpath.records.jobs import Jobs
 from towpath.records.lane import Lane
 from towpath.records.work import Slice
 
@@ -24,15 +23,15 @@ class Fills:
     def __init__(
         self,
         work: Slice,
-        reactor: Reactor,
+        jobs: Jobs,
         target: Admin,
         clients: Clients,
         *,
         home: Callable[[TopicPartition], Home | None],
         on_filled: Callable[[Lane], None],
-        on_failed: Callable[[Lane, ClusterError], None],
+        on_failed: Callable[[Lane, TowpathError], None],
     ) -> None:
-        self._work, self._reactor = work, reactor
+        self._work, self._jobs = work, jobs
         self._target, self._clients = target, clients
         self._home, self._on_filled, self._on_failed = home, on_filled, on_failed
         self._fillers: dict[Lane, PartitionFiller] = {}
@@ -47,7 +46,6 @@ class Fills:
         fill = lane.fill_due
         if fill is None:
             return
-        lane.busy = True
         base, end = max(fill.base, lane.progress.position.target), fill.end
         filler = self._filler(lane)
 
@@ -55,22 +53,16 @@ class Fills:
             with self._clients.one() as client:
                 filler.fill(self._target, client, base, end)
 
-        self._reactor.run(work, lambda future: self._filled(lane, end, future))
+        self._jobs.hold(
+            lane,
+            work,
+            lambda _: self._filled(lane, end),
+            lambda error: self._on_failed(lane, error),
+        )
 
-    def _filled(self, lane: Lane, end: int, future: Future[None]) -> None:
-        lane.busy = False
-        error = future.exception()
-        if self._clients.closed:
-            return
-        if error is not None and not isinstance(error, ClusterError):
-            raise error
-        if lane.progress.stopped:
-            return
-        if error is not None:
-            self._on_failed(lane, error)
-        else:
-            lane.filled(end)
-            self._on_filled(lane)
+    def _filled(self, lane: Lane, end: int) -> None:
+        lane.filled(end)
+        self._on_filled(lane)
 
     def _filler(self, lane: Lane) -> PartitionFiller:
         if lane not in self._fillers:

@@ -8,13 +8,12 @@ and fall on the same sequences for every copier, so whoever comes second adds no
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.reactor import Reactor
 from towpath.model.clock import now_ms
-from towpath.model.errors import ClusterError
+from towpath.model.errors import TowpathError
 from towpath.records.clients import Clients
+from towpath.records.jobs import Jobs
 from towpath.records.lane import Lane
 from towpath.records.work import Assignment
 from towpath.wire import batch as wire
@@ -26,23 +25,25 @@ class Fronts:
 
     def __init__(
         self,
-        reactor: Reactor,
+        jobs: Jobs,
         target: Admin,
         clients: Clients,
         *,
         on_filled: Callable[[Lane], None],
-        on_failed: Callable[[Lane, ClusterError], None],
+        on_failed: Callable[[Lane, TowpathError], None],
     ) -> None:
-        self._reactor, self._target, self._clients = reactor, target, clients
+        self._jobs, self._target, self._clients = jobs, target, clients
         self._on_filled, self._on_failed = on_filled, on_failed
 
     def go(self, lane: Lane, at: int) -> None:
         """Fill the target's log from its end `at` up to the lane's position, then cut it there."""
-        lane.busy = True
         end = lane.progress.position.target
         step = self._fill if at < end else self._cut
-        self._reactor.run(
-            lambda: step(lane.work, at, end), lambda future: self._done(lane, end, future)
+        self._jobs.hold(
+            lane,
+            lambda: step(lane.work, at, end),
+            lambda reached: self._done(lane, reached, end),
+            lambda error: self._on_failed(lane, error),
         )
 
     def _fill(self, work: Assignment, at: int, end: int) -> int:
@@ -61,16 +62,8 @@ class Fronts:
             raise answer.failed[work.target]
         return at + 1
 
-    def _done(self, lane: Lane, end: int, future: Future[int]) -> None:
-        lane.busy = False
-        error = future.exception()
-        if self._clients.closed or lane.progress.stopped:
-            return
-        if isinstance(error, ClusterError):
-            self._on_failed(lane, error)
-        elif error is not None:
-            raise error
-        elif future.result() > end:
+    def _done(self, lane: Lane, reached: int, end: int) -> None:
+        if reached > end:
             self._on_filled(lane)
         else:
-            self.go(lane, future.result())
+            self.go(lane, reached)

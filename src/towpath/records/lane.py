@@ -45,7 +45,8 @@ class Lane:
     Attributes:
         unanswered: Batches on their way whose answer did not come yet.
         refused: The first answer that was an error; nothing is sent until it is dealt with.
-        busy: A blocking call (opening, fill) is under way for it.
+        busy: A blocking call (opening, fill) is under way for it, so nothing is sent.
+        openings: How often it was opened again; what was put off before is void then (`jobs`).
         failures: Errors in a row, for the back-off.
         writer: Who writes for it in transactions, if the target refuses our producer id.
         largest: No batch of more bytes is made; halved when the target refused one.
@@ -62,6 +63,7 @@ class Lane:
         self.unanswered = 0
         self.refused: Produced | None = None
         self.busy = False
+        self.openings = 0
         self.failures = 0
         self._landed = -_REMEMBERED
         self._answer = (0, 0)
@@ -79,6 +81,7 @@ class Lane:
     def resume(self, standing: Standing) -> None:
         """Go on from `standing`; everything queued is dropped, to be fetched again."""
         self.queue.clear()
+        self.unanswered, self.refused = 0, None
         self.progress.resume(standing)
         self._intake.stand(standing)
         self.writer = standing.writer
@@ -138,6 +141,10 @@ class Lane:
         """Send everything that flies again, now that every answer is in."""
         self.queue.send_again()
         self.unanswered, self.refused = 0, None
+
+    def too_large(self, batch: Batch) -> None:
+        """The target refused `batch` for its size: make none of its size any more."""
+        self.largest = min(self.largest, max(batch.size // 2, 1024))
 
     def next_transaction(self, most: int) -> list[Batch]:
         """Return what may be written in one transaction of about `most` bytes; it flies now."""

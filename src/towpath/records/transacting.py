@@ -6,15 +6,15 @@ to the coordinator. So small ones are held apart: latency is worse here than wit
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 
-from towpath.cluster.reactor import Reactor
-from towpath.model.errors import ClusterError
+from towpath.model.errors import TowpathError
 from towpath.records.clients import Clients
+from towpath.records.jobs import Jobs
 from towpath.records.lane import Lane
 from towpath.records.queue import Batch
-from towpath.records.writing import PartitionWriter, TooLargeError
+from towpath.records.writing import PartitionWriter
 
 _BYTES = 4 << 20
 """About the largest transaction."""
@@ -29,50 +29,37 @@ class Transactor:
 
     def __init__(
         self,
-        reactor: Reactor,
+        jobs: Jobs,
         clients: Clients,
         *,
         on_landed: Callable[[Lane], None],
-        on_failed: Callable[[Lane, ClusterError | TooLargeError], None],
+        on_failed: Callable[[Lane, TowpathError], None],
     ) -> None:
-        self._reactor, self._clients = reactor, clients
+        self._jobs, self._clients = jobs, clients
         self._on_landed, self._on_failed = on_landed, on_failed
-        self._resting: set[Lane] = set()
+        self._rested: dict[Lane, float] = {}
+        """When the next small transaction of a lane is due."""
 
     def go(self, lane: Lane) -> None:
         """Write what waits, unless something is under way or the last time was just now."""
-        if lane.writer is None or (lane in self._resting and lane.queue.bytes < _AT_ONCE):
+        resting = time.monotonic() < self._rested.get(lane, 0.0)
+        if lane.writer is None or (resting and lane.queue.bytes < _AT_ONCE):
             return
         writer, batches = lane.writer, lane.next_transaction(_BYTES)
         if batches:
-            lane.busy = True
-            self._reactor.run(
-                lambda: self._write(writer, batches), lambda future: self._wrote(lane, future)
+            self._jobs.hold(
+                lane,
+                lambda: self._write(writer, batches),
+                lambda bases: self._wrote(lane, bases),
+                lambda error: self._on_failed(lane, error),
             )
 
     def _write(self, writer: PartitionWriter, batches: Sequence[Batch]) -> list[int]:
         with self._clients.one() as client:
             return writer.write(client, batches)
 
-    def _wrote(self, lane: Lane, future: Future[list[int]]) -> None:
-        lane.busy = False
-        error = future.exception()
-        if self._clients.closed:
-            return
-        if error is None:
-            lane.landed(future.result())
-            self._rest(lane)
-            self._on_landed(lane)
-        elif not isinstance(error, (ClusterError, TooLargeError)):
-            raise error
-        elif not lane.progress.stopped:
-            self._on_failed(lane, error)
-
-    def _rest(self, lane: Lane) -> None:
-        if lane not in self._resting:
-            self._resting.add(lane)
-            self._reactor.later(_PAUSE, lambda: self._wake(lane))
-
-    def _wake(self, lane: Lane) -> None:
-        self._resting.discard(lane)
-        self.go(lane)
+    def _wrote(self, lane: Lane, bases: Sequence[int]) -> None:
+        lane.landed(bases)
+        self._rested[lane] = time.monotonic() + _PAUSE
+        self._jobs.later(lane, _PAUSE, lambda: self.go(lane))
+        self._on_landed(lane)

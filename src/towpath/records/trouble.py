@@ -107,6 +107,15 @@ def passes(error: ClusterError) -> bool:
     return isinstance(error, UnreachableError)
 
 
+_BACK_OFF = 0.1
+_LONGEST = 10.0
+
+
+def back_off(failures: int) -> float:
+    """Return the seconds to wait after so many failures in a row."""
+    return float(min(_LONGEST, _BACK_OFF * 2 ** min(failures, 10)))
+
+
 FOREIGN_ID = (
     "the target refuses producer ids that it did not give out ({}), so records are written in"
     " transactions"

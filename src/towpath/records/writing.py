@@ -28,7 +28,7 @@ _ABORT = 5.0
 """Seconds to try to abort; if it fails, the next writer does it, or the broker after a minute."""
 
 
-class TooLargeError(Exception):
+class TooLargeError(ClusterError):
     """The target does not take `batch` for its size."""
 
     def __init__(self, batch: Batch) -> None:
@@ -62,7 +62,7 @@ class PartitionWriter:
             bases = [self._append(client, batch) for batch in batches]
             self.transactions.end(self.who, deadline, commit=True)
             self._await_marker(client, bases[-1] + batches[-1].count, deadline)
-        except (ClusterError, TooLargeError) as error:
+        except ClusterError as error:
             self._abandon(error)
             raise
         return bases

@@ -1,0 +1,87 @@
+"""What is put off for a lane, or done for it in the pool, while all others go on.
+
+One rule holds for everything here: it is void once its lane was stopped or is opened again, as an
+opening brings about whatever had been put off. So no timer and no late answer needs a look of its
+own at what happened meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from towpath.cluster.reactor import Reactor
+from towpath.model.errors import TowpathError
+from towpath.records.lane import Lane
+
+T = TypeVar("T")
+
+
+class Jobs:
+    """Timers and blocking calls of lanes; errors of ours go to `failed`, others are raised."""
+
+    def __init__(self, reactor: Reactor) -> None:
+        self._reactor = reactor
+        self._closed = False
+
+    def close(self) -> None:
+        """What ends from now on is of no interest."""
+        self._closed = True
+
+    def later(self, lane: Lane, seconds: float, call: Callable[[], None]) -> None:
+        """Call once, `seconds` from now."""
+        counts = self._counting(lane)
+        self._reactor.later(seconds, lambda: call() if counts() else None)
+
+    def look(
+        self,
+        lane: Lane,
+        work: Callable[[], T],
+        found: Callable[[T], None],
+        failed: Callable[[TowpathError], None],
+    ) -> None:
+        """Do blocking `work` beside all else that is done for the lane."""
+        self._reactor.run(work, self._ending(lane, found, failed))
+
+    def hold(
+        self,
+        lane: Lane,
+        work: Callable[[], T],
+        done: Callable[[T], None],
+        failed: Callable[[TowpathError], None],
+        *,
+        after: float = 0.0,
+    ) -> None:
+        """Do blocking `work`, `after` seconds from now; the lane is busy until it is done."""
+        lane.busy = True
+        ending = self._ending(lane, done, failed)
+
+        def over(future: Future[T]) -> None:
+            lane.busy = False
+            ending(future)
+
+        self._reactor.later(after, lambda: self._reactor.run(work, over))
+
+    def _counting(self, lane: Lane) -> Callable[[], bool]:
+        """Return what tells whether something that is put off now still counts."""
+        openings = lane.openings
+        return lambda: not (self._closed or lane.progress.stopped or lane.openings != openings)
+
+    def _ending(
+        self, lane: Lane, done: Callable[[T], None], failed: Callable[[TowpathError], None]
+    ) -> Callable[[Future[T]], None]:
+        counts = self._counting(lane)
+
+        def ending(future: Future[T]) -> None:
+            error = future.exception()
+            if error is not None and not isinstance(error, TowpathError) and not self._closed:
+                raise error
+            if not counts():
+                return
+            if isinstance(error, TowpathError):
+                failed(error)
+            else:
+                done(future.result())
+
+        return ending

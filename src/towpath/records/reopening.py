@@ -1,0 +1,83 @@
+"""Lanes of which only the target knows where they stand: asked, and begun again from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from towpath.model.errors import ClusterError, RefusedError, TowpathError
+from towpath.records.fetcher import Fetcher
+from towpath.records.jobs import Jobs
+from towpath.records.lane import Lane
+from towpath.records.opening import Opener
+from towpath.records.producers import Producers
+from towpath.records.progress import Standing
+from towpath.records.trouble import back_off, hopeless, is_gone, passes
+
+GONE_AFTER = 3
+"""Looks at a topic that is not there: it may just have been made."""
+
+
+class Reopening:
+    """Opens lanes again, or stops them where that cannot be."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        opener: Opener,
+        fetcher: Fetcher,
+        producers: Producers,
+        start: Callable[[Lane, int | None], None],
+    ) -> None:
+        self._jobs, self._opener = jobs, opener
+        self._fetcher, self._producers = fetcher, producers
+        self._start = start
+
+    def reopen(self, lane: Lane) -> None:
+        """Ask the target where the lane stands, and go on from there."""
+        lane.openings += 1
+        lane.failures += 1
+        self._fetcher.remove(lane)
+        self._jobs.hold(
+            lane,
+            lambda: self._open(lane),
+            lambda standing: self._opened(lane, standing),
+            lambda error: self._failed(lane, error),
+            after=back_off(lane.failures - 1),
+        )
+
+    def refused(self, lane: Lane, error: RefusedError) -> None:
+        """The target refused our producer id: open the lane in another way from now on."""
+        self._opener.refused(lane.work, error.name)
+
+    def stop(self, lane: Lane, error: str) -> None:
+        """Move the lane no more; its error stays in the ledger."""
+        lane.stop(error)
+        self._fetcher.remove(lane)
+        self._producers.of(lane).remove(lane)
+
+    def _open(self, lane: Lane) -> Standing:
+        answer = self._opener.open([lane.work])[lane.work.source]
+        if isinstance(answer, TowpathError):
+            raise answer
+        return answer
+
+    def _opened(self, lane: Lane, standing: Standing) -> None:
+        lane.resume(standing)
+        self._start(lane, standing.front)
+
+    def _failed(self, lane: Lane, error: TowpathError) -> None:
+        if given_up(lane, error) or not (isinstance(error, ClusterError) and passes(error)):
+            self.stop(lane, str(error))
+        else:
+            lane.progress.hinder(str(error))
+            self.reopen(lane)
+
+
+def given_up(lane: Lane, error: TowpathError) -> bool:
+    """Count an error; whether the lane is left out for it.
+
+    Its copy is gone, or it lacks a right for too long.
+    """
+    if isinstance(error, RefusedError) and is_gone(error):
+        return lane.again(error.error) >= GONE_AFTER
+    return hopeless(error, lane.failures, lane.work)

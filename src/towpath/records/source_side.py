@@ -1,0 +1,163 @@
+"""What is done about trouble that a lane has at the source; the others go on meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.codes import refused
+from towpath.cluster.fetch import Fetched
+from towpath.ledger.entries import Gap
+from towpath.model.clock import now_ms
+from towpath.model.errors import ClusterError, GapError, RefusedError, TowpathError
+from towpath.model.nouns import Side
+from towpath.records.fetcher import Fetcher
+from towpath.records.jobs import Jobs
+from towpath.records.lane import Lane
+from towpath.records.reopening import Reopening, given_up
+from towpath.records.trouble import (
+    DELETED,
+    RECREATED,
+    Loss,
+    SourceTrouble,
+    back_off,
+    cut_text,
+    loss,
+    source_trouble,
+)
+from towpath.records.work import Slice
+
+
+class SourceSide:
+    """Asks again, tells of gaps, goes on behind them, or stops lanes."""
+
+    def __init__(
+        self,
+        work: Slice,
+        source: Admin,
+        jobs: Jobs,
+        fetcher: Fetcher,
+        reopening: Reopening,
+        *,
+        note_gap: Callable[[Gap], None],
+        go: Callable[[Lane], None],
+    ) -> None:
+        self._work, self._source, self._jobs = work, source, jobs
+        self._fetcher, self._reopening = fetcher, reopening
+        self._note_gap, self._go = note_gap, go
+
+    def answered(self, lane: Lane, said: Fetched) -> None:
+        """Deal with a fetch answer that is no data."""
+        match source_trouble(said):
+            case SourceTrouble.RETRY:
+                self._refused(lane, said)
+                self._fetcher.moved(lane, back_off(lane.failures - 1))
+            case SourceTrouble.FORBIDDEN:
+                error = self._refused(lane, said)
+                self._fetcher.remove(lane)
+                self._ask_later(lane, error)
+            case SourceTrouble.CUT:
+                end = said.diverging[1] if said.diverging else lane.expected
+                self._lost(lane, Loss(end, lane.expected, end, cut_text(end)))
+            case SourceTrouble.RANGE:
+                self._out_of_range(lane)
+            case SourceTrouble.GONE:
+                self._gone(lane)
+            case SourceTrouble.NONE:
+                pass
+
+    def unreachable(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
+        """The lane's leader cannot be reached now; a run that is to end waits not in vain."""
+        if lane.progress.stopped:
+            return
+        if hopeless and lane.work.end is not None:
+            self._stop(lane, str(error))
+        else:
+            lane.progress.hinder(str(error))
+
+    def _refused(self, lane: Lane, said: Fetched) -> RefusedError:
+        acl = f"Read on topic {said.tp.topic}"
+        error = refused(Side.SOURCE, f"fetching {said.tp}", said.error, acl=acl)
+        lane.failures += 1
+        lane.progress.hinder(str(error))
+        return error
+
+    def _ask_later(self, lane: Lane, error: TowpathError | None) -> None:
+        if error is not None and given_up(lane, error):
+            self._stop(lane, str(error))
+        else:
+            self._jobs.later(lane, back_off(lane.failures - 1), lambda: self._fetcher.add(lane))
+
+    # Looking what happened
+
+    def _out_of_range(self, lane: Lane) -> None:
+        tp, expected = lane.work.source, lane.expected
+
+        def work() -> Loss | None:
+            earliest, latest = self._source.earliest([tp])[tp], self._source.latest([tp])[tp]
+            return loss(expected, earliest, latest)
+
+        def found(what: Loss | None) -> None:
+            if what is None:
+                self._nothing_found(lane, None)
+            else:
+                self._lost(lane, what)
+
+        self._fetcher.remove(lane)
+        self._jobs.look(lane, work, found, lambda error: self._nothing_found(lane, error))
+
+    def _gone(self, lane: Lane) -> None:
+        def found(why: str) -> None:
+            if why:
+                self._gap(lane, lane.expected, lane.expected, why, went_on=False)
+                self._stop(lane, f"{lane.work.source}: {why}")
+            else:
+                self._nothing_found(lane, None)
+
+        self._fetcher.remove(lane)
+        self._jobs.look(
+            lane,
+            lambda: self._identity(lane),
+            found,
+            lambda error: self._nothing_found(lane, error),
+        )
+
+    def _identity(self, lane: Lane) -> str:
+        """Return why the topic is not ours any more, "" when it is."""
+        found = self._source.topics([lane.work.source.topic]).get(lane.work.source.topic)
+        if found is None:
+            return DELETED
+        if found.error is not None:
+            raise found.error
+        return "" if found.id == lane.work.source_id else RECREATED
+
+    def _nothing_found(self, lane: Lane, error: TowpathError | None) -> None:
+        if error is not None:
+            lane.progress.hinder(str(error))
+        lane.failures += 1
+        self._ask_later(lane, error)
+
+    # Records that cannot be had
+
+    def _lost(self, lane: Lane, what: Loss) -> None:
+        stop = self._work.stop_on_gap
+        self._gap(lane, what.first, what.end, what.cause, went_on=not stop)
+        if stop:
+            tp = str(lane.work.source)
+            self._stop(lane, str(GapError(tp, what.first, what.end, what.cause)))
+            return
+        lane.jump(what.go_on, f"offsets {what.first} to {what.end - 1} are missing: {what.cause}")
+        self._go(lane)
+        self._fetcher.add(lane)
+
+    def _gap(self, lane: Lane, first: int, end: int, cause: str, *, went_on: bool) -> None:
+        tp, producer = lane.work.source, lane.work.producer_id
+        self._note_gap(
+            Gap(
+                self._work.link, tp.topic, tp.partition, producer,
+                first, end, cause, went_on, now_ms(),
+            )
+        )  # fmt: skip
+
+    def _stop(self, lane: Lane, error: str) -> None:
+        self._reopening.stop(lane, error)

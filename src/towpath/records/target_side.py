@@ -1,0 +1,185 @@
+"""What is done about trouble that a lane has at the target; the others go on meanwhile."""
+
+from __future__ import annotations
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.codes import refused
+from towpath.cluster.metadata import TopicInfo
+from towpath.model.errors import (
+    ClusterError,
+    RefusedError,
+    TargetReplacedError,
+    TowpathError,
+)
+from towpath.model.nouns import Side
+from towpath.records.jobs import Jobs
+from towpath.records.lane import Lane
+from towpath.records.producers import Producers
+from towpath.records.queue import Batch
+from towpath.records.reopening import GONE_AFTER, Reopening, given_up
+from towpath.records.reshape import split
+from towpath.records.trouble import (
+    UNKNOWN_TOPIC,
+    TargetTrouble,
+    back_off,
+    refuses_ids,
+    target_trouble,
+)
+from towpath.records.writing import TooLargeError
+
+_ENOUGH = 5
+"""The same answer in a row."""
+_GONE_PAUSE = 1.0
+"""Seconds between looks at a topic that is not there."""
+
+
+class TargetSide:
+    """Sends again, splits, opens again, or stops lanes."""
+
+    def __init__(
+        self, target: Admin, jobs: Jobs, producers: Producers, reopening: Reopening
+    ) -> None:
+        self._target, self._jobs = target, jobs
+        self._producers, self._reopening = producers, reopening
+
+    def answered(self, lane: Lane) -> None:
+        """All batches of a lane with a refused one have been answered: deal with it."""
+        said = lane.refused
+        if said is None or lane.unanswered or lane.busy or lane.progress.stopped:
+            return
+        tp = lane.work.target
+        acl = f"Write on topic {tp.topic}"
+        error = refused(Side.TARGET, f"producing to {tp}", said.error, said.text, acl)
+        lane.progress.hinder(str(error))
+        # One that forgot us takes any sequence next; if it does not, it takes no id of ours.
+        fresh = not lane.progress.records or lane.again(said.error) > _ENOUGH
+        match target_trouble(said.error, fresh=fresh):
+            case TargetTrouble.REOPEN:
+                self._reopening.reopen(lane)
+            case TargetTrouble.FOREIGN_ID:
+                self._reopening.refused(lane, error)
+                self._reopening.reopen(lane)
+            case TargetTrouble.SPLIT:
+                self._split(lane)
+            case TargetTrouble.GONE:
+                self._producers.of(lane).remove(lane)
+                self._gone(lane)
+            case TargetTrouble.STOP:
+                self._reopening.stop(lane, str(error))
+            case TargetTrouble.FORBIDDEN:
+                self._wait_to_send(lane, error)
+            case TargetTrouble.RETRY:
+                self.retry(lane)
+
+    def lost(self, lane: Lane) -> None:
+        """The connection to the lane's leader was lost."""
+        if not lane.busy and not lane.progress.stopped:
+            self.retry(lane)
+
+    def unreachable(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
+        """The lane's leader cannot be reached now; a run that is to end waits not in vain."""
+        if lane.progress.stopped:
+            return
+        if hopeless and lane.work.end is not None:
+            self._reopening.stop(lane, str(error))
+        else:
+            lane.progress.hinder(str(error))
+
+    def failed(self, lane: Lane, error: TowpathError) -> None:
+        """A fill or a transaction failed; only the target knows whether it is there even so."""
+        if isinstance(error, TooLargeError):
+            if error.batch.count == 1:
+                self._too_large(lane, error.batch)
+                return
+            lane.too_large(error.batch)
+        elif isinstance(error, RefusedError) and (
+            target_trouble(error.error) is TargetTrouble.STOP
+        ):
+            self._reopening.stop(lane, str(error))
+            return
+        else:
+            lane.progress.hinder(str(error))
+            if given_up(lane, error):
+                self._reopening.stop(lane, str(error))
+                return
+        self._reopening.reopen(lane)
+
+    def unfilled(self, lane: Lane, error: TowpathError) -> None:
+        """The front of a fresh partition could not be filled."""
+        if isinstance(error, RefusedError) and refuses_ids(error.error, fresh=True):
+            self._reopening.refused(lane, error)
+        self.failed(lane, error)
+
+    def retry(self, lane: Lane) -> None:
+        """Send the same batches again, to the leader of then."""
+        lane.failures += 1
+        lane.send_again()
+        self._producers.of(lane).moved(lane, back_off(lane.failures - 1))
+
+    def _wait_to_send(self, lane: Lane, error: RefusedError) -> None:
+        lane.failures += 1
+        self._producers.of(lane).remove(lane)
+        if given_up(lane, error):
+            self._reopening.stop(lane, str(error))
+        else:
+            self._send_later(lane)
+
+    def _send_later(self, lane: Lane) -> None:
+        lane.send_again()
+        self._jobs.later(
+            lane, back_off(lane.failures - 1), lambda: self._producers.of(lane).add(lane)
+        )
+
+    # The copy is not there
+
+    def _gone(self, lane: Lane) -> None:
+        """Look whether the copy is still there, beside all else that the pool does."""
+        topic = lane.work.target.topic
+        self._jobs.look(
+            lane,
+            lambda: self._target.topics([topic]).get(topic),
+            lambda found: self._looked(lane, found),
+            lambda error: self._not_looked(lane, error),
+        )
+
+    def _looked(self, lane: Lane, found: TopicInfo | None) -> None:
+        topic = lane.work.target.topic
+        if found is None and lane.again(UNKNOWN_TOPIC) >= GONE_AFTER:
+            error = refused(Side.TARGET, f"looking for topic {topic}", UNKNOWN_TOPIC)
+            self._reopening.stop(lane, str(error))
+        elif found is None:
+            self._look_again(lane)
+        elif not found.error and found.id != lane.work.target_id:
+            self._reopening.stop(lane, str(TargetReplacedError(topic)))
+        else:
+            lane.failures += 1
+            self._send_later(lane)
+
+    def _not_looked(self, lane: Lane, error: TowpathError) -> None:
+        lane.progress.hinder(str(error))
+        self._look_again(lane)
+
+    def _look_again(self, lane: Lane) -> None:
+        self._jobs.later(lane, _GONE_PAUSE, lambda: self._gone(lane))
+
+    # A batch is too large
+
+    def _split(self, lane: Lane) -> None:
+        lane.queue.send_again()
+        lane.refused = None
+        batch = next(item for item in lane.queue.waiting if isinstance(item, Batch))
+        if batch.count == 1:
+            self._too_large(lane, batch)
+            return
+        lane.too_large(batch)
+        lane.queue.waiting.popleft()
+        lane.queue.replace_head([batch], split(batch, lane.largest, lane.work.producer_id))
+        self._producers.of(lane).mark(lane)
+
+    def _too_large(self, lane: Lane, batch: Batch) -> None:
+        self._reopening.stop(
+            lane,
+            f"target: the record at offset {batch.base} of {lane.work.source} has {batch.size}"
+            f" bytes, more than the target takes; raise max.message.bytes of"
+            f" {lane.work.target.topic} there",
+        )

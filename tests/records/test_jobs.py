@@ -1,0 +1,89 @@
+"""What was put off for a lane is void when it comes too late."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.lanes import StandInReactor, lane
+from towpath.model.errors import ClusterError, TowpathError
+from towpath.records.jobs import Jobs
+from towpath.records.lane import Lane
+
+
+class Heard:
+    """A lane with something put off, and what came of it."""
+
+    def __init__(self) -> None:
+        self.reactor, self.lane = StandInReactor(), lane()
+        self.jobs = Jobs(self.reactor)  # type: ignore[arg-type]  # a stand-in
+        self.done: list[object] = []
+
+    def put_off(self) -> None:
+        """Put a timer off, and begin a look."""
+        self.jobs.later(self.lane, 1.0, lambda: self.done.append("timer"))
+        self.jobs.look(self.lane, lambda: None, self.done.append, self.failed)
+
+    def come_back(self) -> None:
+        self.reactor.ring()
+        while self.reactor.jobs:
+            self.reactor.finish("found")
+
+    def failed(self, error: TowpathError) -> None:
+        self.done.append(str(error))
+
+
+def stop(lane: Lane) -> None:
+    lane.stop("it is over")
+
+
+def reopen(lane: Lane) -> None:
+    lane.openings += 1
+
+
+def test_what_was_put_off_comes() -> None:
+    heard = Heard()
+    heard.put_off()
+    heard.come_back()
+    assert heard.done == ["timer", "found"]
+
+
+@pytest.mark.parametrize("meanwhile", [stop, reopen])
+def test_what_comes_after_a_stop_or_a_reopening_is_void(meanwhile: object) -> None:
+    heard = Heard()
+    heard.put_off()
+    assert callable(meanwhile)
+    meanwhile(heard.lane)
+    heard.come_back()
+    assert heard.done == []
+
+
+def test_a_lane_is_busy_until_its_job_is_over() -> None:
+    heard = Heard()
+    heard.jobs.hold(heard.lane, lambda: None, heard.done.append, heard.failed, after=1.0)
+    assert heard.lane.busy
+    heard.reactor.ring()
+    assert heard.lane.busy
+    heard.reactor.finish(ClusterError("target: it was refused"))
+    assert not heard.lane.busy
+    assert heard.done == ["target: it was refused"]
+
+
+def test_a_lane_that_stopped_is_free_but_hears_nothing() -> None:
+    heard = Heard()
+    heard.jobs.hold(heard.lane, lambda: None, heard.done.append, heard.failed)
+    heard.reactor.ring()
+    heard.lane.stop("the source has it no more")
+    heard.reactor.finish(ClusterError("target: it was refused"))
+    assert (heard.lane.busy, heard.done) == (False, [])
+    assert heard.lane.progress.error == "the source has it no more"
+
+
+def test_only_errors_of_ours_are_no_fault() -> None:
+    heard = Heard()
+    heard.jobs.look(heard.lane, lambda: None, heard.done.append, heard.failed)
+    with pytest.raises(ZeroDivisionError):
+        heard.reactor.finish(ZeroDivisionError())
+    heard.jobs.look(heard.lane, lambda: None, heard.done.append, heard.failed)
+    heard.jobs.close()
+    heard.reactor.finish(ZeroDivisionError())
+    assert heard.done == []

@@ -1,0 +1,135 @@
+"""Trouble on one side of a lane while there is trouble on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from unittest.mock import Mock
+
+from tests.support.lanes import (
+    Part,
+    StandInReactor,
+    fetcher,
+    lane,
+    plain,
+    standing,
+    took,
+)
+from towpath.cluster.channel import Frame
+from towpath.cluster.fetch import Fetched
+from towpath.cluster.produce import Produced
+from towpath.ledger.entries import Gap
+from towpath.model.errors import RefusedError, TowpathError
+from towpath.records.jobs import Jobs
+from towpath.records.lane import Lane
+from towpath.records.progress import Standing
+from towpath.records.reopening import Reopening
+from towpath.records.source_side import SourceSide
+from towpath.records.target_side import TargetSide
+from towpath.records.work import Assignment
+
+FORBIDDEN, NOT_LEADER, OUT_OF_ORDER, TOO_LARGE = 29, 6, 45, 10
+
+
+@dataclass
+class StandInOpener:
+    """Tells where lanes stand."""
+
+    answer: Standing | TowpathError = field(default_factory=standing)
+
+    def open(self, assignments: Sequence[Assignment]) -> dict[object, Standing | TowpathError]:
+        return {a.source: self.answer for a in assignments}
+
+
+class Sides:
+    """Both sides of some lanes, without brokers."""
+
+    def __init__(self, *, stop_on_gap: bool = True) -> None:
+        self.reactor = StandInReactor()
+        self.jobs = Jobs(self.reactor)  # type: ignore[arg-type]  # a stand-in
+        self.fetcher, self.source_node = fetcher(self.reactor, self.data)
+        self.opener = StandInOpener()
+        self.producers = Mock()
+        self.gaps: list[Gap] = []
+        self.reopening = Reopening(
+            self.jobs,
+            self.opener,  # type: ignore[arg-type]  # a stand-in
+            self.fetcher,
+            self.producers,
+            self.start,
+        )
+        self.source = SourceSide(
+            Mock(stop_on_gap=stop_on_gap, link="link"), Mock(), self.jobs, self.fetcher,
+            self.reopening, note_gap=self.gaps.append, go=lambda _: None,
+        )  # fmt: skip
+        self.target = TargetSide(Mock(), self.jobs, self.producers, self.reopening)
+
+    def data(self, lane: Lane, frame: Frame, said: Fetched) -> None:
+        if said.error:
+            self.source.answered(lane, said)
+        else:
+            lane.take(frame, said)
+
+    def start(self, lane: Lane, _front: int | None) -> None:
+        self.fetcher.add(lane)
+
+    def refused(self, lane: Lane, error: int) -> None:
+        """Let the target answer everything that may fly with an error."""
+        while lane.next_batch():
+            pass
+        lane.unanswered, lane.refused = 0, Produced(lane.work.target, error, -1, -1)
+        self.target.answered(lane)
+
+    def work(self) -> None:
+        """Do the oldest job."""
+        job, _ = self.reactor.jobs[0]
+        try:
+            self.reactor.finish(job())
+        except TowpathError as error:
+            self.reactor.finish(error)
+
+
+def test_a_lane_is_not_fetched_for_while_it_is_opened_again() -> None:
+    sides, moved = Sides(), lane()
+    sides.fetcher.add(moved)
+    sides.source_node.answer(Part(0, [plain(0)]))
+    sides.source_node.answer(Part(0, error=FORBIDDEN))
+    sides.refused(moved, OUT_OF_ORDER)
+    sides.reactor.ring()
+    assert sides.source_node.asked == []
+    sides.work()
+    assert len(sides.source_node.asked) == 1
+    assert (moved.busy, moved.expected) == (False, 0)
+
+
+def test_what_stopped_a_lane_stands_when_its_reopening_comes_back() -> None:
+    sides, stopped = Sides(), lane()
+    sides.refused(stopped, OUT_OF_ORDER)
+    sides.reactor.ring()
+    sides.reopening.stop(stopped, "source: it is no more")
+    sides.opener.answer = RefusedError("target", "opening", NOT_LEADER, "MOVED", retriable=True)
+    sides.work()
+    sides.reactor.ring()
+    assert (stopped.progress.error, sides.reactor.jobs) == ("source: it is no more", [])
+
+
+def test_an_opening_goes_on_until_it_is_answered() -> None:
+    sides, moved = Sides(), lane()
+    sides.opener.answer = RefusedError("target", "opening", NOT_LEADER, "MOVED", retriable=True)
+    sides.refused(moved, OUT_OF_ORDER)
+    sides.reactor.ring()
+    sides.work()
+    assert (moved.progress.error, moved.busy) == ("target: opening: MOVED (6)", True)
+    sides.opener.answer = standing(3)
+    sides.reactor.ring()
+    sides.work()
+    assert (moved.progress.error, moved.busy, moved.expected) == ("", False, 3)
+
+
+def test_the_halves_of_a_batch_are_not_joined_again() -> None:
+    sides, large = Sides(), lane()
+    took(large, plain(0, 2, size=1200))
+    sides.refused(large, TOO_LARGE)
+    first = large.next_batch()
+    assert first is not None
+    assert (first.base, first.count) == (0, 1)
