@@ -26,9 +26,11 @@ from towpath.records.progress import Standing
 from towpath.records.reopening import Reopening
 from towpath.records.source_side import SourceSide
 from towpath.records.target_side import TargetSide
+from towpath.records.trouble import RECREATED, Loss, cut_text
 from towpath.records.work import Assignment
 
 FORBIDDEN, NOT_LEADER, OUT_OF_ORDER, TOO_LARGE = 29, 6, 45, 10
+OUT_OF_RANGE, UNKNOWN_ID = 1, 100
 
 
 @dataclass
@@ -133,3 +135,54 @@ def test_the_halves_of_a_batch_are_not_joined_again() -> None:
     first = large.next_batch()
     assert first is not None
     assert (first.base, first.count) == (0, 1)
+
+
+def landed(lane: Lane) -> list[int]:
+    """Let everything land that may; return where it began at the source."""
+    landed = []
+    while batch := lane.next_batch():
+        landed.append(batch.base)
+        lane.landed([batch.base])
+    return landed
+
+
+def test_what_was_read_is_copied_before_a_gap_stops_its_partition() -> None:
+    """The source has removed it, too, so it is nowhere else."""
+    sides, read = Sides(), lane()
+    sides.fetcher.add(read)
+    sides.source_node.answer(Part(0, [plain(0), plain(1, size=5000)]))
+    sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
+    sides.reactor.finish(Loss(2, 9, 9, "retention"))
+    assert not read.progress.stopped
+    assert landed(read) == [0, 1]
+    assert (read.progress.stopped, read.progress.position.source) == (True, 2)
+    assert read.progress.error.startswith("orders-0: offsets 2 to 8 were not copied: retention;")
+    assert [(gap.first, gap.end, gap.went_on) for gap in sides.gaps] == [(2, 9, False)]
+    assert sides.source_node.asked == []
+
+
+def test_what_was_read_is_copied_before_a_topic_that_is_another_one_stops() -> None:
+    sides, read = Sides(), lane()
+    sides.fetcher.add(read)
+    sides.source_node.answer(Part(0, [plain(0)]))
+    sides.source_node.answer(Part(0, error=UNKNOWN_ID))
+    sides.reactor.finish(RECREATED)
+    assert landed(read) == [0]
+    assert (read.progress.stopped, read.progress.error) == (True, f"orders-0: {RECREATED}")
+
+
+def test_nothing_that_the_source_has_unsaid_is_copied_before_a_cut_stops_its_partition() -> None:
+    sides, read = Sides(), lane()
+    sides.fetcher.add(read)
+    sides.source_node.answer(Part(0, [plain(0), plain(1, size=5000)]))
+    sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
+    sides.reactor.finish(Loss(1, 2, 1, cut_text(1)))
+    assert (read.progress.stopped, landed(read)) == (True, [])
+
+
+def test_a_partition_without_anything_queued_stops_at_once() -> None:
+    sides, read = Sides(), lane()
+    sides.fetcher.add(read)
+    sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
+    sides.reactor.finish(Loss(0, 9, 9, "retention"))
+    assert read.progress.stopped

@@ -20,7 +20,7 @@ from towpath.cluster.produce import Produced
 from towpath.model.nouns import Mode
 from towpath.records.intake import Intake
 from towpath.records.progress import Progress, Standing
-from towpath.records.queue import TAKEN, Batch, BecomeMapped, Fill, Queue
+from towpath.records.queue import TAKEN, Batch, BecomeMapped, Fill, Queue, Stop
 from towpath.records.reshape import merge, split
 from towpath.records.work import Assignment
 
@@ -110,6 +110,13 @@ class Lane:
         self.progress.stop(error)
         self.queue.drop_waiting()
 
+    def end(self, error: str) -> None:
+        """Stop behind what is queued: the source has nothing more, and may have that no more."""
+        if self.queue:
+            self.queue.put(Stop(error))
+        else:
+            self.stop(error)
+
     # Sending
 
     def next_batch(self) -> Batch | None:
@@ -126,6 +133,8 @@ class Lane:
             elif isinstance(head, BecomeMapped) and not flying:
                 waiting.popleft()
                 self.progress.become_mapped(head.reason)
+            elif isinstance(head, Stop) and not flying:
+                self.stop(head.error)
             else:
                 return None
         return None

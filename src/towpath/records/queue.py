@@ -64,7 +64,14 @@ class BecomeMapped:
     reason: str
 
 
-Item = Batch | Fill | BecomeMapped
+@dataclass(slots=True)
+class Stop:
+    """The source has nothing more; behind all others the partition stops for `error`."""
+
+    error: str
+
+
+Item = Batch | Fill | BecomeMapped | Stop
 
 
 class RunBuilder:

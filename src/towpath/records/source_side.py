@@ -71,7 +71,7 @@ class SourceSide:
         if lane.progress.stopped:
             return
         if hopeless and lane.work.end is not None:
-            self._stop(lane, str(error))
+            self._end(lane, str(error))
         else:
             lane.progress.hinder(str(error))
 
@@ -84,7 +84,7 @@ class SourceSide:
 
     def _ask_later(self, lane: Lane, error: TowpathError | None) -> None:
         if error is not None and given_up(lane, error):
-            self._stop(lane, str(error))
+            self._end(lane, str(error))
         else:
             self._jobs.later(lane, back_off(lane.failures - 1), lambda: self._fetcher.add(lane))
 
@@ -110,7 +110,7 @@ class SourceSide:
         def found(why: str) -> None:
             if why:
                 self._gap(lane, lane.expected, lane.expected, why, went_on=False)
-                self._stop(lane, f"{lane.work.source}: {why}")
+                self._end(lane, f"{lane.work.source}: {why}")
             else:
                 self._nothing_found(lane, None)
 
@@ -144,7 +144,11 @@ class SourceSide:
         self._gap(lane, what.first, what.end, what.cause, went_on=not stop)
         if stop:
             tp = str(lane.work.source)
-            self._stop(lane, str(GapError(tp, what.first, what.end, what.cause)))
+            error = GapError(tp, what.first, what.end, what.cause)
+            if what.first < lane.expected:
+                self._reopening.stop(lane, str(error))  # what was read is true no more
+            else:
+                self._end(lane, str(error))
             return
         lane.jump(what.go_on, f"offsets {what.first} to {what.end - 1} are missing: {what.cause}")
         self._go(lane)
@@ -159,5 +163,8 @@ class SourceSide:
             )
         )  # fmt: skip
 
-    def _stop(self, lane: Lane, error: str) -> None:
-        self._reopening.stop(lane, error)
+    def _end(self, lane: Lane, error: str) -> None:
+        """Fetch no more, copy what was read, then stop."""
+        self._fetcher.remove(lane)
+        lane.end(error)
+        self._go(lane)
