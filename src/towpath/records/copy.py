@@ -185,6 +185,8 @@ class Copier:
         error = future.exception()
         if error is not None and not isinstance(error, TowpathError):
             raise error
+        if self._fetcher.ended:
+            return
         if isinstance(error, ClusterError) and not self._lanes and not healable(error):
             raise error
         answers = {} if error is not None else future.result()
@@ -288,13 +290,10 @@ class Copier:
 
     def _drain(self) -> None:
         """Let what is queued reach the target, then write what is left to write."""
-        for lane in self._lanes.values():
-            self._fetcher.remove(lane)
+        self._fetcher.end()
         deadline = time.monotonic() + _DRAIN
-        while time.monotonic() < deadline and any(
-            lane.queue and not lane.progress.stopped for lane in self._lanes.values()
-        ):
+        while time.monotonic() < deadline and any(lane.drains for lane in self._lanes.values()):
             self._turn(0.05)
-        while self._receipts.busy and time.monotonic() < deadline:
+        while self._receipts.busy:  # as long as its client has patience
             self._turn(0.05)
         self._receipts.write_last()

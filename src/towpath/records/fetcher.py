@@ -59,6 +59,7 @@ class Fetcher:
         self._under_way: set[int] = set()
         self._stale: dict[int, set[TopicPartition]] = {}
         """Partitions whose part of the answer under way is from where they do not stand now."""
+        self.ended = False
         self.nodes = Nodes(
             reactor, config, Side.SOURCE, admin, pool,
             on_open=self._opened, on_lost=self._lost, on_found=self._settle,
@@ -69,6 +70,8 @@ class Fetcher:
 
     def add(self, lane: Lane) -> None:
         """Fetch for `lane` from now on, from where it stands; what is under way does not count."""
+        if self.ended:
+            return
         self._lanes[lane.work.source] = lane
         self._held.discard(lane.work.source)
         self.again(lane)
@@ -80,6 +83,12 @@ class Fetcher:
         self._near.pop(tp, None)
         self._held.discard(tp)
         self._leave(tp)
+
+    def end(self) -> None:
+        """Fetch no more for any lane, whoever adds one."""
+        self.ended = True
+        for lane in list(self._lanes.values()):
+            self.remove(lane)
 
     def again(self, lane: Lane) -> None:
         """Ask for `lane` from where it stands now, where it is led now."""

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from towpath.cluster.channel import Frame
 from towpath.cluster.fetch import Fetched
 from towpath.cluster.produce import Produced
-from towpath.model.nouns import Mode
+from towpath.model.nouns import Mode, Side
 from towpath.records.intake import Intake
 from towpath.records.progress import Progress, Standing
 from towpath.records.queue import TAKEN, Batch, BecomeMapped, Fill, Queue, Stop
@@ -190,6 +190,12 @@ class Lane:
         self.queue.flying.append(batch)
         self.unanswered += 1
         return batch
+
+    @property
+    def drains(self) -> bool:
+        """Whether what is queued is on its way, or will be soon."""
+        hindered = self.progress.error.startswith(f"{Side.TARGET}: ")
+        return bool(self.queue) and not self.progress.stopped and not hindered
 
     @property
     def fill_due(self) -> Fill | None:
