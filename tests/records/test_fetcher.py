@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.support.lanes import (
     ABORT,
     COMMIT,
+    NODE,
     Part,
     StandInReactor,
     fetcher,
@@ -80,3 +81,15 @@ def test_an_aborted_transaction_ends_with_its_answer() -> None:
     channel.answer(Part(0, [*aborted, *committed], aborted=[(5, 0)]))
     channel.answer(Part(0, [in_transaction(4, 5), marker(5, 5, COMMIT)]))
     assert queued(read) == [2, 4]
+
+
+def test_what_came_damaged_from_a_replica_near_us_is_asked_of_the_leader() -> None:
+    made, _ = fetcher(StandInReactor(), take, rack="near")
+    doubted = lane()
+    made.add(doubted)
+    assert made._sessions[NODE].rack == "near"
+    made._near[doubted.work.source] = NODE
+    made.doubt(doubted)
+    made._under_way.clear()
+    made.add(doubted)
+    assert made._sessions[NODE].rack == ""

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 from tests.support.lanes import (
     Part,
     StandInReactor,
+    damaged,
     fetcher,
     lane,
     plain,
@@ -26,11 +27,11 @@ from towpath.records.progress import Standing
 from towpath.records.reopening import Reopening
 from towpath.records.source_side import SourceSide
 from towpath.records.target_side import TargetSide
-from towpath.records.trouble import RECREATED, Loss, cut_text
+from towpath.records.trouble import LOOKS, RECREATED, Loss, cut_text
 from towpath.records.work import Assignment
 
 FORBIDDEN, NOT_LEADER, OUT_OF_ORDER, TOO_LARGE = 29, 6, 45, 10
-OUT_OF_RANGE, UNKNOWN_ID = 1, 100
+OUT_OF_RANGE, CORRUPT, UNKNOWN_ID = 1, 2, 100
 
 
 @dataclass
@@ -186,3 +187,29 @@ def test_a_partition_without_anything_queued_stops_at_once() -> None:
     sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
     sides.reactor.finish(Loss(0, 9, 9, "retention"))
     assert read.progress.stopped
+
+
+def test_a_batch_that_is_too_large_and_damaged_is_fetched_anew() -> None:
+    sides, large = Sides(), lane()
+    took(large, damaged(plain(0, 2, size=1200)))
+    sides.refused(large, TOO_LARGE)
+    assert large.progress.error.startswith("source: the record batch at offset 0 of orders-0 is")
+    assert (large.busy, large.openings) == (True, 1)
+
+
+def test_a_batch_that_was_damaged_behind_us_is_sent_again() -> None:
+    sides, sent = Sides(), lane()
+    took(sent, plain(0))
+    sides.refused(sent, CORRUPT)
+    assert (sent.busy, len(sent.queue.waiting), sent.openings) == (False, 1, 0)
+
+
+def test_a_broker_that_cannot_read_its_log_is_asked_some_times() -> None:
+    sides, read = Sides(), lane()
+    sides.fetcher.add(read)
+    for _ in range(LOOKS):
+        assert not read.progress.stopped
+        sides.source_node.answer(Part(0, error=CORRUPT))
+        sides.reactor.ring()
+    assert read.progress.stopped
+    assert "offset 0 of orders-0 is damaged (CORRUPT_MESSAGE)" in read.progress.error

@@ -39,6 +39,7 @@ def fetched(error: int, diverging: tuple[int, int] | None = None) -> Fetched:
         (103, SourceTrouble.GONE),
         (6, SourceTrouble.RETRY),
         (74, SourceTrouble.RETRY),
+        (2, SourceTrouble.DAMAGED),
         (29, SourceTrouble.FORBIDDEN),
     ],
 )
@@ -68,6 +69,7 @@ def test_logs_that_part_were_cut() -> None:
         (46, TargetTrouble.REOPEN),
         (59, TargetTrouble.REOPEN),
         (10, TargetTrouble.SPLIT),
+        (2, TargetTrouble.DAMAGED),
         (87, TargetTrouble.STOP),
         (32, TargetTrouble.STOP),
         (6, TargetTrouble.RETRY),

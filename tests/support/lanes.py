@@ -168,11 +168,11 @@ class StandInNodes:
 
 
 def fetcher(
-    reactor: StandInReactor, on_data: Callable[[Lane, Frame, Fetched], None]
+    reactor: StandInReactor, on_data: Callable[[Lane, Frame, Fetched], None], rack: str = ""
 ) -> tuple[Fetcher, StandInChannel]:
     """Return a fetcher and the channel to its only node."""
     made = Fetcher(
-        reactor, ClusterConfig(bootstrap=("host:1",)), None, BufferPool(0),  # type: ignore[arg-type]  # stand-ins
+        reactor, ClusterConfig(bootstrap=("host:1",), rack=rack or None), None, BufferPool(0),  # type: ignore[arg-type]  # stand-ins
         room=1 << 20, on_data=on_data, on_trouble=lambda *_: None,
     )  # fmt: skip
     channel = StandInChannel()

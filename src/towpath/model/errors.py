@@ -191,13 +191,13 @@ class LinkBusyError(LedgerError):
 
 
 class CorruptBatchError(TowpathError):
-    """Bytes that should be record batches are none."""
+    """Bytes that should be record batches are none; what lies before `at` may be well."""
 
     code = "CORRUPT_BATCH"
 
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
+    def __init__(self, why: str, at: int = 0) -> None:
+        super().__init__(why, at)
+        self.why, self.at = why, at
 
     def __str__(self) -> str:
         return f"corrupt record batch: {self.why}"

@@ -39,7 +39,7 @@ from towpath.records.reopening import Reopening
 from towpath.records.source_side import SourceSide
 from towpath.records.target_side import TargetSide
 from towpath.records.transacting import Transactor
-from towpath.records.trouble import SourceTrouble, back_off, hopeless, source_trouble
+from towpath.records.trouble import SourceTrouble, hopeless, source_trouble
 from towpath.records.watch import Watch
 from towpath.records.work import Assignment, Slice, Summary
 
@@ -241,13 +241,10 @@ class Copier:
         try:
             lane.take(frame, said)
         except CorruptBatchError as error:
-            lane.failures += 1
-            lane.progress.hinder(f"source: {said.tp} at offset {lane.expected}: {error}")
-            self._fetcher.remove(lane)
-            self._jobs.later(lane, back_off(lane.failures), lambda: self._fetcher.add(lane))
-            return
-        if lane.refused is None and lane.progress.relieve(Side.SOURCE):
-            lane.failures = 0
+            self._source_side.damaged(lane, error.why)
+        else:
+            if lane.refused is None and lane.progress.relieve(Side.SOURCE):
+                lane.failures = 0
         self._go(lane)
 
     def _go(self, lane: Lane) -> None:

@@ -84,6 +84,11 @@ class Fetcher:
         self._held.discard(tp)
         self._leave(tp)
 
+    def doubt(self, lane: Lane) -> None:
+        """What came for `lane` is damaged: fetch no more, and next time from the leader itself."""
+        self._stay_far(lane.work.source)
+        self.remove(lane)
+
     def end(self) -> None:
         """Fetch no more for any lane, whoever adds one."""
         self.ended = True

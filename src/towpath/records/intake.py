@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from towpath.cluster.channel import Frame
 from towpath.cluster.fetch import Fetched
+from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode
 from towpath.records.passed import NotHereError
 from towpath.records.progress import Progress, Standing
@@ -53,15 +54,22 @@ class Intake:
         """Queue the batches of a fetch response that are new.
 
         Raises:
-            CorruptBatchError: The response holds bytes that are no batches.
+            CorruptBatchError: The batch at `expected` is none; those before it were queued.
         """
         if said.start == said.end:
             return
         if frame.buffer[said.start + 16] < wire.MAGIC:
             self._take_old(frame, said)
             return
-        table = wire.scan(frame.buffer, said.start, said.end)
-        aborted = _Aborted(said.aborted)
+        try:
+            table = wire.scan(frame.buffer, said.start, said.end)
+        except CorruptBatchError as error:
+            table = wire.scan(frame.buffer, said.start, said.start + error.at)
+            self._take_new(frame, table, _Aborted(said.aborted))
+            raise
+        self._take_new(frame, table, _Aborted(said.aborted))
+
+    def _take_new(self, frame: Frame, table: wire.Table, aborted: _Aborted) -> None:
         at = 0
         while at < len(table):
             plain = 0 if self._passed else wire.plain_prefix(table[at:], self.expected)

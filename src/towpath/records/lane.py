@@ -13,15 +13,17 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 
 from towpath.cluster.channel import Frame
 from towpath.cluster.fetch import Fetched
 from towpath.cluster.produce import Produced
+from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode, Side
 from towpath.records.intake import Intake
 from towpath.records.progress import Progress, Standing
 from towpath.records.queue import TAKEN, Batch, BecomeMapped, Fill, Queue, Stop
-from towpath.records.reshape import merge, split
+from towpath.records.reshape import merge
 from towpath.records.work import Assignment
 
 FLYING = 5
@@ -67,6 +69,7 @@ class Lane:
         self.failures = 0
         self._landed = -_REMEMBERED
         self._answer = (0, 0)
+        self._looked = (-1, 0)
 
     @property
     def expected(self) -> int:
@@ -95,7 +98,7 @@ class Lane:
         """Queue the batches of a fetch response that are new.
 
         Raises:
-            CorruptBatchError: The response holds bytes that are no batches.
+            CorruptBatchError: The batch at `expected` is none; those before it were queued.
         """
         self._intake.take(frame, said)
 
@@ -104,6 +107,12 @@ class Lane:
         last, times = self._answer
         self._answer = (error, times + 1 if error == last else 1)
         return self._answer[1]
+
+    def look(self, offset: int) -> int:
+        """Count how often in a row what came from the source at `offset` was damaged."""
+        last, times = self._looked
+        self._looked = (offset, times + 1 if offset == last else 1)
+        return self._looked[1]
 
     def stop(self, error: str) -> None:
         """Move no more in this round; `error` tells why."""
@@ -159,7 +168,7 @@ class Lane:
         """Return what may be written in one transaction of about `most` bytes; it flies now."""
         taken: list[Batch] = []
         size = 0
-        while size < most:
+        while size < most and not (taken and self._doubtful_head()):
             self._split_head()
             batch = self.next_batch()
             if batch is None:
@@ -168,11 +177,15 @@ class Lane:
             size += batch.size
         return taken
 
+    def _doubtful_head(self) -> bool:
+        """Whether the next batch was damaged before; what it is with fails as a whole."""
+        head = self.queue.waiting[0] if self.queue.waiting else None
+        return isinstance(head, Batch) and head.base == self._looked[0]
+
     def _split_head(self) -> None:
         head = self.queue.waiting[0] if self.queue.waiting else None
         if isinstance(head, Batch) and head.size > self.largest and head.count > 1:
-            self.queue.waiting.popleft()
-            self.queue.replace_head([head], split(head, self.largest, self.work.producer_id))
+            self._remake([head], self.largest)
 
     @property
     def _may_send(self) -> bool:
@@ -182,14 +195,18 @@ class Lane:
         below = self._small if self.writer is None else SMALL_TOGETHER
         small = self.queue.small_head(below, min(MERGED, self.work.max_batch // 2, self.largest))
         if small:
-            made = merge(small, self.work.max_batch, self.work.producer_id)
-            self.queue.replace_head(small, made)
+            self._remake(small, self.work.max_batch)
         batch = self.queue.waiting.popleft()
         assert isinstance(batch, Batch)  # noqa: S101  # by `next_batch`
         batch.sent = True
         self.queue.flying.append(batch)
         self.unanswered += 1
         return batch
+
+    def _remake(self, head: list[Batch], most: int) -> None:
+        """Cut the leading batches anew; damaged ones stay, and the target will refuse them."""
+        with suppress(CorruptBatchError):
+            self.queue.replace_head(head, merge(head, most, self.work.producer_id))
 
     @property
     def drains(self) -> bool:

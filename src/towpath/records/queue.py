@@ -146,9 +146,9 @@ class Queue:
         self.waiting.clear()
 
     def small_head(self, small: int, most: int) -> list[Batch]:
-        """Take the leading waiting batches that are smaller than `small`, up to `most` bytes.
+        """Return the leading waiting batches that are smaller than `small`, up to `most` bytes.
 
-        None that was sent is taken, and nothing unless there are two of them.
+        None that was sent is among them, and there are none unless there are two.
         """
         taken: list[Batch] = []
         size = 0
@@ -159,15 +159,12 @@ class Queue:
                 break
             taken.append(item)
             size += item.size
-        if len(taken) < 2:
-            return []
-        for _ in taken:
-            self.waiting.popleft()
-        return taken
+        return taken if len(taken) > 1 else []
 
     def replace_head(self, taken: list[Batch], by: list[Batch]) -> None:
-        """Put merged or split batches where the taken ones were."""
+        """Put merged or split batches where the leading ones were."""
         self.bytes += sum(b.size for b in by) - sum(b.size for b in taken)
         for batch in taken:
+            self.waiting.popleft()
             batch.release()
         self.waiting.extendleft(reversed(by))

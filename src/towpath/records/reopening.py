@@ -11,7 +11,14 @@ from towpath.records.lane import Lane
 from towpath.records.opening import Opener
 from towpath.records.producers import Producers
 from towpath.records.progress import Standing
-from towpath.records.trouble import back_off, hopeless, is_gone, passes
+from towpath.records.trouble import (
+    LOOKS,
+    back_off,
+    damage_text,
+    hopeless,
+    is_gone,
+    passes,
+)
 
 GONE_AFTER = 3
 """Looks at a topic that is not there: it may just have been made."""
@@ -44,6 +51,16 @@ class Reopening:
             lambda error: self._failed(lane, error),
             after=back_off(lane.failures - 1),
         )
+
+    def fetch_anew(self, lane: Lane, offset: int, why: str) -> None:
+        """The batch at `offset` is damaged: open again behind all before it, and look once more."""
+        error = damage_text(lane.work.source, offset, why)
+        if lane.look(offset) < LOOKS:
+            lane.progress.hinder(error)
+            self._fetcher.doubt(lane)
+            self.reopen(lane)
+        else:
+            self.stop(lane, error)
 
     def refused(self, lane: Lane, error: RefusedError) -> None:
         """The target refused our producer id: open the lane in another way from now on."""

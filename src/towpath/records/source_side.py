@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.codes import refused
+from towpath.cluster.codes import code, refused
 from towpath.cluster.fetch import Fetched
 from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
@@ -17,11 +17,13 @@ from towpath.records.lane import Lane
 from towpath.records.reopening import Reopening, given_up
 from towpath.records.trouble import (
     DELETED,
+    LOOKS,
     RECREATED,
     Loss,
     SourceTrouble,
     back_off,
     cut_text,
+    damage_text,
     loss,
     source_trouble,
 )
@@ -59,12 +61,25 @@ class SourceSide:
             case SourceTrouble.CUT:
                 end = said.diverging[1] if said.diverging else lane.expected
                 self._lost(lane, Loss(end, lane.expected, end, cut_text(end)))
+            case SourceTrouble.DAMAGED:
+                self.damaged(lane, code(said.error).name)
             case SourceTrouble.RANGE:
                 self._out_of_range(lane)
             case SourceTrouble.GONE:
                 self._gone(lane)
             case SourceTrouble.NONE:
                 pass
+
+    def damaged(self, lane: Lane, why: str) -> None:
+        """The batch where the lane stands is damaged: look again, some times, then stop."""
+        error = damage_text(lane.work.source, lane.expected, why)
+        looks = lane.look(lane.expected)
+        self._fetcher.doubt(lane)
+        if looks < LOOKS:
+            lane.progress.hinder(error)
+            self._jobs.later(lane, back_off(looks), lambda: self._fetcher.add(lane))
+        else:
+            self._end(lane, error)
 
     def unreachable(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
         """The lane's leader cannot be reached now; a run that is to end waits not in vain."""

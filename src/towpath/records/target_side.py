@@ -7,6 +7,7 @@ from towpath.cluster.codes import refused
 from towpath.cluster.metadata import TopicInfo
 from towpath.model.errors import (
     ClusterError,
+    CorruptBatchError,
     RefusedError,
     TargetReplacedError,
     TowpathError,
@@ -25,10 +26,12 @@ from towpath.records.trouble import (
     refuses_ids,
     target_trouble,
 )
-from towpath.records.writing import TooLargeError
+from towpath.records.writing import DamagedError, TooLargeError
+from towpath.wire import batch as wire
 
 _ENOUGH = 5
 """The same answer in a row."""
+WRONG = "its checksum is wrong"
 _GONE_PAUSE = 1.0
 """Seconds between looks at a topic that is not there."""
 
@@ -61,6 +64,8 @@ class TargetSide:
                 self._reopening.reopen(lane)
             case TargetTrouble.SPLIT:
                 self._split(lane)
+            case TargetTrouble.DAMAGED:
+                self._damaged(lane)
             case TargetTrouble.GONE:
                 self._producers.of(lane).remove(lane)
                 self._gone(lane)
@@ -87,11 +92,12 @@ class TargetSide:
 
     def failed(self, lane: Lane, error: TowpathError) -> None:
         """A fill or a transaction failed; only the target knows whether it is there even so."""
+        if isinstance(error, DamagedError):
+            self._reopening.fetch_anew(lane, error.batch.base, WRONG)
+            return
         if isinstance(error, TooLargeError):
-            if error.batch.count == 1:
-                self._too_large(lane, error.batch)
+            if not self._halves(lane, error.batch):
                 return
-            lane.too_large(error.batch)
         elif isinstance(error, RefusedError) and (
             target_trouble(error.error) is TargetTrouble.STOP
         ):
@@ -129,6 +135,13 @@ class TargetSide:
         self._jobs.later(
             lane, back_off(lane.failures - 1), lambda: self._producers.of(lane).add(lane)
         )
+
+    def _damaged(self, lane: Lane) -> None:
+        batch = next(item for item in lane.queue.flying if isinstance(item, Batch))
+        if wire.sound(batch.data):
+            self.retry(lane)  # it was damaged behind us
+        else:
+            self._reopening.fetch_anew(lane, batch.base, WRONG)
 
     # The copy is not there
 
@@ -168,13 +181,22 @@ class TargetSide:
         lane.queue.send_again()
         lane.refused = None
         batch = next(item for item in lane.queue.waiting if isinstance(item, Batch))
+        halves = self._halves(lane, batch)
+        if halves:
+            lane.queue.replace_head([batch], halves)
+            self._producers.of(lane).mark(lane)
+
+    def _halves(self, lane: Lane, batch: Batch) -> list[Batch]:
+        """Cut a batch that is too large; return nothing where that cannot be."""
         if batch.count == 1:
             self._too_large(lane, batch)
-            return
+            return []
         lane.too_large(batch)
-        lane.queue.waiting.popleft()
-        lane.queue.replace_head([batch], split(batch, lane.largest, lane.work.producer_id))
-        self._producers.of(lane).mark(lane)
+        try:
+            return split(batch, lane.largest, lane.work.producer_id)
+        except CorruptBatchError as error:
+            self._reopening.fetch_anew(lane, batch.base, error.why)
+            return []
 
     def _too_large(self, lane: Lane, batch: Batch) -> None:
         self._reopening.stop(

@@ -7,10 +7,10 @@ from enum import Enum, auto
 
 from towpath.cluster.fetch import Fetched
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
-from towpath.model.nouns import Side
+from towpath.model.nouns import Side, TopicPartition
 from towpath.records.work import Assignment
 
-OFFSET_OUT_OF_RANGE = 1
+OFFSET_OUT_OF_RANGE, CORRUPT = 1, 2
 UNKNOWN_TOPIC, MESSAGE_TOO_LARGE = 3, 10
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 _OUT_OF_SEQUENCE = frozenset({45, 46, 59})
@@ -39,6 +39,8 @@ class SourceTrouble(Enum):
     """The topic is not the one we knew, or is no more."""
     FORBIDDEN = auto()
     """The login lacks a right: ask the same leader again later."""
+    DAMAGED = auto()
+    """The broker cannot read the records."""
     RETRY = auto()
     """Another leader, or a passing fault."""
 
@@ -56,23 +58,36 @@ class TargetTrouble(Enum):
     """The target will never take this batch."""
     FOREIGN_ID = auto()
     """The target takes no producer id but those that it gave out."""
+    DAMAGED = auto()
+    """The batch is damaged: on its way, or since it came from the source."""
     FORBIDDEN = auto()
     """The login lacks a right: send the same batches to the same leader again later."""
     RETRY = auto()
     """Another leader, or a passing fault: send the same batches again."""
 
 
+_AT_SOURCE = {
+    0: SourceTrouble.NONE,
+    OFFSET_OUT_OF_RANGE: SourceTrouble.RANGE,
+    CORRUPT: SourceTrouble.DAMAGED,
+    **dict.fromkeys(_GONE, SourceTrouble.GONE),
+    **dict.fromkeys(_FORBIDDEN, SourceTrouble.FORBIDDEN),
+}
+_AT_TARGET = {
+    CORRUPT: TargetTrouble.DAMAGED,
+    MESSAGE_TOO_LARGE: TargetTrouble.SPLIT,
+    **dict.fromkeys(_OUT_OF_SEQUENCE, TargetTrouble.REOPEN),
+    **dict.fromkeys(_GONE, TargetTrouble.GONE),
+    **dict.fromkeys(_FORBIDDEN, TargetTrouble.FORBIDDEN),
+    **dict.fromkeys(_FOR_GOOD, TargetTrouble.STOP),
+}
+
+
 def source_trouble(said: Fetched) -> SourceTrouble:
     """Classify a fetch answer."""
     if said.diverging is not None:
         return SourceTrouble.CUT
-    if said.error == 0:
-        return SourceTrouble.NONE
-    if said.error == OFFSET_OUT_OF_RANGE:
-        return SourceTrouble.RANGE
-    if said.error in _GONE:
-        return SourceTrouble.GONE
-    return SourceTrouble.FORBIDDEN if said.error in _FORBIDDEN else SourceTrouble.RETRY
+    return _AT_SOURCE.get(said.error, SourceTrouble.RETRY)
 
 
 def target_trouble(error: int, *, fresh: bool = False) -> TargetTrouble:
@@ -84,15 +99,7 @@ def target_trouble(error: int, *, fresh: bool = False) -> TargetTrouble:
     """
     if refuses_ids(error, fresh=fresh):
         return TargetTrouble.FOREIGN_ID
-    if error in _OUT_OF_SEQUENCE:
-        return TargetTrouble.REOPEN
-    if error in _GONE:
-        return TargetTrouble.GONE
-    if error == MESSAGE_TOO_LARGE:
-        return TargetTrouble.SPLIT
-    if error in _FORBIDDEN:
-        return TargetTrouble.FORBIDDEN
-    return TargetTrouble.STOP if error in _FOR_GOOD else TargetTrouble.RETRY
+    return _AT_TARGET.get(error, TargetTrouble.RETRY)
 
 
 def refuses_ids(error: int, *, fresh: bool) -> bool:
@@ -114,6 +121,19 @@ _LONGEST = 10.0
 def back_off(failures: int) -> float:
     """Return the seconds to wait after so many failures in a row."""
     return float(min(_LONGEST, _BACK_OFF * 2 ** min(failures, 10)))
+
+
+LOOKS = 5
+"""Looks at a batch that comes damaged from the source, about three seconds in all: the fault may be
+in memory, on the way, or in a replica that is not the leader."""
+
+
+def damage_text(tp: TopicPartition, offset: int, why: str) -> str:
+    """Tell of a batch that is damaged at the source, as far as we can see."""
+    return (
+        f"source: the record batch at offset {offset} of {tp} is damaged ({why}); look into the"
+        " disks of the brokers, and make a replica that has it whole the leader"
+    )
 
 
 FOREIGN_ID = (

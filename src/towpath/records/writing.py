@@ -36,6 +36,14 @@ class TooLargeError(ClusterError):
         self.batch = batch
 
 
+class DamagedError(ClusterError):
+    """The checksum of `batch` is wrong, so no target would take it."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__(batch.base)
+        self.batch = batch
+
+
 @dataclass(slots=True)
 class PartitionWriter:
     """Writes one target partition; good from a fence to the first error, then open anew."""
@@ -53,6 +61,7 @@ class PartitionWriter:
 
         Raises:
             TooLargeError: One of them is too large; nothing was written.
+            DamagedError: One of them is damaged; nothing was written.
             ClusterError: The target refused, for example because another writer took over, or did
                 not answer. The transaction may be committed all the same.
         """
@@ -68,6 +77,8 @@ class PartitionWriter:
         return bases
 
     def _append(self, client: Client, batch: Batch) -> int:
+        if not wire.sound(batch.data):
+            raise DamagedError(batch)
         buffer = np.frombuffer(batch.data, np.uint8)
         table = wire.scan(buffer, 0, len(buffer))
         wire.stamp(

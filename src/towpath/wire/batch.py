@@ -197,7 +197,7 @@ def scan(buffer: Buffer, start: int, end: int) -> Table:
     if rows < 0:
         at = -rows - 1
         raise CorruptBatchError(
-            f"magic {int(buffer[at + 16])} or a bad length at byte {at - start}"
+            f"magic {int(buffer[at + 16])} or a bad length at byte {at - start}", at - start
         )
     return table[:rows]
 
