@@ -71,7 +71,7 @@ class Intake:
 
     def _take_new(self, frame: Frame, table: wire.Table, aborted: _Aborted) -> None:
         at = 0
-        while at < len(table):
+        while at < len(table) and not self._progress.stopped:
             plain = 0 if self._passed else wire.plain_prefix(table[at:], self.expected)
             if plain:
                 self._send_on(frame, table[at : at + plain])
@@ -168,6 +168,8 @@ class Intake:
             self._pass(*self._fresh(*held))
         except NotHereError as error:
             self._progress.become_mapped(TAKEN.format(error, self.expected))
+            if self._progress.stopped:
+                return
             self._pass(*self._fresh(*held))
         offsets, _ = self._fresh(*held)
         if len(offsets):
@@ -193,7 +195,7 @@ class Intake:
 
     def _settle(self) -> None:
         """What waits lies before records that the target holds, so it is done already."""
-        while self._queue.waiting:
+        while self._queue.waiting and not self._progress.stopped:
             item = self._queue.waiting.popleft()
             if isinstance(item, BecomeMapped):
                 self._progress.become_mapped(item.reason)

@@ -1,0 +1,67 @@
+"""Where a partition stands after a crash: what an earlier copier left, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.test_races import copy_without_receipts
+from tests.records.test_copy import delete_before
+from tests.support.chaos import Copiers
+from tests.support.kafka import Record, end_offsets, produce
+from tests.support.mirror import Mirror
+from towpath.dev.broker import LocalCluster
+from towpath.model.nouns import Mode
+
+pytestmark = pytest.mark.broker
+NewName = Callable[[str], str]
+
+
+@pytest.fixture
+def copiers() -> Iterator[Copiers]:
+    made = Copiers()
+    yield made
+    made.kill_all()
+
+
+@pytest.fixture
+def mirror(tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName) -> Mirror:
+    made = Mirror(tmp_path, source, target, new_name("opening"))
+    made.create()
+    return made
+
+
+def numbered(first: int, end: int) -> list[Record]:
+    return [Record(b"k", b"%d" % number) for number in range(first, end)]
+
+
+def test_identical_says_why_not_where_a_crash_hid_another_writer(
+    mirror: Mirror, copiers: Copiers
+) -> None:
+    mirror.records = {"offsets": "identical"}
+    produce(mirror.source.bootstrap, mirror.topic, numbered(0, 10))
+    mirror.catch_up()
+    produce(mirror.target.bootstrap, mirror.topic, [Record(None, b"foreign")])
+    produce(mirror.source.bootstrap, mirror.topic, numbered(10, 20))
+    copy_without_receipts(mirror, copiers, 21)
+    produce(mirror.source.bootstrap, mirror.topic, numbered(20, 30), {"batch.num.messages": 1})
+    for _ in range(2):
+        [done] = mirror.catch_up()
+        assert "offsets cannot stay identical: the record lies at target offset 11" in done.error
+        assert (done.mode, done.source_end) == (Mode.IDENTICAL, 10)
+    assert end_offsets(mirror.target.bootstrap, mirror.topic) == (0, 21)
+
+
+def test_identical_stays_where_it_stopped_when_the_source_lost_what_a_crash_hid(
+    mirror: Mirror, copiers: Copiers
+) -> None:
+    mirror.records = {"offsets": "identical", "on_gap": "record"}
+    produce(mirror.source.bootstrap, mirror.topic, numbered(0, 10))
+    copy_without_receipts(mirror, copiers, 10)
+    delete_before(mirror.source.bootstrap, mirror.topic, 5)
+    for _ in range(2):
+        [done] = mirror.catch_up()
+        assert "offsets cannot stay identical: offsets 0 to 4 are missing" in done.error
+        assert (done.source_end, done.target_end) == (0, 0)
