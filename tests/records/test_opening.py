@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,10 +10,13 @@ import pytest
 from tests.chaos.test_races import copy_without_receipts
 from tests.records.test_copy import delete_before
 from tests.support.chaos import Copiers
-from tests.support.kafka import Record, end_offsets, produce
+from tests.support.kafka import Record, end_offsets, grow, produce
 from tests.support.mirror import Mirror
+from towpath.cluster.admin_partitions import PartitionAdmin
+from towpath.cluster.metadata import Answers, ProducerState
 from towpath.dev.broker import LocalCluster
-from towpath.model.nouns import Mode
+from towpath.model.nouns import Mode, ProducerId, TopicPartition
+from towpath.records.copy import copy
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -65,3 +68,29 @@ def test_identical_stays_where_it_stopped_when_the_source_lost_what_a_crash_hid(
         [done] = mirror.catch_up()
         assert "offsets cannot stay identical: offsets 0 to 4 are missing" in done.error
         assert (done.source_end, done.target_end) == (0, 0)
+
+
+def test_a_copier_that_goes_on_while_another_opens_is_not_a_loss(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It writes receipts between what the target and what the ledger is asked."""
+    produce(mirror.source.bootstrap, mirror.topic, numbered(0, 10))
+    mirror.catch_up()
+    for cluster in (mirror.source, mirror.target):
+        grow(cluster.bootstrap, mirror.topic, 2)
+    ask, other = PartitionAdmin.producers, []
+
+    def producers(
+        self: PartitionAdmin, tps: Iterable[TopicPartition]
+    ) -> Answers[TopicPartition, dict[ProducerId, ProducerState]]:
+        said = ask(self, tps)
+        if not other:
+            other.append(True)
+            produce(mirror.source.bootstrap, mirror.topic, numbered(10, 20))
+            mirror.catch_up()
+        return said
+
+    [work] = mirror.slices()
+    monkeypatch.setattr(PartitionAdmin, "producers", producers)
+    assert [done.error for done in copy(work)] == ["", ""]
+    assert end_offsets(mirror.target.bootstrap, mirror.topic) == (0, 20)

@@ -78,8 +78,8 @@ class Opener:
 
     def _open(self, wanted: list[Assignment]) -> dict[TopicPartition, Standing | TowpathError]:
         answers: dict[TopicPartition, Standing | TowpathError] = {}
+        self._read()  # first: what the target says then is never older than a receipt
         states = self._observe(wanted, answers)
-        self._read()
         wanted = [assignment for assignment in wanted if assignment.source not in answers]
         self._open_new([a for a in wanted if self._known(a) is None], states, answers)
         for assignment in wanted:
@@ -188,10 +188,18 @@ class Opener:
             # Nothing behind the position, so no reading: there may be thousands of partitions.
             behind = state.latest > start
             return self._find(a, Wanted(start, 0, 0, a.producer_id)) if behind else Passed()
-        ahead = (ours.last_sequence + 1 - position.sequence) % wire.SEQUENCES
+        ahead = _ahead(ours, position)
         if ahead > _LOST:
-            raise TargetLostError(str(a.target), position.sequence, ours.last_sequence + 1)
+            ahead = self._ahead_now(a, position)
         return self._find(a, Wanted(start, 0, ahead, a.producer_id)) if ahead else Passed()
+
+    def _ahead_now(self, a: Assignment, position: Position) -> int:
+        """Ask again: another copier may have told the ledger more since the target was asked."""
+        ours = self._admin.producers([a.target])[a.target].get(a.producer_id)
+        ahead = _ahead(ours, position) if ours else 0
+        if ours and ahead > _LOST:
+            raise TargetLostError(str(a.target), position.sequence, ours.last_sequence + 1)
+        return ahead
 
     def _find(self, a: Assignment, wanted: Wanted) -> Passed:
         return find(self._client, a.target, wanted, self._work.target.request_timeout)
@@ -221,8 +229,13 @@ class Opener:
         ours = state.producers.get(a.producer_id)
         if ours is None:
             return 0
-        ahead = (ours.last_sequence + 1 - standing.position.sequence) % wire.SEQUENCES
+        ahead = _ahead(ours, standing.position)
         return ahead if ahead <= _LOST else 0
+
+
+def _ahead(ours: ProducerState, position: Position) -> int:
+    """Return how many records the target took beyond the position; many, where it lost some."""
+    return (ours.last_sequence + 1 - position.sequence) % wire.SEQUENCES
 
 
 def _front(start: int, state: TargetState) -> int | None:
