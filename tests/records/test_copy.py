@@ -268,7 +268,7 @@ def test_identical_stops_where_another_writer_steps_in(mirror: Mirror) -> None:
     assert done.mode is Mode.IDENTICAL
 
 
-def delete_before(bootstrap: str, topic: str, offset: int) -> None:
+def delete_before(bootstrap: str, topic: str, offset: int, partition: int = 0) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    for answer in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
+    for answer in admin.delete_records([TopicPartition(topic, partition, offset)]).values():
         answer.result(30)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.chaos.test_races import copy_without_receipts
 from tests.records.test_copy import delete_before
-from tests.support.chaos import Copiers
-from tests.support.kafka import Record, end_offsets, grow, produce
+from tests.support.chaos import Copiers, endless
+from tests.support.kafka import Record, end_offsets, grow, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cluster.admin_partitions import PartitionAdmin
 from towpath.cluster.metadata import Answers, ProducerState
@@ -78,7 +80,8 @@ def test_a_copier_that_goes_on_while_another_opens_is_not_a_loss(
     mirror.catch_up()
     for cluster in (mirror.source, mirror.target):
         grow(cluster.bootstrap, mirror.topic, 2)
-    ask, other = PartitionAdmin.producers, []
+    ask = PartitionAdmin.producers
+    other: list[bool] = []
 
     def producers(
         self: PartitionAdmin, tps: Iterable[TopicPartition]
@@ -94,3 +97,39 @@ def test_a_copier_that_goes_on_while_another_opens_is_not_a_loss(
     monkeypatch.setattr(PartitionAdmin, "producers", producers)
     assert [done.error for done in copy(work)] == ["", ""]
     assert end_offsets(mirror.target.bootstrap, mirror.topic) == (0, 20)
+
+
+def test_a_partition_whose_records_are_gone_keeps_no_other_waiting(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName, copiers: Copiers
+) -> None:
+    """Retention on the target took what a crash had hidden from the ledger."""
+    mirror = Mirror(tmp_path, source, target, new_name("gone"), timeout="8s")
+    mirror.create(4)
+    produce(
+        source.bootstrap, mirror.topic, [Record(b"k", b"v", (), 0, -1, n % 4) for n in range(40)]
+    )
+    [work] = mirror.slices()
+    copiers.start(replace(endless(work), receipts=3600.0))
+    for partition in range(4):
+        await_end(mirror, partition, 10)
+    copiers.kill_all()
+    for partition in range(3):
+        delete_before(target.bootstrap, mirror.topic, 10, partition)
+    copiers.start(endless(mirror.slices()[0]))
+    produce(source.bootstrap, mirror.topic, [Record(b"k", b"new", (), 0, -1, 3)])
+    await_end(mirror, 3, 11, 16)  # one after the other they would take 24 s
+    copiers.kill_all()
+    began = time.monotonic()
+    done = {each.tp.partition: each.error for each in mirror.catch_up()}
+    assert time.monotonic() - began < 20
+    assert done.pop(3) == ""
+    assert len(done) == 3
+    assert all("it lost records" in error for error in done.values()), done
+
+
+def await_end(mirror: Mirror, partition: int, end: int, seconds: float = 30) -> None:
+    wait_until(
+        lambda: end_offsets(mirror.target.bootstrap, mirror.topic, partition)[1] == end,
+        f"partition {partition} ends at {end}",
+        seconds,
+    )

@@ -39,6 +39,7 @@ class StandInOpener:
     """Tells where lanes stand."""
 
     answer: Standing | TowpathError = field(default_factory=standing)
+    thread: None = None
 
     def open(self, assignments: Sequence[Assignment]) -> dict[object, Standing | TowpathError]:
         return {a.source: self.answer for a in assignments}

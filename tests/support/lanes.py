@@ -103,7 +103,9 @@ class StandInReactor:
     def later(self, _seconds: float, call: Callable[[], None]) -> None:
         self.timers.append(call)
 
-    def run(self, work: Callable[[], Any], then: Callable[[Future[Any]], None]) -> None:
+    def run(
+        self, work: Callable[[], Any], then: Callable[[Future[Any]], None], _pool: object = None
+    ) -> None:
         self.jobs.append((work, then))
 
     def ring(self) -> None:

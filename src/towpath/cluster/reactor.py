@@ -61,8 +61,13 @@ class Reactor:
         """Call once, `seconds` from now."""
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._serial), call))
 
-    def run(self, work: Callable[[], T], then: Callable[[Future[T]], None]) -> None:
-        """Do blocking `work` in the pool, then hand its future to `then` in this thread."""
+    def run(
+        self,
+        work: Callable[[], T],
+        then: Callable[[Future[T]], None],
+        pool: ThreadPoolExecutor | None = None,
+    ) -> None:
+        """Do blocking `work` in the pool, or in another one; then call `then` in this thread."""
 
         def finished(future: Future[T]) -> None:
             if future.cancelled():
@@ -74,7 +79,7 @@ class Reactor:
                     return
             then(future)  # whoever asked is closed by now, and closes what came too late
 
-        self._pool.submit(work).add_done_callback(finished)
+        (pool or self._pool).submit(work).add_done_callback(finished)
 
     def turn(self, longest: float) -> None:
         """Wait at most `longest` seconds for something to happen, and handle all that did."""

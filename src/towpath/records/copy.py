@@ -173,8 +173,9 @@ class Copier:
 
     def _open(self, assignments: Sequence[Assignment], failures: int = 0) -> None:
         self._reactor.run(
-            lambda: self._opener.open(assignments), partial(self._opened, assignments, failures)
-        )
+            lambda: self._opener.open(assignments), partial(self._opened, assignments, failures),
+            self._opener.thread,
+        )  # fmt: skip
 
     def _opened(
         self,

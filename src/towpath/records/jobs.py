@@ -8,7 +8,7 @@ own at what happened meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from towpath.cluster.reactor import Reactor
@@ -52,6 +52,7 @@ class Jobs:
         failed: Callable[[TowpathError], None],
         *,
         after: float = 0.0,
+        pool: ThreadPoolExecutor | None = None,
     ) -> None:
         """Do blocking `work`, `after` seconds from now; the lane is busy until it is done."""
         lane.busy = True
@@ -61,7 +62,7 @@ class Jobs:
             lane.busy = False
             ending(future)
 
-        self._reactor.later(after, lambda: self._reactor.run(work, over))
+        self._reactor.later(after, lambda: self._reactor.run(work, over, pool))
 
     def _counting(self, lane: Lane) -> Callable[[], bool]:
         """Return what tells whether something that is put off now still counts."""

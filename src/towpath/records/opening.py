@@ -8,8 +8,8 @@ id: records that the target has beyond the receipt are passed over, not sent aga
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Lock
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
@@ -18,13 +18,15 @@ from towpath.config import OffsetsPolicy
 from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Gap, Opened
 from towpath.model.clock import now_ms
+from towpath.model.deadline import Deadline
 from towpath.model.errors import (
     NotIdenticalError,
     TargetLostError,
     TargetReplacedError,
     TowpathError,
+    UnreachableError,
 )
-from towpath.model.nouns import Mode, ProducerId, TopicPartition
+from towpath.model.nouns import Mode, ProducerId, Side, TopicPartition
 from towpath.records.fencing import Fences
 from towpath.records.modes import mode_at_opening
 from towpath.records.passed import Passed
@@ -47,7 +49,11 @@ class TargetState:
 
 
 class Opener:
-    """Opens and resumes the partitions of a slice."""
+    """Opens and resumes the partitions of a slice.
+
+    Attributes:
+        thread: Where to call `open`: one at a time, and nothing else waits for it.
+    """
 
     def __init__(
         self, work: Slice, admin: Admin, client: Client, ledger: Ledger, books: LinkBooks
@@ -56,10 +62,13 @@ class Opener:
         self._admin, self._client = admin, client
         self._ledger, self._books = ledger, books
         self._fences = Fences(work, admin)
-        self._lock = Lock()
+        self._patience: dict[TopicPartition, Deadline] = {}
+        """Until when records that do not show yet are waited for."""
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="towpath-opener")
 
     def close(self) -> None:
-        """Close the connections of transactions."""
+        """Close the connections of transactions; an opening under way ends by itself."""
+        self.thread.shutdown(wait=False, cancel_futures=True)
         self._fences.close()
 
     def refused(self, assignment: Assignment, name: str) -> None:
@@ -69,14 +78,8 @@ class Opener:
     def open(
         self, assignments: Iterable[Assignment]
     ) -> dict[TopicPartition, Standing | TowpathError]:
-        """Return where each source partition stands, or why it cannot be copied now.
-
-        Threads may call it; they take turns.
-        """
-        with self._lock:
-            return self._open(list(assignments))
-
-    def _open(self, wanted: list[Assignment]) -> dict[TopicPartition, Standing | TowpathError]:
+        """Return where each source partition stands, or why it cannot be copied now."""
+        wanted = list(assignments)
         answers: dict[TopicPartition, Standing | TowpathError] = {}
         self._read()  # first: what the target says then is never older than a receipt
         states = self._observe(wanted, answers)
@@ -202,7 +205,23 @@ class Opener:
         return ahead
 
     def _find(self, a: Assignment, wanted: Wanted) -> Passed:
-        return find(self._client, a.target, wanted, self._work.target.request_timeout)
+        """Find what is wanted; who asks comes again for what does not show yet.
+
+        So nobody else waits for it. Retention, a cleaner or an unclean leader election may have
+        taken it, and then it shows never.
+        """
+        found = find(self._client, a.target, wanted)
+        if found.complete:
+            self._patience.pop(a.source, None)
+            return found.passed()
+        timeout = self._work.target.request_timeout
+        if self._patience.setdefault(a.source, Deadline.after(timeout)).over:
+            del self._patience[a.source]
+            raise TargetLostError(str(a.target), wanted.plain, found.plain)
+        raise UnreachableError(
+            Side.TARGET, f"reading {a.target} again",
+            "records that it took do not show, as they do not while an in-sync replica lacks them",
+        )  # fmt: skip
 
     def _resume_fenced(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Standing:
         """Resume a partition that is written in transactions; see `fencing` for the order."""

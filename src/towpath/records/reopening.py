@@ -50,6 +50,7 @@ class Reopening:
             lambda standing: self._opened(lane, standing),
             lambda error: self._failed(lane, error),
             after=back_off(lane.failures - 1),
+            pool=self._opener.thread,
         )
 
     def fetch_anew(self, lane: Lane, offset: int, why: str) -> None:

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from towpath.cluster.client import Client, Records
-from towpath.model.deadline import Deadline
-from towpath.model.errors import TargetLostError
 from towpath.model.nouns import ProducerId, TopicPartition
 from towpath.records.passed import Passed
 from towpath.wire import batch as wire
@@ -36,9 +34,9 @@ class Wanted:
 
     Attributes:
         start: The first offset that counts.
-        end: Read at least up to here.
-        plain: Wait until so many records of `own` were found: an append becomes visible only when
-            it is on all in-sync replicas.
+        end: How far there is something to read.
+        plain: How many records of `own` there are: an append becomes visible only when it is on
+            all in-sync replicas.
         own: The producer id that writes without transactions.
         writers: Those that write in transactions.
     """
@@ -50,34 +48,37 @@ class Wanted:
     writers: AbstractSet[ProducerId] = frozenset()
 
 
-def find(client: Client, tp: TopicPartition, wanted: Wanted, patience: float) -> Passed:
-    """Return the records of ours in `tp` from an offset on.
+def find(client: Client, tp: TopicPartition, wanted: Wanted) -> Found:
+    """Return the records of ours in `tp` from an offset on, as far as they can be read now.
 
     Raises:
-        TargetLostError: Nothing more was to be had for `patience` seconds, and some are missing.
         ClusterError: The target could not be read.
     """
-    deadline = Deadline.after(patience)
-    at = wanted.start
-    found = _Found(wanted)
+    at, found = wanted.start, Found(wanted)
     while True:
         chunk = client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=_WAIT)
         behind = found.take(chunk)
-        if behind > at:
-            at, deadline = behind, Deadline.after(patience)
-        if at >= max(chunk.said.high_watermark, wanted.end) and found.plain >= wanted.plain:
-            return found.passed()
-        if deadline.over:
-            raise TargetLostError(str(tp), wanted.plain, found.plain)
+        at = max(at, behind)
+        if behind < 0 or at >= max(chunk.said.high_watermark, wanted.end):
+            found.end = at
+            return found
 
 
 @dataclass(slots=True)
-class _Found:
+class Found:
+    """What is there of what is wanted: `plain` records of our own, read up to `end`."""
+
     wanted: Wanted
     plain: int = 0
+    end: int = 0
     _parts: list[Part] = field(default_factory=list)
     _open: dict[int, list[Part]] = field(default_factory=dict)
     _by_clock: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether all is there."""
+        return self.plain >= self.wanted.plain and self.end >= self.wanted.end
 
     def take(self, chunk: Records) -> int:
         """Look through a response; return the offset behind it, -1 if it is empty."""
@@ -109,6 +110,7 @@ class _Found:
             self._parts.extend(parts)
 
     def passed(self) -> Passed:
+        """Return what counts, in the order of offsets."""
         if not self._parts:
             return Passed()
         offsets = np.concatenate([part[0] for part in self._parts])
