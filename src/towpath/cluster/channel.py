@@ -151,12 +151,15 @@ class Channel:
         for part in request(api, version, self._correlation, body, tags=tags):
             if len(part):
                 self._out.append(memoryview(part))
-        self._flush()
+        why = self._flush()
+        if why:  # not in the stack of the sender, who may walk over what the loss changes
+            self._reactor.later(0, lambda: self.close(why))
 
     def on_ready(self, *, readable: bool, writable: bool) -> None:
         """Called by the reactor."""
-        if writable and not self.closed:
-            self._flush()
+        why = self._flush() if writable and not self.closed else ""
+        if why:
+            self.close(why)
         if readable and not self.closed:
             self._receive()
 
@@ -175,18 +178,19 @@ class Channel:
         if why:
             self._on_closed(why)
 
-    def _flush(self) -> None:
+    def _flush(self) -> str:
+        """Send what the socket takes now; return why it takes nothing any more, or ""."""
         try:
             while self._out:
                 self._sent(self._send_some())
         except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
             pass
         except OSError as error:
-            self.close(f"sending: {error}")
-            return
+            return f"sending: {error}"
         if bool(self._out) != self._wants_write:
             self._wants_write = bool(self._out)
             self._reactor.watch(self, write=self._wants_write)
+        return ""
 
     def _send_some(self) -> int:
         if self._encrypted:
