@@ -26,6 +26,7 @@ from towpath.model.secret import Secret
 
 pytestmark = pytest.mark.broker
 
+_NO_FAMILY = 9999
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 
 
@@ -90,6 +91,22 @@ def test_a_plain_connection_is_tuned_and_blocks(source: LocalCluster) -> None:
     assert made.expires is None
     assert made.api_versions[0][1] >= 9
     assert brokers(made) == 1
+
+
+def test_an_address_of_a_family_that_the_kernel_lacks_is_passed_over(
+    source: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `::1` is where IPv6 is switched off, and `localhost` resolves to it first."""
+    resolve = socket.getaddrinfo
+
+    def both(*args: Any, **options: Any) -> list[Any]:
+        found = resolve(*args, **options)
+        return [(_NO_FAMILY, *found[0][1:]), *found]
+
+    monkeypatch.setattr(socket, "getaddrinfo", both)
+    assert brokers(connected(config(source))) == 1
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **o: both(*a, **o)[:1])
+    assert "Address family not supported" in why_not(config(source), UnreachableError)
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])

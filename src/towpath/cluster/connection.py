@@ -113,17 +113,28 @@ def _reach(side: str, what: str, address: Address, deadline: Deadline) -> socket
         ) from error  # fmt: skip
     last: OSError | None = None
     for position, (family, kind, protocol, _, at) in enumerate(found):
-        connection = socket.socket(family, kind, protocol)
+        share = max(deadline.left() / (len(found) - position), 0.001)
         try:
-            _tune(connection)
-            connection.settimeout(max(deadline.left() / (len(found) - position), 0.001))
-            connection.connect(at)
+            # A kernel without IPv6 has no socket for an address that is one of IPv6.
+            connection = socket.socket(family, kind, protocol)
+            with _closed_on_error(connection):
+                _tune(connection)
+                connection.settimeout(share)
+                connection.connect(at)
         except OSError as error:
-            connection.close()
             last = error
         else:
             return connection
     raise _not_reached(side, what, last)
+
+
+@contextmanager
+def _closed_on_error(connection: socket.socket) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _not_reached(side: str, what: str, error: OSError | None) -> UnreachableError:
