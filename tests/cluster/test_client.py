@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.support.clusters import USERS, Vault
-from tests.support.kafka import create_topic
+from tests.support.kafka import Record, create_topic, produce
 from towpath.cluster.admin import Admin
+from towpath.cluster.admin_topics import TopicAdmin
 from towpath.cluster.client import Client
+from towpath.cluster.metadata import TopicInfo
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.nouns import NO_TOPIC_ID, Side, TopicName, TopicPartition
 from towpath.model.secret import Secret
 
 pytestmark = pytest.mark.broker
@@ -60,3 +63,22 @@ def test_trouble_with_security_is_told_at_once(
         "password": "SASL_AUTHENTICATION_FAILED (58)",
         "authority": "signed by none of the system's authorities; give the PEM file",
     }[fault] in of_data
+
+
+def test_a_topic_without_id_is_fetched_by_name(
+    source: LocalCluster, new_name: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some brokers take fetches by id, and have topics from before there were ids."""
+    tp = TopicPartition(TopicName(create_topic(source.bootstrap, new_name("nameless"))), 0)
+    produce(source.bootstrap, tp.topic, [Record(b"k", b"v")])
+    plain = ClusterConfig(bootstrap=source.addresses)
+    topics = TopicAdmin.topics
+
+    def nameless(self: TopicAdmin, *names: Any) -> dict[TopicName, TopicInfo]:
+        found = topics(self, *names)
+        return {name: replace(topic, id=NO_TOPIC_ID) for name, topic in found.items()}
+
+    monkeypatch.setattr(TopicAdmin, "topics", nameless)
+    with Admin(plain, Side.SOURCE) as admin, Client(plain, Side.SOURCE, admin) as client:
+        found = client.fetch(tp, 0, max_bytes=1000)
+    assert found.end > found.start

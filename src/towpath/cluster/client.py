@@ -24,7 +24,7 @@ from towpath.cluster.homes import Home, find_homes
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
-from towpath.model.nouns import Side, TopicPartition
+from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
 
 T = TypeVar("T")
 _PAUSE = 0.1
@@ -98,14 +98,13 @@ class Client:
 
         def once(home: Home, connected: Connected, deadline: Deadline) -> Records:
             newest = connected.api_versions[fetching.API][1]
-            version = fetching.BY_ID if newest >= fetching.BY_ID else fetching.BY_NAME
+            by_id = newest >= fetching.BY_ID and home.topic_id != NO_TOPIC_ID
+            version = fetching.BY_ID if by_id else fetching.BY_NAME
             session = FetchSession(version, max_bytes=max_bytes, committed=committed)
             session.want(tp, FetchFrom(offset, max_bytes, home.topic_id))
             body = session.request(int(wait * 1000))
             connected.socket.settimeout(deadline.left() + wait)
-            buffer = self._ask(
-                connected, fetching.API, version, body, tags=version >= fetching.BY_ID
-            )
+            buffer = self._ask(connected, fetching.API, version, body, tags=by_id)
             said = (session.response(buffer.data) or [None])[0]  # type: ignore[list-item]
             if said is None:
                 raise refused(self._side, f"fetching {tp}", UNKNOWN_TOPIC_OR_PARTITION)
