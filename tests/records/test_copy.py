@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
@@ -13,9 +14,11 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce
 from tests.support.mirror import Mirror
+from towpath.cluster.admin_topics import TopicAdmin
+from towpath.cluster.metadata import TopicInfo
 from towpath.dev.broker import LocalCluster
 from towpath.model.clock import now_ms
-from towpath.model.nouns import Mode
+from towpath.model.nouns import NO_TOPIC_ID, Mode, TopicName
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -77,6 +80,22 @@ def test_the_same_on_every_version(
     produce(mirror.source.bootstrap, mirror.topic, records[:300])
     mirror.catch_up()
     assert assert_same_view(mirror, 3) == 3300
+
+
+def test_topics_without_ids(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some brokers take requests by id, and have topics from before there were ids."""
+    mirror.create()
+    produce(mirror.source.bootstrap, mirror.topic, ODD)
+    topics = TopicAdmin.topics
+
+    def nameless(self: TopicAdmin, *names: Any) -> dict[TopicName, TopicInfo]:
+        found = topics(self, *names)
+        return {name: replace(topic, id=NO_TOPIC_ID) for name, topic in found.items()}
+
+    monkeypatch.setattr(TopicAdmin, "topics", nameless)
+    [done] = mirror.catch_up()
+    assert done.error == ""
+    assert assert_same_view(mirror) == len(ODD)
 
 
 def test_a_large_record_and_many_tiny_batches(mirror: Mirror, rng: random.Random) -> None:

@@ -13,7 +13,7 @@ from towpath.cluster.produce import Produced
 from towpath.cluster.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import Side, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName, TopicPartition
 from towpath.records.lane import Lane
 from towpath.records.queue import Batch
 
@@ -131,7 +131,7 @@ class Producer:
         self, node: int, channel: Channel, batches: list[tuple[TopicPartition, Part]]
     ) -> None:
         newest = channel.versions[producing.API][1]
-        if newest >= producing.BY_ID:
+        if newest >= producing.BY_ID and NO_TOPIC_ID not in self._names:
             body = producing.request_by_id(batches, self._ids, self._timeout_ms)
             channel.send(
                 producing.API, producing.BY_ID, body,
