@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from towpath.engine.border import border
+from towpath.engine.border import GONE, border
 
 T = TypeVar("T")
 _LOOK = 0.2
@@ -41,18 +42,20 @@ def run(
         RuntimeError: A slice failed as often as Spark tries; the text is Spark's.
         SparkLostError: The JVM is gone.
     """
-    if not slices:
-        return spark.createDataFrame([], schema).toArrow()
-    name = f"towpath-{uuid.uuid4().hex}"
-    spark.dataSource.register(_source(name, slices, work, schema))
-    context = spark.sparkContext
-    context.setJobGroup(name, "towpath", interruptOnCancel=True)
-    try:
-        with border(), _Progress(spark, name, len(slices), on_done):
-            return spark.read.format(name).load().toArrow()
-    except KeyboardInterrupt:
-        context.cancelJobGroup(name)
-        raise
+    with border():
+        if not slices:
+            return spark.createDataFrame([], schema).toArrow()
+        name = f"towpath-{uuid.uuid4().hex}"
+        spark.dataSource.register(_source(name, slices, work, schema))
+        context = spark.sparkContext
+        context.setJobGroup(name, "towpath", interruptOnCancel=True)
+        try:
+            with _Progress(spark, name, len(slices), on_done):
+                return spark.read.format(name).load().toArrow()
+        except KeyboardInterrupt:
+            with suppress(*GONE):
+                context.cancelJobGroup(name)
+            raise
 
 
 def _source(
@@ -105,8 +108,9 @@ class _Progress:
             self._on_done(self._total, self._total)
 
     def _watch(self) -> None:
-        while not self._over.wait(_LOOK):
-            self._on_done(min(self._total, self._done()), self._total)
+        with suppress(*GONE):  # the thread that waits for the rows tells
+            while not self._over.wait(_LOOK):
+                self._on_done(min(self._total, self._done()), self._total)
 
     def _done(self) -> int:
         done = 0

@@ -42,13 +42,28 @@ class Job:
 
 
 class Rounds:
-    """A running query; `on_round` gets the rows of each round when it is over."""
+    """A running query; `on_round` gets the rows of each round when it is over.
+
+    Raises:
+        RuntimeError: The query did not start; the text is Spark's.
+        SparkLostError: The JVM is gone.
+    """
 
     def __init__(
         self, spark: SparkSession, job: Job, on_round: Callable[[int, list[dict[str, Any]]], None]
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="towpath-", dir=_short_folder())
         self._desk = Desk(Path(self._folder.name), job.plan)
+        try:
+            with border():
+                self._query = self._start(spark, job, on_round)
+        except BaseException:
+            self._close()
+            raise
+
+    def _start(
+        self, spark: SparkSession, job: Job, on_round: Callable[[int, list[dict[str, Any]]], None]
+    ) -> StreamingQuery:
         stream = Stream(self._desk.address, job.work, job.schema, job.first, job.once)
         spark.dataSource.register(source_of(stream))
 
@@ -63,7 +78,7 @@ class Rounds:
         )
         if job.once:
             writer = writer.trigger(availableNow=True)
-        self._query: StreamingQuery = writer.start()
+        return writer.start()
 
     def wait(self, seconds: float) -> bool:
         """Wait some seconds, one at least, for the query to end; return whether it did.
@@ -79,6 +94,9 @@ class Rounds:
         """Stop the query; slices that still run are cut off, which harms nothing."""
         with suppress(*GONE):
             self._query.stop()
+        self._close()
+
+    def _close(self) -> None:
         self._desk.close()
         self._folder.cleanup()
 
