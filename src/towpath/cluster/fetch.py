@@ -122,7 +122,8 @@ class FetchSession:
     def response(self, data: memoryview) -> list[Fetched] | None:
         """Read a response; `None` when the session was lost and the next request is a full one.
 
-        An unknown topic id is passed over: its partition was dropped meanwhile.
+        An unknown topic id is passed over: its partition was dropped meanwhile. An error of the
+        answer as a whole is told of each partition that is wanted.
         """
         reader = Reader(data, 4)
         by_id = self.version >= BY_ID
@@ -130,9 +131,11 @@ class FetchSession:
             reader.tags()
         reader.int32()
         error, self._id = reader.int16(), reader.int32()
-        if error in _SESSION_ERRORS:
+        if error:
             self.reset()
-            return None
+            if error in _SESSION_ERRORS:
+                return None
+            return [Fetched(tp, error, -1, -1, -1, (), -1, 0, 0) for tp in self._wanted]
         self._epoch = 1 if self._epoch == _LAST_EPOCH else self._epoch + 1
         if not self._id:
             self.reset()
