@@ -17,7 +17,6 @@ from tests.support.mirror import Mirror
 from tests.support.refusal import Refusal, Refused
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
-from towpath.cluster.transactions import Transactions
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.model.deadline import Deadline
@@ -234,8 +233,7 @@ def test_a_transaction_that_does_not_show_in_time(mirror: Mirror) -> None:
     with ExitStack() as stack:
         admin = stack.enter_context(Admin(config, Side.TARGET))
         client = stack.enter_context(Client(config, Side.TARGET, admin))
-        transactions = Transactions(config, mirror.topic, config.addresses[0])
-        stack.callback(transactions.close)
+        transactions = admin.transactions(mirror.topic)
         who = transactions.fence(Deadline.after(30))
         writer = PartitionWriter(tp, transactions, who, 0.0)
         with pytest.raises(ClusterError) as raised:

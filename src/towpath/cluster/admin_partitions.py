@@ -13,6 +13,7 @@ from towpath.cluster.admin_brokers import BrokerAdmin
 from towpath.cluster.codes import refused
 from towpath.cluster.leaders import Question, ask_leaders
 from towpath.cluster.metadata import Answers, ProducerState
+from towpath.cluster.transactions import Transactions
 from towpath.model.deadline import Deadline
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition
 
@@ -90,6 +91,10 @@ class PartitionAdmin(BrokerAdmin):
             lambda answer: _each(answer, lambda said: int(said.low_watermark)), acl="Delete",
         )  # fmt: skip
         return ask_leaders(self._control, question, before)
+
+    def transactions(self, transactional_id: str) -> Transactions:
+        """Return the transactions of an id; nothing is asked yet."""
+        return Transactions(self._control, transactional_id)
 
     def _list_offsets(
         self,

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any, TypeVar
 
-from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
 
 from towpath.cluster.border import broker_errors
 from towpath.cluster.codes import NOT_CONTROLLER, UNKNOWN_TOPIC_OR_PARTITION, refused
@@ -32,7 +32,7 @@ UNKNOWN_PATIENCE = 2.0
 """Seconds for which a topic that a broker does not know may be news that is on its way."""
 _PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _CONNECT_SHARE = 3
-_GROUP = 0
+_KEYS = {CoordinatorType.GROUP: "group", CoordinatorType.TRANSACTION: "transactional id"}
 _TOPIC_ID_VERSION = 12
 _BATCHED_COORDINATORS = 4
 
@@ -114,14 +114,17 @@ class Control:
             raise refused(self.side, "looking for the controller", NOT_CONTROLLER)
         return broker
 
-    def coordinator(self, group: str, deadline: Deadline) -> Broker:
-        """Return who keeps the offsets of `group`."""
-        what = f"looking for the coordinator of group {group}"
-        request = FindCoordinatorRequest(key=group, key_type=_GROUP, coordinator_keys=[group])
+    def coordinator(
+        self, key: str, deadline: Deadline, kind: CoordinatorType = CoordinatorType.GROUP
+    ) -> Broker:
+        """Return who keeps the offsets of a group, or the transactions of a transactional id."""
+        whose = f"{_KEYS[kind]} {key}"
+        what = f"looking for the coordinator of {whose}"
+        request = FindCoordinatorRequest(key=key, key_type=kind, coordinator_keys=[key])
         answer = self.ask_any(request, deadline, what, newest=_BATCHED_COORDINATORS)
         said = answer.coordinators[0] if answer.coordinators else answer
         if said.error_code:
-            acl = f"Describe on group {group}"
+            acl = f"Describe on {whose}"
             raise refused(self.side, what, said.error_code, said.error_message, acl)
         return Broker(said.node_id, said.host, said.port)
 

@@ -1,35 +1,40 @@
 """A transactional producer that knows just what fills need: begin on one partition, end.
 
-Request versions are the oldest ones, which every broker from 0.11 to 4.x takes (KIP-98, KIP-896).
+Request versions are old ones, which every broker from 2.8 to 4.x takes (KIP-98, KIP-896) and in
+which a fenced producer is always told by INVALID_PRODUCER_EPOCH, and an epoch lasts for more than
+one transaction (before KIP-890).
 """
 
 from __future__ import annotations
 
-import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+from kafka.protocol.metadata import CoordinatorType
+from kafka.protocol.producer import (
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+)
 
 from towpath.cluster.codes import (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
-    NETWORK_EXCEPTION,
     NOT_COORDINATOR,
-    code,
     refused,
 )
-from towpath.cluster.connection import Connected, connect, connect_to
-from towpath.cluster.frames import Reader, receive, request, string
+from towpath.cluster.control import Control, healable
 from towpath.cluster.metadata import Broker
-from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
-from towpath.model.nouns import Side, TopicPartition
+from towpath.model.errors import ClusterError, RefusedError
+from towpath.model.nouns import TopicPartition
 
-_FIND_COORDINATOR, _INIT_PRODUCER, _ADD_PARTITIONS, _END = 10, 22, 24, 26
 _TIMEOUT_MS = 60_000
-_PAUSE = 0.02
-_MOVED = frozenset(
-    {NETWORK_EXCEPTION, COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR}
-)
+_NEWEST = 1
+_PAUSE, _LEAST = 0.02, 0.1
+_MOVED = frozenset({COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR})
 """The coordinator is away, loading, unknown, or elsewhere: look for it again."""
 
 
@@ -42,100 +47,72 @@ class ProducerEpoch:
 
 
 class Transactions:
-    """The transactions of one transactional id on the target; blocking, for one thread.
+    """The transactions of one transactional id; blocking, for one thread.
 
     `fence` keeps every earlier user of the id out, and ends what it left open.
     """
 
-    def __init__(
-        self, config: ClusterConfig, transactional_id: str, bootstrap: tuple[str, int]
-    ) -> None:
-        self._config = config
+    def __init__(self, control: Control, transactional_id: str) -> None:
+        self._control = control
         self.transactional_id = transactional_id
-        self._bootstrap = bootstrap
-        self._connected: Connected | None = None
-        self._correlation = 0
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._connected is not None:
-            self._connected.socket.close()
-            self._connected = None
+        self._coordinator: Broker | None = None
 
     def fence(self, deadline: Deadline) -> ProducerEpoch:
         """Become the only user of the id; an open transaction of an earlier one is aborted."""
-        body = string(self.transactional_id) + struct.pack(">i", _TIMEOUT_MS)
-        reader = self._ask(_INIT_PRODUCER, body, "starting transactions", deadline, error_at=4)
-        return ProducerEpoch(reader.int64(), reader.int16())
+        request = InitProducerIdRequest(
+            transactional_id=self.transactional_id, transaction_timeout_ms=_TIMEOUT_MS
+        )
+        said = self._ask(request, "starting transactions", deadline, lambda a: a.error_code)
+        return ProducerEpoch(said.producer_id, said.producer_epoch)
 
     def add(self, who: ProducerEpoch, tp: TopicPartition, deadline: Deadline) -> None:
         """Make `tp` part of the transaction."""
-        body = string(self.transactional_id) + struct.pack(">qhi", who.producer_id, who.epoch, 1)
-        body += string(tp.topic) + struct.pack(">ii", 1, tp.partition)
-        error_at = 4 + 4 + 2 + len(tp.topic.encode()) + 4 + 4
-        self._ask(_ADD_PARTITIONS, body, f"adding {tp} to a transaction", deadline, error_at)
+        topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.transactional_id,
+            v3_and_below_producer_id=who.producer_id,
+            v3_and_below_producer_epoch=who.epoch,
+            v3_and_below_topics=[topic(name=tp.topic, partitions=[tp.partition])],
+        )
+        self._ask(request, f"adding {tp} to a transaction", deadline, _of_partition)
 
     def end(self, who: ProducerEpoch, deadline: Deadline, *, commit: bool) -> None:
         """Commit or abort; the marker reaches the partition soon after."""
-        body = string(self.transactional_id) + struct.pack(
-            ">qhb", who.producer_id, who.epoch, commit
-        )
-        self._ask(_END, body, "ending a transaction", deadline, error_at=4)
+        request = EndTxnRequest(
+            transactional_id=self.transactional_id, producer_id=who.producer_id,
+            producer_epoch=who.epoch, committed=commit,
+        )  # fmt: skip
+        self._ask(request, "ending a transaction", deadline, lambda a: a.error_code)
 
-    def _ask(self, api: int, body: bytes, what: str, deadline: Deadline, error_at: int) -> Reader:
+    def _ask(
+        self, request: Any, what: str, deadline: Deadline, error_of: Callable[[Any], int]
+    ) -> Any:
         """Ask the coordinator until it has an answer that time will not change."""
         while True:
-            said = code(0)
             try:
-                reader = self._exchange(self._coordinator(deadline), api, 0, body, deadline)
-                reader.at += error_at
-                said = code(reader.int16())
-                if said.number == 0:
-                    return reader
-            except OSError:
-                said = code(NETWORK_EXCEPTION)
-            if said.number in _MOVED:
-                self.close()
-            if deadline.over or not said.retriable:
-                raise refused(Side.TARGET, what, said.number)
+                return self._ask_once(request, what, deadline, error_of)
+            except ClusterError as error:
+                if not isinstance(error, RefusedError) or error.error in _MOVED:
+                    self._coordinator = None
+                if deadline.over or not healable(error):
+                    raise
             time.sleep(_PAUSE)
 
-    def _coordinator(self, deadline: Deadline) -> Connected:
-        if self._connected is not None and self._connected.expired:
-            self.close()
-        if self._connected is None:
-            first = connect(self._config, Side.TARGET, *self._bootstrap, deadline)
-            with first.socket:
-                coordinator = self._find(first, deadline)
-            self._connected = connect_to(self._config, Side.TARGET, coordinator, deadline)
-        return self._connected
-
-    def _find(self, connected: Connected, deadline: Deadline) -> Broker:
-        while True:
-            body = string(self.transactional_id) + b"\x01"
-            reader = self._exchange(connected, _FIND_COORDINATOR, 1, body, deadline)
-            reader.int32()
-            said = code(reader.int16())
-            reader.string()
-            if said.number == 0:
-                return Broker(reader.int32(), reader.string(), reader.int32())
-            if deadline.over or not said.retriable:
-                what = f"looking for the coordinator of transactional id {self.transactional_id}"
-                raise refused(Side.TARGET, what, said.number)
-            time.sleep(_PAUSE)
-
-    def _exchange(
-        self, connected: Connected, api: int, version: int, body: bytes, deadline: Deadline
-    ) -> Reader:
-        self._correlation += 1
-        connected.socket.settimeout(max(0.1, deadline.left()))
-        parts = request(api, version, self._correlation, [body], tags=False)
-        connected.socket.sendall(b"".join(parts))
-        size = int.from_bytes(_exactly(connected, 4, deadline), "big")
-        return Reader(memoryview(_exactly(connected, size, deadline)), 4)
+    def _ask_once(
+        self, request: Any, what: str, deadline: Deadline, error_of: Callable[[Any], int]
+    ) -> Any:
+        if self._coordinator is None:
+            self._coordinator = self._control.coordinator(
+                self.transactional_id, deadline, CoordinatorType.TRANSACTION
+            )
+        # What was begun in time is not given up half-way.
+        soon = Deadline.after(max(_LEAST, deadline.left()))
+        answer = self._control.ask(self._coordinator, request, soon, what, newest=_NEWEST)
+        number = error_of(answer)
+        if number:
+            raise refused(self._control.side, what, number)
+        return answer
 
 
-def _exactly(connected: Connected, size: int, deadline: Deadline) -> bytes:
-    data = bytearray(size)
-    receive(connected.socket, memoryview(data), lambda: max(0.1, deadline.left()))
-    return bytes(data)
+def _of_partition(answer: Any) -> int:
+    return int(answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)

@@ -100,7 +100,7 @@ class Copier:
         self._target_side = TargetSide(target, self._jobs, self._producers, self._reopening)
         self._clients = Clients(work.target, Side.TARGET, target)
         self._fills = Fills(
-            work, self._jobs, target, self._clients, home=self._producers.home,
+            work, self._jobs, target, self._clients,
             on_filled=self._landed, on_failed=self._target_side.failed,
         )  # fmt: skip
         self._fronts = Fronts(
@@ -134,7 +134,6 @@ class Copier:
         self._watch_client.close()
         self._watch.join()
         self._clients.close()
-        self._fills.close()
         self._fetcher.nodes.close()
         self._producers.close()
         self._reactor.close()

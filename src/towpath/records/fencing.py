@@ -7,8 +7,6 @@ log, and tell the ledger of our own producer id before anything is written under
 from __future__ import annotations
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.homes import find_homes
-from towpath.cluster.transactions import Transactions
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Writer
 from towpath.model.clock import now_ms
@@ -31,12 +29,6 @@ class Fences:
     def __init__(self, work: Slice, admin: Admin) -> None:
         self._work, self._admin = work, admin
         self._refused: dict[TopicPartition, str] = {}
-        self._open: dict[TopicPartition, Transactions] = {}
-
-    def close(self) -> None:
-        """Close the connections of all writers."""
-        for transactions in self._open.values():
-            transactions.close()
 
     def refused(self, a: Assignment, name: str) -> None:
         """The target refused our producer id with the error `name`."""
@@ -60,15 +52,7 @@ class Fences:
         """
         if a.must_be_identical:
             raise NotIdenticalError(str(a.source), self.reason(a, books))
-        home = find_homes(self._admin, [a.target]).get(a.target)
-        address = self._work.target.addresses[0]
-        if home:
-            address = home.broker.host, home.broker.port
-        if a.target in self._open:
-            self._open[a.target].close()
-        name = transactional_id(self._work.link, a.target)
-        transactions = Transactions(self._work.target, name, address)
-        self._open[a.target] = transactions
+        transactions = self._admin.transactions(transactional_id(self._work.link, a.target))
         timeout = self._work.target.request_timeout
         who = transactions.fence(Deadline.after(timeout))
         return PartitionWriter(a.target, transactions, who, timeout)

@@ -67,9 +67,8 @@ class Opener:
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="towpath-opener")
 
     def close(self) -> None:
-        """Close the connections of transactions; an opening under way ends by itself."""
+        """Open no more; an opening under way ends by itself."""
         self.thread.shutdown(wait=False, cancel_futures=True)
-        self._fences.close()
 
     def refused(self, assignment: Assignment, name: str) -> None:
         """The target refused our producer id with the error `name`: open in another way."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from towpath.cluster.homes import Home
-from towpath.model.nouns import TopicPartition
 from towpath.records.lane import Lane
 from towpath.records.producer import Producer
 
@@ -27,11 +25,7 @@ class Producers:
 
     def of(self, lane: Lane) -> Producer:
         """Return the producer of a lane."""
-        return self._of(lane.work.target)
-
-    def home(self, tp: TopicPartition) -> Home | None:
-        """Return where a target partition is led, as far as known."""
-        return self._of(tp).nodes.home(tp)
+        return self._all[hash(lane.work.target) % len(self._all)]
 
     def pump_all(self) -> None:
         """Send whatever is ready."""
@@ -42,6 +36,3 @@ class Producers:
         """Close all connections."""
         for producer in self._all:
             producer.nodes.close()
-
-    def _of(self, tp: TopicPartition) -> Producer:
-        return self._all[hash(tp) % len(self._all)]

@@ -114,4 +114,3 @@ class PartitionWriter:
         if not fenced:
             with suppress(ClusterError):
                 self.transactions.fence(Deadline.after(min(self.timeout, _ABORT)))
-        self.transactions.close()
