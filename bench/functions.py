@@ -16,7 +16,7 @@ from bench.data import SETS, DataSet, prepare
 from bench.meter import MIB
 from bench.report import table
 from towpath.wire.batch import LENGTH, POSITION, scan, stamp
-from towpath.wire.digest import digest_batch
+from towpath.wire.digest import digest_batches
 from towpath.wire.records import decode, encode
 from towpath.wire.reencode import reencode
 
@@ -56,7 +56,7 @@ def _rows(data: DataSet) -> list[tuple[str, ...]]:
         "merge": merged,
         "decode": lambda: [decode(batch) for batch in batches],
         "encode": lambda: [encode(records, data.codec) for records in opened],
-        "digest": lambda: [digest_batch(batch) for batch in batches],
+        "digest": lambda: digest_batches(buffer, positions, lengths),
     }
     return [
         (data.name, name, *_speed(function, len(batches), small.records, prepared.record_bytes))

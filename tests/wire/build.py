@@ -12,8 +12,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from towpath.wire import plain
-from towpath.wire.batch import HEADER_SIZE, BatchHeader, seal
+from towpath.wire.batch import HEADER_SIZE, NO_END, BatchHeader, seal
 from towpath.wire.codec import NONE, compress
+from towpath.wire.digest import Digest, digest_batches
 from towpath.wire.plain import Record
 from towpath.wire.records import RECORDS
 
@@ -89,6 +90,11 @@ def joined(batches: Sequence[bytes | bytearray]) -> tuple[npt.NDArray[np.uint8],
     lengths = np.array([len(b) for b in batches], np.int64)
     positions = np.cumsum(lengths, dtype=np.int64) - lengths
     return np.frombuffer(b"".join(batches), np.uint8), positions, lengths
+
+
+def digest_of(batch: bytes | bytearray, first: int = 0, end: int = NO_END) -> Digest:
+    """Return the digest of the records of one batch whose offsets lie in a range."""
+    return digest_batches(*joined([batch]), first, end)
 
 
 def to_arrow(records: Sequence[Record]) -> pa.RecordBatch:

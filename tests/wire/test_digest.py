@@ -8,10 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wire.build import CODECS, RECORD, SMALL, at_offsets, batch, damages, joined, numbered
+from tests.wire.build import (
+    CODECS,
+    RECORD,
+    SMALL,
+    at_offsets,
+    batch,
+    damages,
+    digest_of,
+    joined,
+    numbered,
+)
 from towpath.model.errors import CorruptBatchError
 from towpath.wire.batch import LOG_APPEND_TIME
-from towpath.wire.digest import Digest, digest_batch, digest_batches, record_hashes
+from towpath.wire.digest import Digest, digest_batches, record_hashes
 from towpath.wire.plain import Record
 
 LISTS = st.lists(RECORD, min_size=1, max_size=8).map(numbered)
@@ -21,8 +31,8 @@ LISTS = st.lists(RECORD, min_size=1, max_size=8).map(numbered)
 def test_then_is_associative_and_equals_one_pass(
     one: Sequence[Record], two: Sequence[Record], three: Sequence[Record]
 ) -> None:
-    a, b, c = (digest_batch(batch(some)) for some in (one, two, three))
-    whole = digest_batch(batch(numbered([*one, *two, *three])))
+    a, b, c = (digest_of(batch(some)) for some in (one, two, three))
+    whole = digest_of(batch(numbered([*one, *two, *three])))
     assert a.then(b).then(c) == a.then(b.then(c)) == whole
     assert Digest().then(a) == a == a.then(Digest())
 
@@ -31,9 +41,9 @@ def test_then_is_associative_and_equals_one_pass(
 def test_what_differs_between_equal_logs_does_not_count(
     some: Sequence[Record], codec: int, base: int, data: st.DataObject
 ) -> None:
-    plainly = digest_batch(batch(some))
+    plainly = digest_of(batch(some))
     elsewhere = numbered(some, base)
-    assert digest_batch(batch(elsewhere, codec, producer_id=5)) == plainly
+    assert digest_of(batch(elsewhere, codec, producer_id=5)) == plainly
     cut = data.draw(st.integers(0, len(some)))
     parts = [batch(part, codec) for part in (elsewhere[:cut], elsewhere[cut:]) if part]
     assert digest_batches(*joined(parts)) == plainly
@@ -44,15 +54,15 @@ def test_a_range_counts_its_records_only(some: Sequence[Record], data: st.DataOb
     first = data.draw(st.integers(0, len(some)))
     end = data.draw(st.integers(first, len(some)))
     inside = some[first:end]
-    expected = digest_batch(batch(inside)) if inside else Digest()
-    assert digest_batch(batch(some), first, end) == expected
+    expected = digest_of(batch(inside)) if inside else Digest()
+    assert digest_of(batch(some), first, end) == expected
 
 
 @given(LISTS, st.randoms(use_true_random=False))
 def test_order_counts_in_one_of_the_two(some: Sequence[Record], random: object) -> None:
     shuffled = list(some)
     random.shuffle(shuffled)  # type: ignore[attr-defined] # hypothesis hides the class
-    a, b = digest_batch(batch(some)), digest_batch(batch(numbered(shuffled)))
+    a, b = digest_of(batch(some)), digest_of(batch(numbered(shuffled)))
     assert a.unordered == b.unordered
     same = [replace(r, offset=0) for r in some] == [replace(r, offset=0) for r in shuffled]
     assert (a.ordered == b.ordered) is same
@@ -60,7 +70,7 @@ def test_order_counts_in_one_of_the_two(some: Sequence[Record], random: object) 
 
 def test_log_append_time_counts_as_the_time_a_consumer_sees() -> None:
     late = batch(SMALL, attributes=LOG_APPEND_TIME, max_timestamp=9)
-    assert digest_batch(late) == digest_batch(batch([replace(r, timestamp=9) for r in SMALL]))
+    assert digest_of(late) == digest_of(batch([replace(r, timestamp=9) for r in SMALL]))
 
 
 def test_the_first_difference_is_found() -> None:
@@ -145,4 +155,4 @@ def test_damage_anywhere_is_refused_or_hashed(codec: int) -> None:
 
 def test_the_hash_never_changes() -> None:
     # Receipts in ledgers hold digests: another hash would make all of them wrong.
-    assert digest_batch(batch(SMALL)) == Digest(3, 12671590249043087281, 8681881828055887977)
+    assert digest_of(batch(SMALL)) == Digest(3, 12671590249043087281, 8681881828055887977)

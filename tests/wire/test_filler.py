@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.wire import plain, records
+from tests.wire import plain
+from towpath.wire import records
 from towpath.wire.batch import TRANSACTIONAL, BatchHeader
 from towpath.wire.codec import ZSTD
 from towpath.wire.filler import filler

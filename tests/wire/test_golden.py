@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.wire.build import Table, from_arrow
-from towpath.wire import batch, plain, records
-from towpath.wire.digest import Digest, digest_batch
+from tests.wire import plain
+from tests.wire.build import Table, digest_of, from_arrow
+from towpath.wire import batch, records
+from towpath.wire.digest import Digest
 from towpath.wire.plain import Record
 from towpath.wire.reencode import reencode
 
@@ -94,8 +95,8 @@ def test_they_are_reencoded(path: Path) -> None:
 def test_their_digest_is_that_of_what_was_read(path: Path) -> None:
     digest = Digest()
     for piece in pieces(path):
-        digest = digest.then(digest_batch(piece))
-    assert digest == digest_batch(plain.encode(expected(path)))
+        digest = digest.then(digest_of(piece))
+    assert digest == digest_of(plain.encode(expected(path)))
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import cramjam
 import lz4.frame
 import pytest
 
+from tests.wire import plain
 from tests.wire.build import joined
 from towpath.model.errors import CorruptBatchError
-from towpath.wire import plain
 from towpath.wire.batch import LOG_APPEND_TIME, BatchHeader
 from towpath.wire.legacy import convert
 from towpath.wire.plain import Record

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wire import plain
 from tests.wire.build import (
     CODECS,
     RECORD,
@@ -21,7 +22,6 @@ from tests.wire.build import (
     sealed,
 )
 from towpath.model.errors import CorruptBatchError
-from towpath.wire import plain
 from towpath.wire.batch import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, BatchHeader
 from towpath.wire.plain import Record
 from towpath.wire.reencode import Dense, reencode

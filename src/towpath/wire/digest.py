@@ -51,15 +51,6 @@ class Digest:
         )
 
 
-def digest_batch(batch: Bytes, first_offset: int = 0, end_offset: int = NO_END) -> Digest:
-    """Return the digest of the records of one batch whose offsets lie in a range.
-
-    Raises:
-        CorruptBatchError: The bytes are no batch of magic 2.
-    """
-    return _digest(open_batch(batch), first_offset, end_offset)
-
-
 def digest_batches(
     buffer: Buffer,
     positions: Table,
@@ -67,12 +58,13 @@ def digest_batches(
     first_offset: int = 0,
     end_offset: int = NO_END,
 ) -> Digest:
-    """Do the same with consecutive batches inside a buffer, in one go.
+    """Return the digest of the records of consecutive batches whose offsets lie in a range.
 
     Raises:
         CorruptBatchError: One of them is no batch of magic 2.
     """
-    return _digest(open_batches(buffer, positions, lengths), first_offset, end_offset)
+    offsets, hashes = _hashes(open_batches(buffer, positions, lengths))
+    return fold(hashes[(offsets >= first_offset) & (offsets < end_offset)])
 
 
 def record_hashes(batch: Bytes) -> tuple[Table, Hashes]:
@@ -88,11 +80,6 @@ def fold(hashes: Hashes) -> Digest:
     """Return the digest of the records that have these hashes, in this order."""
     unordered, ordered = _fold(read_only(hashes))
     return Digest(len(hashes), int(unordered), int(ordered))
-
-
-def _digest(source: Opened, first_offset: int, end_offset: int) -> Digest:
-    offsets, hashes = _hashes(source)
-    return fold(hashes[(offsets >= first_offset) & (offsets < end_offset)])
 
 
 def _hashes(source: Opened) -> tuple[Table, Hashes]:

@@ -20,7 +20,7 @@ from itertools import groupby, pairwise
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import plain
 from towpath.wire.batch import CODEC_MASK, LOG_APPEND_TIME, MAGIC, sealed
-from towpath.wire.codec import LIMIT, LZ4, NONE, ZSTD, compress, decompress
+from towpath.wire.codec import LZ4, NONE, ZSTD, compress, decompress
 
 _ENTRY = struct.Struct(">qiIbb")  # offset, size, crc, magic, attributes
 _BEFORE_SIZE = 12
@@ -88,7 +88,7 @@ def modernise(data: memoryview) -> bytearray:
     return out + b"".join(convert(data[old_from:at]))
 
 
-def convert(message_set: memoryview, limit: int = LIMIT) -> list[bytearray]:
+def convert(message_set: memoryview) -> list[bytearray]:
     """Return the messages as batches of magic 2, at the same offsets.
 
     A wrapper becomes a batch with its codec; neighbours without one become one batch. Messages of
@@ -96,7 +96,6 @@ def convert(message_set: memoryview, limit: int = LIMIT) -> list[bytearray]:
 
     Args:
         message_set: Whole messages of magic 0 or 1.
-        limit: The most bytes that one wrapper may hold.
 
     Raises:
         CorruptBatchError: The bytes are no such messages.
@@ -106,7 +105,7 @@ def convert(message_set: memoryview, limit: int = LIMIT) -> list[bytearray]:
         if codec == NONE:
             batches.append(_batch([message.record for message in group], NONE, time_type))
         else:
-            batches += [_batch(_unwrap(m, limit), codec, time_type) for m in group]
+            batches += [_batch(_unwrap(m), codec, time_type) for m in group]
     return batches
 
 
@@ -155,13 +154,13 @@ def _bytes(body: memoryview, position: int) -> tuple[bytes | None, int]:
     return body[position : position + size].tobytes(), position + size
 
 
-def _unwrap(wrapper: _Message, limit: int) -> list[plain.Record]:
+def _unwrap(wrapper: _Message) -> list[plain.Record]:
     value = wrapper.record.value
     if value is None or wrapper.codec >= ZSTD:
         raise CorruptBatchError(f"an old message with codec {wrapper.codec} and no such value")
     if wrapper.codec == LZ4:
         value = _with_frame_check(value)
-    inner = list(_messages(decompress(wrapper.codec, value, limit).data))
+    inner = list(_messages(decompress(wrapper.codec, value).data))
     if not inner or any(m.codec != NONE or m.magic != wrapper.magic for m in inner):
         raise CorruptBatchError("an old wrapper of no messages, of wrappers, or of another magic")
     first = 0

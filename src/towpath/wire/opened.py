@@ -61,14 +61,13 @@ class Opened:
         return int((self.batches[:, END] - self.batches[:, START]).sum())
 
 
-def open_batches(buffer: Buffer, positions: Table, lengths: Table, limit: int = LIMIT) -> Opened:
-    """Check and decompress batches of magic 2.
+def open_batches(buffer: Buffer, positions: Table, lengths: Table) -> Opened:
+    """Check and decompress batches of magic 2; together they may take `LIMIT` bytes.
 
     Args:
         buffer: Where they are.
         positions: Position of the first byte of each.
         lengths: Bytes of each, header included.
-        limit: The most bytes that their records may take together.
 
     Raises:
         CorruptBatchError: One of them has a wrong checksum or size, or cannot be decompressed.
@@ -82,13 +81,13 @@ def open_batches(buffer: Buffer, positions: Table, lengths: Table, limit: int = 
         raise CorruptBatchError(f"batch {bad} of {len(positions)}: {_REASONS[reason]}")
     if not (batches[:, ATTRIBUTES] & CODEC_MASK).any():
         return Opened(data, batches)
-    return _decompressed(data, batches, limit)
+    return _decompressed(data, batches)
 
 
-def open_batch(batch: Bytes, limit: int = LIMIT) -> Opened:
+def open_batch(batch: Bytes) -> Opened:
     """Do the same with one batch that is all of `batch`."""
     data = np.frombuffer(batch, np.uint8)
-    return open_batches(data, np.zeros(1, np.int64), np.array([len(data)], np.int64), limit)
+    return open_batches(data, np.zeros(1, np.int64), np.array([len(data)], np.int64))
 
 
 def read_only(buffer: npt.NDArray[Number]) -> npt.NDArray[Number]:
@@ -98,12 +97,12 @@ def read_only(buffer: npt.NDArray[Number]) -> npt.NDArray[Number]:
     return view
 
 
-def _decompressed(data: Buffer, batches: Table, limit: int) -> Opened:
+def _decompressed(data: Buffer, batches: Table) -> Opened:
     parts: list[Buffer] = []
     position = 0
     for row in batches:
         start, end, codec = int(row[START]), int(row[END]), int(row[ATTRIBUTES]) & CODEC_MASK
-        part = decompress(codec, data[start:end], limit - position)
+        part = decompress(codec, data[start:end], LIMIT - position)
         parts.append(part)
         row[START], row[END] = position, position + len(part)
         position += len(part)

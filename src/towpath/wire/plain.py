@@ -1,4 +1,4 @@
-"""The readable codec of record batches: what the fast one must equal.
+"""Records and their bytes, written the slow and readable way.
 
 A record after its length: attributes i8, time delta, offset delta, key, value, headers; all
 numbers are varints, a length of -1 is null (Kafka protocol page, "Record").
@@ -6,21 +6,10 @@ numbers are varints, a length of -1 is null (Kafka protocol page, "Record").
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from towpath.model.errors import CorruptBatchError
 from towpath.wire import varint
-from towpath.wire.batch import (
-    CODEC_MASK,
-    HEADER_SIZE,
-    LOG_APPEND_TIME,
-    TRANSACTIONAL,
-    BatchHeader,
-    sealed,
-    sound,
-)
-from towpath.wire.codec import LIMIT, NONE, compress, decompress
 
 Header = tuple[bytes, bytes | None]
 
@@ -36,55 +25,6 @@ class Record:
     headers: tuple[Header, ...] = ()
     timestamp: int = -1
     offset: int = 0
-
-
-def decode(batch: bytes | bytearray | memoryview, limit: int = LIMIT) -> tuple[Record, ...]:
-    """Return the records of one whole batch.
-
-    Args:
-        batch: A batch of magic 2, with nothing behind it.
-        limit: The most bytes that its records may take when decompressed.
-
-    Raises:
-        CorruptBatchError: The bytes are no such batch.
-    """
-    header = BatchHeader.read(batch)
-    if header.length + 12 != len(batch):
-        raise CorruptBatchError(f"{len(batch)} bytes, its header says {header.length + 12}")
-    if header.count < 0 or header.last_offset_delta < 0:
-        raise CorruptBatchError(f"{header.count} records, last delta {header.last_offset_delta}")
-    if not sound(batch):
-        raise CorruptBatchError("its checksum is wrong")
-    packed = memoryview(batch)[HEADER_SIZE:]
-    data = decompress(header.attributes & CODEC_MASK, packed, limit).tobytes()
-    return tuple(_read_records(header, data))
-
-
-def encode(
-    records: Sequence[Record],
-    codec: int = NONE,
-    *,
-    base_offset: int = 0,
-    producer_id: int = -1,
-    producer_epoch: int = -1,
-    base_sequence: int = -1,
-    transactional: bool = False,
-) -> bytearray:
-    """Return one batch that gives the records offsets from `base_offset` on, without holes.
-
-    Raises:
-        ValueError: There are no records, or no such codec.
-    """
-    if not records:
-        raise ValueError("a batch of no records")
-    return sealed(
-        compress(codec, record_bytes(records, range(len(records)))),
-        attributes=codec | TRANSACTIONAL if transactional else codec,
-        count=len(records),
-        times=(records[0].timestamp, max(record.timestamp for record in records)),
-        base_offset=base_offset,
-        producer=(producer_id, producer_epoch, base_sequence),
-    )
 
 
 def record_bytes(records: Sequence[Record], offset_deltas: Iterable[int]) -> bytes:
@@ -113,54 +53,6 @@ def _body(record: Record, time_delta: int, offset_delta: int) -> bytes:
 def _write_bytes(out: bytearray, value: bytes | None) -> None:
     varint.write(out, -1 if value is None else len(value))
     out += value or b""
-
-
-def _read_records(header: BatchHeader, data: bytes) -> Iterator[Record]:
-    position = 0
-    for _ in range(header.count):
-        length, position = varint.read(data, position)
-        body = data[position : position + length]
-        if length < 0 or len(body) < length:
-            raise CorruptBatchError(f"a record of {length} bytes does not fit its batch")
-        yield _read_record(header, body)
-        position += length
-    if position != len(data):
-        raise CorruptBatchError(f"{len(data) - position} bytes behind the last record")
-
-
-def _read_record(header: BatchHeader, body: bytes) -> Record:
-    time_delta, position = varint.read(body, 1)
-    offset_delta, position = varint.read(body, position)
-    key, position = _read_bytes(body, position)
-    value, position = _read_bytes(body, position)
-    count, position = varint.read(body, position)
-    if not 0 <= count <= len(body):
-        raise CorruptBatchError(f"a record of {len(body)} bytes with {count} headers")
-    headers: list[Header] = []
-    for _ in range(count):
-        name, position = _read_bytes(body, position)
-        if name is None:
-            raise CorruptBatchError("a header without a name")
-        header_value, position = _read_bytes(body, position)
-        headers.append((name, header_value))
-    if position != len(body):
-        raise CorruptBatchError(f"{len(body) - position} bytes behind a record's last header")
-    timestamp = header.first_timestamp + time_delta
-    if header.attributes & LOG_APPEND_TIME:
-        timestamp = header.max_timestamp
-    offset = header.base_offset + offset_delta
-    return Record(key, value, tuple(headers), _wrapped(timestamp), _wrapped(offset))
-
-
-def _read_bytes(body: bytes, position: int) -> tuple[bytes | None, int]:
-    length, position = varint.read(body, position)
-    if length < 0:
-        # Readers of Kafka take every negative length for null.
-        return None, position
-    value = body[position : position + length]
-    if len(value) < length:
-        raise CorruptBatchError(f"{length} bytes of a record reach beyond its end")
-    return value, position + length
 
 
 def _wrapped(value: int) -> int:

@@ -13,7 +13,7 @@ from numba import njit
 
 from towpath.wire import varint
 from towpath.wire.batch import HEADER_SIZE, TRANSACTIONAL, Buffer, Bytes, Table, sealed
-from towpath.wire.codec import LIMIT, NONE, compress
+from towpath.wire.codec import NONE, compress
 from towpath.wire.opened import READ_ONLY, open_batch, read_only
 from towpath.wire.rows import (
     HEADERS,
@@ -52,17 +52,16 @@ _LONGEST_BATCH = (1 << 31) - 1
 _COLUMN = f"Tuple((int64[:, ::1], {READ_ONLY}))"
 
 
-def decode(batch: Bytes, limit: int = LIMIT) -> pa.RecordBatch:
+def decode(batch: Bytes) -> pa.RecordBatch:
     """Return the records of one whole batch, with the schema `RECORDS`.
 
     Args:
         batch: A batch of magic 2, with nothing behind it.
-        limit: The most bytes that its records may take when decompressed.
 
     Raises:
         CorruptBatchError: The bytes are no such batch.
     """
-    source = open_batch(batch, limit)
+    source = open_batch(batch)
     data, rows = source.data, parse(source)
     count = int(rows[:, HEADERS].sum())
     headers = np.empty((count, 4), np.int64)

@@ -11,29 +11,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from towpath.model.errors import CorruptBatchError
-
 LONGEST = 10
 """Bytes of the longest varint that fits 64 bits."""
-
-
-def read(data: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
-    """Return the varint at `position` and the position behind it.
-
-    Raises:
-        CorruptBatchError: The data ends inside it, or it does not fit 64 bits.
-    """
-    value = 0
-    for index in range(LONGEST):
-        if position + index >= len(data):
-            raise CorruptBatchError("the data ends inside a varint")
-        byte = data[position + index]
-        value |= (byte & 0x7F) << 7 * index
-        if byte < 0x80:
-            if value >> 64:
-                break
-            return (value >> 1) ^ -(value & 1), position + index + 1
-    raise CorruptBatchError("a varint of more than 64 bits")
 
 
 def write(out: bytearray, value: int) -> None:

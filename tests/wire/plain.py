@@ -1,0 +1,141 @@
+"""The readable codec of record batches: what the fast one must equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from towpath.model.errors import CorruptBatchError
+from towpath.wire import varint
+from towpath.wire.batch import (
+    CODEC_MASK,
+    HEADER_SIZE,
+    LOG_APPEND_TIME,
+    TRANSACTIONAL,
+    BatchHeader,
+    sealed,
+    sound,
+)
+from towpath.wire.codec import NONE, compress, decompress
+from towpath.wire.plain import Header, Record, record_bytes
+
+_I64 = 1 << 64
+
+
+def decode(batch: bytes | bytearray | memoryview) -> tuple[Record, ...]:
+    """Return the records of one whole batch.
+
+    Args:
+        batch: A batch of magic 2, with nothing behind it.
+
+    Raises:
+        CorruptBatchError: The bytes are no such batch.
+    """
+    header = BatchHeader.read(batch)
+    if header.length + 12 != len(batch):
+        raise CorruptBatchError(f"{len(batch)} bytes, its header says {header.length + 12}")
+    if header.count < 0 or header.last_offset_delta < 0:
+        raise CorruptBatchError(f"{header.count} records, last delta {header.last_offset_delta}")
+    if not sound(batch):
+        raise CorruptBatchError("its checksum is wrong")
+    packed = memoryview(batch)[HEADER_SIZE:]
+    data = decompress(header.attributes & CODEC_MASK, packed).tobytes()
+    return tuple(_read_records(header, data))
+
+
+def encode(
+    records: Sequence[Record],
+    codec: int = NONE,
+    *,
+    base_offset: int = 0,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    transactional: bool = False,
+) -> bytearray:
+    """Return one batch that gives the records offsets from `base_offset` on, without holes.
+
+    Raises:
+        ValueError: There are no records, or no such codec.
+    """
+    if not records:
+        raise ValueError("a batch of no records")
+    return sealed(
+        compress(codec, record_bytes(records, range(len(records)))),
+        attributes=codec | TRANSACTIONAL if transactional else codec,
+        count=len(records),
+        times=(records[0].timestamp, max(record.timestamp for record in records)),
+        base_offset=base_offset,
+        producer=(producer_id, producer_epoch, base_sequence),
+    )
+
+
+def read_varint(data: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
+    """Return the varint at `position` and the position behind it.
+
+    Raises:
+        CorruptBatchError: The data ends inside it, or it does not fit 64 bits.
+    """
+    value = 0
+    for index in range(varint.LONGEST):
+        if position + index >= len(data):
+            raise CorruptBatchError("the data ends inside a varint")
+        byte = data[position + index]
+        value |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            if value >> 64:
+                break
+            return (value >> 1) ^ -(value & 1), position + index + 1
+    raise CorruptBatchError("a varint of more than 64 bits")
+
+
+def _read_records(header: BatchHeader, data: bytes) -> Iterator[Record]:
+    position = 0
+    for _ in range(header.count):
+        length, position = read_varint(data, position)
+        body = data[position : position + length]
+        if length < 0 or len(body) < length:
+            raise CorruptBatchError(f"a record of {length} bytes does not fit its batch")
+        yield _read_record(header, body)
+        position += length
+    if position != len(data):
+        raise CorruptBatchError(f"{len(data) - position} bytes behind the last record")
+
+
+def _read_record(header: BatchHeader, body: bytes) -> Record:
+    time_delta, position = read_varint(body, 1)
+    offset_delta, position = read_varint(body, position)
+    key, position = _read_bytes(body, position)
+    value, position = _read_bytes(body, position)
+    count, position = read_varint(body, position)
+    if not 0 <= count <= len(body):
+        raise CorruptBatchError(f"a record of {len(body)} bytes with {count} headers")
+    headers: list[Header] = []
+    for _ in range(count):
+        name, position = _read_bytes(body, position)
+        if name is None:
+            raise CorruptBatchError("a header without a name")
+        header_value, position = _read_bytes(body, position)
+        headers.append((name, header_value))
+    if position != len(body):
+        raise CorruptBatchError(f"{len(body) - position} bytes behind a record's last header")
+    timestamp = header.first_timestamp + time_delta
+    if header.attributes & LOG_APPEND_TIME:
+        timestamp = header.max_timestamp
+    offset = header.base_offset + offset_delta
+    return Record(key, value, tuple(headers), _wrapped(timestamp), _wrapped(offset))
+
+
+def _read_bytes(body: bytes, position: int) -> tuple[bytes | None, int]:
+    length, position = read_varint(body, position)
+    if length < 0:
+        # Readers of Kafka take every negative length for null.
+        return None, position
+    value = body[position : position + length]
+    if len(value) < length:
+        raise CorruptBatchError(f"{length} bytes of a record reach beyond its end")
+    return value, position + length
+
+
+def _wrapped(value: int) -> int:
+    """Return what 64 bits keep of a sum."""
+    return (value + (_I64 >> 1)) % _I64 - (_I64 >> 1)
