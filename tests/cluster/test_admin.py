@@ -68,8 +68,8 @@ def test_topics_tell_ids_and_leaders(admin: Admin, topic: TopicName) -> None:
     info = found[topic]
     assert (info.name, info.internal, info.error) == (topic, False, None)
     assert info.id != NO_TOPIC_ID
-    assert [(p.partition, p.leader, p.replicas, p.isr) for p in info.partitions] == [
-        (number, 1, (1,), (1,)) for number in range(3)
+    assert [(p.partition, p.leader, p.replicas) for p in info.partitions] == [
+        (number, 1, (1,)) for number in range(3)
     ]
     assert info == admin.topics()[topic]
     assert admin.topics([]) == {}
@@ -128,9 +128,7 @@ def test_an_open_transaction_holds_the_committed_end(
     producer.flush(30)
     assert admin.latest([zero]) == {zero: 1}
     assert admin.latest([zero], committed=True) == {zero: 0}
-    ((state),) = admin.producers([zero])[zero].values()
-    assert (state.last_sequence, state.epoch) == (0, 0)
-    assert state.last_timestamp > 1_700_000_000_000
+    assert list(admin.producers([zero])[zero].values()) == [0]
     producer.abort_transaction(30)
     wait_until(lambda: admin.latest([zero], committed=True) == {zero: 2}, "the marker is there")
 

@@ -6,15 +6,15 @@ from concurrent.futures import Future
 from threading import Event
 
 from tests.support.kafka import wait_until
-from towpath.cluster.reactor import Reactor
+from towpath.cluster.reactor import THREADS, Reactor
 
 
 def test_work_that_has_not_begun_is_dropped_when_it_closes() -> None:
-    reactor, gate = Reactor(threads=1), Event()
+    reactor, gate = Reactor(), Event()
     answers: list[Future[bool]] = []
-    for _ in range(3):
+    for _ in range(THREADS + 2):
         reactor.run(gate.wait, answers.append)
     reactor.close()
     gate.set()
-    wait_until(lambda: answers != [], "the work under way has ended")
-    assert [answer.result() for answer in answers] == [True]
+    wait_until(lambda: len(answers) == THREADS, "the work under way has ended")
+    assert [answer.result() for answer in answers] == [True] * THREADS

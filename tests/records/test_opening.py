@@ -15,7 +15,7 @@ from tests.support.chaos import Copiers, endless
 from tests.support.kafka import Record, end_offsets, grow, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cluster.admin_partitions import PartitionAdmin
-from towpath.cluster.metadata import Answers, ProducerState
+from towpath.cluster.metadata import Answers
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, ProducerId, TopicPartition
 from towpath.records.copy import copy
@@ -85,7 +85,7 @@ def test_a_copier_that_goes_on_while_another_opens_is_not_a_loss(
 
     def producers(
         self: PartitionAdmin, tps: Iterable[TopicPartition]
-    ) -> Answers[TopicPartition, dict[ProducerId, ProducerState]]:
+    ) -> Answers[TopicPartition, dict[ProducerId, int]]:
         said = ask(self, tps)
         if not other:
             other.append(True)

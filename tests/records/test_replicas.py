@@ -59,7 +59,7 @@ class Reading:
         with Admin(plain(mirror.source), Side.SOURCE) as admin:
             [partition] = admin.topics([self.tp.topic])[self.tp.topic].partitions
         self.leader = partition.leader
-        self.follower = next(node for node in partition.isr if node != partition.leader)
+        self.follower = next(node for node in partition.replicas if node != partition.leader)
         source = plain(mirror.source, f"rack-{self.follower}", timeout)
         self.work = replace(endless(mirror.slices()[0]), source=source, target=plain(mirror.target))
         self.served: list[int] = []

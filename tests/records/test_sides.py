@@ -81,7 +81,7 @@ class Sides:
         """Let the target answer everything that may fly with an error."""
         while lane.next_batch():
             pass
-        lane.unanswered, lane.refused = 0, Produced(lane.work.target, error, -1, -1)
+        lane.unanswered, lane.refused = 0, Produced(lane.work.target, error, -1)
         self.target.answered(lane)
 
     def work(self) -> None:

@@ -160,7 +160,7 @@ class StandInNodes:
         self._channel = channel
 
     def home(self, _tp: TopicPartition) -> Home:
-        return Home(Broker(NODE, "host", 1), TopicId(NO_TOPIC_ID), 0)
+        return Home(Broker(NODE, "host", 1), TopicId(NO_TOPIC_ID))
 
     def channel(self, _node: int) -> StandInChannel:
         return self._channel

@@ -1,4 +1,4 @@
-"""The control plane of one cluster, first part: its connections, its id, its brokers."""
+"""The control plane of one cluster: its id, its brokers, what they can and their settings."""
 
 from __future__ import annotations
 

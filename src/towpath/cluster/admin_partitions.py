@@ -1,4 +1,4 @@
-"""The control plane of one cluster, third part: what lies in partitions."""
+"""The control plane of one cluster: offsets, producers and records of partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 from towpath.cluster.admin_brokers import BrokerAdmin
 from towpath.cluster.codes import refused
 from towpath.cluster.leaders import Question, ask_leaders
-from towpath.cluster.metadata import Answers, ProducerState
+from towpath.cluster.metadata import Answers
 from towpath.cluster.transactions import Transactions
 from towpath.model.deadline import Deadline
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition
@@ -59,8 +59,8 @@ class PartitionAdmin(BrokerAdmin):
 
     def producers(
         self, tps: Iterable[TopicPartition]
-    ) -> Answers[TopicPartition, dict[ProducerId, ProducerState]]:
-        """Return which producer ids the leader remembers, and how far each came."""
+    ) -> Answers[TopicPartition, dict[ProducerId, int]]:
+        """Return which producer ids the leader remembers, and the last sequence of each."""
         kind = DescribeProducersRequest.TopicRequest
         question = Question(
             "asking for the producers of",
@@ -160,10 +160,5 @@ def _each(answer: Any, read: Callable[[Any], T]) -> Iterator[tuple[TopicPartitio
             yield tp, said.error_code, read(said)
 
 
-def _producers(said: Any) -> dict[ProducerId, ProducerState]:
-    return {
-        ProducerId(state.producer_id): ProducerState(
-            state.last_sequence, state.last_timestamp, state.producer_epoch
-        )
-        for state in said.active_producers
-    }
+def _producers(said: Any) -> dict[ProducerId, int]:
+    return {ProducerId(state.producer_id): state.last_sequence for state in said.active_producers}

@@ -1,4 +1,4 @@
-"""The control plane of one cluster, second part: topics, their settings, and changes to them."""
+"""The control plane of one cluster: topics, their settings, and changes to them."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from kafka.errors import kafka_errors
 
 from towpath.model.errors import RefusedError
 
+OFFSET_OUT_OF_RANGE = 1
 UNKNOWN_TOPIC_OR_PARTITION = 3
 LEADER_NOT_AVAILABLE = 5
 REQUEST_TIMED_OUT = 7
@@ -29,12 +30,11 @@ SASL_AUTHENTICATION_FAILED = 58
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One error code; `refresh` says that the metadata it was met with is out of date."""
+    """One error code."""
 
     number: int
     name: str
     retriable: bool = False
-    refresh: bool = False
     advice: str = ""
 
 
@@ -42,7 +42,7 @@ _KAFKA_IS_RIGHT = (
     Code(-1, "UNKNOWN_SERVER_ERROR"),
     Code(0, "NONE"),
     Code(2, "CORRUPT_MESSAGE", retriable=True),
-    Code(6, "NOT_LEADER_OR_FOLLOWER", retriable=True, refresh=True),
+    Code(6, "NOT_LEADER_OR_FOLLOWER", retriable=True),
     Code(10, "MESSAGE_TOO_LARGE"),
     Code(17, "INVALID_TOPIC_EXCEPTION"),
     Code(39, "INVALID_REPLICA_ASSIGNMENT"),
@@ -99,14 +99,14 @@ _ADVICE: Mapping[int, str] = {
 
 def _table() -> Mapping[int, Code]:
     known = {
-        number: Code(number, error.message, error.retriable, error.invalid_metadata)
+        number: Code(number, error.message, error.retriable)
         for number, error in kafka_errors.items()
         if error.message
     }
     known |= {code.number: code for code in _KAFKA_IS_RIGHT}
     return MappingProxyType(
         {
-            number: Code(number, c.name, c.retriable, c.refresh, _ADVICE.get(number, ""))
+            number: Code(number, c.name, c.retriable, _ADVICE.get(number, ""))
             for number, c in sorted(known.items())
         }
     )

@@ -27,6 +27,8 @@ BY_NAME, BY_ID = 11, 13
 SESSION_ID_NOT_FOUND, INVALID_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR = 70, 71, 106
 _SESSION_ERRORS = (SESSION_ID_NOT_FOUND, INVALID_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR)
 _LAST_EPOCH = (1 << 31) - 1
+_ANY = -1
+"""A leader epoch that asks no question of leadership."""
 
 _HEAD = struct.Struct(">iiiibii")
 _PARTITION_11 = struct.Struct(">iiqqi")
@@ -39,14 +41,13 @@ _ABORTED = struct.Struct(">qq")
 class FetchFrom:
     """From where one partition is wanted.
 
-    `leader_epoch` -1 asks no question of leadership; `last_epoch` is the leader epoch of the
-    batch before `offset`, or -1 when unknown (then truncation shows by offset alone).
+    `last_epoch` is the leader epoch of the batch before `offset`, or -1 when unknown (then
+    truncation shows by offset alone).
     """
 
     offset: int
     max_bytes: int
     topic_id: TopicId = NO_TOPIC_ID
-    leader_epoch: int = -1
     last_epoch: int = -1
 
 
@@ -172,7 +173,7 @@ def _body_by_name(
         out += string(topic) + struct.pack(">i", len(partitions))
         for tp in partitions:
             at = changed[tp]
-            out += _PARTITION_11.pack(tp.partition, at.leader_epoch, at.offset, -1, at.max_bytes)
+            out += _PARTITION_11.pack(tp.partition, _ANY, at.offset, -1, at.max_bytes)
     gone = _by_topic(dropped)
     out += struct.pack(">i", len(gone))
     for topic, partitions in gone.items():
@@ -204,10 +205,7 @@ def _body_by_id(
 
 def _wanted_by_id(tp: TopicPartition, at: FetchFrom) -> bytes:
     return (
-        _PARTITION_13.pack(
-            tp.partition, at.leader_epoch, at.offset, at.last_epoch, -1, at.max_bytes
-        )
-        + b"\0"
+        _PARTITION_13.pack(tp.partition, _ANY, at.offset, at.last_epoch, -1, at.max_bytes) + b"\0"
     )
 
 

@@ -16,7 +16,6 @@ class Home:
 
     broker: Broker
     topic_id: TopicId
-    leader_epoch: int
 
     @property
     def node(self) -> int:
@@ -41,5 +40,5 @@ def find_homes(admin: Admin, tps: Iterable[TopicPartition]) -> Homes:
             tp = TopicPartition(name, partition.partition)
             broker = found.brokers.get(partition.leader)
             if tp in wanted and broker is not None:
-                found[tp] = Home(broker, topic.id, partition.leader_epoch)
+                found[tp] = Home(broker, topic.id)
     return found

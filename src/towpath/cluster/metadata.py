@@ -23,7 +23,6 @@ class Broker:
     id: int
     host: str
     port: int
-    rack: str | None = None
 
     def __str__(self) -> str:
         return f"broker {self.id} ({self.host}:{self.port})"
@@ -35,9 +34,7 @@ class PartitionInfo:
 
     partition: int
     leader: int
-    leader_epoch: int
     replicas: tuple[int, ...]
-    isr: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +93,6 @@ class ConfigEntry:
     read_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerState:
-    """What a broker remembers of one producer id in one partition."""
-
-    last_sequence: int
-    last_timestamp: int
-    epoch: int
-
-
 class Answers(dict[K, T]):
     """One answer for each thing asked about; what has none is in `failed`, with the reason."""
 
@@ -132,7 +120,7 @@ def non_default(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
 
 def read_metadata(side: str, answer: Any) -> Metadata:
     """Return what an answer to a MetadataRequest says; unknown topics are left out."""
-    brokers = {b.node_id: Broker(b.node_id, b.host, b.port, b.rack) for b in answer.brokers}
+    brokers = {b.node_id: Broker(b.node_id, b.host, b.port) for b in answer.brokers}
     topics = [
         _topic(side, topic)
         for topic in answer.topics
@@ -166,10 +154,7 @@ def _topic(side: str, topic: Any) -> TopicInfo:
 
 
 def _partition(said: Any) -> PartitionInfo:
-    return PartitionInfo(
-        said.partition_index, said.leader_id, said.leader_epoch,
-        tuple(said.replica_nodes), tuple(said.isr_nodes),
-    )  # fmt: skip
+    return PartitionInfo(said.partition_index, said.leader_id, tuple(said.replica_nodes))
 
 
 def _source(number: int) -> Source:

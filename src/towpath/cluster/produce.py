@@ -32,7 +32,6 @@ class Produced:
     tp: TopicPartition
     error: int
     base_offset: int
-    log_start: int
     text: str = ""
 
 
@@ -81,11 +80,11 @@ def response_by_id(data: memoryview, names: Mapping[TopicId, TopicName]) -> Iter
     for _ in range(reader.uvarint() - 1):
         topic = names[TopicId(str(UUID(bytes=bytes(reader.take(16)))))]
         for _ in range(reader.uvarint() - 1):
-            partition, error, base, _time, start = reader.unpack(_ANSWER)
+            partition, error, base, _, _ = reader.unpack(_ANSWER)
             texts = [_record_error(reader) for _ in range(reader.uvarint() - 1)]
             text = _joined(reader.compact_string(), texts)
             reader.tags()
-            yield Produced(TopicPartition(topic, partition), error, base, start, text)
+            yield Produced(TopicPartition(topic, partition), error, base, text)
         reader.tags()
 
 
@@ -95,9 +94,9 @@ def response(data: memoryview, version: int) -> Iterable[Produced]:
     for _ in range(reader.int32()):
         topic = TopicName(reader.string())
         for _ in range(reader.int32()):
-            partition, error, base, _time, start = reader.unpack(_ANSWER)
+            partition, error, base, _, _ = reader.unpack(_ANSWER)
             text = _record_errors(reader) if version >= NEWEST else ""
-            yield Produced(TopicPartition(topic, partition), error, base, start, text)
+            yield Produced(TopicPartition(topic, partition), error, base, text)
 
 
 def _by_topic(

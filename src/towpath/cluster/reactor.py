@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
+THREADS = 4
 
 
 class Pollable(Protocol):
@@ -32,7 +33,7 @@ class Reactor:
     All callbacks run in the thread that calls `turn`; only `run` hands work to the pool.
     """
 
-    def __init__(self, threads: int = 4) -> None:
+    def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
@@ -40,7 +41,7 @@ class Reactor:
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._serial = itertools.count()
         self._done: deque[Callable[[], None]] = deque()
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="towpath")
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="towpath")
         self._closing = threading.Lock()
         self._closed = False
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client, Records
+from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.fetch import Fetched
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
@@ -20,7 +21,6 @@ from towpath.records.written import Undone, undone
 from towpath.wire import batch as wire
 from towpath.wire.legacy import modernise
 
-_OUT_OF_RANGE = 1
 _MAGIC_AT = 16
 _WAIT = 0.5
 Mask = npt.NDArray[np.bool_]
@@ -132,7 +132,7 @@ class Cursor:
                 committed=self._undone is None,
             )  # fmt: skip
         except RefusedError as error:
-            if error.error != _OUT_OF_RANGE:
+            if error.error != OFFSET_OUT_OF_RANGE:
                 raise
             self._out_of_range()
             return

@@ -149,7 +149,7 @@ class Fetcher:
         topic_id = lane.work.source_id if by_id else NO_TOPIC_ID
         session.want(
             tp,
-            FetchFrom(lane.expected, _PARTITION_BYTES, topic_id, -1, lane.fetch_epoch),
+            FetchFrom(lane.expected, _PARTITION_BYTES, topic_id, lane.fetch_epoch),
         )
 
     def _opened(self, node: int) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
+from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.transactions import ProducerEpoch, Transactions
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
@@ -17,7 +18,6 @@ from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import TopicPartition
 from towpath.wire.filler import LARGEST, filler
 
-_OUT_OF_RANGE = 1
 _WAIT = 0.1
 
 
@@ -82,6 +82,6 @@ class PartitionFiller:
         try:
             return client.fetch(self.tp, at, max_bytes=1, wait=_WAIT).said.high_watermark
         except RefusedError as error:
-            if error.error != _OUT_OF_RANGE:
+            if error.error != OFFSET_OUT_OF_RANGE:
                 raise
             return -1

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Lock
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
-from towpath.cluster.metadata import ProducerState
 from towpath.config import OffsetsPolicy
 from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Gap, Opened
@@ -45,14 +45,15 @@ class TargetState:
 
     earliest: int
     latest: int
-    producers: Mapping[ProducerId, ProducerState]
+    producers: Mapping[ProducerId, int]
+    """The last sequence of each producer id that it remembers."""
 
 
 class Opener:
     """Opens and resumes the partitions of a slice.
 
     Attributes:
-        thread: Where to call `open`: one at a time, and nothing else waits for it.
+        thread: Where to call `open`, so that nothing else waits for it.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Opener:
         self._admin, self._client = admin, client
         self._ledger, self._books = ledger, books
         self._fences = Fences(work, admin)
+        self._lock = Lock()
         self._patience: dict[TopicPartition, Deadline] = {}
         """Until when records that do not show yet are waited for."""
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="towpath-opener")
@@ -77,8 +79,14 @@ class Opener:
     def open(
         self, assignments: Iterable[Assignment]
     ) -> dict[TopicPartition, Standing | TowpathError]:
-        """Return where each source partition stands, or why it cannot be copied now."""
-        wanted = list(assignments)
+        """Return where each source partition stands, or why it cannot be copied now.
+
+        Threads may call it; they take turns.
+        """
+        with self._lock:
+            return self._open(list(assignments))
+
+    def _open(self, wanted: list[Assignment]) -> dict[TopicPartition, Standing | TowpathError]:
         answers: dict[TopicPartition, Standing | TowpathError] = {}
         self._read()  # first: what the target says then is never older than a receipt
         states = self._observe(wanted, answers)
@@ -185,22 +193,24 @@ class Opener:
         """Find the records of ours that the target has beyond the position."""
         position = standing.position
         start = max(position.target, state.earliest)
-        ours = state.producers.get(a.producer_id)
-        if ours is None:
+        last = state.producers.get(a.producer_id)
+        if last is None:
             # Nothing behind the position, so no reading: there may be thousands of partitions.
             behind = state.latest > start
             return self._find(a, Wanted(start, 0, 0, a.producer_id)) if behind else Passed()
-        ahead = _ahead(ours, position)
+        ahead = _ahead(last, position)
         if ahead > _LOST:
             ahead = self._ahead_now(a, position)
         return self._find(a, Wanted(start, 0, ahead, a.producer_id)) if ahead else Passed()
 
     def _ahead_now(self, a: Assignment, position: Position) -> int:
         """Ask again: another copier may have told the ledger more since the target was asked."""
-        ours = self._admin.producers([a.target])[a.target].get(a.producer_id)
-        ahead = _ahead(ours, position) if ours else 0
-        if ours and ahead > _LOST:
-            raise TargetLostError(str(a.target), position.sequence, ours.last_sequence + 1)
+        last = self._admin.producers([a.target])[a.target].get(a.producer_id)
+        if last is None:
+            return 0
+        ahead = _ahead(last, position)
+        if ahead > _LOST:
+            raise TargetLostError(str(a.target), position.sequence, last + 1)
         return ahead
 
     def _find(self, a: Assignment, wanted: Wanted) -> Passed:
@@ -244,16 +254,16 @@ class Opener:
 
     def _plain_ahead(self, a: Assignment, standing: Standing, state: TargetState) -> int:
         """Return how many records the target took under our own id since the last receipt."""
-        ours = state.producers.get(a.producer_id)
-        if ours is None:
+        last = state.producers.get(a.producer_id)
+        if last is None:
             return 0
-        ahead = _ahead(ours, standing.position)
+        ahead = _ahead(last, standing.position)
         return ahead if ahead <= _LOST else 0
 
 
-def _ahead(ours: ProducerState, position: Position) -> int:
+def _ahead(last: int, position: Position) -> int:
     """Return how many records the target took beyond the position; many, where it lost some."""
-    return (ours.last_sequence + 1 - position.sequence) % wire.SEQUENCES
+    return (last + 1 - position.sequence) % wire.SEQUENCES
 
 
 def _front(start: int, state: TargetState) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.codes import refused
+from towpath.cluster.codes import UNKNOWN_TOPIC_OR_PARTITION, refused
 from towpath.cluster.metadata import TopicInfo
 from towpath.model.errors import (
     ClusterError,
@@ -20,7 +20,6 @@ from towpath.records.queue import Batch
 from towpath.records.reopening import GONE_AFTER, Reopening, given_up
 from towpath.records.reshape import split
 from towpath.records.trouble import (
-    UNKNOWN_TOPIC,
     TargetTrouble,
     back_off,
     refuses_ids,
@@ -157,8 +156,8 @@ class TargetSide:
 
     def _looked(self, lane: Lane, found: TopicInfo | None) -> None:
         topic = lane.work.target.topic
-        if found is None and lane.again(UNKNOWN_TOPIC) >= GONE_AFTER:
-            error = refused(Side.TARGET, f"looking for topic {topic}", UNKNOWN_TOPIC)
+        if found is None and lane.again(UNKNOWN_TOPIC_OR_PARTITION) >= GONE_AFTER:
+            error = refused(Side.TARGET, f"looking for topic {topic}", UNKNOWN_TOPIC_OR_PARTITION)
             self._reopening.stop(lane, str(error))
         elif found is None:
             self._look_again(lane)

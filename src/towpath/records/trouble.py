@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from towpath.cluster.codes import OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION
 from towpath.cluster.fetch import Fetched
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.records.work import Assignment
 
-OFFSET_OUT_OF_RANGE, CORRUPT = 1, 2
-UNKNOWN_TOPIC, MESSAGE_TOO_LARGE = 3, 10
+CORRUPT, MESSAGE_TOO_LARGE = 2, 10
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 _OUT_OF_SEQUENCE = frozenset({45, 46, 59})
 """OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID."""
@@ -20,7 +20,7 @@ REFUSES_IDS = frozenset({47, 49, 90})
 """INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED. Outside of transactions a
 Kafka broker answers the first only where the id was used with a higher epoch, and we use none but
 0; the others never. Inside of a transaction each says that another writer took over."""
-_GONE = frozenset({UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID})
+_GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID})
 _FORBIDDEN = frozenset({29, 31})
 """TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED: no leader elsewhere helps."""
 _FOR_GOOD = frozenset({32, 42, 43, 87})
