@@ -31,8 +31,7 @@ from towpath.records.fronts import Fronts
 from towpath.records.jobs import Jobs
 from towpath.records.lane import MANY, SMALL, SMALL_TOGETHER, Lane
 from towpath.records.opening import Opener
-from towpath.records.producer import Producer
-from towpath.records.producers import Producers
+from towpath.records.producer import Producer, Producers
 from towpath.records.progress import Standing
 from towpath.records.receipts import Receipts
 from towpath.records.reopening import Reopening

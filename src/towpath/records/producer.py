@@ -14,12 +14,14 @@ from towpath.cluster.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName, TopicPartition
-from towpath.records.lane import Lane
+from towpath.records.lane import MANY, Lane
 from towpath.records.queue import Batch
 
 _IN_FLIGHT = 3
 """Requests per connection: a broker works on one at a time, the others hide the way there."""
 _REQUEST_BYTES = 4 << 20
+_CONNECTIONS = 4
+"""To a leader, at most; there is one more for each `MANY` lanes."""
 
 
 class Producer:
@@ -180,3 +182,29 @@ class Producer:
             del self._at[tp]
             self._on_lost(self._lanes[tp])
         self.nodes.look_up(gone, 0.1)
+
+
+class Producers:
+    """Deals lanes to as many producers as they are worth; a lane keeps its own.
+
+    A broker works on one request of a connection at a time. The first batch of a partition makes it
+    write files of its own to the disk (leader epochs among them), so thousands of partitions that
+    begin together would wait for each other.
+    """
+
+    def __init__(self, lanes: int, make: Callable[[], Producer]) -> None:
+        self._all = [make() for _ in range(max(1, min(_CONNECTIONS, lanes // MANY)))]
+
+    def of(self, lane: Lane) -> Producer:
+        """Return the producer of a lane."""
+        return self._all[hash(lane.work.target) % len(self._all)]
+
+    def pump_all(self) -> None:
+        """Send whatever is ready."""
+        for producer in self._all:
+            producer.pump_all()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for producer in self._all:
+            producer.nodes.close()

@@ -9,7 +9,7 @@ from towpath.records.fetcher import Fetcher
 from towpath.records.jobs import Jobs
 from towpath.records.lane import Lane
 from towpath.records.opening import Opener
-from towpath.records.producers import Producers
+from towpath.records.producer import Producers
 from towpath.records.progress import Standing
 from towpath.records.trouble import (
     LOOKS,

@@ -15,7 +15,7 @@ from towpath.model.errors import (
 from towpath.model.nouns import Side
 from towpath.records.jobs import Jobs
 from towpath.records.lane import Lane
-from towpath.records.producers import Producers
+from towpath.records.producer import Producers
 from towpath.records.queue import Batch
 from towpath.records.reopening import GONE_AFTER, Reopening, given_up
 from towpath.records.reshape import split
