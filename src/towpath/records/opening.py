@@ -37,6 +37,9 @@ from towpath.records.written import Wanted, find
 from towpath.wire import batch as wire
 
 _LOST = wire.SEQUENCES // 2
+_AGAIN = 15.0
+"""Seconds after which a second look at records that do not show is a first one: the target was away
+meanwhile, and a new leader does not show at once what it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,8 @@ class Opener:
         self._ledger, self._books = ledger, books
         self._fences = Fences(work, admin)
         self._lock = Lock()
-        self._patience: dict[TopicPartition, Deadline] = {}
-        """Until when records that do not show yet are waited for."""
+        self._missing: dict[TopicPartition, tuple[Deadline, Deadline]] = {}
+        """Until when records that do not show are waited for, if they are looked for in time."""
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="towpath-opener")
 
     def close(self) -> None:
@@ -220,13 +223,14 @@ class Opener:
         taken it, and then it shows never.
         """
         found = find(self._client, a.target, wanted)
+        until, again = self._missing.pop(a.source, (None, None))
         if found.complete:
-            self._patience.pop(a.source, None)
             return found.passed()
-        timeout = self._work.target.request_timeout
-        if self._patience.setdefault(a.source, Deadline.after(timeout)).over:
-            del self._patience[a.source]
+        if until is None or again is None or again.over:
+            until = Deadline.after(self._work.target.request_timeout)
+        if until.over:
             raise TargetLostError(str(a.target), wanted.plain, found.plain)
+        self._missing[a.source] = until, Deadline.after(_AGAIN)
         raise UnreachableError(
             Side.TARGET, f"reading {a.target} again",
             "records that it took do not show, as they do not while an in-sync replica lacks them",
