@@ -127,6 +127,28 @@ def test_a_partition_whose_records_are_gone_keeps_no_other_waiting(
     assert all("it lost records" in error for error in done.values()), done
 
 
+def test_what_is_left_of_a_forgotten_copier_is_not_doubled(
+    mirror: Mirror, copiers: Copiers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The target's retention took the first of what a crash hid, and its brokers forgot us."""
+    mirror.records = {"offsets": "mapped"}
+    produce(mirror.source.bootstrap, mirror.topic, numbered(0, 10), {"batch.num.messages": 1})
+    copy_without_receipts(mirror, copiers, 10)
+    ask = PartitionAdmin.producers
+    monkeypatch.setattr(
+        PartitionAdmin,
+        "producers",
+        lambda self, tps: Answers({tp: {} for tp in ask(self, tps)}, {}),
+    )
+    delete_before(mirror.target.bootstrap, mirror.topic, 5)
+    [done] = mirror.catch_up()
+    assert "acknowledged sequence 9 but ends at 4: it lost records" in done.error
+    assert end_offsets(mirror.target.bootstrap, mirror.topic) == (5, 10)
+    delete_before(mirror.target.bootstrap, mirror.topic, 10)
+    [done] = mirror.catch_up()
+    assert (done.error, done.source_end) == ("", 10)
+
+
 def await_end(mirror: Mirror, partition: int, end: int, seconds: float = 30) -> None:
     wait_until(
         lambda: end_offsets(mirror.target.bootstrap, mirror.topic, partition)[1] == end,

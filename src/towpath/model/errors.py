@@ -236,8 +236,9 @@ class TargetLostError(TowpathError):
     def __str__(self) -> str:
         return (
             f"{self.partition}: the target acknowledged {self.unit} {self.acknowledged - 1} but"
-            f" ends at {self.found - 1}: it lost records (unclean leader election?); delete the"
-            " topic on the target to have it copied again"
+            f" ends at {self.found - 1}: it lost records that the ledger does not tell of (unclean"
+            " leader election, retention, compaction?); delete the topic on the target to have it"
+            " copied again"
         )
 
 

@@ -199,12 +199,19 @@ class Opener:
         last = state.producers.get(a.producer_id)
         if last is None:
             # Nothing behind the position, so no reading: there may be thousands of partitions.
-            behind = state.latest > start
-            return self._find(a, Wanted(start, 0, 0, a.producer_id)) if behind else Passed()
+            return self._forgotten(a, position, start) if state.latest > start else Passed()
         ahead = _ahead(last, position)
         if ahead > _LOST:
             ahead = self._ahead_now(a, position)
         return self._find(a, Wanted(start, 0, ahead, a.producer_id)) if ahead else Passed()
+
+    def _forgotten(self, a: Assignment, position: Position, start: int) -> Passed:
+        """Find our records where the broker tells nothing of us any more, but their headers do."""
+        found = find(self._client, a.target, Wanted(start, 0, 0, a.producer_id))
+        if found.plain and _ahead(found.last, position) != found.plain:
+            # What is missing between them would be taken for new, and what is there doubled.
+            raise TargetLostError(str(a.target), found.last + 1, position.sequence + found.plain)
+        return found.passed()
 
     def _ahead_now(self, a: Assignment, position: Position) -> int:
         """Ask again: another copier may have told the ledger more since the target was asked."""

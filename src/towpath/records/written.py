@@ -70,6 +70,8 @@ class Found:
 
     wanted: Wanted
     plain: int = 0
+    last: int = -1
+    """Sequence of the last of these, -1 if there is none."""
     end: int = 0
     _parts: list[Part] = field(default_factory=list)
     _open: dict[int, list[Part]] = field(default_factory=dict)
@@ -102,7 +104,10 @@ class Found:
             self._open.setdefault(producer, []).append(part)
             return
         self._parts.append(part)
-        self.plain += int(fresh.sum()) if producer == self.wanted.own else 0
+        if producer == self.wanted.own and fresh.any():
+            header = wire.BatchHeader.read(batch)
+            self.plain += int(fresh.sum())
+            self.last = (header.base_sequence + header.last_offset_delta) % wire.SEQUENCES
 
     def _decide(self, producer: int, *, commit: bool) -> None:
         parts = self._open.pop(producer, [])
