@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support import guardian
 from tests.support.clusters import Clusters, Vault
@@ -42,6 +43,9 @@ from towpath.dev.broker import LocalCluster, archive_classes
 SEED = int(os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randrange(2**32))))
 """The same in all processes of a session."""
 
+# Compiling a function takes longer than any deadline of a single example.
+settings.register_profile("towpath", deadline=None, print_blob=True)
+settings.load_profile("towpath")
 
 LIFETIMES = Lifetimes()
 RUNNING: list[Clusters] = []

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from towpath.wire import plain
@@ -17,10 +16,6 @@ from towpath.wire.codec import NONE, compress
 from towpath.wire.digest import Digest, digest_batches
 from towpath.wire.plain import Record
 from towpath.wire.records import RECORDS
-
-# Compiling a function takes longer than any deadline of a single example.
-settings.register_profile("wire", deadline=None, print_blob=True)
-settings.load_profile("wire")
 
 Table = npt.NDArray[np.int64]
 
