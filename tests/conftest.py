@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,6 +35,7 @@ from tests.support import guardian
 from tests.support.clusters import Clusters, Vault
 from tests.support.kafka import wait_until
 from tests.support.lifetimes import Lifetimes
+from tests.support.program import environment
 from tests.support.refusal import Refusal
 from tests.support.toxiproxy import Toxiproxy
 from tests.support.toxiproxy import fetch as fetch_toxiproxy
@@ -83,6 +85,21 @@ def no_process_left() -> Iterator[None]:
     finally:
         # The guardian kills what is left once its pipe closes.
         watcher.communicate(timeout=10)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def archived_classes(request: pytest.FixtureRequest, no_process_left: None) -> None:
+    """Let Spark write the archive of its classes where there is none.
+
+    Else every JVM writes one as it ends, for ten seconds, until the first is old enough.
+    """
+    del no_process_left
+    if any(item.get_closest_marker("spark") for item in request.session.items):
+        from towpath.engine.classes import archive
+
+        if not archive().present:
+            warm = [sys.executable, "-m", "towpath.dev.warm"]
+            subprocess.run(warm, env=environment(), check=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

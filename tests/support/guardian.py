@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import uuid
+from contextlib import suppress
 
 import psutil
 
@@ -73,7 +74,8 @@ def main() -> None:
     """Wait until the session is over, then end what it left."""
     sys.stdin.read()
     for process in marked(sys.argv[1]):
-        process.send_signal(signal.SIGKILL)
+        with suppress(psutil.Error):  # it has just ended
+            process.send_signal(signal.SIGKILL)
 
 
 if __name__ == "__main__":
