@@ -75,6 +75,7 @@ def test_leaders_that_move(
     three_target: LocalCluster,
     new_name: NewName,
     rng: random.Random,
+    soak_seconds: int,
 ) -> None:
     mirror = Mirror(tmp_path, three_source, three_target, new_name("moves"))
     scene = Scene(mirror, rng, KINDS, failovers=True)
@@ -83,7 +84,7 @@ def test_leaders_that_move(
         boot = three_target.bootstrap
         wait_until(lambda: end_offsets(boot, topics[0])[1] > 0, "something is copied")
         for cluster in (three_source, three_target):
-            for _ in range(2):
+            for _ in range(2 if soak_seconds or soak_rounds() else 1):
                 _freeze_a_leader(cluster, topics, rng)
             _prefer_again(cluster, topics)
 
@@ -110,9 +111,17 @@ def _leaders(cluster: LocalCluster, topics: list[str]) -> set[int]:
 
 
 def _prefer_again(cluster: LocalCluster, topics: list[str]) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     partitions = [TopicPartition(topic, each) for topic in topics for each in range(PARTITIONS)]
-    admin.elect_leaders(ElectionType.PREFERRED, partitions).result(30)
+
+    def elects() -> bool:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        try:
+            admin.elect_leaders(ElectionType.PREFERRED, partitions).result(30)
+        except KafkaException:
+            return False  # the one that was asked has just learned of another place of a broker
+        return True
+
+    wait_until(elects, "the preferred ones lead again")
 
 
 def test_cuts_and_latency(
