@@ -93,7 +93,7 @@ def test_a_partition_without_a_leader_is_named(
     new_name: Callable[[str], str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    mirror = Mirror(tmp_path, three_source, target, new_name("leaderless"), timeout="5s")
+    mirror = Mirror(tmp_path, three_source, target, new_name("leaderless"))
     create_topic(three_source.bootstrap, mirror.topic, 3, replication=1)
     create_topic(target.bootstrap, mirror.topic, 3)
     mirror.catch_up()
@@ -103,6 +103,7 @@ def test_a_partition_without_a_leader_is_named(
     other = Mirror(tmp_path, three_source, target, new_name("leaderless"), timeout="3s")
     made = NewTopic(other.topic, 1, replica_assignment=[[gone]])
     admin.create_topics([made])[other.topic].result(30)
+    replace(mirror, timeout="3s").config  # noqa: B018  # writes the file anew
     three_source.stop_broker(gone)
     try:
         rows = status(mirror, capsys, code=3)

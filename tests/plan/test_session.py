@@ -28,9 +28,14 @@ ENTRY = Session(LinkName("l"), "r", "host", 1, 2, 3, 0, over=False)
 
 @pytest.fixture
 def two(
-    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+    tmp_path: Path,
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[tuple[LinkSession, LinkSession]]:
-    """Return two sessions of one link that do not look for each other before they begin."""
+    """Return two sessions of one link, which give signs of life more often than others do."""
+    monkeypatch.setattr(sessions, "_BEAT", 0.5)
     mirror = Mirror(tmp_path, source, target, new_name("session"))
     mirror.create()
     mirror.slices()

@@ -36,6 +36,7 @@ from towpath.plan.rounds import RoundPlan, plan_round
 from towpath.plan.status import PartitionStatus, State, status
 from towpath.plan.verdict import Verdict
 from towpath.plan.verify import Scope, verify
+from towpath.records import trouble
 from towpath.records.copy import copy
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
@@ -251,6 +252,7 @@ def test_a_round_with_an_end_ends_without_the_topic_that_lost_a_right(
     secured: SecuredLink, monkeypatch: pytest.MonkeyPatch, side: str, right: Any, sentence: str
 ) -> None:
     monkeypatch.setenv("SOURCE_PASSWORD", USERS["mirror"].reveal())
+    monkeypatch.setattr(trouble, "_BACK_OFF", 0.01)  # nobody will grant it again meanwhile
     grant(secured.target, "__towpath_ledger", AclOperation.ALL)
     bad, good = (create_copy(secured, add(secured, kind)) for kind in ("bad", "good"))
     config = load(secured.file)
