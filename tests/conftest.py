@@ -14,9 +14,10 @@ from `clusters.get(name, ...)`. Each is a `towpath.dev.broker.LocalCluster`: cli
 Clusters are shared, so name topics with `new_name("orders")`, which is never twice the same. Draw
 random things from `rng`: its seed stands in the header of the run, and TOWPATH_SEED repeats it.
 Records come and go through librdkafka by `tests.support.kafka` (`create_topic`, `produce`,
-`consume`, `raw_batches`). A process that a test leaves behind fails the session. Mark a test of
-brokers with `@pytest.mark.broker`. A chaos test goes on for `soak_seconds` (see `scripts/soak`), or
-takes its short form where that is 0.
+`consume`, `raw_batches`). `here` runs `towpath` in this process, which takes less time than a
+`tests.support.program.Program`, where nobody must stop, kill or watch it. A process that a test
+leaves behind fails the session. Mark a test of brokers with `@pytest.mark.broker`. A chaos test
+goes on for `soak_seconds` (see `scripts/soak`), or takes its short form where that is 0.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from hypothesis import settings
 
 from tests.support import guardian
 from tests.support.clusters import Clusters, Vault
+from tests.support.here import Here
 from tests.support.kafka import wait_until
 from tests.support.lifetimes import Lifetimes
 from tests.support.program import environment
@@ -114,6 +116,12 @@ def no_spark_left(no_process_left: None) -> Iterator[None]:
 
         if SparkSession._instantiatedSession is not None:
             stop_and_wait(SparkSession._instantiatedSession)
+
+
+@pytest.fixture
+def here(capfd: pytest.CaptureFixture[str]) -> Here:
+    """Return what runs `towpath` in this process."""
+    return Here(capfd)
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,9 @@ import pytest
 
 from tests.records.test_copy import delete_before
 from tests.support.chaos import delete_topic
+from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.mirror import Mirror
-from tests.support.program import Program
 from towpath.cli.main import main
 from towpath.cli.options import write_report
 from towpath.dev.broker import LocalCluster
@@ -25,7 +25,7 @@ NewName = Callable[[str], str]
 @pytest.mark.spark
 @pytest.mark.timeout(240)
 def test_what_is_left_out_is_named_and_the_rest_goes_on(
-    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName, here: Here
 ) -> None:
     name = new_name("left")
     kinds = ("lost", "again", "gone", "well")
@@ -43,14 +43,8 @@ def test_what_is_left_out_is_named_and_the_rest_goes_on(
     create_topic(source.bootstrap, topics["again"])
     delete_topic(target.bootstrap, topics["gone"])
     report = tmp_path / "report.json"
-    run = Program(
-        tmp_path, "run", str(tmp_path / f"{name}.yaml"), "--until-caught-up",
-        "--master", "local[2]", "--report", str(report),
-    )  # fmt: skip
-    try:
-        assert run.wait(180) == 3, run.said
-    finally:
-        run.close()
+    run = here.run(str(tmp_path / f"{name}.yaml"), "--until-caught-up", "--report", str(report))
+    assert run.code == 3, run.said
     told = json.loads(report.read_text())
     assert (told["complete"], told["stopped"]) == (False, False)
     assert told["left_out"] == [f"{topics['again']}-0", f"{topics['lost']}-0"]
@@ -61,19 +55,14 @@ def test_what_is_left_out_is_named_and_the_rest_goes_on(
         assert len(consume(target.bootstrap, topics[kind])) == 20
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("command", ["run", "status"])
-def test_a_cluster_that_does_not_answer(
-    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    if command == "run":
-        run = Program(tmp_path, "run", str(nowhere(tmp_path)), "--master", "local[1]")
-        assert run.wait() == 4
-        said = run.said
-    else:
-        assert main(["status", str(nowhere(tmp_path))]) == 4
-        said = capsys.readouterr().err
-    assert "connecting to 127.0.0.1:" in said
-    assert "nothing listens there; check the port, and whether the broker runs" in said
+def test_a_cluster_that_does_not_answer(tmp_path: Path, command: str, here: Here) -> None:
+    file = str(nowhere(tmp_path))
+    ended = here.run(file) if command == "run" else here(command, file)
+    assert ended.code == 4
+    assert "connecting to 127.0.0.1:" in ended.err
+    assert "nothing listens there; check the port, and whether the broker runs" in ended.err
 
 
 def nowhere(folder: Path) -> Path:

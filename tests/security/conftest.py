@@ -47,11 +47,8 @@ class SecuredLink:
 
     def start(self, command: str, *arguments: str, env: dict[str, str] | None = None) -> Program:
         """Start `towpath` on the link."""
-        secrets = {"SOURCE_PASSWORD": USERS[self.user["source"]].reveal()}
         name = f"{command}-{len(self.programs)}"
-        made = Program(
-            self.folder, command, str(self.file), *arguments, env=secrets | (env or {}), name=name
-        )
+        made = Program(self.folder, command, str(self.file), *arguments, env=env, name=name)
         self.programs.append(made)
         return made
 
@@ -93,10 +90,12 @@ def secured(
     secured_target: LocalCluster,
     vault: Vault,
     new_name: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[SecuredLink]:
     # Rights are given by prefix: no link's name may begin another's.
     name = new_name("secured") + "-link"
     made = SecuredLink(tmp_path, secured_source, secured_target, vault, name)
+    monkeypatch.setenv("SOURCE_PASSWORD", USERS[made.user["source"]].reveal())
     yield made
     for each in made.programs:
         each.close()

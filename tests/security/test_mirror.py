@@ -12,6 +12,7 @@ from confluent_kafka.admin._resource import ResourceType
 
 from tests.security.conftest import READ, SecuredLink, allow
 from tests.support.clusters import USERS, Clusters, Vault
+from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
@@ -65,13 +66,16 @@ def test_a_secured_mirror_shows_no_secret(secured: SecuredLink, tmp_path: Path) 
     assert any("SparkListener" in text.decode(errors="replace") for text in shown.values())
 
 
-def test_a_wrong_password(secured: SecuredLink) -> None:
-    run = secured.start("status", env={"SOURCE_PASSWORD": "wrong-one"})
-    assert run.wait() == 4, run.said
-    assert "source: logging in to " in run.said
-    assert "SASL_AUTHENTICATION_FAILED (58)" in run.said
-    assert "check name and password (or token) under `sasl`" in run.said
-    assert "wrong-one" not in run.said
+def test_a_wrong_password(
+    secured: SecuredLink, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_PASSWORD", "wrong-one")
+    told = here("status", str(secured.file))
+    assert told.code == 4, told.said
+    assert "source: logging in to " in told.said
+    assert "SASL_AUTHENTICATION_FAILED (58)" in told.said
+    assert "check name and password (or token) under `sasl`" in told.said
+    assert "wrong-one" not in told.said
 
 
 @pytest.mark.spark
@@ -82,32 +86,36 @@ def test_a_run_with_a_wrong_password(secured: SecuredLink) -> None:
     assert "wrong-one" not in run.said
 
 
-def test_an_expired_certificate(secured: SecuredLink, clusters: Clusters, vault: Vault) -> None:
+def test_an_expired_certificate(
+    secured: SecuredLink, clusters: Clusters, vault: Vault, here: Here
+) -> None:
     security = replace(vault.security(), broker=vault.expired)
     secured.target = clusters.get("expired", security=security)
-    run = secured.start("status")
-    assert run.wait() == 4, run.said
-    assert "target: " in run.said
-    assert "the broker's certificate has expired; renew it on the broker" in run.said
+    told = here("status", str(secured.file))
+    assert told.code == 4, told.said
+    assert "target: " in told.said
+    assert "the broker's certificate has expired; renew it on the broker" in told.said
 
 
-def refused(secured: SecuredLink) -> str:
-    run = secured.start("run", "--until-caught-up", "--master", "local[2]")
-    assert run.wait() == 4, run.said
+def refused(secured: SecuredLink, here: Here) -> str:
+    run = here.run(str(secured.file), "--until-caught-up")
+    assert run.code == 4, run.said
     return run.said
 
 
-def test_a_target_that_allows_nothing(secured: SecuredLink) -> None:
+@pytest.mark.spark
+def test_a_target_that_allows_nothing(secured: SecuredLink, here: Here) -> None:
     topic = load(secured)
     allow(secured.source, ResourceType.TOPIC, secured.name)
     secured.user["target"] = "nobody"
-    said = refused(secured)
+    said = refused(secured, here)
     assert f"target: creating topic {topic} with 2 partitions" in said
     assert f"the login needs the ACL Create on topic {topic} or on the cluster" in said
 
 
-def test_a_topic_that_may_not_be_read(secured: SecuredLink) -> None:
+@pytest.mark.spark
+def test_a_topic_that_may_not_be_read(secured: SecuredLink, here: Here) -> None:
     topic = load(secured)
     permit(secured, AclOperation.DESCRIBE)
-    said = refused(secured)
+    said = refused(secured, here)
     assert f"source: the login lacks the ACL Read on topic {topic}; add it there" in said

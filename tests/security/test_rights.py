@@ -13,7 +13,7 @@ from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
 
 from tests.security.conftest import READ, SecuredLink, allow, withdraw
-from tests.support.clusters import USERS
+from tests.support.here import Ended, Here
 from tests.support.kafka import (
     Record,
     consume,
@@ -36,8 +36,8 @@ from towpath.plan.rounds import RoundPlan, plan_round
 from towpath.plan.status import PartitionStatus, State, status
 from towpath.plan.verdict import Verdict
 from towpath.plan.verify import Scope, verify
-from towpath.records import trouble
-from towpath.records.copy import copy
+from towpath.records import copy as copying
+from towpath.records import fetcher, trouble
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 TOPIC = ResourceType.TOPIC
@@ -85,7 +85,7 @@ def on_target(secured: SecuredLink) -> set[str]:
 
 @pytest.mark.spark
 def test_topics_without_rights_are_left_out_and_the_others_mirrored(
-    secured: SecuredLink, tmp_path: Path
+    secured: SecuredLink, tmp_path: Path, here: Here
 ) -> None:
     grant(secured.target, "__towpath_ledger", AclOperation.ALL)
     good = add(secured, "good")
@@ -103,13 +103,13 @@ def test_topics_without_rights_are_left_out_and_the_others_mirrored(
         unmade: f"Create on topic {unmade} or on the",
         hidden: f"Describe on topic {hidden}",
     }
-    plan = secured.start("plan", "--output", "json")
-    assert plan.wait() == 3, plan.said
+    plan = here("plan", str(secured.file), "--output", "json")
+    assert plan.code == 3, plan.said
     assert list(plan.json["topics"]) == [good]
     assert {each["cause"] for each in plan.json["problems"]} == {"rights"}
     planned = [f"{each['about']}: {each['text']}" for each in plan.json["problems"]]
-    run = secured.start("run", "--until-caught-up", "--master", "local[2]", "--report", str(report))
-    assert run.wait(120) == 3, run.said
+    run = here.run(str(secured.file), "--until-caught-up", "--report", str(report))
+    assert run.code == 3, run.said
     told = json.loads(report.read_text())
     assert (told["complete"], len(told["left_out"])) == (False, 4)
     for said in (planned, told["left_out"]):
@@ -120,15 +120,15 @@ def test_topics_without_rights_are_left_out_and_the_others_mirrored(
                 each for each in said if each.startswith(f"{topic}: target: ") and named in each
             ]
     for sentence in told["left_out"]:
-        assert f"left out: {sentence}" in run.err.read_text()
-        assert sentence in " ".join(run.out.read_text().split())
+        assert f"left out: {sentence}" in run.err
+        assert sentence in " ".join(run.out.split())
     assert is_same(secured, good)
     assert on_target(secured) == {good, hidden, unwritten}
     assert not consume(secured.target.back_door, unwritten)
 
 
 @pytest.mark.spark
-def test_rights_that_come_and_go_while_a_run_goes_on(secured: SecuredLink) -> None:
+def test_rights_that_come_and_go_while_a_run_goes_on(secured: SecuredLink, here: Here) -> None:
     grant(secured.target, "__towpath_ledger", AclOperation.ALL)
     good = add(secured, "good")
     unread = add(secured, "unread", on_source=SEE)
@@ -148,13 +148,14 @@ def test_rights_that_come_and_go_while_a_run_goes_on(secured: SecuredLink) -> No
     has(secured, run, unread)
     named = (f"needs the ACL Read on topic {good}", f"needs the ACL Write on topic {unmade}")
     wait_until(
-        lambda: all(each in standing(secured)[1] for each in named), "status tells of both", 60
-    )
+        lambda: all(each in standing(secured, here).said for each in named),
+        "status tells of both", 60,
+    )  # fmt: skip
     grant(secured.source, good, READ)
     grant(secured.target, unmade, WRITE)
     has(secured, run, good)
     has(secured, run, unmade)
-    wait_until(lambda: standing(secured)[0] == 0, "status tells of no trouble any more", 60)
+    wait_until(lambda: standing(secured, here).code == 0, "status tells of no trouble", 60)
     assert run.stop() == 0, run.said
     assert "no topic is left out any more" in run.said
     assert all(is_same(secured, topic) for topic in (good, unread, unmade))
@@ -176,27 +177,23 @@ def has(secured: SecuredLink, run: Program, topic: str) -> None:
     wait_until(is_there, f"{topic} is copied", 90)
 
 
-def standing(secured: SecuredLink) -> tuple[int, str]:
-    command = secured.start("status", "--output", "json")
-    return command.wait(), command.said
+def standing(secured: SecuredLink, here: Here) -> Ended:
+    return here("status", str(secured.file), "--output", "json")
 
 
-def test_no_topic_with_all_rights_is_a_refusal(secured: SecuredLink) -> None:
+@pytest.mark.spark
+def test_no_topic_with_all_rights_is_a_refusal(secured: SecuredLink, here: Here) -> None:
     grant(secured.target, "__towpath_ledger", AclOperation.ALL)
     unread, unmade = add(secured, "unread", on_source=SEE), add(secured, "unmade", on_copy=())
-    for command in ("plan", "run"):
-        refused = secured.start(command)
-        assert refused.wait() == 4, refused.said
+    for refused in (here("plan", str(secured.file)), here.run(str(secured.file))):
+        assert refused.code == 4, refused.said
         said = " ".join(refused.said.split())
         assert f"source: the login lacks the ACL Read on topic {unread}; add it there" in said
         assert f"the login needs the ACL Create on topic {unmade} or on the cluster" in said
     assert on_target(secured) == set()
 
 
-def test_a_copy_that_may_not_grow_is_mirrored_as_far_as_it_goes(
-    secured: SecuredLink, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SOURCE_PASSWORD", USERS["mirror"].reveal())
+def test_a_copy_that_may_not_grow_is_mirrored_as_far_as_it_goes(secured: SecuredLink) -> None:
     grant(secured.target, "__towpath_ledger", AclOperation.ALL)
     topic = create_copy(secured, add(secured, "grown"))
     grow(secured.source.back_door, topic, 2)
@@ -212,10 +209,7 @@ def test_a_copy_that_may_not_grow_is_mirrored_as_far_as_it_goes(
 
 
 @pytest.mark.spark
-def test_a_copy_whose_settings_are_hidden_may_be_compacted(
-    secured: SecuredLink, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SOURCE_PASSWORD", USERS["mirror"].reveal())
+def test_a_copy_whose_settings_are_hidden_may_be_compacted(secured: SecuredLink) -> None:
     grant(secured.target, "__towpath_ledger", AclOperation.ALL)
     blind = (READ, WRITE, AclOperation.DELETE, AclOperation.DESCRIBE)
     topic = create_copy(secured, add(secured, "hidden", on_copy=blind))
@@ -251,8 +245,10 @@ def test_a_copy_whose_settings_are_hidden_may_be_compacted(
 def test_a_round_with_an_end_ends_without_the_topic_that_lost_a_right(
     secured: SecuredLink, monkeypatch: pytest.MonkeyPatch, side: str, right: Any, sentence: str
 ) -> None:
-    monkeypatch.setenv("SOURCE_PASSWORD", USERS["mirror"].reveal())
-    monkeypatch.setattr(trouble, "_BACK_OFF", 0.01)  # nobody will grant it again meanwhile
+    # Nobody will grant it again meanwhile.
+    monkeypatch.setattr(trouble, "_BACK_OFF", 0.01)
+    monkeypatch.setattr(copying, "_RETRY_OPEN", 0.05)
+    monkeypatch.setattr(fetcher, "_WAIT_MS", 50)
     grant(secured.target, "__towpath_ledger", AclOperation.ALL)
     bad, good = (create_copy(secured, add(secured, kind)) for kind in ("bad", "good"))
     config = load(secured.file)
@@ -291,7 +287,7 @@ def errors(config: LinkConfig, then: Any = lambda: None) -> dict[str, str]:
         Ledger(target, c).create()
     slices = plan_round(RoundPlan(config, "test", 1, once=True), 1)
     then()
-    return {str(done.tp.topic): done.error for work in slices for done in copy(work)}
+    return {str(done.tp.topic): done.error for work in slices for done in copying.copy(work)}
 
 
 def rows(config: LinkConfig) -> tuple[PartitionStatus, ...]:

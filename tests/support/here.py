@@ -1,0 +1,64 @@
+"""The program `towpath` in this process, on the Spark that the tests share."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from towpath.cli.main import main
+
+MASTER = ("--master", "local[2]")
+_STARTING = "towpath-spark"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        """Everything that it printed."""
+        return self.out + self.err
+
+    @property
+    def json(self) -> Any:
+        """What it printed with `--output json`."""
+        return json.loads(self.out)
+
+
+@dataclass
+class Here:
+    """Runs commands in this process, and leaves it as it was."""
+
+    shown: pytest.CaptureFixture[str]
+
+    def run(self, *arguments: str) -> Ended:
+        """Do what `towpath run` does, until it ends by itself."""
+        from towpath.engine.session import session
+
+        session(MASTER[1], "towpath tests")
+        numbers = signal.SIGINT, signal.SIGTERM
+        before = [signal.getsignal(number) for number in numbers]
+        try:
+            return self("run", *arguments, *MASTER)
+        finally:
+            for number, handler in zip(numbers, before, strict=True):
+                signal.signal(number, handler)
+
+    def __call__(self, *arguments: str) -> Ended:
+        """Do what `towpath` does with these arguments."""
+        code = main(arguments)
+        # A run that is refused leaves it behind, and it moves the standard error about.
+        for thread in threading.enumerate():
+            if thread.name.startswith(_STARTING):
+                thread.join(60)
+        return Ended(code, *self.shown.readouterr())
