@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from pathlib import Path
 
@@ -12,18 +13,20 @@ from confluent_kafka import KafkaException
 
 from tests.spark.conftest import Link, end
 from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Writer
+from tests.support.here import Here
 from tests.support.kafka import Record, create_topic, grow, produce, wait_until
 from tests.support.program import Program
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(300)]
 ON_TWO = ("--master", "local[2]")
+SLICES = min((os.cpu_count() or 1) + 1, 5)
 
 
 def some(partition: int = 0) -> list[Record]:
     return [Record(b"k", b"%d" % i, partition=partition) for i in range(100)]
 
 
-def test_a_run_goes_on_until_stopped(link: Link, tmp_path: Path) -> None:
+def test_a_run_goes_on_until_ctrl_c(link: Link, tmp_path: Path, here: Here) -> None:
     boot, topic, later = link.source.bootstrap, f"{link.name}.first", f"{link.name}.later"
     report = tmp_path / "report.json"
     create_topic(boot, topic, 1)
@@ -42,7 +45,7 @@ def test_a_run_goes_on_until_stopped(link: Link, tmp_path: Path) -> None:
     produce(boot, later, some() + some(1))
     for copied, partition in ((topic, 0), (topic, 2), (later, 0), (later, 1)):
         link.wait_for(run, copied, partition)
-    assert run.stop() == 0, run.said
+    assert run.interrupt() == 0, run.said
     assert "stopped after" in run.said
     told = json.loads(report.read_text())
     assert (told["link"], told["stopped"], told["complete"]) == (link.name, True, True)
@@ -50,8 +53,8 @@ def test_a_run_goes_on_until_stopped(link: Link, tmp_path: Path) -> None:
     assert {row["state"] for row in told["partitions"]} == {"caught up"}
     assert link.assert_same(topic, 3) == 400
     assert link.assert_same(later, 2) == 300
-    status = link.start("status", "--output", "json")
-    assert status.wait() == 0, status.said
+    status = here("status", str(link.file), "--output", "json")
+    assert status.code == 0, status.said
     assert status.json["partitions"] == told["partitions"]
 
 
@@ -79,52 +82,45 @@ def _kill_a_worker(run: Program) -> None:
             continue  # it has just ended
 
 
-def test_every_slice_runs_where_more_are_wished_than_there_are_cores(link: Link) -> None:
-    first = _copying_five(link)
-    assert first.stop() == 0, first.said
-    second = _copying_five(link, *ON_TWO)
-    second.jvm().kill()
-    assert second.wait() == 1, second.said
-    assert "Spark's JVM ended all at once (killed, or out of memory:" in second.said
-    assert link.assert_same(f"{link.name}.many", 5) == 1000
-
-
-def _copying_five(link: Link, *where: str) -> Program:
-    """Start a run with five slices; return it when each has copied something."""
-    topic = f"{link.name}.many"
-    if end(link.source, topic) < 0:
-        create_topic(link.source.bootstrap, topic, 5)
-    run = link.start("run", "--parallelism", "5", *where)
-    for partition in range(5):
-        produce(link.source.bootstrap, topic, some(partition))
-        link.wait_for(run, topic, partition, 120)
-    return run
-
-
-def test_a_killed_driver_and_ctrl_c(link: Link, rng: random.Random) -> None:
-    boot = link.source.bootstrap
+def test_a_killed_driver_and_a_killed_jvm(link: Link, rng: random.Random, here: Here) -> None:
+    """Both where more slices are wished than there are cores: each of them runs all the same."""
+    boot, many = link.source.bootstrap, f"{link.name}.many"
     topics = {kind: f"{link.name}.{kind}" for kind in (PLAIN, TRANSACTIONAL)}
+    create_topic(boot, many, SLICES)
     for topic in topics.values():
         create_topic(boot, topic, PARTITIONS)
+    run = _copying(link, many)
     writers = [
         Writer(boot, topic, kind, random.Random(rng.random()), 0.05)
         for kind, topic in topics.items()
     ]
     try:
-        run = link.start("run", *ON_TWO)
         _goes_on(link, run, topics[PLAIN], 0)
         run.kill9()
-        run = link.start("run", *ON_TWO)
-        _goes_on(link, run, topics[PLAIN], end(link.target, topics[PLAIN]))
-        assert run.interrupt() == 0, run.said
+        behind = end(link.target, topics[PLAIN])
+        run = _copying(link, many, *ON_TWO)
+        _goes_on(link, run, topics[PLAIN], behind)
+        run.jvm().kill()
+        assert run.wait() == 1, run.said
+        assert "Spark's JVM ended all at once (killed, or out of memory:" in run.said
     finally:
         for writer in writers:
             writer.stop()
-    run = link.start("run", *ON_TWO, "--until-caught-up", "--output", "json")
-    assert run.wait() == 0, run.said
-    assert (run.json["complete"], run.json["stopped"], run.json["lag"]) == (True, False, 0)
+    ended = here.run(str(link.file), "--until-caught-up", "--output", "json")
+    assert ended.code == 0, ended.said
+    assert (ended.json["complete"], ended.json["stopped"], ended.json["lag"]) == (True, False, 0)
+    assert link.assert_same(many, SLICES) == 2 * SLICES * len(some())
     for topic in topics.values():
         assert link.assert_same(topic, PARTITIONS) > 0
+
+
+def _copying(link: Link, many: str, *where: str) -> Program:
+    """Start a run with as many slices as `many` has partitions; return it when each has copied."""
+    run = link.start("run", "--parallelism", str(SLICES), *where)
+    for partition in range(SLICES):
+        produce(link.source.bootstrap, many, some(partition))
+        link.wait_for(run, many, partition, 120)
+    return run
 
 
 def _goes_on(link: Link, run: Program, topic: str, behind: int) -> None:

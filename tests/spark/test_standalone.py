@@ -20,6 +20,7 @@ from towpath.dev import ports
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.chaos, pytest.mark.timeout(300)]
 _EXECUTOR = "CoarseGrainedExecutorBackend"
+_FAST_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 class Standalone:
@@ -30,6 +31,7 @@ class Standalone:
         (folder / "spark-defaults.conf").write_text(
             "spark.executor.memory 512m\nspark.driver.host 127.0.0.1\n"
             "spark.driver.bindAddress 127.0.0.1\n"
+            f"spark.executor.extraJavaOptions {' '.join(_FAST_START)}\n"
         )
         port, page, worker, worker_page = ports.reserve(4)
         self.master = f"spark://127.0.0.1:{port}"
@@ -54,7 +56,7 @@ class Standalone:
 
     def _java(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         jars = Path(pyspark.__file__).parent / "jars"
-        line = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{jars}/*"]
+        line = ["java", "-Xmx256m", *_FAST_START, "-cp", f"{jars}/*"]
         line += [f"org.apache.spark.deploy.{name}", *arguments]
         spark = {"SPARK_HOME": str(jars.parent), "SPARK_SCALA_VERSION": "2.13"}
         spark |= {"SPARK_CONF_DIR": str(self.folder), "SPARK_LOCAL_IP": "127.0.0.1"}
