@@ -161,11 +161,7 @@ def _live(console: Console) -> Live:
 
 def _stopped(progress: Progress) -> tuple[str, ...]:
     """Return a sentence for each partition that is copied no further."""
-    return tuple(
-        f"{row.topic}-{row.partition}: {row.error}"
-        for row in progress.rows
-        if row.state is State.STOPPED
-    )
+    return tuple(row.named(row.error) for row in progress.rows if row.state is State.STOPPED)
 
 
 def _named(how: str, sentences: Sequence[str], most: int | None = None) -> list[str]:

@@ -36,15 +36,14 @@ def picture(rows: Iterable[PartitionStatus]) -> RenderableType:
 
 def remarks(row: PartitionStatus) -> Iterable[str]:
     """Tell why a partition is mapped, what of it is missing, and what keeps it from moving."""
-    name = f"{row.topic}-{row.partition}"
     if row.reason:
-        yield f"{name}: {row.mode}, because {row.reason}"
+        yield row.named(f"{row.mode}, because {row.reason}")
     for gap in row.gaps:
         went = "went on behind it" if gap.went_on else "stopped there"
         what = f"offsets {gap.first} to {gap.end - 1}" if gap.end > gap.first else "nothing more"
-        yield f"{name}: gap, {what}: {gap.cause}; {went}"
+        yield row.named(f"gap, {what}: {gap.cause}; {went}")
     if row.error:
-        yield f"{name}: {row.error}"
+        yield row.named(row.error)
 
 
 def as_json(row: PartitionStatus) -> Mapping[str, Any]:

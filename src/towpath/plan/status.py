@@ -62,15 +62,19 @@ class PartitionStatus:
     @property
     def why(self) -> str:
         """The sentence about what is not copied of it."""
-        name = f"{self.topic}-{self.partition}"
         if self.error:
-            return f"{name}: {self.error}"
+            return self.named(self.error)
         if self.gaps:
             gap = self.gaps[0]
-            return f"{name}: offsets {gap.first} to {gap.end - 1} were not copied: {gap.cause}"
+            return self.named(f"offsets {gap.first} to {gap.end - 1} were not copied: {gap.cause}")
         if self.lag_records < 0:
-            return f"{name}: the source did not tell where it ends"
-        return f"{name}: {self.behind}"
+            return self.named("the source did not tell where it ends")
+        return self.named(self.behind)
+
+    def named(self, text: str) -> str:
+        """Return a sentence about it that names it once."""
+        name = f"{self.topic}-{self.partition}: "
+        return text if text.startswith(name) else name + text
 
     @property
     def behind(self) -> str:
