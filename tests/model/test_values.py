@@ -22,6 +22,7 @@ ERRORS = [
     errors.TargetReplacedError("orders"),
     errors.NotIdenticalError("orders-0", "why"),
     errors.SparkLostError(),
+    errors.SparkStartError("all masters are silent"),
 ]
 SENTENCES = [
     "a.b: is wrong\nand so is this",
@@ -34,14 +35,17 @@ SENTENCES = [
     "corrupt record batch: why",
     "orders-0: offsets 5 to 8 were not copied: retention; set `records.on_gap: record` to go on"
     " behind them",
-    "orders-0: the target acknowledged sequence 9 but ends at 4: it lost records (unclean leader"
-    " election?); delete the topic on the target to have it copied again",
+    "orders-0: the target acknowledged sequence 9 but ends at 4: it lost records that the ledger"
+    " does not tell of (unclean leader election, retention, compaction?); delete the topic on the"
+    " target to have it copied again",
     "target: topic orders was deleted and created again while it was written; the next round or"
     " run copies it again",
     "orders-0: offsets cannot stay identical: why; set `records.offsets: auto` to have this"
     " partition mapped",
     "Spark's JVM ended all at once (killed, or out of memory: look into the system's log); run the"
     " command again, it goes on where this one stood",
+    "Spark did not start: all masters are silent; check `--master` and that cluster, Java"
+    " (`java -version`), and Spark's own settings",
 ]
 
 

@@ -37,8 +37,9 @@ def mirror(
 def _report(link: str, wishes: Wishes, progress: Progress, *, stopped: bool) -> dict[str, Any]:
     copied = [progress.copied(row) for row in progress.rows]
     behind = [row for row in progress.rows if not progress.caught_up(row)]
+    untold = {row for row in behind if row.topic not in progress.topics.topics}
     missing = [
-        row for row in progress.rows if row.left_out or (wishes.until_caught_up and row in behind)
+        row for row in progress.rows if row.left_out or (wishes.until_caught_up and row in untold)
     ]
     told = [*progress.topics.left_out, *(row.why for row in missing)]
     return {
