@@ -64,15 +64,13 @@ def _facts(admin: Admin, config: ClusterConfig) -> ClusterFacts:
 
 
 def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> Plan:
-    assert plan.source  # noqa: S101, without obstacles both clusters were met
-    assert plan.target  # noqa: S101
     observed = observe(source, target, config)
     found = diff(observed, config.records)
     refused = refused_steps(found.steps, target)
     made = [step for step in found.steps if isinstance(step, CreateTopic)]
     missing = {step.source for step in made} & refused.keys()
-    ledger_notes, no_ledger = ledger(target, plan.target.brokers)
-    told = Forecast() if no_ledger else _foretold(plan, config, source, target, observed, found)
+    ledger_notes, no_ledger = ledger(target, observed.brokers)
+    told = Forecast() if no_ledger else _foretold(config, source, target, observed, found)
     return replace(
         plan,
         topics={name: copy for name, copy in found.topics.items() if name not in missing},
@@ -94,21 +92,18 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
 
 
 def _foretold(
-    plan: Plan, config: LinkConfig, source: Admin, target: Admin, observed: Observed,
-    found: Difference,
-) -> Forecast:  # fmt: skip
+    config: LinkConfig, source: Admin, target: Admin, observed: Observed, found: Difference
+) -> Forecast:
     """Look into the ledger; it may belong to other clusters."""
-    assert plan.source  # noqa: S101, as in `_compared`
-    assert plan.target  # noqa: S101
     with Client(config.target, Side.TARGET, target) as client:
         books = Ledger(target, client).books(config.link)
     try:
-        books.check_clusters(plan.source.id, plan.target.id)
+        books.check_clusters(source.cluster_id(), target.cluster_id())
     except LedgerError as error:
-        return Forecast(obstacles=[Obstacle("link", str(error), Cause.CLUSTER)])
+        return Forecast(obstacles=(Obstacle("link", str(error), Cause.CLUSTER),))
     try:
         return forecast(config, source, target, books, observed, found)
     except ClusterError as error:
         # A partition without a leader, say, is no reason to refuse the others.
         text = f"{error}; so it is not known yet where new partitions begin"
-        return Forecast(notes=[Note("partitions", text)])
+        return Forecast(notes=(Note("partitions", text),))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig, OffsetsPolicy, OnGap, StartAt
@@ -18,13 +18,24 @@ from towpath.topics.findings import Cause, Note, Obstacle
 from towpath.topics.observe import Observed
 from towpath.topics.steps import CreateTopic
 
+Finding = Note | Obstacle
 
-@dataclass(slots=True)
+
+@dataclass(frozen=True, slots=True)
 class Forecast:
     """What a person should know about partitions that are new to the link."""
 
-    notes: list[Note] = field(default_factory=list)
-    obstacles: list[Obstacle] = field(default_factory=list)
+    notes: tuple[Note, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> Forecast:
+        """Part notes from obstacles."""
+        found = tuple(findings)
+        return cls(
+            tuple(each for each in found if isinstance(each, Note)),
+            tuple(each for each in found if isinstance(each, Obstacle)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +57,34 @@ def forecast(
     Raises:
         ClusterError: A cluster cannot be asked.
     """
-    told = Forecast()
     fresh = list(_fresh(books, seen, found))
+    made_again: list[Finding] = []
     if config.records.on_gap is OnGap.STOP:
-        again = {each.source.topic for each in fresh if each.again}
-        told.obstacles += [Obstacle(name, f"source: {RECREATED}", Cause.TOPIC) for name in again]
-        fresh = [each for each in fresh if each.source.topic not in again]
+        names = {each.source.topic for each in fresh if each.again}
+        made_again += [Obstacle(name, f"source: {RECREATED}", Cause.TOPIC) for name in names]
+        fresh = [each for each in fresh if each.source.topic not in names]
     if not fresh:
-        return told
-    begins = _begins(config, source, books, fresh, told)
+        return Forecast.of(made_again)
+    begins, said = _begins(config, source, books, fresh)
     ends = target.latest([each.target for each in fresh if each.exists])
+    mapped = _mapped(config.records.offsets, fresh, begins, ends)
+    return Forecast.of([*made_again, *said, *_told(config.records.offsets, mapped)])
+
+
+def _mapped(
+    policy: OffsetsPolicy, fresh: Iterable[_Fresh], begins: Offsets, ends: Offsets
+) -> dict[TopicName, list[str]]:
+    """Return why partitions will be mapped; of some it cannot be known yet."""
     mapped: dict[TopicName, list[str]] = defaultdict(list)
     for each in fresh:
         if each.source not in begins or (each.exists and each.target not in ends):
             continue
         mode, reason = mode_at_opening(
-            config.records.offsets, begins[each.source], ends.get(each.target, 0),
-            compacted=each.compacted,
-        )  # fmt: skip
+            policy, begins[each.source], ends.get(each.target, 0), compacted=each.compacted
+        )
         if mode is Mode.MAPPED:
             mapped[each.source.topic].append(f"partition {each.source.partition}: {reason}")
-    _tell(config.records.offsets, mapped, told)
-    return told
+    return mapped
 
 
 def _fresh(books: LinkBooks, seen: Observed, found: Difference) -> Iterator[_Fresh]:
@@ -91,38 +108,36 @@ def _fresh(books: LinkBooks, seen: Observed, found: Difference) -> Iterator[_Fre
 
 
 def _begins(
-    config: LinkConfig, source: Admin, books: LinkBooks, fresh: list[_Fresh], told: Forecast
-) -> Offsets:
+    config: LinkConfig, source: Admin, books: LinkBooks, fresh: list[_Fresh]
+) -> tuple[Offsets, list[Finding]]:
     tps = [each.source for each in fresh]
     earliest, latest = source.earliest(tps), source.latest(tps, committed=True)
     records = config.records
-    if records.start is StartAt.COMMITTED:
-        committed = source.committed(records.group or "", tps)
-        _uncommitted(records.group or "", committed, tps, told, begun=books.begun)
-        return from_group(committed, earliest)
-    return starts(records, source, tps, earliest, latest, begun=books.begun)
-
-
-def _uncommitted(
-    group: str, committed: Offsets, tps: list[TopicPartition], told: Forecast, *, begun: bool
-) -> None:
-    """Tell of partitions on which the group has no offset, for they are copied from earliest."""
+    if records.start is not StartAt.COMMITTED:
+        return starts(records, source, tps, earliest, latest, begun=books.begun), []
+    group = records.group or ""
+    committed = source.committed(group, tps)
     without = [str(tp) for tp in tps if tp not in committed]
-    if without and not committed and not begun:
+    said = [_uncommitted(group, without, len(tps), begun=books.begun)] if without else []
+    return from_group(committed, earliest), said
+
+
+def _uncommitted(group: str, without: list[str], of: int, *, begun: bool) -> Finding:
+    """Tell of partitions on which the group has no offset, for they are copied from earliest."""
+    if len(without) == of and not begun:
         text = (
-            f"group {group} has committed no offset on any of the {len(tps)} new partitions;"
+            f"group {group} has committed no offset on any of the {of} new partitions;"
             " correct its name, or take `start: earliest`"
         )
-        told.obstacles.append(Obstacle("records.group", text, Cause.FILE))
-    elif without:
-        text = (
-            f"group {group} has committed no offset on {len(without)} of {len(tps)} new partitions,"
-            f" such as {without[0]}; they are copied from earliest"
-        )
-        told.notes.append(Note("records.group", text))
+        return Obstacle("records.group", text, Cause.FILE)
+    text = (
+        f"group {group} has committed no offset on {len(without)} of {of} new partitions,"
+        f" such as {without[0]}; they are copied from earliest"
+    )
+    return Note("records.group", text)
 
 
-def _tell(policy: OffsetsPolicy, mapped: Mapping[TopicName, list[str]], told: Forecast) -> None:
+def _told(policy: OffsetsPolicy, mapped: Mapping[TopicName, list[str]]) -> Iterator[Finding]:
     for topic, reasons in mapped.items():
         more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
         if policy is OffsetsPolicy.IDENTICAL:
@@ -130,6 +145,6 @@ def _tell(policy: OffsetsPolicy, mapped: Mapping[TopicName, list[str]], told: Fo
                 f"offsets cannot stay identical: {reasons[0]}{more}; set `records.offsets: auto` to"
                 " have such partitions mapped"
             )
-            told.obstacles.append(Obstacle(topic, text, Cause.TOPIC))
+            yield Obstacle(topic, text, Cause.TOPIC)
         elif policy is OffsetsPolicy.AUTO:
-            told.notes.append(Note(topic, f"offsets will be mapped: {reasons[0]}{more}"))
+            yield Note(topic, f"offsets will be mapped: {reasons[0]}{more}")
