@@ -79,9 +79,12 @@ def test_a_wrong_password(
 
 
 @pytest.mark.spark
-def test_a_run_with_a_wrong_password(secured: SecuredLink) -> None:
-    run = secured.start("run", "--master", "local[2]", env={"SOURCE_PASSWORD": "wrong-one"})
-    assert run.wait() == 4, run.said
+def test_a_run_with_a_wrong_password(
+    secured: SecuredLink, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_PASSWORD", "wrong-one")
+    run = here.run(str(secured.file))
+    assert run.code == 4, run.said
     assert "source: " in run.said
     assert "wrong-one" not in run.said
 

@@ -53,9 +53,13 @@ class LinkSession:
         Raises:
             LinkBusyError: Another run of this link is alive.
         """
-        self._refuse_second()
-        self._tell()
-        self._refuse_later()
+        try:
+            self._refuse_second()
+            self._tell()
+            self._refuse_later()
+        except TowpathError:
+            self._client.close()
+            raise
         self._thread.start()
 
     def end_round(self, number: int) -> None:
