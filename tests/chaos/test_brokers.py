@@ -13,7 +13,15 @@ import pytest
 from confluent_kafka import ElectionType, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Scene, parts, soak_rounds
+from tests.support.chaos import (
+    PARTITIONS,
+    PLAIN,
+    TRANSACTIONAL,
+    Scene,
+    parts,
+    soak_only,
+    soak_rounds,
+)
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
 from tests.support.toxiproxy import Toxiproxy
@@ -69,13 +77,13 @@ def _strike(cluster: LocalCluster, rng: random.Random) -> None:
     cluster.restart(broker)
 
 
+@soak_only
 def test_leaders_that_move(
     tmp_path: Path,
     three_source: LocalCluster,
     three_target: LocalCluster,
     new_name: NewName,
     rng: random.Random,
-    soak_seconds: int,
 ) -> None:
     mirror = Mirror(tmp_path, three_source, three_target, new_name("moves"))
     scene = Scene(mirror, rng, KINDS, failovers=True)
@@ -84,7 +92,7 @@ def test_leaders_that_move(
         boot = three_target.bootstrap
         wait_until(lambda: end_offsets(boot, topics[0])[1] > 0, "something is copied")
         for cluster in (three_source, three_target):
-            for _ in range(2 if soak_seconds or soak_rounds() else 1):
+            for _ in range(2):
                 _freeze_a_leader(cluster, topics, rng)
             _prefer_again(cluster, topics)
 

@@ -17,7 +17,16 @@ from confluent_kafka import Producer
 
 from tests.records.test_compare_mirror import compared
 from tests.records.test_transacting import assert_same_by_map, numbered
-from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Copiers, Scene, endless, parts
+from tests.support.chaos import (
+    PARTITIONS,
+    PLAIN,
+    TRANSACTIONAL,
+    Copiers,
+    Scene,
+    endless,
+    parts,
+    soak_only,
+)
 from tests.support.kafka import consume, produce, wait_until
 from tests.support.mirror import Mirror
 from tests.support.refusal import Refusal, Refused
@@ -150,7 +159,7 @@ def test_both_advance_while_they_race(mirror: Mirror, copiers: Copiers) -> None:
     for _ in range(2):
         copiers.start(endless(work))
     produced = 0
-    for _ in range(8):
+    for _ in range(4):
         produce(mirror.source.bootstrap, mirror.topic, numbered(produced, produced + 100))
         produced += 100
         wait_until(lambda: told(mirror) >= produced, "the ledger tells of them")  # noqa: B023
@@ -164,6 +173,7 @@ def told(mirror: Mirror) -> int:
     return receipt.source_end if receipt else 0
 
 
+@soak_only
 @pytest.mark.timeout(300)
 def test_brokers_that_die_and_come_back(
     tmp_path: Path,
