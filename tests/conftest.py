@@ -33,6 +33,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support import guardian
+from tests.support.chaos import Copiers
 from tests.support.clusters import Clusters, Vault
 from tests.support.here import Here
 from tests.support.kafka import wait_until
@@ -116,6 +117,14 @@ def no_spark_left(no_process_left: None) -> Iterator[None]:
 
         if SparkSession._instantiatedSession is not None:
             stop_and_wait(SparkSession._instantiatedSession)
+
+
+@pytest.fixture
+def copiers() -> Iterator[Copiers]:
+    """Return copiers in processes of their own; those that the test leaves are killed."""
+    made = Copiers()
+    yield made
+    made.kill_all()
 
 
 @pytest.fixture

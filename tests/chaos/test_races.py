@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,13 +23,6 @@ from towpath.records.work import Assignment, Position
 
 pytestmark = [pytest.mark.broker, pytest.mark.chaos]
 NewName = Callable[[str], str]
-
-
-@pytest.fixture
-def copiers() -> Iterator[Copiers]:
-    made = Copiers()
-    yield made
-    made.kill_all()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import product
@@ -40,13 +40,6 @@ from towpath.records import fencing
 
 pytestmark = [pytest.mark.broker, pytest.mark.chaos]
 NewName = Callable[[str], str]
-
-
-@pytest.fixture
-def copiers() -> Iterator[Copiers]:
-    made = Copiers()
-    yield made
-    made.kill_all()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pytest
 
 from tests.chaos.test_races import copy_without_receipts
 from tests.records.test_copy import delete_before
+from tests.records.test_transacting import numbered
 from tests.support.chaos import Copiers, endless
 from tests.support.kafka import Record, end_offsets, grow, produce, wait_until
 from tests.support.mirror import Mirror
@@ -25,21 +26,10 @@ NewName = Callable[[str], str]
 
 
 @pytest.fixture
-def copiers() -> Iterator[Copiers]:
-    made = Copiers()
-    yield made
-    made.kill_all()
-
-
-@pytest.fixture
 def mirror(tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName) -> Mirror:
     made = Mirror(tmp_path, source, target, new_name("opening"))
     made.create()
     return made
-
-
-def numbered(first: int, end: int) -> list[Record]:
-    return [Record(b"k", b"%d" % number) for number in range(first, end)]
 
 
 def test_identical_says_why_not_where_a_crash_hid_another_writer(

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Lock
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
@@ -56,7 +55,7 @@ class Opener:
     """Opens and resumes the partitions of a slice.
 
     Attributes:
-        thread: Where to call `open`, so that nothing else waits for it.
+        thread: Where to call `open`: one call at a time, and nothing else waits for it.
     """
 
     def __init__(
@@ -66,7 +65,6 @@ class Opener:
         self._admin, self._client = admin, client
         self._ledger, self._books = ledger, books
         self._fences = Fences(work, admin)
-        self._lock = Lock()
         self._missing: dict[TopicPartition, tuple[Deadline, Deadline]] = {}
         """Until when records that do not show are waited for, if they are looked for in time."""
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="towpath-opener")
@@ -82,14 +80,8 @@ class Opener:
     def open(
         self, assignments: Iterable[Assignment]
     ) -> dict[TopicPartition, Standing | TowpathError]:
-        """Return where each source partition stands, or why it cannot be copied now.
-
-        Threads may call it; they take turns.
-        """
-        with self._lock:
-            return self._open(list(assignments))
-
-    def _open(self, wanted: list[Assignment]) -> dict[TopicPartition, Standing | TowpathError]:
+        """Return where each source partition stands, or why it cannot be copied now."""
+        wanted = list(assignments)
         answers: dict[TopicPartition, Standing | TowpathError] = {}
         self._read()  # first: what the target says then is never older than a receipt
         states = self._observe(wanted, answers)

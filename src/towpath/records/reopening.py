@@ -91,6 +91,18 @@ class Reopening:
             self.reopen(lane)
 
 
+def unreachable(
+    lane: Lane, error: ClusterError, stop: Callable[[Lane, str], None], *, hopeless: bool
+) -> None:
+    """A leader of the lane cannot be reached now; a run that is to end does not wait in vain."""
+    if lane.progress.stopped:
+        return
+    if hopeless and lane.work.end is not None:
+        stop(lane, str(error))
+    else:
+        lane.progress.hinder(str(error))
+
+
 def given_up(lane: Lane, error: TowpathError) -> bool:
     """Count an error; whether the lane is left out for it.
 

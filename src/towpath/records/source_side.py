@@ -14,7 +14,7 @@ from towpath.model.nouns import Side
 from towpath.records.fetcher import Fetcher
 from towpath.records.jobs import Jobs
 from towpath.records.lane import Lane
-from towpath.records.reopening import Reopening, given_up
+from towpath.records.reopening import Reopening, given_up, unreachable
 from towpath.records.trouble import (
     DELETED,
     LOOKS,
@@ -82,13 +82,8 @@ class SourceSide:
             self._end(lane, error)
 
     def unreachable(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
-        """The lane's leader cannot be reached now; a run that is to end waits not in vain."""
-        if lane.progress.stopped:
-            return
-        if hopeless and lane.work.end is not None:
-            self._end(lane, str(error))
-        else:
-            lane.progress.hinder(str(error))
+        """The leader at the source cannot be reached now."""
+        unreachable(lane, error, self._end, hopeless=hopeless)
 
     def _refused(self, lane: Lane, said: Fetched) -> RefusedError:
         acl = f"Read on topic {said.tp.topic}"

@@ -17,7 +17,7 @@ from towpath.records.jobs import Jobs
 from towpath.records.lane import Lane
 from towpath.records.producer import Producers
 from towpath.records.queue import Batch
-from towpath.records.reopening import GONE_AFTER, Reopening, given_up
+from towpath.records.reopening import GONE_AFTER, Reopening, given_up, unreachable
 from towpath.records.reshape import split
 from towpath.records.trouble import (
     TargetTrouble,
@@ -81,13 +81,8 @@ class TargetSide:
             self.retry(lane)
 
     def unreachable(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
-        """The lane's leader cannot be reached now; a run that is to end waits not in vain."""
-        if lane.progress.stopped:
-            return
-        if hopeless and lane.work.end is not None:
-            self._reopening.stop(lane, str(error))
-        else:
-            lane.progress.hinder(str(error))
+        """The leader at the target cannot be reached now."""
+        unreachable(lane, error, self._reopening.stop, hopeless=hopeless)
 
     def failed(self, lane: Lane, error: TowpathError) -> None:
         """A fill or a transaction failed; only the target knows whether it is there even so."""
