@@ -1,5 +1,6 @@
 """Shared fixtures. All clusters are real, started when a test first asks, and shared; each is
-stopped behind the last test that needs it.
+stopped behind the last test that needs it. `scripts/test` runs the tests in two processes, see
+`tests.support.halves`; each has clusters of its own.
 
 `source` and `target` are single brokers of the newest Kafka; `version_source` and `version_target`
 run a test once per version that we claim. `three_source` and `three_target` have three brokers each
@@ -28,11 +29,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from tests.support import guardian
+from tests.support import guardian, halves
 from tests.support.chaos import Copiers
 from tests.support.clusters import Clusters, Vault
 from tests.support.here import Here
@@ -63,6 +65,10 @@ def pytest_report_header() -> str:
 def pytest_configure(config: pytest.Config) -> None:
     # Its hooks would not be called from here for fixtures of the whole session.
     config.pluginmanager.register(LIFETIMES)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return halves.hand_out(config, log)
 
 
 @pytest.fixture(autouse=True)

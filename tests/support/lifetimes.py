@@ -7,19 +7,21 @@ from collections.abc import Generator
 
 import pytest
 
+from tests.support.halves import half
+
 
 class Lifetimes:
     """A plugin that knows which fixtures asked for what, and which tests are still to come."""
 
     def __init__(self) -> None:
-        self._to_come: Counter[str] = Counter()
+        self._tests: list[pytest.Item] = []
+        self._to_come: Counter[str] | None = None
         self._being_made: list[str] = []
         self._users: dict[str, set[str]] = defaultdict(set)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Pytest tells which tests are to come."""
-        for test in session.items:
-            self._to_come.update(_fixtures(test))
+        self._tests = session.items
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(
@@ -34,6 +36,8 @@ class Lifetimes:
 
     def over(self, test: pytest.Item) -> None:
         """A test is over."""
+        if self._to_come is None:
+            self._to_come = self._asked_for_here(test)
         self._to_come.subtract(_fixtures(test))
 
     def asked_for(self, thing: str) -> None:
@@ -42,7 +46,19 @@ class Lifetimes:
 
     def is_over(self, thing: str) -> bool:
         """Whether no test to come needs the thing."""
-        return all(self._to_come[user] <= 0 for user in self._users[thing])
+        to_come = self._to_come or Counter()
+        return all(to_come[user] <= 0 for user in self._users[thing])
+
+    def _asked_for_here(self, first: pytest.Item) -> Counter[str]:
+        """Count what the tests of this process ask for; only its first test tells which half."""
+        alone = not hasattr(first.config, "workerinput")
+        ours = half(first.nodeid)
+        return Counter(
+            fixture
+            for test in self._tests
+            if alone or half(test.nodeid) == ours
+            for fixture in _fixtures(test)
+        )
 
 
 def _fixtures(test: pytest.Item) -> list[str]:

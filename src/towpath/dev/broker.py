@@ -20,7 +20,9 @@ from towpath.dev import distribution, ports
 from towpath.dev.errors import BrokerError
 from towpath.dev.process import Identity, JavaProcess, classes, command, pause_before_next_look
 from towpath.dev.settings import SCRAM, Ports, Security, broker_properties, properties_text
+from towpath.model.classes import ClassArchive
 from towpath.model.deadline import Deadline
+from towpath.model.home import home_folder
 from towpath.model.nouns import ClusterId
 
 START_PATIENCE = 60.0
@@ -303,6 +305,12 @@ def archive_classes(version: str = distribution.NEWEST) -> None:
     archive = classes(distribution.fetch(version))
     if archive.present:
         return
+    with distribution.alone(home_folder() / "archive.lock"):
+        if not archive.present:
+            _archive_classes(version, archive)
+
+
+def _archive_classes(version: str, archive: ClassArchive) -> None:
     with TemporaryDirectory() as home:
         cluster = LocalCluster(version, home=Path(home), options=archive.make())
         cluster.start().stop()

@@ -69,7 +69,7 @@ def _fetched(name: str, modules: list[Module]) -> Path:
     if folder.exists():
         return folder
     root.mkdir(parents=True, exist_ok=True)
-    with _alone(root / "fetch.lock"):
+    with alone(root / "fetch.lock"):
         if not folder.exists():
             _retrieve(name, text, folder, root)
     return folder
@@ -131,7 +131,7 @@ def _ivy() -> Path:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def alone(path: Path) -> Iterator[None]:
     """Hold a lock that the kernel frees should this process die."""
     with path.open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
