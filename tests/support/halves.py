@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-FIRST = ("tests/spark/", "tests/security/", "tests/chaos/", "tests/cli/", "tests/dev/")
+FIRST = ("tests/spark/", "tests/security/", "tests/chaos/", "tests/cli/")
 """The folders of the one half, which takes about as long as all others."""
 
 

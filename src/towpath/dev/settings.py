@@ -118,7 +118,9 @@ def _replication(brokers: int) -> dict[str, str]:
         "share.coordinator.state.topic.min.isr": in_sync,
         # A dead broker is noticed, and may come back, after seconds; a busy one keeps its place.
         "broker.session.timeout.ms": "4000",
-        "broker.heartbeat.interval.ms": "500",
+        "broker.heartbeat.interval.ms": "1000",
+        # Each such record wakes every thread of the quorum; half a second is the default.
+        "metadata.max.idle.interval.ms": "10000",
     }
 
 
