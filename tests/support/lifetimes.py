@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 from tests.support.halves import half
+
+_DEAR = (
+    "three_source", "three_target", "proxied_target", "version_target", "secured_source",
+    "refusing_target",
+)  # fmt: skip
+"""Fixtures of clusters that few files need; even idle, each broker costs some of a core."""
 
 
 class Lifetimes:
@@ -18,6 +25,13 @@ class Lifetimes:
         self._to_come: Counter[str] | None = None
         self._being_made: list[str] = []
         self._users: dict[str, set[str]] = defaultdict(set)
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Put files that need the same clusters beside each other."""
+        used: dict[Path, set[str]] = defaultdict(set)
+        for test in items:
+            used[test.path].update(_fixtures(test))
+        items.sort(key=lambda test: [name not in used[test.path] for name in _DEAR])
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Pytest tells which tests are to come."""
