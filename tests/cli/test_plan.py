@@ -47,11 +47,13 @@ def test_a_plan_as_text_and_as_json(
     assert data["steps"] == [
         {
             "do": "CreateTopic",
+            "subject": "topics",
             "source": name,
             "target": f"eu.{name}",
             "partitions": 3,
             "replication_factor": 1,
             "configs": {"segment.ms": "60000"},
+            "held": {},
         }
     ]
     assert data["source"]["id"] == source.cluster_id

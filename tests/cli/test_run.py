@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +69,20 @@ def test_a_cluster_that_does_not_answer(tmp_path: Path, command: str, here: Here
     assert ended.code == 4
     assert "connecting to 127.0.0.1:" in ended.err
     assert "nothing listens there; check the port, and whether the broker runs" in ended.err
+
+
+@pytest.mark.spark
+def test_a_port_of_the_metrics_that_is_taken(tmp_path: Path, here: Here) -> None:
+    """It is told before any cluster is asked: these do not answer."""
+    file = nowhere(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        file.write_text(file.read_text() + f"metrics: {{listen: '127.0.0.1:{port}'}}\n")
+        ended = here.run(str(file))
+    assert ended.code == 2, ended.said
+    assert ended.err.startswith(
+        f"metrics.listen: cannot listen on 127.0.0.1, port {port}: the port is taken; stop what"
+    )
 
 
 def nowhere(folder: Path) -> Path:

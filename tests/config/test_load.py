@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from towpath.cluster.security import ssl_context
 from towpath.config import (
+    AccessConfig,
+    AclMode,
     Duration,
     GssapiSasl,
     LinkConfig,
@@ -121,6 +123,20 @@ def test_start_is_a_word_or_a_time_in_milliseconds(
     expected = start if isinstance(start, StartAt) else round(start.timestamp() * 1000)
     assert found == expected
     assert type(found) is type(expected)
+
+
+def test_access_names_the_passwords_of_users(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(write(MINIMAL)).access == AccessConfig(acls=AclMode.OFF, users={}, quotas=False)
+    monkeypatch.setenv("TOWPATH_PW", PASSWORD)
+    users = "{ann: env:TOWPATH_PW, app-1: '${TOWPATH_PW}', password: file:pw}"
+    path = write(MINIMAL + f"access: {{acls: safe, users: {users}, quotas: true}}\nprune: true\n")
+    (path.parent / "pw").write_text("other\n")
+    config = load(path)
+    assert (config.access.acls, config.access.quotas, config.prune) == (AclMode.SAFE, True, True)
+    passwords = {name: secret.reveal() for name, secret in config.access.users.items()}
+    assert passwords == {"ann": PASSWORD, "app-1": PASSWORD, "password": "other"}
+    for shown in (repr(config), repr(config.model_dump()), config.model_dump_json()):
+        assert PASSWORD not in shown
 
 
 def test_start_committed_takes_a_group(write: Write) -> None:

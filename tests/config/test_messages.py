@@ -15,7 +15,7 @@ from towpath.model.errors import ConfigError
 
 Write = Callable[[str], Path]
 
-TOP = ("source", "target", "link", "topics", "records", "run")
+TOP = ("source", "target", "link", "topics", "records", "access", "prune", "run", "metrics")
 PARTS = {
     "source": '{bootstrap: "a:9092"}',
     "target": '{bootstrap: "b:9092"}',
@@ -120,15 +120,48 @@ VALUES = [
     ),
     (
         "topics",
-        "{include: [a], rename: copy}",
-        "topics.rename: must contain {topic}, else all topics would get one name",
+        '{include: [a], rename: ""}',
+        "topics.rename: must not be empty",
     ),
     (
         "topics",
-        '{include: [a], rename: "{link}.{topic}"}',
-        "topics.rename: '{link}.{topic}': beside {topic} a topic name has letters, digits,"
-        " '.', '_' and '-' only",
+        '{include: ["(?P<what>a)", a], rename: "{what}"}',
+        "topics.rename: {what} is no group of `include[1]` ('a'), for which there is {topic}",
     ),
+    (
+        "topics",
+        '{include: ["(?P<what>a)(b)"], rename: "{link}.{topic}"}',
+        "topics.rename: {link} is no group of `include[0]` ('(?P<what>a)(b)'), for which there is"
+        " {topic}, {1}, {2}, {what}",
+    ),
+    (
+        "topics",
+        '{include: [a], rename: "{topic}/copy"}',
+        "topics.rename: '{topic}/copy': beside placeholders such as {topic} a topic name has"
+        " letters, digits, '.', '_' and '-' only",
+    ),
+    (
+        "topics",
+        "{include: [a], replication_factor: 0}",
+        "topics.replication_factor: 0 is not between 1 and 32767",
+    ),
+    (
+        "topics",
+        "{include: [a], replication_factor: default}",
+        "topics.replication_factor: 'default' is not one of source, broker_default, a number",
+    ),
+    (
+        "topics",
+        '{include: [a], configs: {exclude: ["a("]}}',
+        "topics.configs.exclude[0]: 'a(' is not a regular expression:"
+        " missing ), unterminated subpattern at position 1",
+    ),
+    (
+        "topics",
+        "{include: [a], configs: {override: {retention.ms: [5]}}}",
+        "topics.configs.override.retention*: must be a text, not a list",
+    ),
+    ("prune", "sometimes", "prune: must be true or false, not a text"),
     (
         "target",
         '{bootstrap: "x:1,a:9092"}',
@@ -201,6 +234,38 @@ VALUES = [
         "run.memory: unit MB is not one of B, KiB, MiB, GiB; write it such as 512KiB or 4MiB",
     ),
     ("run", "{memory: 1KiB}", "run.memory: 1KiB is not between 8MiB and 4GiB"),
+    # metrics
+    (
+        "metrics",
+        "{listen: 9404}",
+        "metrics.listen: must be a text, not a number; put it in quotes",
+    ),
+    (
+        "metrics",
+        '{listen: ":9404"}',
+        "metrics.listen: ':9404' is not HOST:PORT, such as 127.0.0.1:9404",
+    ),
+    (
+        "metrics",
+        '{listen: "::1:9404"}',
+        "metrics.listen: '::1:9404' is not HOST:PORT, such as 127.0.0.1:9404;"
+        " an IPv6 address stands in brackets, such as [::1]:9404",
+    ),
+    (
+        "metrics",
+        '{listen: "127.0.0.1:0"}',
+        "metrics.listen: '127.0.0.1:0': a port is a number from 1 to 65535",
+    ),
+    (
+        "metrics",
+        '{listen: "http://127.0.0.1:9404"}',
+        "metrics.listen: is a URL; write HOST:PORT alone, such as 127.0.0.1:9404",
+    ),
+    (
+        "metrics",
+        "{detail: topics}",
+        "metrics.detail: 'topics' is not one of auto, partition, topic, link",
+    ),
     # keys
     ("recrods", "{}", "recrods: unknown key, did you mean records?"),
     ("bootstrap", "x", "bootstrap: unknown key here; it belongs into source or target"),
@@ -326,6 +391,26 @@ VALUES = [
         '{bootstrap: "a:1", tls: {4711: x}}',
         "source.tls.*: unknown key; known here are ca, cert, key, key_password, verify_hostname",
     ),
+    # access
+    ("access", "{acls: some}", "access.acls: 'some' is not one of off, safe, full"),
+    ("access", "{acls: false}", "access.acls: must be one of off, safe, full, not true or false"),
+    ("access", "{acl: safe}", "access.acl: unknown key, did you mean acls?"),
+    ("access", "{quotas: 'yes'}", "access.quotas: must be true or false, not a text"),
+    (
+        "access",
+        "{users: [ann]}",
+        "access.users: must be a mapping of keys to values, not a list",
+    ),
+    ("access", "{users: {ann: hunter2}}", f"access.users.ann: {HOW}"),
+    ("access", "{users: {ann: {password: env:HOME}}}", f"access.users.ann: {HOW}"),
+    ("access", "{users: {ann hunter2}}", f"access.users.ann: {COLON}"),
+    ("access", "{users: {'': env:HOME}}", "access.users: a user needs a name before the colon"),
+    (
+        "access",
+        "{users: {ann: '${TOWPATH_UNSET}'}}",
+        "access.users.ann: variable TOWPATH_UNSET is not set in the environment",
+    ),
+    ("prune", "all", "prune: must be true or false, not a text"),
 ]
 
 TEXTS = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.config import INTERNAL_TOPICS, TopicsConfig
+from towpath.config import INTERNAL_TOPICS, Replicas, SettingsConfig, TopicsConfig
 from towpath.model.errors import ConfigError
 
 ALL = TopicsConfig(include=(".*",))
@@ -59,3 +59,88 @@ def test_a_name_that_kafka_would_refuse_is_told(rename: str, topic: str, why: st
     assert str(caught.value) == (
         f"topics.rename: topic {topic} would be named {name} on the target, a name that {why}"
     )
+
+
+CAPTURING = (
+    r"(?P<region>eu|us)\.(?P<what>.*)",
+    r"(?P<region>old)-?(?P<what>.+)?",
+    r"(?P<region>.)(?P<what>.)",
+)
+
+
+@pytest.mark.parametrize(
+    ("rename", "topic", "copy"),
+    [
+        ("{what}.{region}", "eu.orders", "orders.eu"),
+        ("{2}-{1}", "us.a.b", "a.b-us"),
+        ("{region}_{topic}_{1}", "eu.x", "eu_eu.x_eu"),
+        # Two expressions fit; the first one counts.
+        ("{2}{1}", "us.us", "usus"),
+        ("{2}{1}", "xy", "yx"),
+        ("one", "eu.orders", "one"),
+    ],
+)
+def test_groups_of_the_first_fitting_expression_name_the_target_topic(
+    rename: str, topic: str, copy: str
+) -> None:
+    assert TopicsConfig(include=CAPTURING, rename=rename).target_name(topic) == copy
+
+
+@pytest.mark.parametrize(("rename", "topic"), [("{what}", "old"), ("x.{2}", "other.topic")])
+def test_a_group_without_a_part_names_nothing(rename: str, topic: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        TopicsConfig(include=CAPTURING, rename=rename).target_name(topic)
+    group = rename.removeprefix("x.")
+    assert str(caught.value) == (
+        f"topics.rename: topic {topic} has no name on the target: it has nothing for the group"
+        f" {group}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rename", "prefix", "alike"),
+    [
+        ("{topic}", "a.", False),
+        ("eu.{topic}", "eu.a.", False),
+        ("{topic}.eu", None, False),
+        ("{topic}.{topic}", None, False),
+        ("{1}.{topic}", None, False),
+        ("{1}", None, False),
+        ("one", None, True),
+    ],
+)
+def test_beginnings_are_translated_where_they_stay_together(
+    rename: str, prefix: str | None, alike: bool
+) -> None:
+    topics = TopicsConfig(include=("(.*)",), rename=rename)
+    assert topics.target_prefix("a.") == prefix
+    assert topics.names_alike is alike
+    assert topics.keeps_names is (rename == "{topic}")
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("source", Replicas.SOURCE),
+        ("broker_default", Replicas.BROKER_DEFAULT),
+        (3, 3),
+        ("03", 3),
+    ],
+)
+def test_replication_factors(written: object, read: object) -> None:
+    topics = TopicsConfig.model_validate({"include": ["a"], "replication_factor": written})
+    assert topics.replication_factor == read
+    assert type(topics.replication_factor) is type(read)
+
+
+def test_names_of_settings_are_compared_whole() -> None:
+    rules = SettingsConfig(include=("retention.*", "segment"), exclude=(r".*\.bytes",))
+    kept = [key for key in ("retention.ms", "retention.bytes", "segment.ms") if rules.selects(key)]
+    assert kept == ["retention.ms"]
+    assert SettingsConfig().selects("anything")
+
+
+def test_values_of_settings_are_texts() -> None:
+    given = {"a": 5, "b": 0.5, "c": True, "d": "-1"}
+    rules = SettingsConfig.model_validate({"override": given})
+    assert rules.override == {"a": "5", "b": "0.5", "c": "true", "d": "-1"}

@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Entry, Gap, LinkIdentity, Opened, Receipt, Runs, Session, Writer
+from towpath.ledger.entries import (
+    Entry,
+    Gap,
+    Journal,
+    LinkIdentity,
+    Opened,
+    Phase,
+    Receipt,
+    Runs,
+    Session,
+    Writer,
+)
 from towpath.model.errors import LedgerError, NewerLedgerError
 from towpath.model.nouns import (
     ClusterId,
@@ -50,8 +61,13 @@ ENTRIES: list[Entry] = [
     Runs(LINK, ORDERS, 0, ProducerId(1), ((0, 0, 5), (7, 5, 2))),
     Gap(LINK, ORDERS, 0, ProducerId(1), 5, 7, "retention", went_on=True, at=8),
     Writer(LINK, ORDERS, 0, ProducerId(1), ProducerId(4), "towpath.l.orders-0", "why", 3, 8),
+    Journal(
+        LINK, "topics", "eu.orders", "SetConfigs", "retention.ms",
+        {"do": "SetConfigs", "set": {"retention.ms": "1"}}, Phase.DONE, "abc", True,
+        TopicId("t"), "", 9,
+    ),
     Session(LINK, "r", "host", 1, 2, 3, 4, over=False),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.kind)

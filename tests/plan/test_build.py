@@ -20,11 +20,13 @@ from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo
 from towpath.config import ClusterConfig
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
+from towpath.metrics.meter import Meter
+from towpath.model.findings import Cause
 from towpath.model.nouns import Side, TopicName
 from towpath.plan.build import build
 from towpath.plan.model import Plan
+from towpath.plan.opened import open_link
 from towpath.plan.reconcile import reconcile
-from towpath.topics.findings import Cause
 from towpath.topics.observe import observe
 from towpath.topics.steps import CreateTopic
 
@@ -97,12 +99,14 @@ def test_a_topic_that_comes_later_is_not_copied_in_a_circle(
     name = create_topic(source.bootstrap, new_name("circle"))
     where = source.bootstrap
     config = link(where, where, f"{name}.*", rename=f"{name}.copy.{{topic}}")
-    with Admin(config.source, Side.SOURCE) as first, Admin(config.target, Side.TARGET) as second:
-        made = reconcile(config, first, second)
+    with open_link(config) as opened:
+        meter = Meter()
+        made = reconcile(opened, meter=meter)
         [said] = made.left_out
         assert said.startswith("topics.include: source and target are the same cluster (")
         assert f"the copies match `topics.include` again ({name}.copy.{name})" in said
-        assert list(second.topics([TopicName(f"{name}.copy.{name}")])) == []
+        assert {cause: n for cause, n in meter.read().left_out.items() if n} == {"file": 1}
+        assert list(opened.target.topics([TopicName(f"{name}.copy.{name}")])) == []
 
 
 def test_a_name_that_is_too_long_is_left_out(
@@ -127,7 +131,7 @@ def test_a_topic_that_the_target_refuses_is_left_out(
     good = create_topic(source.bootstrap, f"{prefix}-b")
     create_topic(target.bootstrap, f"{prefix}_a")
     plan = build(link(source.bootstrap, target.bootstrap, name, good))
-    assert [step.source for step in plan.steps] == [good]
+    assert [step.about for step in plan.steps] == [good]
     assert list(plan.topics) == [good]
     assert plan.exit_code == 3
     (problem,) = plan.obstacles
@@ -227,7 +231,7 @@ def test_hidden_settings_of_many_topics_cost_few_questions(
     assert [topic.name for topic in observed.source] == [seen]
     for name in hidden:
         (problem,) = (each for each in observed.obstacles if each.about == name)
-        assert f"the login needs the ACL DescribeConfigs on topic {name}" in problem.text
+        assert "the login mirror lacks the ACL DescribeConfigs on this topic" in problem.text
 
 
 def test_missing_rights_are_named(
@@ -259,8 +263,7 @@ def test_missing_rights_are_named(
     for expected in (
         "target: target: creating topic __towpath_ledger with 2 partitions and replication factor"
         " 1: TOPIC_AUTHORIZATION_FAILED (29)",
-        f"{unsettled}: source: asking for the settings of topic {unsettled}:"
-        f" TOPIC_AUTHORIZATION_FAILED (29)",
+        f"{unsettled}: source: the login mirror lacks the ACL DescribeConfigs on this topic",
         f"{unmade}: target: creating topic {unmade} with 1 partitions and replication factor 1:"
         f" TOPIC_AUTHORIZATION_FAILED (29)",
         f"{unread}: source: the login lacks the ACL Read on topic {unread}; add it there",
@@ -268,8 +271,10 @@ def test_missing_rights_are_named(
         " add it there",
     ):
         assert [each for each in told if each.startswith(expected)], (expected, told)
-    limits, settings = (f"{note.about}: {note.text}" for note in plan.notes)
-    assert limits.startswith("target: target: asking for the broker setting log.cleanup.policy")
-    assert "the target's own limits may refuse or delete records" in limits
-    assert settings.startswith(f"{unseen}: target: asking for the settings of topic {unseen}")
-    assert f"the login needs the ACL DescribeConfigs on topic {unseen}" in settings
+    notes = [f"{note.about}: {note.text}" for note in plan.notes]
+    [limits] = [n for n in notes if n.startswith("target: target: asking for the broker setting")]
+    assert "log.cleanup.policy" in limits
+    assert "new copies get the source's limits as settings of their own" in limits
+    lacks = f"{unseen}: target: the login mirror lacks the ACL DescribeConfigs on this topic"
+    assert any(note.startswith(lacks) for note in notes)
+    assert any("settings of all brokers" in note for note in notes), notes

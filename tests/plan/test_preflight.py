@@ -5,16 +5,22 @@ from __future__ import annotations
 import pytest
 
 from tests.topics.links import link
+from towpath.access.steps import CreateAcl, SetUser
+from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import RefusedError, UnreachableError
+from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import ClusterId, LinkName, TopicName
-from towpath.plan.explain import clusters, remarks, rows, summary
+from towpath.model.scram import Credential, Mechanism
+from towpath.plan.explain import clusters, groups, remarks, summary
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.preflight import old_target, unmatched_expressions
-from towpath.topics.findings import Cause, Note, Obstacle
 from towpath.topics.observe import Observed
-from towpath.topics.steps import AddPartitions, CreateTopic
+from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
 
 ONE = ClusterFacts(("a:1",), ClusterId("id-1"), "4.1", 1)
+READ = Acl(
+    Resource.TOPIC, "eu.a", Pattern.LITERAL, "User:ann", "*", Operation.READ, Permission.ALLOW
+)
 OTHER = ClusterFacts(("b:1", "c:1"), ClusterId("id-2"), "3.9", 3)
 
 
@@ -96,8 +102,14 @@ def test_a_plan_in_words() -> None:
     plan = Plan(
         LinkName("to-eu"), ONE, None, names,
         (
+            CreateTopic(
+                a, names[a], 2, -1, {"retention.ms": "-1", "cleanup.policy": "delete"},
+                {"retention.ms": None},
+            ),
             AddPartitions(b, names[b], 1, 4),
-            CreateTopic(a, names[a], 2, 1, {"retention.ms": "5", "cleanup.policy": "compact"}),
+            SetConfigs(b, names[b], {"x": "1"}, ("y",), {"x": None, "y": "2"}),
+            SetUser(Credential("ann", Mechanism.SHA_256), 4096, None),
+            CreateAcl(READ, f"{READ} of old"),
         ),
         (*(Note(f"t{number}", "same") for number in range(7)), Note("c", "other")),
         (Obstacle("target", "is down", Cause.CLUSTER),),
@@ -107,13 +119,23 @@ def test_a_plan_in_words() -> None:
         "source  a:1: cluster id-1, Kafka 4.1, 1 broker",
         "target  did not answer",
     ]
-    assert rows(plan) == [
-        ("create", "a", "eu.a", "2", "1", "cleanup.policy=compact retention.ms=5"),
-        ("grow", "b", "eu.b", "1 to 4", "", ""),
-    ]
+    assert [(group.title, *group.rows) for group in groups(plan)] == [
+        (
+            "topics: 1 to create, 1 to grow, 1 to set",
+            ("create", "a", "eu.a", "2", "default",
+             "cleanup.policy=delete retention.ms=-1 (then default)"),
+            ("grow", "b", "eu.b", "1 to 4", "", ""),
+            ("set", "b", "eu.b", "", "", "x=1 (now default) y=default (now 2)"),
+        ),
+        ("users: 1 to set", ("set", "ann (SCRAM-SHA-256)", "", "4096 iterations", "")),
+        ("acls: 1 to create", ("create", str(READ), "", "", f"of the source: {READ} of old")),
+    ]  # fmt: skip
     assert remarks(plan) == [
         "note: t0, t1, t2, t3, t4 and 2 more: same",
         "note: c: other",
         "problem: target: is down",
     ]
-    assert summary(plan) == "3 topics to mirror: 1 to create, 1 to grow, 1 there already; 1 problem"
+    assert summary(plan) == (
+        "3 topics to mirror: 1 to create, 1 to grow, 1 there already; topics: 1 to set; users: 1 to"
+        " set; acls: 1 to create; 1 problem"
+    )

@@ -25,6 +25,8 @@ class Link:
     name: str
     programs: list[Program] = field(default_factory=list)
     records: str = "{start: earliest}"
+    listen: str = ""
+    """Where it serves its metrics, if anywhere."""
 
     @property
     def file(self) -> Path:
@@ -37,6 +39,7 @@ class Link:
             f"topics: {{include: ['{self.name}.*']}}\n"
             f"records: {self.records}\n"
             "run: {discover: 500ms}\n"
+            + (f"metrics: {{listen: '{self.listen}'}}\n" if self.listen else "")
         )
         return file
 

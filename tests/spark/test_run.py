@@ -16,6 +16,10 @@ from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Writer
 from tests.support.here import Here
 from tests.support.kafka import Record, create_topic, grow, produce, wait_until
 from tests.support.program import Program
+from tests.support.queries import assert_served
+from tests.support.scrape import Scrape
+from towpath.dev import ports
+from towpath.model.clock import now_ms
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(300)]
 ON_TWO = ("--master", "local[2]")
@@ -31,8 +35,10 @@ def test_a_run_goes_on_until_ctrl_c(link: Link, tmp_path: Path, here: Here) -> N
     report = tmp_path / "report.json"
     create_topic(boot, topic, 1)
     produce(boot, topic, some())
+    link.listen = metrics = f"127.0.0.1:{ports.reserve(1)[0]}"
     run = link.start("run", *ON_TWO, "--report", str(report))
     link.wait_for(run, topic, seconds=90)
+    link.listen = ""
     _second_start_is_refused(link, here)
     create_topic(boot, later, 2)
     produce(boot, later, some(1))
@@ -45,7 +51,9 @@ def test_a_run_goes_on_until_ctrl_c(link: Link, tmp_path: Path, here: Here) -> N
     produce(boot, later, some() + some(1))
     for copied, partition in ((topic, 0), (topic, 2), (later, 0), (later, 1)):
         link.wait_for(run, copied, partition)
+    _prometheus_gets_it(metrics, link.name)
     assert run.interrupt() == 0, run.said
+    assert ports.is_free(int(metrics.rpartition(":")[2]))
     assert "stopped after" in run.said
     told = json.loads(report.read_text())
     assert (told["link"], told["stopped"], told["complete"]) == (link.name, True, True)
@@ -56,6 +64,33 @@ def test_a_run_goes_on_until_ctrl_c(link: Link, tmp_path: Path, here: Here) -> N
     status = here("status", str(link.file), "--output", "json")
     assert status.code == 0, status.said
     assert status.json["partitions"] == told["partitions"]
+
+
+def _prometheus_gets_it(metrics: str, name: str) -> None:
+    def is_told() -> bool:
+        got = Scrape(metrics)
+        copied = sum(got.of("towpath_records_copied_total").values())
+        return (copied, got.get("towpath_partitions", state="caught up")) == (700, 5)
+
+    wait_until(is_told, "all that was copied is told")
+    got = Scrape(metrics)
+    assert_served(got)
+    first = {"topic": f"{name}.first", "partition": "2"}
+    assert got.get("towpath_records_copied_total", **first) == 200
+    assert (got.get("towpath_bytes_copied_total", **first) or 0) > 200
+    lags = [got.of(f"{lag}") for lag in ("redpanda_lag", "towpath_lag_records")]
+    assert lags[0] == lags[1]
+    assert {*lags[0].values()} == {0.0}
+    done = got.of("towpath_steps_done_total")
+    assert (done["CreateTopic", "topics"], done["AddPartitions", "topics"]) == (2, 1)
+    created = "redpanda_migrator_topic_create_latency_ns"
+    assert got.get("redpanda_migrator_topics_created_total") == got.get(f"{created}_count") == 2
+    assert 1e5 < (got.get(f"{created}_sum") or 0) < 6e10
+    assert (got.get("towpath_rounds_total") or 0) >= 1
+    assert (got.get("towpath_round_seconds") or 0) > 0
+    assert {*got.of("towpath_left_out").values()} == {0.0}
+    assert [link for link, _ in got.of("towpath_info")] == [name]
+    assert abs((got.get("towpath_last_look_timestamp_seconds") or 0) - now_ms() / 1000) < 60
 
 
 def _second_start_is_refused(link: Link, here: Here) -> None:

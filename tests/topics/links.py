@@ -15,6 +15,9 @@ def link(
     exclude: tuple[str, ...] = (),
     records: dict[str, Any] | None = None,
     security: dict[str, Any] | None = None,
+    configs: dict[str, Any] | None = None,
+    replication_factor: str | int = "source",
+    prune: bool = False,
 ) -> LinkConfig:
     """Return the link between two bootstrap addresses, `security` holding for both."""
     common = {"request_timeout": "10s", **(security or {})}
@@ -23,7 +26,14 @@ def link(
             "source": {"bootstrap": source, **common},
             "target": {"bootstrap": target, **common},
             "link": "test",
-            "topics": {"include": include, "exclude": exclude, "rename": rename},
+            "topics": {
+                "include": include,
+                "exclude": exclude,
+                "rename": rename,
+                "replication_factor": replication_factor,
+                "configs": configs or {},
+            },
             "records": records or {},
+            "prune": prune,
         }
     )

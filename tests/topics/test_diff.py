@@ -2,68 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from towpath.config import RecordsConfig, StartAt
-from towpath.model.nouns import ClusterId, TopicId, TopicName
-from towpath.topics.diff import Difference, diff
-from towpath.topics.findings import Cause
-from towpath.topics.observe import Observed, Topic
-from towpath.topics.steps import AddPartitions, CreateTopic, Step
-
-KNOWN = ("retention.ms", "cleanup.policy", "max.message.bytes", "min.insync.replicas", "segment.ms")
-DEFAULTS = {
-    "cleanup.policy": "delete",
-    "max.message.bytes": "1048588",
-    "message.timestamp.after.max.ms": "3600000",
-    "message.timestamp.type": "CreateTime",
-    "min.insync.replicas": "1",
-    "retention.ms": "604800000",
-}
-
-
-def topic(
-    name: str = "orders",
-    partitions: int = 1,
-    replicas: int = 1,
-    own: Mapping[str, str] | None = None,
-    settings: Mapping[str, str] | None = None,
-) -> Topic:
-    """Return a topic; its settings are the defaults, then `settings`, then its own."""
-    all_of_them = {**DEFAULTS, **(settings or {}), **(own or {})}
-    return Topic(
-        TopicName(name), TopicId(f"id-{name}"), partitions, replicas, own or {}, all_of_them
-    )
-
-
-def observed(*source: Topic, target: tuple[Topic, ...] = (), brokers: int = 3) -> Observed:
-    """Return two clusters whose topics have the same names."""
-    return Observed(
-        source=source,
-        names={each.name: each.name for each in source},
-        target={each.name: each for each in target},
-        brokers=brokers,
-        known=frozenset(KNOWN),
-        defaults=DEFAULTS,
-    )
-
-
-def compare(found: Observed, start: StartAt = StartAt.LATEST) -> Difference:
-    return diff(found, RecordsConfig(start=start))
-
-
-def created(found: Difference) -> CreateTopic:
-    (step,) = found.steps
-    assert isinstance(step, CreateTopic)
-    return step
-
-
-def notes(found: Difference) -> list[str]:
-    return [note.text for note in found.notes]
+from tests.topics.models import DEFAULTS, compare, created, notes, observed, only, topic
+from towpath.model.findings import Cause
+from towpath.model.nouns import ClusterId, TopicName
+from towpath.topics.diff import Difference
+from towpath.topics.kinds import Kind
+from towpath.topics.observe import Orphan
+from towpath.topics.ours import Ours
+from towpath.topics.steps import AddPartitions, DeleteTopic
 
 
 def test_only_settings_of_the_topic_itself_are_copied() -> None:
@@ -156,18 +106,6 @@ def test_a_default_of_in_sync_replicas_above_the_replicas_is_lowered() -> None:
     assert created(found).configs == {"min.insync.replicas": "1"}
 
 
-def test_retention_that_deletes_on_arrival_is_noted_with_start_earliest() -> None:
-    one = observed(topic(own={"retention.ms": "1000"}))
-    assert notes(compare(one, StartAt.EARLIEST)) == [
-        "the target deletes records older than retention.ms (1000) soon after they arrive; to keep"
-        " them, set retention.ms there to -1 until the cutover"
-    ]
-    assert not notes(compare(one, StartAt.LATEST))
-    compacted = topic(own={"retention.ms": "1000", "cleanup.policy": "compact"})
-    assert not notes(compare(observed(compacted), StartAt.EARLIEST))
-    assert not notes(compare(observed(topic(own={"retention.ms": "-1"})), StartAt.EARLIEST))
-
-
 def test_a_target_with_more_partitions_is_noted() -> None:
     found = compare(observed(topic(), target=(topic(partitions=4),)))
     assert not found.steps
@@ -185,32 +123,6 @@ def test_a_topic_that_is_there_and_stamps_records_is_noted() -> None:
         "the target stamps records with its own time; set message.timestamp.type=CreateTime there"
         " to keep the source's times"
     ]
-
-
-def test_a_topic_that_is_there_and_takes_smaller_batches_is_noted() -> None:
-    there = topic(own={"max.message.bytes": "1000"})
-    assert notes(compare(observed(topic(), target=(there,)))) == [
-        "the target takes batches of at most 1000 bytes, the source has up to 1048588; larger ones"
-        " are split, but a larger record stops its partition: raise max.message.bytes there to"
-        " 1048588"
-    ]
-
-
-def test_a_topic_that_is_there_and_keeps_less_is_noted() -> None:
-    ours = topic(own={"retention.ms": "5000", "retention.bytes": "-1"})
-    there = topic(own={"retention.ms": "1000", "retention.bytes": "700"})
-    assert notes(compare(observed(ours, target=(there,)))) == [
-        f"the target keeps less than the source: {key} is {theirs} there and {kept} on the source;"
-        " records may be deleted soon after they arrive"
-        for key, theirs, kept in (("retention.ms", 1000, 5000), ("retention.bytes", 700, -1))
-    ]
-    assert not notes(compare(observed(there, target=(ours,))))
-    compacted = topic(own={"cleanup.policy": "compact"})
-    assert notes(compare(observed(topic(), target=(compacted,)))) == [
-        "the target compacts the topic and the source does not: of records with the same key only"
-        " the last stays, and records without a key are refused; set cleanup.policy=delete there"
-    ]
-    assert len(notes(compare(observed(compacted, target=(topic(),))))) == 1
 
 
 def test_two_topics_with_one_name_on_the_target_are_both_left_out() -> None:
@@ -277,40 +189,203 @@ def test_names_that_metrics_cannot_tell_apart_are_noted() -> None:
     assert not compare(there).notes
 
 
-names = st.text("abc._", min_size=1, max_size=4).filter(lambda name: name not in {".", ".."})
-configs = st.dictionaries(st.sampled_from((*KNOWN, "unknown.key")), st.integers(-1, 9).map(str))
+def test_a_number_of_replicas_is_capped_to_the_brokers() -> None:
+    three = topic(replicas=3, own={"min.insync.replicas": "2"})
+    two = compare(observed(three), replication_factor=2)
+    assert (created(two).replication_factor, notes(two)) == (2, [])
+    capped = compare(observed(three, brokers=1), replication_factor=5)
+    assert created(capped).replication_factor == 1
+    assert created(capped).configs == {"min.insync.replicas": "1"}
+    assert (
+        "replication factor 1 instead of 5, which `topics.replication_factor` asks for: the target"
+        " has no more brokers"
+    ) in notes(capped)
 
 
-@st.composite
-def clusters(draw: st.DrawFn) -> Observed:
-    def some() -> tuple[Topic, ...]:
-        return tuple(
-            topic(name, draw(st.integers(1, 5)), draw(st.integers(1, 5)), draw(configs))
-            for name in sorted(draw(st.sets(names, max_size=5)))
+def test_the_target_may_choose_the_replicas() -> None:
+    own = topic(replicas=3, own={"min.insync.replicas": "2"})
+    found = compare(observed(own), replication_factor="broker_default")
+    assert (created(found).replication_factor, created(found).configs) == (-1, dict(own.own))
+    told = compare(replace(observed(own), default_replicas=1), replication_factor="broker_default")
+    assert created(told).configs == {"min.insync.replicas": "1"}
+
+
+def test_fewer_replicas_of_a_copy_are_noted() -> None:
+    found = compare(observed(topic(replicas=3), target=(topic(replicas=1),)))
+    assert not found.steps
+    assert notes(found) == [
+        "has replication factor 1 on the target instead of 3; that of a topic which is there is"
+        " not changed: reassign its replicas"
+    ]
+
+
+def test_redpanda_gets_the_settings_of_its_list_and_odd_replicas() -> None:
+    own = {"segment.ms": "5", "min.insync.replicas": "2", "retention.ms": "7"}
+    seen = observed(topic(replicas=3, own=own), brokers=2)
+    found = compare(replace(seen, kind=Kind.REDPANDA))
+    assert created(found).configs == {"segment.ms": "5", "retention.ms": "7"}
+    assert created(found).replication_factor == 1
+    assert notes(found) == [
+        "not copied, as Redpanda does not take them: min.insync.replicas",
+        "replication factor 1 instead of the source's 3: Redpanda takes odd ones only",
+    ]
+    serverless = compare(replace(seen, kind=Kind.SERVERLESS), start="earliest")
+    assert created(serverless).configs == {"retention.ms": "-1"}
+    assert created(serverless).held == {"retention.ms": "7"}
+    assert created(serverless).replication_factor == -1
+    assert "the replication factor is left to Redpanda Serverless" in notes(serverless)
+
+
+def test_settings_that_the_target_does_not_tell_follow_the_source() -> None:
+    known = frozenset({"retention.ms", "max.message.bytes", "cleanup.policy"})
+    blind = replace(observed(topic()), defaults={}, known=known)
+    found = compare(blind)
+    assert created(found).configs == {key: DEFAULTS[key] for key in sorted(known)}
+    assert notes(found)[0] == (
+        "cleanup.policy is set to delete, as on the source: the target does not tell its default"
+    )
+
+
+def test_retention_waits_until_a_new_copy_is_filled() -> None:
+    own = {"retention.ms": "1000", "retention.bytes": "700"}
+    found = compare(observed(topic(own=own)), start="earliest")
+    assert created(found).configs == dict.fromkeys(own, "-1")
+    assert created(found).held == own
+    assert notes(found)[0] == (
+        "retention.ms is held back (-1) while the copy is filled, else the target would delete old"
+        " records as they arrive; it is set to 1000 once the copy has caught up"
+    )
+    inherited = compare(observed(topic()), start="committed")
+    assert created(inherited).held == {"retention.ms": None}
+    assert "the target's default holds once the copy has caught up" in notes(inherited)[0]
+
+
+@pytest.mark.parametrize(
+    ("own", "start"),
+    [
+        ({"retention.ms": "1000"}, "latest"),
+        ({"retention.ms": "1000", "cleanup.policy": "compact"}, "earliest"),
+        ({"retention.ms": "-1"}, "earliest"),
+    ],
+)
+def test_retention_waits_for_nothing_else(own: dict[str, str], start: str) -> None:
+    found = compare(observed(topic(own=own)), start=start)
+    assert (created(found).configs, created(found).held, notes(found)) == (own, {}, [])
+
+
+def test_the_file_says_which_settings_are_copied() -> None:
+    own = {"segment.ms": "5", "retention.ms": "7", "retention.bytes": "9"}
+    seen = observed(topic(own=own, settings={"max.message.bytes": "5000000"}))
+    rules = {"exclude": [r"retention\.bytes", r"max\..*"], "override": {"retention.ms": 8}}
+    found = compare(seen, configs=rules)
+    assert created(found).configs == {"segment.ms": "5", "retention.ms": "8"}
+    assert notes(found) == [
+        "the target takes batches of at most 1048588 bytes, the source has up to 5000000; larger"
+        " ones are split, but a larger record stops its partition: raise max.message.bytes there"
+        " to 5000000"
+    ]
+    assert created(compare(seen, configs={"include": ["segment.*"]})).configs == {"segment.ms": "5"}
+
+
+def test_an_override_that_the_target_does_not_know_is_refused() -> None:
+    found = compare(observed(topic()), configs={"override": {"retention.mss": 8}})
+    assert [(each.about, each.text, each.cause) for each in found.obstacles] == [
+        (
+            "topics.configs.override.retention.mss",
+            "the target knows no topic setting retention.mss, or does not take 8; correct it",
+            Cause.FILE,
         )
-
-    return observed(*some(), target=some(), brokers=draw(st.integers(1, 5)))
-
-
-def after(step: Step, there: Mapping[TopicName, Topic]) -> Topic:
-    """Return what a target makes of a step whose precondition holds."""
-    match step:
-        case CreateTopic():
-            assert step.target not in there
-            assert step.configs.keys() <= set(KNOWN)
-            return topic(step.target, step.partitions, step.replication_factor, dict(step.configs))
-        case AddPartitions():
-            assert there[step.target].partitions == step.from_count < step.to_count
-            return replace(there[step.target], partitions=step.to_count)
+    ]
+    assert created(found).configs == {}
 
 
-@given(clusters(), st.sampled_from(StartAt))
-def test_applied_steps_leave_nothing_to_do(before: Observed, start: StartAt) -> None:
-    records = RecordsConfig(start=start, group="g" if start is StartAt.COMMITTED else None)
-    found = diff(before, records)
-    target = dict(before.target)
-    for step in found.steps:
-        target[step.target] = after(step, target)
-    assert not diff(replace(before, target=target), records).steps
-    for each in before.source:
-        assert target[each.name].partitions >= each.partitions
+def test_an_override_cannot_ask_for_more_in_sync_than_there_are() -> None:
+    found = compare(observed(topic()), configs={"override": {"min.insync.replicas": 2}})
+    assert created(found).configs == {"min.insync.replicas": "1"}
+
+
+def test_limits_that_harm_records_are_noted() -> None:
+    own = {"message.timestamp.before.max.ms": "5", "max.message.bytes": "900"}
+    seen = observed(topic(own=own))
+    found = compare(replace(seen, known=frozenset(own), request_bytes=800))
+    assert notes(found) == [
+        "the target's brokers take requests of at most 800 bytes, the source has batches of up to"
+        " 900: a record as large stops its partition; raise socket.request.max.bytes there",
+        "the target refuses records that are older than message.timestamp.before.max.ms (5 ms) when"
+        " they arrive, which stops their partition, and copies arrive late; set"
+        " message.timestamp.before.max.ms to a larger value under `topics.configs.override` until"
+        " the cutover",
+    ]
+    future = {"message.timestamp.after.max.ms": "7200000"}
+    [text] = notes(
+        compare(observed(topic(own=future)), configs={"exclude": [r"message\.timestamp\..*"]})
+    )
+    assert text.startswith(
+        "the target refuses records whose time is more than message.timestamp.after.max.ms (3600000"
+        " ms) ahead, which stops their partition, and the source takes 7200000 ms"
+    )
+
+
+def test_an_older_source_limits_times_under_another_name() -> None:
+    old = topic(own={"message.timestamp.difference.max.ms": "7200000"})
+    settings = {k: v for k, v in old.settings.items() if "after" not in k}
+    found = compare(observed(replace(old, settings=settings)))
+    assert created(found).configs == {"message.timestamp.after.max.ms": "7200000"}
+
+
+def test_a_template_without_placeholder_names_one_topic_only() -> None:
+    one, other = topic("a"), topic("b")
+    same = {one.name: TopicName("same"), other.name: TopicName("same")}
+    found = compare(replace(observed(one, other), names=same), rename="same")
+    assert (found.topics, found.steps) == ({}, ())
+    assert [(each.about, each.text, each.cause) for each in found.obstacles] == [
+        (
+            "topics.rename",
+            "has no placeholder such as {topic}, so a, b would all be named same; add one, or"
+            " exclude all but one of them",
+            Cause.FILE,
+        )
+    ]
+    alone = compare(replace(observed(one), names={one.name: TopicName("same")}), rename="same")
+    assert only(alone).target == "same"
+
+
+def test_many_topics_with_one_name_are_told_in_few_words() -> None:
+    many = observed(*(topic(f"t{number}") for number in range(6)))
+    found = compare(replace(many, names=dict.fromkeys(many.names, TopicName("same"))))
+    assert len(found.obstacles) == 6
+    assert found.obstacles[0].text.startswith(
+        "would be named same on the target, as t1, t2, t3 and 2 more would; change"
+    )
+
+
+def test_copies_of_ours_that_nobody_asks_for_are_pruned_only_on_demand() -> None:
+    gone = Orphan(TopicName("gone"), topic("eu.gone", 3), gone=True)
+    excluded = Orphan(TopicName("excluded"), topic("eu.excluded"), gone=False)
+    seen = replace(observed(), orphans=(gone, excluded))
+    kept = compare(seen, ours=Ours(held={excluded.copy.name: {"retention.ms": "7"}}))
+    assert not kept.steps
+    assert [(note.about, note.text) for note in kept.notes] == [
+        (
+            "gone",
+            "the source no longer has it; this link made its copy eu.gone, which `prune: true`"
+            " would delete",
+        ),
+        (
+            "excluded",
+            "the file no longer asks for it; this link made its copy eu.excluded, which"
+            " `prune: true` would delete; held back there (-1), as it was never filled:"
+            " retention.ms",
+        ),
+    ]
+    assert compare(seen, prune=True).steps == (
+        DeleteTopic(gone.source, gone.copy.name, gone.copy.id, 3),
+        DeleteTopic(excluded.source, excluded.copy.name, excluded.copy.id, 1),
+    )
+
+
+def test_a_copy_may_grow_and_change_at_once() -> None:
+    two = topic(partitions=2, own={"segment.ms": "5"})
+    grow, change = compare(observed(two, target=(topic(),))).steps
+    assert grow == AddPartitions(two.name, two.name, 1, 2)
+    assert (type(change).__name__, change.about) == ("SetConfigs", "orders")

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.support.clusters import Clusters
-from tests.support.kafka import create_topic
+from tests.support.kafka import Record, create_topic, produce, wait_until
 from tests.topics.links import link
 from towpath.cluster.admin import Admin
+from towpath.cluster.control import Control
 from towpath.cluster.metadata import non_default
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
-from towpath.model.nouns import Side, TopicName
-from towpath.topics.apply import apply, apply_all
+from towpath.model.errors import StepOutdatedError, TowpathError
+from towpath.model.findings import Cause
+from towpath.model.nouns import Side, TopicId, TopicName, TopicPartition
+from towpath.model.outcome import Outcome
+from towpath.topics.apply import apply, check_all
 from towpath.topics.diff import Difference, diff
-from towpath.topics.errors import StepOutdatedError
 from towpath.topics.observe import Observed, observe
-from towpath.topics.steps import AddPartitions, CreateTopic
+from towpath.topics.ours import NOTHING, Ours
+from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -37,12 +41,12 @@ class Sides:
     def link(self, *include: str, **options: Any) -> LinkConfig:
         return link(*self._addresses, *include, **options)
 
-    def observe(self, *include: str, **options: Any) -> Observed:
-        return observe(self.source, self.target, self.link(*include, **options))
+    def observe(self, *include: str, ours: Ours = NOTHING, **options: Any) -> Observed:
+        return observe(self.source, self.target, self.link(*include, **options), ours)
 
-    def diff(self, *include: str, **options: Any) -> Difference:
-        config = self.link(*include, **options)
-        return diff(self.observe(*include, **options), config.records)
+    def diff(self, *include: str, ours: Ours = NOTHING, **options: Any) -> Difference:
+        seen = self.observe(*include, ours=ours, **options)
+        return diff(seen, self.link(*include, **options), ours)
 
     def create(self, name: str, partitions: int = 1, **configs: str) -> TopicName:
         settings = {key.replace("_", "."): value for key, value in configs.items()}
@@ -50,6 +54,19 @@ class Sides:
 
     def own(self, topic: TopicName) -> dict[str, str]:
         return non_default(self.target.configs([topic])[topic])
+
+
+def apply_all(steps: Iterable[Step], target: Admin) -> Outcome[Step]:
+    """Do each step, whatever becomes of the others."""
+    done: list[Step] = []
+    failed: dict[str, TowpathError] = {}
+    for step in steps:
+        try:
+            apply(step, target)
+            done.append(step)
+        except TowpathError as error:
+            failed[step.source] = error
+    return Outcome(tuple(done), failed)
 
 
 @pytest.fixture
@@ -89,6 +106,25 @@ def test_what_is_observed_carries_ids_and_settings(sides: Sides, new_name: NewNa
     assert (topic.partitions, topic.replication_factor, observed.brokers) == (2, 1, 1)
     assert observed.defaults["retention.ms"] == "-1"
     assert observed.defaults["max.message.bytes"] == "1048588"
+
+
+def test_groups_of_expressions_name_the_copies(sides: Sides, new_name: NewName) -> None:
+    prefix = new_name("captured")
+    eu, us, odd = (sides.create(f"{prefix}.{end}") for end in ("eu.orders", "us.orders", "orders"))
+    wanted = [rf"{prefix}\.(?P<region>..)\.(?P<what>\w+)"]
+    found = sides.diff(*wanted, rename="{what}.{1}")
+    assert not apply_all(found.steps, sides.target).failed
+    assert found.topics == {eu: "orders.eu", us: "orders.us"}
+    assert odd not in found.topics
+    assert not sides.diff(*wanted, rename="{what}.{1}").steps
+    shared = sides.diff(*wanted, rename=f"{prefix}.{{what}}")
+    assert [(each.about, each.cause) for each in shared.obstacles] == [
+        (eu, Cause.FILE),
+        (us, Cause.FILE),
+    ]
+    alike = sides.diff(*wanted, rename=prefix)
+    assert [each.about for each in alike.obstacles] == ["topics.rename"]
+    assert (alike.steps, alike.topics) == ((), {})
 
 
 def test_growth_is_followed(sides: Sides, new_name: NewName) -> None:
@@ -145,13 +181,28 @@ def test_a_step_is_refused_when_the_target_changed(sides: Sides, new_name: NewNa
             "retention.ms=5 and has retention.ms=1000",
         ),
         (AddPartitions(name, name, 1, 4), "1 partition and has 2 partitions"),
+        (
+            SetConfigs(name, name, {"retention.ms": "5"}, ("segment.ms",), {"retention.ms": "6"}),
+            "retention.ms=6 and has retention.ms=1000",
+        ),
+        (
+            SetConfigs(name, name, {"retention.ms": "5"}, (), {"retention.ms": None}),
+            "no retention.ms of its own and has retention.ms=1000",
+        ),
+        (DeleteTopic(name, name, TopicId("another"), 2), "id another and has id "),
     ):
         with pytest.raises(StepOutdatedError) as caught:
             apply(step, sides.target)
-        assert str(caught.value) == changed + expected + advice
+        assert str(caught.value).startswith(changed + expected)
+        assert str(caught.value).endswith(advice)
     gone = TopicName(new_name("gone"))
-    with pytest.raises(StepOutdatedError, match="2 partitions and has none: it is gone"):
-        apply(AddPartitions(gone, gone, 2, 4), sides.target)
+    for lost, expected in (
+        (AddPartitions(gone, gone, 2, 4), "2 partitions"),
+        (SetConfigs(gone, gone, {"a": "b"}, (), {"a": "c"}), "a=c"),
+    ):
+        with pytest.raises(StepOutdatedError, match=f"{expected} and has none: it is gone"):
+            apply(lost, sides.target)
+    apply(DeleteTopic(gone, gone, TopicId("any"), 2), sides.target)
 
 
 def test_settings_that_only_the_source_knows_are_left_out(
@@ -184,7 +235,9 @@ def test_a_target_without_topics_is_asked_what_it_knows(
             name = sides.create(
                 new_name("fresh"), retention_ms="7", message_timestamp_difference_max_ms="1000"
             )
-            assert sides.observe(name).known == {"retention.ms"}
+            known = sides.observe(name).known
+            assert {"retention.ms", "max.message.bytes", "cleanup.policy"} <= known
+            assert "message.timestamp.difference.max.ms" not in known
             assert not sides.target.topics()
             assert not apply_all(sides.diff(name).steps, sides.target).failed
 
@@ -201,3 +254,156 @@ def test_replicas_and_in_sync_replicas_fit_the_target(
         assert not apply_all(found.steps, sides.target).failed
     assert "replication factor 1 instead of the source's 3" in texts(found, name)
     assert "min.insync.replicas 1 instead of 2" in texts(found, name)
+
+
+def test_settings_are_followed_and_what_is_not_ours_stays(sides: Sides, new_name: NewName) -> None:
+    name = sides.create(new_name("drifting"), cleanup_policy="compact", segment_ms="600000")
+    made = sides.diff(name, replication_factor="broker_default").steps
+    assert not apply_all(made, sides.target).failed
+    # Somebody changes the copy, and somebody else the topic.
+    sides.target.set_configs(name, {"segment.ms": "700000", "flush.ms": "5"})
+    sides.source.set_configs(name, {"cleanup.policy": None, "max.message.bytes": "2000000"})
+    ours = Ours.of(made)
+    found = sides.diff(name, ours=ours)
+    assert found.steps == (
+        SetConfigs(
+            name, name, {"max.message.bytes": "2000000", "segment.ms": "600000"},
+            ("cleanup.policy",),
+            {"cleanup.policy": "compact", "max.message.bytes": None, "segment.ms": "700000"},
+        ),
+    )  # fmt: skip
+    assert "settings that the source does not have: flush.ms=5" in texts(found, name)
+    for _ in range(2):  # a step done twice is done
+        assert apply_all(found.steps, sides.target).done == found.steps
+    assert sides.own(name) == {
+        "flush.ms": "5", "max.message.bytes": "2000000", "segment.ms": "600000",
+    }  # fmt: skip
+    assert not sides.diff(name, ours=Ours.of((*made, *found.steps))).steps
+    override = {"override": {"retention.ms": 86400000, "flush.ms": 6}}
+    wanted = sides.diff(name, configs=override).steps
+    assert not apply_all(wanted, sides.target).failed
+    assert sides.own(name)["flush.ms"] == "6"
+    assert not sides.diff(name, configs=override).steps
+
+
+def test_old_records_stay_on_the_target_until_the_copy_is_filled(
+    sides: Sides, target: LocalCluster, new_name: NewName
+) -> None:
+    name = sides.create(new_name("held"), retention_ms="1000")
+    witness = create_topic(target.bootstrap, new_name("unheld"), 1, {"retention.ms": "1000"})
+    made = sides.diff(name).steps
+    assert made == (
+        CreateTopic(name, name, 1, 1, {"retention.ms": "-1"}, {"retention.ms": "1000"}),
+    )
+    assert not apply_all(made, sides.target).failed
+
+    def begins(topic: str) -> int:
+        tp = TopicPartition(TopicName(topic), 0)
+        return sides.target.earliest([tp])[tp]
+
+    for topic in (name, witness):
+        produce(target.bootstrap, topic, [Record(b"k", b"v", timestamp=1_500_000_000_000)])
+    wait_until(lambda: begins(witness) == 1, "retention has deleted what is old")
+    assert begins(name) == 0
+    assert not sides.diff(name, ours=Ours.of(made)).steps
+    assert "held back" in texts(sides.diff(name, ours=Ours.of(made)), name)
+    released = sides.diff(name, ours=Ours.of(made, [name])).steps
+    assert released == (
+        SetConfigs(name, name, {"retention.ms": "1000"}, (), {"retention.ms": "-1"}),
+    )
+    assert not apply_all(released, sides.target).failed
+    wait_until(lambda: begins(name) == 1, "retention deletes what is old in the copy, too")
+    assert not sides.diff(name, ours=Ours.of((*made, *released), [name])).steps
+
+
+def test_only_copies_of_ours_are_pruned(sides: Sides, new_name: NewName) -> None:
+    prefix = new_name("pruned")
+    gone, excluded, kept = (sides.create(f"{prefix}.{end}") for end in "abc")
+    wanted, rename = rf"{prefix}\..", "copy.{topic}"
+    made = sides.diff(wanted, rename=rename).steps
+    assert not apply_all(made, sides.target).failed
+    foreign = TopicName(f"copy.{prefix}.d")
+    sides.target.create_topic(foreign, 1, 1, {})
+    ours = Ours.of(made)
+    sides.source.delete_topic(gone, sides.source.topics([gone])[gone].id)
+    options: dict[str, Any] = {"rename": rename, "exclude": (excluded,), "ours": ours}
+    unpruned = sides.diff(wanted, **options)
+    assert not unpruned.steps
+    assert "the source no longer has it" in texts(unpruned, gone)
+    assert "the file no longer asks for it" in texts(unpruned, excluded)
+    assert not sides.diff(wanted, prune=True, rename=rename, exclude=(excluded,)).steps
+    found = sides.diff(wanted, prune=True, **options)
+    there = sides.target.topics()
+    assert found.steps == tuple(
+        DeleteTopic(name, copy, there[copy].id, 1)
+        for name, copy in ((name, TopicName(f"copy.{name}")) for name in (gone, excluded))
+    )
+    assert check_all(found.steps, sides.target) == {}
+    for _ in range(2):
+        assert apply_all(found.steps, sides.target).done == found.steps
+    left = [name for name in sides.target.topics() if name.startswith(f"copy.{prefix}")]
+    assert sorted(left) == [f"copy.{kept}", foreign]
+    again = sides.diff(wanted, prune=True, **{**options, "ours": Ours.of((*made, *found.steps))})
+    assert (again.steps, again.notes) == ((), ())
+    renamed = sides.diff(wanted, prune=True, rename="{topic}.new", ours=Ours.of(made))
+    assert not [step for step in renamed.steps if isinstance(step, DeleteTopic)]
+    assert f"the copy copy.{kept} that this link made stays" in texts(renamed, kept)
+
+
+def test_many_steps_are_checked_in_few_requests(
+    sides: Sides, new_name: NewName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prefix = new_name("checked")
+    new, bad, there, small, odd = (TopicName(f"{prefix}-{end}") for end in "abcde")
+    for name in (there, small, odd):
+        sides.target.create_topic(name, 2, 1, {})
+    steps: tuple[Step, ...] = (
+        CreateTopic(new, new, 3, -1, {"segment.ms": "600000"}),
+        CreateTopic(bad, bad, 1, 7, {}),
+        CreateTopic(there, there, 1, 1, {}),
+        AddPartitions(there, there, 2, 4),
+        AddPartitions(small, small, 2, 1),
+        SetConfigs(there, there, {"segment.ms": "600000"}, (), {"segment.ms": None}),
+        SetConfigs(odd, odd, {"segment.ms": "soon"}, (), {"segment.ms": None}),
+        *(
+            CreateTopic(TopicName(f"{new}{n}"), TopicName(f"{new}{n}"), 40, 1, {})
+            for n in range(600)
+        ),
+    )
+    asked: list[str] = []
+    ask = Control.ask
+
+    def told(control: Control, *args: Any) -> Any:
+        asked.append(args[3])
+        return ask(control, *args)
+
+    monkeypatch.setattr(Control, "ask", told)
+    refusals = check_all(steps, sides.target)
+    assert {name: str(error).partition(";")[0] for name, error in refusals.items()} == {
+        bad: f"target: creating topic {bad} with 1 partitions and replication factor 7:"
+        " INVALID_REPLICATION_FACTOR (38)",
+        small: f"target: growing topic {small} to 1 partitions: INVALID_PARTITIONS (37)",
+        odd: f"target: changing segment.ms of topic {odd}: INVALID_CONFIG (40)",
+    }
+    # 24,000 partitions, of which a controller takes 10,000 at once.
+    assert asked == ["checking changes of topics"] * 7
+    assert new not in sides.target.topics()
+    assert len(sides.target.topics([there])[there].partitions) == 2
+    assert sides.own(there) == {}
+
+
+def test_every_version_takes_what_is_sent(version_target: LocalCluster, new_name: NewName) -> None:
+    config = link(version_target.bootstrap, version_target.bootstrap, ".*", rename="x.{topic}")
+    name = TopicName(new_name("versions"))
+    change = SetConfigs(name, name, {"segment.ms": "600000"}, (), {"segment.ms": None})
+    steps = (CreateTopic(name, name, 1, -1, {"retention.ms": "-1"}), change)
+    with Admin(config.target, Side.TARGET) as admin:
+        assert check_all(steps[:1], admin) == {}
+        assert apply_all(steps, admin).done == steps
+        assert check_all(steps[1:], admin) == {}
+        info = admin.topics([name])[name]
+        assert non_default(admin.configs([name])[name]) == {
+            "retention.ms": "-1", "segment.ms": "600000",
+        }  # fmt: skip
+        apply(DeleteTopic(name, name, info.id, 1), admin)
+        assert name not in admin.topics()

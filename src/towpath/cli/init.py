@@ -41,6 +41,13 @@ records:
   #offsets: identical
   #on_gap: record
 
+## What goes over beside topics and records; `towpath plan` shows all of it before.
+#access:
+#  acls: safe
+#  quotas: true
+#  users: {alice: "env:ALICE_PASSWORD"}
+#prune: true
+
 #run:
 #  round: 10m
 #  memory: 96MiB

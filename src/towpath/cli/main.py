@@ -23,10 +23,13 @@ from towpath.model.errors import ConfigError, TowpathError
 COMMANDS = {
     "init": "Write a commented example file to start from.",
     "lint": "Check the file, all of it at once, without touching a cluster.",
-    "plan": "Show what a run would create on the target, and what speaks against it.",
+    "plan": "Show what would change on the target, and what speaks against it.",
+    "apply": "Do the steps of a plan.",
+    "diff": "Show what differs now from what the file asks for.",
     "run": "Mirror until stopped, or until caught up.",
     "status": "Show where each partition stands.",
     "verify": "Compare source and target record by record.",
+    "cutover": "End a migration: drain, make everything the same, and prove it.",
     "dev": "Start and stop a pair of local clusters to try things on.",
 }
 

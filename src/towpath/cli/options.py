@@ -23,21 +23,25 @@ ReportOption = Annotated[
 ]
 
 
-def require_writable(report: Path | None) -> None:
-    """Check before the work whether its report can be written.
+def require_writable(file: Path | None, option: str = "--report") -> None:
+    """Check before the work whether what comes of it can be written.
+
+    Args:
+        file: Where, if anywhere.
+        option: The option that names it.
 
     Raises:
         ConfigError: It cannot.
     """
-    if report is None:
+    if file is None:
         return
-    folder = report.absolute().parent
+    folder = file.absolute().parent
     if not folder.is_dir():
-        raise _refusal(f"the folder {folder} does not exist")
-    if report.is_dir():
-        raise _refusal(f"{report} is a folder; name a file in it")
-    if not os.access(report if report.exists() else folder, os.W_OK):
-        raise _refusal(f"{report} cannot be written: permission denied")
+        raise _refusal(option, f"the folder {folder} does not exist")
+    if file.is_dir():
+        raise _refusal(option, f"{file} is a folder; name a file in it")
+    if not os.access(file if file.exists() else folder, os.W_OK):
+        raise _refusal(option, f"{file} cannot be written: permission denied")
 
 
 def require_master(master: str | None) -> None:
@@ -68,8 +72,8 @@ def write_report(report: Path | None, data: Mapping[str, Any]) -> None:
     try:
         report.write_text(json.dumps(data, indent=2) + "\n")
     except OSError as error:
-        raise _refusal(f"{report} cannot be written: {error.strerror}") from error
+        raise _refusal("--report", f"{report} cannot be written: {error.strerror}") from error
 
 
-def _refusal(text: str) -> ConfigError:
-    return ConfigError((Problem("--report", text),))
+def _refusal(option: str, text: str) -> ConfigError:
+    return ConfigError((Problem(option, text),))

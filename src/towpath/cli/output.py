@@ -28,17 +28,24 @@ class Output(StrEnum):
     JSON = "json"
 
 
-_asked: ContextVar[Output] = ContextVar("asked", default=Output.TEXT)
+class Form(StrEnum):
+    """The forms of what is reviewed."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+_asked: ContextVar[Form] = ContextVar("asked", default=Form.TEXT)
 
 
 def remember_form(arguments: Sequence[str]) -> None:
     """Keep the form that the arguments ask for, so that a complaint about them has it, too."""
     words = [*arguments, ""]
-    apart = any(
-        word in {"--output", "-o"} and after == Output.JSON for word, after in pairwise(words)
-    )
-    joined = not {"--output=json", "-ojson"}.isdisjoint(words)
-    _asked.set(Output.JSON if apart or joined else Output.TEXT)
+    said = {after for word, after in pairwise(words) if word in {"--output", "-o"}}
+    for start in ("--output=", "-o"):
+        said |= {word.removeprefix(start) for word in words if word.startswith(start)}
+    _asked.set(next((form for form in Form if form in said), Form.TEXT))
 
 
 OutputOption = Annotated[
@@ -51,6 +58,12 @@ OutputOption = Annotated[
 ]
 """Type of the option `--output` that every command has; `show` knows what was asked for."""
 
+FormOption = Annotated[
+    Form,
+    typer.Option("--output", "-o", help="Show text, one JSON document, or Markdown for a review."),
+]
+"""Its type where what is shown is reviewed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -62,22 +75,25 @@ class Failure:
     problems: tuple[Problem, ...] = ()
 
 
-def show(text: RenderableType, data: Mapping[str, Any]) -> None:
+def show(text: RenderableType, data: Mapping[str, Any], markdown: str = "") -> None:
     """Print a result in the form that was asked for.
 
     Args:
         text: It for people.
         data: It for programs.
+        markdown: It for a review, where it has that form.
     """
-    if _asked.get() is Output.JSON:
+    if _asked.get() is Form.JSON:
         _print_json(data)
+    elif _asked.get() is Form.MARKDOWN and markdown:
+        sys.stdout.write(markdown)
     else:
         console().print(text, soft_wrap=isinstance(text, str))
 
 
 def show_failure(failure: Failure) -> int:
     """Print a failure and return the exit code; JSON goes where a program reads the result."""
-    if _asked.get() is Output.JSON:
+    if _asked.get() is Form.JSON:
         problems = [{"path": problem.path, "text": problem.text} for problem in failure.problems]
         _print_json({"error": {"code": failure.code, "text": failure.text, "problems": problems}})
     else:

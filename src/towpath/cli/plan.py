@@ -1,38 +1,44 @@
-"""`towpath plan`: what a run would begin with."""
+"""`towpath plan`: what `apply` and `run` would do to the target."""
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from pathlib import Path
+from typing import Annotated
 
-from towpath.cli.options import LinkFile
-from towpath.cli.output import Output, OutputOption, show
-from towpath.cli.render import table
+import typer
+
+from towpath.cli.options import LinkFile, require_writable
+from towpath.cli.output import Form, FormOption
+from towpath.cli.planned import show_plan
 from towpath.config import load
+from towpath.model.errors import ConfigError, Problem
 from towpath.plan.build import build
-from towpath.plan.explain import HEADERS, clusters, remarks, rows, summary
 from towpath.plan.model import Plan
+from towpath.plan.saved import save as save_plan
 
 
 def plan(
     file: LinkFile,
     *,
-    output: OutputOption = Output.TEXT,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the plan there, for `towpath apply`."),
+    ] = None,
+    output: FormOption = Form.TEXT,
 ) -> int:
-    """Show what a run would create on the target, and what speaks against it; touch nothing."""
+    """Show what would change on the target, and what speaks against it; touch nothing."""
     del output  # `show` knows it
+    require_writable(save, "--save")
     made = build(load(file))
-    show(_text(made), made.as_data())
+    show_plan(made)
+    if save is not None:
+        _save(made, file, save)
     return made.exit_code
 
 
-def _text(made: Plan) -> RenderableType:
-    parts: list[RenderableType] = [*map(_line, clusters(made)), ""]
-    if made.steps:
-        parts += [table(HEADERS, rows(made), right=("partitions", "replicas")), ""]
-    parts += map(_line, remarks(made))
-    return Group(*parts, _line(summary(made)))
-
-
-def _line(text: str) -> Text:
-    return Text(text, overflow="fold")
+def _save(made: Plan, file: Path, to: Path) -> None:
+    if made.refusals or made.faults:
+        texts = (f"{o.about}: {o.text}" for o in (*made.refusals, *made.faults))
+        text = "nothing was saved, as this plan could not be applied: " + "; ".join(texts)
+        raise ConfigError((Problem("--save", text),))
+    save_plan(made, file, to)

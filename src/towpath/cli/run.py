@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-import threading
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -18,11 +13,10 @@ from towpath.cli.options import (
     require_master,
     require_writable,
 )
-from towpath.cli.output import INTERRUPTED, Output, OutputOption
+from towpath.cli.output import Output, OutputOption
+from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.engine.session import Starting
-
-_SHOW_CURSOR = "\x1b[?25h"
 
 
 def run(
@@ -43,26 +37,11 @@ def run(
     require_writable(report)
     require_master(master)
     config = load(file)
-    stop = threading.Event()
-    _stop_on_signals(stop)
-    # Each slice needs a slot of its own, as it goes on until its round is over.
-    spark = Starting(master, f"towpath {config.link}", parallelism)
-    # These take a second, in which Spark's JVM starts.
-    from towpath.cli.running import mirror  # noqa: PLC0415
-    from towpath.plan.run import Wishes  # noqa: PLC0415
+    with stopping() as stop:
+        # Each slice needs a slot of its own, as it goes on until its round is over.
+        spark = Starting(master, f"towpath {config.link}", parallelism)
+        # These take a second, in which Spark's JVM starts.
+        from towpath.cli.running import mirror  # noqa: PLC0415
+        from towpath.plan.run import Wishes  # noqa: PLC0415
 
-    return mirror(config, Wishes(until_caught_up, parallelism), spark, stop, report)
-
-
-def _stop_on_signals(stop: threading.Event) -> None:
-    """Drain on the first signal; on the second one leave at once, say while a cluster is silent."""
-
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        if stop.is_set():
-            # The display hides the cursor; nothing else is ours to undo, slices may be cut off.
-            sys.stderr.write(_SHOW_CURSOR if sys.stderr.isatty() else "")
-            os._exit(INTERRUPTED)
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, on_signal)
+        return mirror(config, Wishes(until_caught_up, parallelism), spark, stop, report)

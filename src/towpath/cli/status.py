@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
+from rich.console import Group
+
 from towpath.cli.options import LinkFile
 from towpath.cli.output import Output, OutputOption, show
+from towpath.cli.planned import line
 from towpath.cli.statustable import as_json, picture
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.config import load
 from towpath.ledger.books import Ledger
+from towpath.model.clock import readable
 from towpath.model.nouns import Side
 from towpath.plan import status as standing
+from towpath.plan.journal import failures
 
 
 def status(
@@ -30,5 +37,12 @@ def status(
         books = Ledger(target, client).books(config.link)
         books.check_clusters(*clusters)
         rows = standing.status(config, books, source, target)
-    show(picture(rows), {"link": config.link, "partitions": [as_json(row) for row in rows]})
+    failed = failures(books)
+    lines = [f"step {e.do} {e.name} failed at {readable(e.at)}: {e.error}" for e in failed]
+    data = {
+        "link": config.link,
+        "partitions": [as_json(row) for row in rows],
+        "failed_steps": [asdict(entry) for entry in failed],
+    }
+    show(Group(picture(rows), *map(line, lines)), data)
     return 3 if any(row.left_out for row in rows) else 0

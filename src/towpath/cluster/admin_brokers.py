@@ -17,7 +17,7 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import ClusterId, Side, TopicName
 
-TOPIC, _BROKER = 2, 4
+TOPIC, BROKER = 2, 4
 
 
 class BrokerAdmin:
@@ -80,7 +80,7 @@ class BrokerAdmin:
         brokers = self._control.metadata(deadline).brokers.values()
         for broker in brokers:
             share = Deadline.after(deadline.left() / (len(brokers) - len(errors)))
-            request = describe_configs(_BROKER, [str(broker.id)], [name])
+            request = describe_configs(BROKER, [str(broker.id)], [name])
             try:
                 return self._control.ask(broker, request, share, what)
             except UnreachableError as error:

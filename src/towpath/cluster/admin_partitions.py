@@ -12,7 +12,7 @@ from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 from towpath.cluster.admin_brokers import BrokerAdmin
 from towpath.cluster.codes import refused
 from towpath.cluster.leaders import Question, ask_leaders
-from towpath.cluster.metadata import Answers
+from towpath.cluster.metadata import Answers, ProducerState
 from towpath.cluster.transactions import Transactions
 from towpath.model.deadline import Deadline
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition
@@ -61,13 +61,24 @@ class PartitionAdmin(BrokerAdmin):
         self, tps: Iterable[TopicPartition]
     ) -> Answers[TopicPartition, dict[ProducerId, int]]:
         """Return which producer ids the leader remembers, and the last sequence of each."""
+        return self._producers(tps, _sequences)
+
+    def producer_states(
+        self, tps: Iterable[TopicPartition]
+    ) -> Answers[TopicPartition, tuple[ProducerState, ...]]:
+        """Return what the leader remembers of producers that have an id (KIP-664)."""
+        return self._producers(tps, _states)
+
+    def _producers(
+        self, tps: Iterable[TopicPartition], read: Callable[[Any], T]
+    ) -> Answers[TopicPartition, T]:
         kind = DescribeProducersRequest.TopicRequest
         question = Question(
             "asking for the producers of",
             lambda theirs: DescribeProducersRequest(
                 topics=_by_topic(theirs, lambda name, p: kind(name=name, partition_indexes=p))
             ),
-            lambda answer: _each(answer, _producers), acl="Read",
+            lambda answer: _each(answer, read), acl="Read",
         )  # fmt: skip
         return ask_leaders(self._control, question, tps)
 
@@ -160,5 +171,14 @@ def _each(answer: Any, read: Callable[[Any], T]) -> Iterator[tuple[TopicPartitio
             yield tp, said.error_code, read(said)
 
 
-def _producers(said: Any) -> dict[ProducerId, int]:
+def _sequences(said: Any) -> dict[ProducerId, int]:
     return {ProducerId(state.producer_id): state.last_sequence for state in said.active_producers}
+
+
+def _states(said: Any) -> tuple[ProducerState, ...]:
+    return tuple(
+        ProducerState(
+            ProducerId(state.producer_id), state.last_timestamp, state.current_txn_start_offset
+        )
+        for state in said.active_producers
+    )

@@ -3,34 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
+from uuid import UUID
 
-from kafka.protocol.admin import (
-    CreatePartitionsRequest,
-    CreateTopicsRequest,
-    IncrementalAlterConfigsRequest,
+from kafka.protocol.admin import DeleteTopicsRequest
+
+from towpath.cluster.admin_brokers import TOPIC, describe_configs
+from towpath.cluster.admin_checks import (
+    Changes,
+    NewTopic,
+    TopicChecks,
+    alter_configs,
+    changing,
+    create_partitions,
+    create_topics,
+    growing,
 )
-
-from towpath.cluster.admin_brokers import TOPIC, BrokerAdmin, describe_configs
 from towpath.cluster.codes import (
     INVALID_PARTITIONS,
     LEADER_NOT_AVAILABLE,
     REQUEST_TIMED_OUT,
     TOPIC_ALREADY_EXISTS,
+    UNKNOWN_TOPIC_OR_PARTITION,
     refused,
 )
-from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo, read_configs
+from towpath.cluster.control import UNKNOWN_PATIENCE
+from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo, non_default, read_configs
 from towpath.cluster.rights import Right, missing_rights
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, UnreachableError
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.nouns import TopicId, TopicName, TopicPartition
 
-_SET, _DELETE = 0, 1
 _TOPICS_AT_ONCE = 500
+_DELETE_TOPICS, _DELETE_BY_ID = 20, 6
+"""From that version on a request may name topics by id (KIP-516)."""
+_UNKNOWN_TOPIC_ID = 100
 
 
-class TopicAdmin(BrokerAdmin):
+class TopicAdmin(TopicChecks):
     """Asks about topics and changes them; see `towpath.cluster.admin.Admin`."""
 
     def topics(self, names: Iterable[TopicName] | None = None) -> dict[TopicName, TopicInfo]:
@@ -76,20 +88,12 @@ class TopicAdmin(BrokerAdmin):
         validate_only: bool = False,
     ) -> None:
         """Create a topic, and wait until it has leaders; or only let the cluster check all this."""
-        kind = CreateTopicsRequest.CreatableTopic
-        settings = [kind.CreatableTopicConfig(name=k, value=v) for k, v in configs.items()]
-        topic = kind(
-            name=name, num_partitions=partitions, replication_factor=replication_factor,
-            assignments=[], configs=settings,
-        )  # fmt: skip
+        topic = NewTopic(name, partitions, replication_factor, configs)
         self._change(
-            f"creating topic {name} with {partitions} partitions and replication factor"
-            f" {replication_factor}",
-            lambda: CreateTopicsRequest(
-                topics=[topic], timeout_ms=self._timeout_ms, validate_only=validate_only
-            ),
+            topic.creating,
+            create_topics([topic], self._timeout_ms, validate_only=validate_only),
             lambda answer: answer.topics[0],
-            f"Create on topic {name} or on the cluster",
+            topic.acl,
             TOPIC_ALREADY_EXISTS,
         )
         if not validate_only:
@@ -100,13 +104,9 @@ class TopicAdmin(BrokerAdmin):
 
         With `validate_only` the cluster only checks all this.
         """
-        kind = CreatePartitionsRequest.CreatePartitionsTopic
-        topic = kind(name=name, count=count, assignments=None)
         self._change(
-            f"growing topic {name} to {count} partitions",
-            lambda: CreatePartitionsRequest(
-                topics=[topic], timeout_ms=self._timeout_ms, validate_only=validate_only
-            ),
+            growing(name, count),
+            create_partitions({name: count}, self._timeout_ms, validate_only=validate_only),
             lambda answer: answer.results[0],
             f"Alter on topic {name}",
             INVALID_PARTITIONS,
@@ -114,22 +114,32 @@ class TopicAdmin(BrokerAdmin):
         if not validate_only:
             self._wait_for_leaders(name, count)
 
-    def set_configs(self, topic: TopicName, configs: Mapping[str, str | None]) -> None:
-        """Change these settings of a topic and no others; `None` takes one back to the default."""
-        kind = IncrementalAlterConfigsRequest.AlterConfigsResource
-        entries = [
-            kind.AlterableConfig(
-                name=name, config_operation=_DELETE if value is None else _SET, value=value
-            )
-            for name, value in configs.items()
-        ]
-        resource = kind(resource_type=TOPIC, resource_name=topic, configs=entries)
+    def set_configs(self, topic: TopicName, configs: Changes) -> None:
+        """Change these settings of a topic and no others, and wait until all brokers tell so.
+
+        `None` takes a setting back to the default.
+        """
         self._change(
-            f"changing {', '.join(configs)} of topic {topic}",
-            lambda: IncrementalAlterConfigsRequest(resources=[resource], validate_only=False),
+            changing(topic, configs),
+            alter_configs({topic: configs}, validate_only=False),
             lambda answer: answer.responses[0],
             f"AlterConfigs on topic {topic}",
         )
+        self._wait_for_configs(topic, configs)
+
+    def delete_topic(self, name: TopicName, number: TopicId) -> None:
+        """Delete a topic, where brokers can do so only if it has this id, and wait for that."""
+        by_id = self.api_versions().get(_DELETE_TOPICS, (0, -1))[1] >= _DELETE_BY_ID and number
+        kind = DeleteTopicsRequest.DeleteTopicState
+        state = kind(name=None, topic_id=UUID(number)) if by_id else kind(name=name)
+        self._change(
+            f"deleting topic {name}",
+            DeleteTopicsRequest(topics=[state], timeout_ms=self._timeout_ms),
+            lambda answer: answer.responses[0],
+            f"Delete on topic {name}",
+            _UNKNOWN_TOPIC_ID if by_id else UNKNOWN_TOPIC_OR_PARTITION,
+        )
+        self._wait_until_gone(name, number)
 
     def _configs(self, names: Sequence[TopicName], deadline: Deadline) -> Sequence[Any]:
         what = "asking for the settings of topics"
@@ -141,7 +151,7 @@ class TopicAdmin(BrokerAdmin):
     def _change(
         self,
         what: str,
-        request: Callable[[], Any],
+        request: Any,
         result: Callable[[Any], Any],
         acl: str,
         done_already: int | None = None,
@@ -153,7 +163,7 @@ class TopicAdmin(BrokerAdmin):
             nonlocal unsure
             controller = self._control.controller(deadline)
             try:
-                said = result(self._control.ask(controller, request(), deadline, what))
+                said = result(self._control.ask(controller, request, deadline, what))
                 if said.error_code and not (unsure and said.error_code == done_already):
                     raise refused(self._side, what, said.error_code, said.error_message, acl)
             except ClusterError as error:
@@ -173,5 +183,32 @@ class TopicAdmin(BrokerAdmin):
                     if found.leader(tp) is None:
                         what = f"waiting for the leader of {tp}"
                         raise refused(self._side, what, LEADER_NOT_AVAILABLE)
+
+        self._control.retried(once)
+
+    def _wait_for_configs(self, name: TopicName, configs: Changes) -> None:
+        """Nothing is wrong if a broker is late, or another hand was quicker."""
+        what = f"waiting for the settings of topic {name}"
+
+        def once(deadline: Deadline) -> None:
+            brokers = self._control.metadata(deadline).brokers.values()
+            for broker in brokers:
+                share = Deadline.after(deadline.left() / len(brokers))
+                request = describe_configs(TOPIC, [name], list(configs))
+                with suppress(UnreachableError):
+                    said = self._control.ask(broker, request, share, what).results[0]
+                    own = non_default(read_configs(said))
+                    if not said.error_code and any(own.get(k) != v for k, v in configs.items()):
+                        raise refused(self._side, what, REQUEST_TIMED_OUT)
+
+        with suppress(ClusterError):
+            self._control.retried(once, Deadline.after(UNKNOWN_PATIENCE))
+
+    def _wait_until_gone(self, name: TopicName, number: TopicId) -> None:
+        def once(deadline: Deadline) -> None:
+            for found in self._control.metadata_of_all(deadline, [name]):
+                if name in found.topics and found.topics[name].id == number:
+                    what = f"waiting until topic {name} is gone"
+                    raise refused(self._side, what, REQUEST_TIMED_OUT)
 
         self._control.retried(once)

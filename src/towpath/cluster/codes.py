@@ -20,12 +20,15 @@ LEADER_NOT_AVAILABLE = 5
 REQUEST_TIMED_OUT = 7
 NETWORK_EXCEPTION = 13
 COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR = 14, 15, 16
+TOPIC_AUTHORIZATION_FAILED = 29
 UNSUPPORTED_SASL_MECHANISM = 33
 UNSUPPORTED_VERSION = 35
 TOPIC_ALREADY_EXISTS = 36
 INVALID_PARTITIONS = 37
 NOT_CONTROLLER = 41
+SECURITY_DISABLED = 54
 SASL_AUTHENTICATION_FAILED = 58
+RESOURCE_NOT_FOUND = 91
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +92,13 @@ _ADVICE: Mapping[int, str] = {
     45: "another writer of the same link was there; the position is read again",
     47: "another run of the same link took over",
     53: "the login needs the ACL Write and Describe on the transactional id",
+    54: "the cluster keeps no ACLs; set `authorizer.class.name` on its brokers if it should",
     56: "a disk of the broker failed; look into its log",
     58: "check name and password (or token) under `sasl`, and that the broker knows this user",
     72: "the broker's listener names differ; look at its `advertised.listeners`",
     87: "the target's settings refuse a record, for example one without key in a compacted topic",
     89: "the cluster limits how fast topics are changed (controller_mutation_rate); wait",
+    93: "Kafka takes no such SCRAM credential; it needs 4096 to 16384 iterations",
 }
 
 

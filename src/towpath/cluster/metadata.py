@@ -10,7 +10,14 @@ from uuid import UUID
 
 from towpath.cluster.codes import UNKNOWN_TOPIC_OR_PARTITION, refused
 from towpath.model.errors import ClusterError, RefusedError
-from towpath.model.nouns import NO_TOPIC_ID, ClusterId, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import (
+    NO_TOPIC_ID,
+    ClusterId,
+    ProducerId,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -46,6 +53,21 @@ class TopicInfo:
     internal: bool
     partitions: tuple[PartitionInfo, ...]
     error: RefusedError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerState:
+    """What a leader remembers of one producer; times in ms, -1 where it does not tell.
+
+    Attributes:
+        id: Its producer id; producers that are not idempotent have none and are not remembered.
+        last_timestamp: Time of its last record.
+        open_since: Offset at which its open transaction begins, -1 where there is none.
+    """
+
+    id: ProducerId
+    last_timestamp: int
+    open_since: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@
 PEM texts included, so tasks on other machines need neither the file nor the environment.
 """
 
+from towpath.config.access import AccessConfig, AclMode
 from towpath.config.clusters import (
     ClusterConfig,
     GssapiSasl,
@@ -19,17 +20,21 @@ from towpath.config.link import (
     RecordsConfig,
     StartAt,
 )
-from towpath.config.load import check, load
+from towpath.config.load import check, from_tree, load, tree
+from towpath.config.metrics import MetricsConfig
 from towpath.config.secrets import PemFile, certificates
-from towpath.config.topics import INTERNAL_TOPICS, TopicsConfig
+from towpath.config.topics import INTERNAL_TOPICS, Replicas, SettingsConfig, TopicsConfig
 from towpath.config.units import Duration, Size
 
 __all__ = [
     "INTERNAL_TOPICS",
+    "AccessConfig",
+    "AclMode",
     "ClusterConfig",
     "Duration",
     "GssapiSasl",
     "LinkConfig",
+    "MetricsConfig",
     "MskSasl",
     "OauthSasl",
     "OffsetsPolicy",
@@ -37,11 +42,15 @@ __all__ = [
     "PasswordSasl",
     "PemFile",
     "RecordsConfig",
+    "Replicas",
+    "SettingsConfig",
     "Size",
     "StartAt",
     "Tls",
     "TopicsConfig",
     "certificates",
     "check",
+    "from_tree",
     "load",
+    "tree",
 ]

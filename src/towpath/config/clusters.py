@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
 import shlex
 import ssl
 from typing import Annotated, Literal, Self
@@ -18,14 +16,11 @@ from pydantic import (
     model_validator,
 )
 
+from towpath.config.address import check_address, host_and_port
 from towpath.config.problems import not_empty, placed_error
 from towpath.config.secrets import Pem, SecretText, certificates
 from towpath.config.section import Section
 from towpath.config.units import Duration, between
-
-_ADDRESS = re.compile(
-    r"(?:\[(?P<six>[0-9A-Fa-f:.%\w]+)\]|(?P<host>[A-Za-z0-9._-]+)):(?P<port>\d{1,5})"
-)
 
 
 class Tls(Section):
@@ -145,26 +140,10 @@ def _listed(value: object) -> object:
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
-def _is_six(text: str) -> bool:
-    try:
-        ipaddress.IPv6Address(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _address(value: str) -> str:
     if "://" in value:
         raise ValueError("is a URL; write HOST:PORT alone, and security as tls and sasl")
-    match = _ADDRESS.fullmatch(value)
-    if match is None:
-        six = "; an IPv6 address stands in brackets, such as [::1]:9092" * (value.count(":") > 1)
-        raise ValueError(f"{value!r} is not HOST:PORT, such as broker1:9092{six}")
-    if match["six"] and not _is_six(match["six"]):
-        raise ValueError(f"{match['six']!r} is not an IPv6 address")
-    if not 1 <= int(match["port"]) <= 65535:
-        raise ValueError(f"{value!r}: a port is a number from 1 to 65535")
-    return value
+    return check_address(value, "broker1:9092")
 
 
 def _tls(value: object) -> object:
@@ -198,8 +177,7 @@ class ClusterConfig(Section):
     @property
     def addresses(self) -> tuple[tuple[str, int], ...]:
         """Host (an IPv6 address without its brackets) and port of every bootstrap broker."""
-        pairs = (entry.rpartition(":") for entry in self.bootstrap)
-        return tuple((host.strip("[]"), int(port)) for host, _, port in pairs)
+        return tuple(map(host_and_port, self.bootstrap))
 
     @field_validator("sasl")
     @classmethod

@@ -12,11 +12,14 @@ from pydantic import (
     Field,
     PlainSerializer,
     PlainValidator,
+    StrictBool,
     ValidationInfo,
     field_validator,
 )
 
+from towpath.config.access import AccessConfig
 from towpath.config.clusters import ClusterConfig
+from towpath.config.metrics import MetricsConfig
 from towpath.config.problems import not_one_of, placed_error
 from towpath.config.section import Section
 from towpath.config.topics import TopicsConfig
@@ -130,6 +133,11 @@ class RunConfig(Section):
     discover: Annotated[Duration, AfterValidator(between("100ms", "1h"))] = Field(
         Duration.parse("5s"), description="How often to look for new topics and partitions."
     )
+    sync_interval: Annotated[Duration, AfterValidator(between("1s", "1d"))] = Field(
+        Duration.parse("5m"),
+        description="How often to look at everything else that the file asks for: settings, ACLs,"
+        " users, quotas.",
+    )
     receipts: Annotated[Duration, AfterValidator(between("10ms", "1m"))] = Field(
         Duration.parse("1s"), description="How often a moving partition writes to the ledger."
     )
@@ -156,13 +164,22 @@ class LinkConfig(Section):
     records: RecordsConfig = Field(
         RecordsConfig(), description="Where copying begins and what it keeps."
     )
+    access: AccessConfig = Field(AccessConfig(), description="Who may do what on the target.")
+    prune: StrictBool = Field(
+        False,
+        description="Whether what this link made on the target is removed when the source no longer"
+        " has it, or the file no longer asks for it; without it, such things are named.",
+    )
     run: RunConfig = Field(RunConfig(), description="How a run goes on.")
+    metrics: MetricsConfig = Field(
+        MetricsConfig(), description="What a run tells Prometheus, and where (docs/metrics.md)."
+    )
 
     @field_validator("topics")
     @classmethod
     def _not_onto_itself(cls, topics: TopicsConfig, info: ValidationInfo) -> TopicsConfig:
         source, target = info.data.get("source"), info.data.get("target")
-        if source and target and topics.rename == "{topic}":
+        if source and target and topics.keeps_names:
             shared = set(source.bootstrap) & set(target.bootstrap)
             if shared:
                 text = f"source and target are one cluster ({min(shared)}); give the copies"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -21,7 +22,33 @@ def load(path: Path) -> LinkConfig:
     Raises:
         ConfigError: With every problem of the file.
     """
-    config, problems = _examine(path, with_environment=True)
+    return from_tree(tree(path), path.parent)
+
+
+def tree(path: Path) -> Mapping[str, Tree]:
+    """Return what stands in the file, with references to secrets and variables as they are.
+
+    Raises:
+        ConfigError: It is no YAML as we want it.
+    """
+    found, form = parse(read(path))
+    if form:
+        # The form may hide more; tell all at once.
+        raise ConfigError(check(path))
+    return found
+
+
+def from_tree(tree: Mapping[str, Tree], folder: Path) -> LinkConfig:
+    """Return what such a tree says, secrets, PEM files and variables put in.
+
+    Args:
+        tree: What `tree` returned.
+        folder: Where relative paths in it begin.
+
+    Raises:
+        ConfigError: With every problem of it.
+    """
+    config, problems = _examine(tree, folder, with_environment=True)
     if config is None or problems:
         raise ConfigError(problems)
     return config
@@ -35,22 +62,24 @@ def check(path: Path, *, with_environment: bool = True) -> tuple[Problem, ...]:
         with_environment: Whether its variables, secrets and PEM files must exist on this machine.
     """
     try:
-        return _examine(path, with_environment=with_environment)[1]
+        found, form = parse(read(path))
     except ConfigError as error:
         return error.problems
+    known = {problem.path for problem in form}
+    _, problems = _examine(found, path.parent, with_environment=with_environment)
+    return (*form, *(problem for problem in problems if problem.path not in known))
 
 
 def _examine(
-    path: Path, *, with_environment: bool
+    tree: Mapping[str, Tree], folder: Path, *, with_environment: bool
 ) -> tuple[LinkConfig | None, tuple[Problem, ...]]:
-    tree, form = parse(read(path))
     variables = _Variables(with_environment=with_environment)
     filled = {key: variables.fill(value, (key,)) for key, value in tree.items()}
-    problems = [*form, *variables.problems]
+    problems = list(variables.problems)
     known = {problem.path for problem in problems}
     config = None
     try:
-        config = LinkConfig.model_validate(filled, context={"folder": path.parent})
+        config = LinkConfig.model_validate(filled, context={"folder": folder})
     except ValidationError as error:
         for place, kind, problem in problems_of(error, LinkConfig):
             told = problem.path in known or variables.left_open(place)
@@ -74,7 +103,9 @@ class _Variables:
     def fill(self, value: Tree, at: Place) -> Tree:
         """Return the value with its variables put in."""
         match value:
-            case str() if at[-1] not in SECRET_KEYS and "${" in value:
+            case _ if at[-1] in SECRET_KEYS:
+                return value
+            case str() if "${" in value:
                 return self._text(value, at)
             case dict():
                 return {key: self.fill(item, (*at, key)) for key, item in value.items()}

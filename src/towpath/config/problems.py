@@ -20,6 +20,7 @@ _PLACED = "towpath_placed"
 _WANTED = {
     "string_type": "a text",
     "bool_type": "true or false",
+    "bool_parsing": "true or false",
     "dict_type": "a mapping of keys to values",
     "tuple_type": "a list, such as [a, b]",
     "model_type": "a mapping of keys to values",

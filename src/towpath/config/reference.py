@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from towpath.config.link import LinkConfig
 from towpath.config.secrets import PemFile
 from towpath.config.shape import sections, tags
+from towpath.config.topics import Count
 from towpath.config.units import Duration, Size
 from towpath.model.secret import Secret
 
@@ -39,6 +40,7 @@ it. Keys that are not listed here are refused, and so are equal keys.
 _WORDS: dict[object, str] = {
     str: "text",
     int: "time",  # no other field holds a plain number
+    Count: "number",
     bool: "true or false",
     Duration: "duration",
     Size: "size",
@@ -109,6 +111,8 @@ def _default(field: FieldInfo) -> str:
             return ""
         case bool():
             return f"`{str(default).lower()}`"
+        case tuple():
+            return ", ".join(f"`{each}`" for each in default)
         case _:
             return f"`{default}`"
 

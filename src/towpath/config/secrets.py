@@ -13,8 +13,8 @@ from pydantic import PlainSerializer, PlainValidator, ValidationInfo
 from towpath.config.problems import environment_error, must_be
 from towpath.model.secret import Secret
 
-SECRET_KEYS = frozenset({"password", "key_password", "token"})
-"""Keys whose value is a reference; a variable in them is not put into the text."""
+SECRET_KEYS = frozenset({"password", "key_password", "token", "users"})
+"""Keys whose value is a reference, or holds some; a variable in them is not put into the text."""
 
 VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -1,15 +1,24 @@
-"""Which topics are mirrored, and under which names."""
+"""Which topics are mirrored, under which names, and with which settings."""
 
 from __future__ import annotations
 
 import re
 import warnings
+from enum import StrEnum
 from functools import cache
-from typing import Annotated
+from typing import Annotated, NewType
 
-from pydantic import AfterValidator, Field
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    ValidationInfo,
+    field_validator,
+)
 
-from towpath.config.problems import not_empty
+from towpath.config.problems import not_empty, not_one_of
 from towpath.config.section import Section
 from towpath.model.errors import ConfigError, Problem
 from towpath.model.nouns import LEDGER, TopicName
@@ -23,8 +32,21 @@ INTERNAL_TOPICS = frozenset({
 })  # fmt: skip
 """Topics that are never mirrored, whatever `include` says."""
 
-_PLACEHOLDER = "{topic}"
+Count = NewType("Count", int)
+
+_TOPIC = "topic"
+_WHOLE = "{topic}"
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _LEGAL = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_MOST_REPLICAS = 2**15 - 1
+"""The protocol has two bytes for a replication factor."""
+
+
+class Replicas(StrEnum):
+    """Whose replication factor a copy gets; the third way is a number."""
+
+    SOURCE = "source"
+    BROKER_DEFAULT = "broker_default"
 
 
 @cache
@@ -43,21 +65,68 @@ def _expression(text: str) -> str:
 
 
 def _template(text: str) -> str:
-    if _PLACEHOLDER not in text:
-        raise ValueError("must contain {topic}, else all topics would get one name")
-    around = text.replace(_PLACEHOLDER, "")
+    if not text:
+        raise ValueError("must not be empty")
+    around = _PLACEHOLDER.sub("", text)
     if around and not _LEGAL.fullmatch(around):
         raise ValueError(
-            f"{text!r}: beside {{topic}} a topic name has letters, digits, '.', '_' and '-' only"
+            f"{text!r}: beside placeholders such as {_WHOLE} a topic name has letters, digits, '.',"
+            " '_' and '-' only"
         )
     return text
 
 
+def _replicas(value: object) -> Replicas | Count:
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not 1 <= value <= _MOST_REPLICAS:
+            raise ValueError(f"{value} is not between 1 and {_MOST_REPLICAS}")
+        return Count(value)
+    if not isinstance(value, str) or value not in set(Replicas):
+        raise ValueError(not_one_of(value, [*Replicas, "a number"]))
+    return Replicas(value)
+
+
+def _as_text(value: object) -> object:
+    """Take numbers, true and false as what Kafka takes them for: texts."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
 Expression = Annotated[str, AfterValidator(_expression)]
+ReplicationFactor = Annotated[
+    Replicas | Count, PlainValidator(_replicas), PlainSerializer(lambda wish: wish)
+]
+Setting = Annotated[str, BeforeValidator(_as_text)]
+
+
+class SettingsConfig(Section):
+    """Which settings of topics are copied."""
+
+    include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
+        (".*",),
+        description="Regular expressions; a setting whose whole name fits one is kept as on the"
+        " source.",
+    )
+    exclude: tuple[Expression, ...] = Field(
+        (),
+        description="Regular expressions; a setting whose whole name fits one is left as it is on"
+        " the target.",
+    )
+    override: dict[str, Setting] = Field(
+        default_factory=dict,
+        description="Settings with the values that every copy gets, whatever the source has.",
+    )
+
+    def selects(self, setting: str) -> bool:
+        """Return whether a setting is kept as on the source."""
+        return _fits(setting, self.include) and not _fits(setting, self.exclude)
 
 
 class TopicsConfig(Section):
-    """Which topics are mirrored, and under which names."""
+    """Which topics are mirrored, under which names, and with which settings."""
 
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         description="Regular expressions of Python; a topic whose whole name fits one is mirrored.",
@@ -66,8 +135,32 @@ class TopicsConfig(Section):
         (), description="Regular expressions; a topic whose whole name fits one is left out."
     )
     rename: Annotated[str, AfterValidator(_template)] = Field(
-        _PLACEHOLDER, description="Name on the target; `{topic}` stands for the name on the source."
+        _WHOLE,
+        description="Name on the target; `{topic}` stands for the name on the source, `{1}` and"
+        " `{name}` for groups of the first expression of `include` that fits it.",
     )
+    replication_factor: ReplicationFactor = Field(
+        Replicas.SOURCE,
+        description="Of new copies: that of the `source`, the target's `broker_default`, or a"
+        " number; never more than the target has brokers.",
+    )
+    configs: SettingsConfig = Field(
+        SettingsConfig(), description="Which settings of topics are copied."
+    )
+
+    @field_validator("rename")
+    @classmethod
+    def _groups(cls, rename: str, info: ValidationInfo) -> str:
+        for name in _PLACEHOLDER.findall(rename):
+            for number, expression in enumerate(info.data.get("include", ())):
+                groups = _groups_of(expression)
+                if name not in (_TOPIC, *groups):
+                    known = ", ".join(f"{{{each}}}" for each in (_TOPIC, *groups))
+                    raise ValueError(
+                        f"{{{name}}} is no group of `include[{number}]` ({expression!r}), for which"
+                        f" there is {known}"
+                    )
+        return rename
 
     def matches(self, topic: str, *, internal: bool = False) -> bool:
         """Return whether a source topic is mirrored.
@@ -80,13 +173,29 @@ class TopicsConfig(Section):
             return False
         return _fits(topic, self.include) and not _fits(topic, self.exclude)
 
+    @property
+    def keeps_names(self) -> bool:
+        """Whether copies have the names of their topics."""
+        return self.rename == _WHOLE
+
+    @property
+    def names_alike(self) -> bool:
+        """Whether all copies would have one name."""
+        return not _PLACEHOLDER.search(self.rename)
+
+    def target_prefix(self, prefix: str) -> str | None:
+        """Return how the copies of all topics begin that begin so; `None` if not alike."""
+        before = self.rename.removesuffix(_WHOLE)
+        alike = before != self.rename and not _PLACEHOLDER.search(before)
+        return before + prefix if alike else None
+
     def target_name(self, topic: str) -> TopicName:
         """Return the name that a source topic gets on the target.
 
         Raises:
             ConfigError: Kafka does not allow that name, or it belongs to an internal topic.
         """
-        name = self.rename.replace(_PLACEHOLDER, topic)
+        name = _PLACEHOLDER.sub(lambda found: self._filled(found[1], topic), self.rename)
         why = ""
         if not _LEGAL.fullmatch(name):
             why = "is longer than 249 characters" if len(name) > 249 else "has illegal characters"
@@ -95,10 +204,30 @@ class TopicsConfig(Section):
         elif name in INTERNAL_TOPICS:
             why = "belongs to an internal topic"
         if why:
-            text = f"topic {topic} would be named {name} on the target, a name that {why}"
-            raise ConfigError((Problem("topics.rename", text),))
+            raise _misnamed(f"topic {topic} would be named {name} on the target, a name that {why}")
         return TopicName(name)
 
+    def _filled(self, placeholder: str, topic: str) -> str:
+        if placeholder == _TOPIC:
+            return topic
+        found = next(filter(None, (_pattern(text).fullmatch(topic) for text in self.include)), None)
+        text = found and found[int(placeholder) if placeholder.isdigit() else placeholder]
+        if text is None:
+            raise _misnamed(
+                f"topic {topic} has no name on the target: it has nothing for the group"
+                f" {{{placeholder}}}"
+            )
+        return text
 
-def _fits(topic: str, expressions: tuple[str, ...]) -> bool:
-    return any(_pattern(text).fullmatch(topic) for text in expressions)
+
+def _misnamed(text: str) -> ConfigError:
+    return ConfigError((Problem("topics.rename", text),))
+
+
+def _groups_of(expression: str) -> tuple[str, ...]:
+    pattern = _pattern(expression)
+    return (*map(str, range(1, pattern.groups + 1)), *pattern.groupindex)
+
+
+def _fits(text: str, expressions: tuple[str, ...]) -> bool:
+    return any(_pattern(each).fullmatch(text) for each in expressions)

@@ -12,6 +12,7 @@ from towpath.cluster.client import Client, Records
 from towpath.ledger.entries import (
     Entry,
     Gap,
+    Journal,
     LinkIdentity,
     Opened,
     Receipt,
@@ -104,6 +105,8 @@ class LinkBooks:
     link: LinkName
     identity: LinkIdentity | None = None
     partitions: dict[TopicPartition, PartitionBooks] = field(default_factory=dict)
+    journal: dict[tuple[str | int, ...], Journal] = field(default_factory=dict)
+    """The last step of each kind about each thing on the target, by `Journal.about()`."""
     session: Session | None = None
 
     @property
@@ -153,6 +156,8 @@ class LinkBooks:
                 self._further(entry)
             case Runs() | Writer():
                 self._add(entry)
+            case Journal():
+                self.journal[entry.about()] = entry
             case Gap():
                 self.of(entry.tp).noted[entry.producer_id, entry.first] = entry
 

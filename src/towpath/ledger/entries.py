@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
 from typing import Any, ClassVar
 
 from towpath.model.errors import LedgerError, NewerLedgerError
@@ -182,6 +183,46 @@ class Writer(_OfPartition):
         return (self.topic, self.partition, self.producer_id, self.writer)
 
 
+class Phase(StrEnum):
+    """How far a step of a plan has come."""
+
+    BEGUN = "begun"
+    """It may have been done: the journal was written before it, and not yet behind it."""
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """One step of a plan that was begun or done.
+
+    `subject`, `name`, `do` and `part` tell what was changed on the target: say `topics`, `orders`,
+    `SetConfigs` and the names of the settings. `step` is the whole step as `towpath plan` shows it
+    in JSON. `plan` is the digest of a saved plan, empty where a run did the step by itself. What is
+    `owned` was created by the link. `topic_id` is that of the topic which was created or changed.
+    `error` tells why it failed.
+    """
+
+    kind: ClassVar[str] = "step"
+
+    link: LinkName
+    subject: str
+    name: str
+    do: str
+    part: str
+    step: Mapping[str, Any]
+    phase: Phase
+    plan: str
+    owned: bool
+    topic_id: TopicId
+    error: str
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return (self.subject, self.name, self.do, self.part)
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """A sign of life of one `towpath run`, and what it tells its slices.
@@ -205,9 +246,9 @@ class Session:
         return ()
 
 
-Entry = LinkIdentity | Opened | Receipt | Runs | Gap | Writer | Session
+Entry = LinkIdentity | Opened | Receipt | Runs | Gap | Writer | Journal | Session
 _KINDS: Mapping[str, type[Entry]] = {
-    kind.kind: kind for kind in (LinkIdentity, Opened, Receipt, Runs, Gap, Writer, Session)
+    kind.kind: kind for kind in (LinkIdentity, Opened, Receipt, Runs, Gap, Writer, Journal, Session)
 }
 
 
@@ -244,6 +285,8 @@ def decode(key: bytes | None, value: bytes | None) -> Entry | None:
 def _typed(name: str, value: Any) -> Any:
     if name == "mode":
         return Mode(value)
+    if name == "phase":
+        return Phase(value)
     if name == "run":
         return tuple(value)
     if name == "runs":

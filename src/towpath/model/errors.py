@@ -14,11 +14,12 @@
     ├── GapError                    3  records that cannot be copied
     ├── TargetLostError             3  the target lost what it had acknowledged
     ├── TargetReplacedError         3  the copy is another topic now
-    └── NotIdenticalError           3  offsets cannot stay the same where that was demanded
+    ├── NotIdenticalError           3  offsets cannot stay the same where that was demanded
+    └── StepOutdatedError           3  the target is no longer as it was when a step was planned
 
 Others stand beside what raises them: two kinds of UnreachableError, SecurityError in
-`cluster/login.py` and UnresolvedError in `cluster/connection.py`; StepOutdatedError (3) in
-`topics/errors.py`; DevError (2) and its kinds in `dev/errors.py`.
+`cluster/login.py` and UnresolvedError in `cluster/connection.py`; DevError (2) and its kinds in
+`dev/errors.py`.
 
 The number is the exit code; the stable `code` of each class stands in what `--output json` says.
 Every constructor hands all of its positional arguments to `Exception`, else an instance could not
@@ -273,4 +274,21 @@ class NotIdenticalError(TowpathError):
         return (
             f"{self.partition}: offsets cannot stay identical: {self.reason};"
             " set `records.offsets: auto` to have this partition mapped"
+        )
+
+
+class StepOutdatedError(TowpathError):
+    """The precondition of a step does not hold: what was expected of a thing, and what is there."""
+
+    code = "STEP_OUTDATED"
+    exit_code = 3
+
+    def __init__(self, thing: str, expected: str, found: str) -> None:
+        super().__init__(thing, expected, found)
+        self.thing, self.expected, self.found = thing, expected, found
+
+    def __str__(self) -> str:
+        return (
+            f"target: {self.thing} changed since this was planned: it should have"
+            f" {self.expected} and has {self.found}; look who else changes it, then plan again"
         )

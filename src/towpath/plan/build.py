@@ -7,9 +7,11 @@ from dataclasses import replace
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.config import ClusterConfig, LinkConfig
-from towpath.ledger.books import Ledger
+from towpath.ledger.books import Ledger, LinkBooks
 from towpath.model.errors import ClusterError, LedgerError
-from towpath.model.nouns import Side
+from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.nouns import Side, TopicName
+from towpath.plan.differences import Differences, differences
 from towpath.plan.forecast import Forecast, forecast
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.preflight import (
@@ -18,9 +20,8 @@ from towpath.plan.preflight import (
     refused_steps,
     unmatched_expressions,
 )
-from towpath.topics.diff import Difference, diff
-from towpath.topics.findings import Cause, Note, Obstacle
-from towpath.topics.observe import Observed, observe
+from towpath.plan.status import caught_up, status
+from towpath.plan.steps import blamed
 from towpath.topics.steps import CreateTopic
 
 
@@ -64,26 +65,29 @@ def _facts(admin: Admin, config: ClusterConfig) -> ClusterFacts:
 
 
 def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> Plan:
-    observed = observe(source, target, config)
-    found = diff(observed, config.records)
+    ledger_notes, no_ledger = ledger(target, len(target.brokers()))
+    books, of_others = _books(config, source, target) if not no_ledger else (None, ())
+    known = books or LinkBooks(config.link)
+    found = differences(config, source, target, known, _caught_up(config, known, source, target))
     refused = refused_steps(found.steps, target)
-    made = [step for step in found.steps if isinstance(step, CreateTopic)]
-    missing = {step.source for step in made} & refused.keys()
-    ledger_notes, no_ledger = ledger(target, observed.brokers)
-    told = Forecast() if no_ledger else _foretold(config, source, target, observed, found)
+    missing = {
+        step.source for step in found.steps if isinstance(step, CreateTopic)
+    } & refused.keys()
+    told = _foretold(config, source, target, books, found) if books else Forecast()
     return replace(
         plan,
-        topics={name: copy for name, copy in found.topics.items() if name not in missing},
-        steps=tuple(step for step in found.steps if step.source not in refused),
+        topics={name: copy for name, copy in found.topics.topics.items() if name not in missing},
+        steps=tuple(step for step in found.steps if blamed(step) not in refused),
         notes=(
             *ledger_notes,
-            *unmatched_expressions(observed, config),
+            *unmatched_expressions(found.observed, config),
             *found.notes,
             *told.notes,
         ),
         obstacles=(
             *old_target(target.api_versions()),
             *no_ledger,
+            *of_others,
             *found.obstacles,
             *refused.values(),
             *told.obstacles,
@@ -91,18 +95,33 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
     )
 
 
-def _foretold(
-    config: LinkConfig, source: Admin, target: Admin, observed: Observed, found: Difference
-) -> Forecast:
+def _books(
+    config: LinkConfig, source: Admin, target: Admin
+) -> tuple[LinkBooks | None, tuple[Obstacle, ...]]:
     """Look into the ledger; it may belong to other clusters."""
     with Client(config.target, Side.TARGET, target) as client:
         books = Ledger(target, client).books(config.link)
     try:
         books.check_clusters(source.cluster_id(), target.cluster_id())
     except LedgerError as error:
-        return Forecast(obstacles=(Obstacle("link", str(error), Cause.CLUSTER),))
+        return None, (Obstacle("link", str(error), Cause.CLUSTER),)
+    return books, ()
+
+
+def _caught_up(
+    config: LinkConfig, books: LinkBooks, source: Admin, target: Admin
+) -> frozenset[TopicName]:
+    """Ask where the copies stand, if anything waits for them."""
+    if not any(entry.step.get("held") for entry in books.journal.values()):
+        return frozenset()
+    return caught_up(status(config, books, source, target))
+
+
+def _foretold(
+    config: LinkConfig, source: Admin, target: Admin, books: LinkBooks, found: Differences
+) -> Forecast:
     try:
-        return forecast(config, source, target, books, observed, found)
+        return forecast(config, source, target, books, found.observed, found.topics)
     except ClusterError as error:
         # A partition without a leader, say, is no reason to refuse the others.
         text = f"{error}; so it is not known yet where new partitions begin"

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig, OffsetsPolicy, OnGap, StartAt
 from towpath.ledger.books import LinkBooks
+from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import Mode, TopicName, TopicPartition
 from towpath.plan.starts import Offsets, from_group, starts
 from towpath.records.modes import mode_at_opening
 from towpath.records.trouble import RECREATED
 from towpath.topics.diff import Difference
-from towpath.topics.findings import Cause, Note, Obstacle
 from towpath.topics.observe import Observed
 from towpath.topics.steps import CreateTopic
 

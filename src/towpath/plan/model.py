@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from towpath.model.errors import ClusterError, ConfigError
+from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import ClusterId, LinkName, TopicName
-from towpath.topics.findings import Cause, Note, Obstacle
-from towpath.topics.steps import Step
+from towpath.plan.steps import Step, as_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Plan:
         source: The cluster to read from; `None` if it did not answer.
         target: The cluster to write to; likewise.
         topics: The topics that would be mirrored, with their names on the target.
-        steps: Changes to the target's topics.
+        steps: Changes to the target, in the order in which they are done.
         notes: What a person should know.
         obstacles: What keeps topics, or all of them, from being mirrored.
     """
@@ -77,13 +77,12 @@ class Plan:
 
     def as_data(self) -> dict[str, Any]:
         """Return it for JSON."""
-        steps = [{"do": type(step).__name__, **asdict(step)} for step in self.steps]
         return {
             "link": self.link,
             "source": asdict(self.source) if self.source else None,
             "target": asdict(self.target) if self.target else None,
             "topics": dict(self.topics),
-            "steps": steps,
+            "steps": [as_data(step) for step in self.steps],
             "notes": [asdict(note) for note in self.notes],
             "problems": [asdict(obstacle) for obstacle in self.obstacles],
         }

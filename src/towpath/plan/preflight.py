@@ -15,11 +15,12 @@ from towpath.cluster.rights import Right, lacks
 from towpath.config import LinkConfig
 from towpath.ledger import topic as ledger_topic
 from towpath.model.errors import ClusterError
+from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import Side, TopicName
-from towpath.topics.apply import check
-from towpath.topics.findings import Cause, Note, Obstacle
+from towpath.plan.steps import Step
+from towpath.topics import steps as topics
+from towpath.topics.apply import check_all
 from towpath.topics.observe import Observed
-from towpath.topics.steps import Step
 
 _PRODUCE, _DESCRIBE_PRODUCERS = 0, 61
 _PRODUCE_WITH_ZSTD = 7
@@ -59,15 +60,11 @@ def old_target(versions: Versions) -> Iterator[Obstacle]:
         yield Obstacle("target", text, Cause.CLUSTER)
 
 
-def refused_steps(steps: Iterable[Step], target: Admin) -> dict[TopicName, Obstacle]:
-    """Return why the target would refuse steps, by source topic."""
-    refused = {}
-    for step in steps:
-        try:
-            check(step, target)
-        except ClusterError as error:
-            refused[step.source] = Obstacle.of(error, step.source)
-    return refused
+def refused_steps(steps: Iterable[Step], target: Admin) -> dict[str, Obstacle]:
+    """Return why the target would refuse steps about topics, by source topic."""
+    of_topics = [step for step in steps if isinstance(step, topics.Step)]
+    refusals = check_all(of_topics, target)
+    return {name: Obstacle.of(error, name) for name, error in refusals.items()}
 
 
 def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Obstacle]]:

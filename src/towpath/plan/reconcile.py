@@ -1,18 +1,24 @@
-"""Topics and partitions that a run finds missing on the target, made as `towpath plan` shows."""
+"""What the target lacks of what the file asks for, made while a run goes on, as `plan` shows it."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig
+from towpath.metrics.meter import Meter
+from towpath.model.findings import Note, Obstacle
 from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.model.outcome import Outcome
-from towpath.topics.apply import apply_all
-from towpath.topics.diff import diff
-from towpath.topics.findings import Note, Obstacle
-from towpath.topics.observe import matches, observe, target_names
-from towpath.topics.steps import Step
+from towpath.plan.applier import Applier
+from towpath.plan.differences import Differences, differences
+from towpath.plan.journal import JournalWriter
+from towpath.plan.opened import OpenLink
+from towpath.plan.status import PartitionStatus, caught_up
+from towpath.plan.steps import Step, blamed
+from towpath.plan.telling import tell_left_out, telling_steps
+from towpath.topics.observe import matches, target_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +41,34 @@ class Reconciled:
         return (*(f"{o.about}: {o.text}" for o in self.obstacles), *failed)
 
 
-def reconcile(config: LinkConfig, source: Admin, target: Admin) -> Reconciled:
-    """Make missing topics and partitions; one that fails does not stop the others.
+def reconcile(
+    link: OpenLink, rows: Iterable[PartitionStatus] = (), meter: Meter | None = None
+) -> Reconciled:
+    """Make of the target what the file asks for; one step that fails does not stop the others.
+
+    Args:
+        link: The link, its books read.
+        rows: Where each partition stands; what is held while copies are filled depends on it.
+        meter: Counts the steps, and what is left out.
 
     Raises:
-        ClusterError: A cluster cannot be asked at all.
+        ClusterError: A cluster cannot be asked at all, or the journal cannot be written.
     """
-    found = diff(observe(source, target, config), config.records)
-    outcome = apply_all(found.steps, target)
+    reached = caught_up(rows)
+    found = _found(link, reached)
+    meter = meter or Meter()
+    journal = JournalWriter(link.ledger, link.books)
+    applier = Applier(link.target, journal, link.config.access.users, telling_steps(meter))
+    applied = applier.apply(found.steps)
     # Only of a copy that is there do brokers tell which rights the login has on it.
-    now = diff(observe(source, target, config), config.records) if outcome.done else found
-    return Reconciled(outcome, found.notes, now.obstacles)
+    now = _found(link, reached) if applied.done else found
+    failed = {blamed(step): error for step, error in applied.failed}
+    tell_left_out(now.obstacles, len(failed), meter)
+    return Reconciled(Outcome(tuple(applied.done), failed), found.notes, now.obstacles)
+
+
+def _found(link: OpenLink, reached: Collection[TopicName]) -> Differences:
+    return differences(link.config, link.source, link.target, link.books, reached)
 
 
 Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]

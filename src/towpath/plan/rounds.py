@@ -109,7 +109,7 @@ class _Assigner:
     def _topics(self) -> list[tuple[Topic, Topic]]:
         """Return the topics that nothing keeps from being mirrored, each with its copy."""
         seen = observe(self._source, self._target, self._config)
-        mirrored = diff(seen, self._config.records).topics
+        mirrored = diff(seen, self._config).topics
         again = self._books.made_again({topic.name: topic.id for topic in seen.source})
         return [
             (topic, seen.target[copy])

@@ -10,22 +10,21 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
 from towpath.config import LinkConfig
 from towpath.engine.rounds import Job, Rounds
 from towpath.engine.session import Starting, slots
-from towpath.ledger.books import Ledger, LinkBooks
-from towpath.ledger.entries import LinkIdentity
+from towpath.metrics.meter import Meter
 from towpath.model.errors import ClusterError, ConfigError, Problem
-from towpath.model.nouns import Side, TopicName
+from towpath.model.nouns import TopicName
 from towpath.plan.build import build
 from towpath.plan.failure import of_spark
 from towpath.plan.model import Plan
+from towpath.plan.opened import OpenLink, open_link
 from towpath.plan.reconcile import Reconciled, Shape, appeared, reconcile, shape
 from towpath.plan.rounds import SUMMARY, WORK, RoundPlan, plan_round
 from towpath.plan.session import LinkSession
 from towpath.plan.status import PartitionStatus, State, status
+from towpath.plan.telling import stands, telling
 
 _LOOK = 1.0
 _PATIENCE = 50
@@ -80,13 +79,14 @@ def run(
 
     Raises:
         ClusterError: A cluster could not be reached when the run began, or refused us.
+        ConfigError: The file asks for what cannot be.
         LedgerError: The link runs elsewhere, or belongs to other clusters.
         SparkStartError: Spark did not start.
     """
     with ExitStack() as stack:
-        source = stack.enter_context(Admin(config.source, Side.SOURCE))
-        target = stack.enter_context(Admin(config.target, Side.TARGET))
-        mirror = _Mirror(config, wishes, stop, show, source, target, stack)
+        meter = stack.enter_context(telling(config))
+        link = stack.enter_context(open_link(config))
+        mirror = _Mirror(link, wishes, stop, show, stack, meter)
         mirror.prepare()
         session = spark.result()
         if not stop.is_set():
@@ -97,35 +97,30 @@ def run(
 class _Mirror:
     def __init__(
         self,
-        config: LinkConfig,
+        link: OpenLink,
         wishes: Wishes,
         stop: threading.Event,
         show: Callable[[Progress], None],
-        source: Admin,
-        target: Admin,
         stack: ExitStack,
+        meter: Meter,
     ) -> None:
-        self._config, self._wishes, self._stop, self._show = config, wishes, stop, show
-        self._source, self._target, self._stack = source, target, stack
-        client = stack.enter_context(Client(config.target, Side.TARGET, target))
-        self._ledger = Ledger(target, client)
-        self._books = LinkBooks(config.link)
-        self._session = LinkSession(config, target)
+        self._meter = meter
+        self._link, self._wishes, self._stop, self._show = link, wishes, stop, show
+        self._config, self._stack = link.config, stack
+        self._session = LinkSession(link.config, link.target)
         self._failures = 0
         self._next_look = 0.0
         self._shape: Shape = {}
         self._reconciled = -1
         self._unopened: dict[tuple[str, int], str] = {}
-        self._next_reconcile = 0.0
+        self._next_reconcile = self._next_sync = 0.0
         self._round_over = threading.Event()
         self.progress = Progress()
 
     def prepare(self) -> None:
         """Make the ledger and the topics ready; nothing is copied yet."""
-        _refuse(build(self._config))
-        self._ledger.create()
-        self._read()
-        self._identify()
+        refuse(build(self._config))
+        self._link.prepare()
         self._session.start()
         self._stack.callback(self._session.close)
         self._reconcile()
@@ -146,17 +141,22 @@ class _Mirror:
                 partial(plan_round, plan), WORK, SUMMARY,
                 self.progress.round + 1, self._wishes.until_caught_up,
             )  # fmt: skip
+            self._meter.round_begins()
             rounds = Rounds(spark, job, self._ended)
             try:
                 over = self._attend(rounds)
             finally:
                 rounds.stop()
         self._look_at_the_end()
+        if self._wishes.until_caught_up and not self._stop.is_set():
+            # What was held back while copies were filled gets its value.
+            self._reconcile()
 
     def _ended(self, number: int, rows: list[dict[str, Any]]) -> None:
         self._failures = 0
         self._unopened = {(row["topic"], row["partition"]): row["error"] for row in rows}
         self.progress.round = number
+        self._meter.round_ended()
         self._round_over.set()
 
     def _attend(self, rounds: Rounds) -> bool:
@@ -175,9 +175,13 @@ class _Mirror:
                 return False
             except ClusterError as error:
                 self.progress.trouble = str(error)
-            self._show(self.progress)
+            self._tell()
         self._drain()
         return True
+
+    def _tell(self) -> None:
+        self._meter.in_trouble(bool(self.progress.trouble))
+        self._show(self.progress)
 
     def _drain(self) -> None:
         """Let the slices bring to an end what is under way, as far as they can be told to."""
@@ -194,10 +198,11 @@ class _Mirror:
         self._failures += 1
         said = of_spark(error)
         self.progress.trouble = str(said)
+        self._meter.round_failed(said.code)
         of_cluster = isinstance(said, ClusterError)
         if self._failures > _FAILURES and (self._wishes.until_caught_up or not of_cluster):
             raise said from error
-        self._show(self.progress)
+        self._tell()
         self._stop.wait(min(30.0, 2.0**self._failures))
 
     def _discover(self) -> bool:
@@ -206,30 +211,29 @@ class _Mirror:
         if began < self._next_reconcile:
             return False
         try:
-            return self._reconcile()
+            return self._reconcile(all_subjects=began >= self._next_sync)
         finally:
             took = time.monotonic() - began
             self._next_reconcile = began + max(self._config.run.discover, _SPARING * took)
 
-    def _reconcile(self) -> bool:
-        """Create topics and partitions that are missing; whether there is more to copy then.
+    def _reconcile(self, *, all_subjects: bool = True) -> bool:
+        """Make of the target what the file asks for; whether there is more to copy then.
 
         Only a round that was planned anew may leave out more than we know, as far as the shape is
-        the same.
+        the same. What shows in no shape, as settings and ACLs, is looked at when it is time.
         """
-        now, number = shape(self._config, self._source, self._target), self.progress.round
+        link = self._link
+        now, number = shape(link.config, link.source, link.target), self.progress.round
         before = self.progress.topics
-        if now == self._shape and number == self._reconciled and not before.left_out:
+        same = now == self._shape and number == self._reconciled
+        if same and not before.left_out and not all_subjects:
             return False
-        self.progress.topics = reconcile(self._config, self._source, self._target)
+        self._next_sync = time.monotonic() + self._config.run.sync_interval
+        self.progress.topics = reconcile(link, self.progress.rows, self._meter)
         fresh = appeared(self._shape, now)
         self._shape, self._reconciled = now, number
         after = self.progress.topics
         return bool(after.outcome.done or fresh or before.topics - after.topics)
-
-    def _read(self) -> None:
-        for entry in self._ledger.read():
-            self._books.take(entry)
 
     def _look_now_and_then(self) -> None:
         """Look, but seldom where a look is dear: thousands of idle partitions must cost nothing."""
@@ -248,9 +252,11 @@ class _Mirror:
             self.progress.trouble = str(error)
 
     def _look(self) -> None:
-        self._read()
-        rows = status(self._config, self._books, self._source, self._target)
+        link = self._link
+        link.read()
+        rows = status(link.config, link.books, link.source, link.target)
         self.progress.rows = tuple(map(self._with_error, rows))
+        self._meter.looked(stands(self.progress.rows))
         self.progress.trouble = ""
 
     def _with_error(self, row: PartitionStatus) -> PartitionStatus:
@@ -260,13 +266,6 @@ class _Mirror:
             return row
         return replace(row, state=State.STOPPED, error=error)
 
-    def _identify(self) -> None:
-        """Write down which clusters the link joins, or make sure that they are still those."""
-        source, target = self._source.cluster_id(), self._target.cluster_id()
-        self._books.check_clusters(source, target)
-        if self._books.identity is None:
-            self._ledger.append([LinkIdentity(self._config.link, source, target)])
-
 
 def _end(row: PartitionStatus) -> int | None:
     """Return where a partition ends at the source now, if that is known."""
@@ -274,7 +273,7 @@ def _end(row: PartitionStatus) -> int | None:
     return None if row.lag_records < 0 and not excluded else row.source_end + row.lag_records
 
 
-def _refuse(plan: Plan) -> None:
+def refuse(plan: Plan) -> None:
     """Stop before anything is touched, where the plan has more than single topics against it.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -15,6 +15,9 @@ from towpath.model.clock import now_ms
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.records.trouble import DELETED, RECREATED
 from towpath.topics.observe import matches, target_names
+
+_MOMENTS = 60.0
+"""Seconds of lag with which a copy counts as filled."""
 
 
 class State(StrEnum):
@@ -174,3 +177,14 @@ def _lag_seconds(lag: int, last_timestamp: int) -> float:
     if lag <= 0:
         return float(lag)
     return max(0.0, (now_ms() - last_timestamp) / 1000) if last_timestamp >= 0 else -1.0
+
+
+def caught_up(rows: Iterable[PartitionStatus]) -> frozenset[TopicName]:
+    """Return the topics whose copies have all that the source has, but for the last moments."""
+    known = tuple(rows)
+    behind = {
+        row.topic
+        for row in known
+        if row.state is State.NOT_STARTED or not 0 <= row.lag_seconds < _MOMENTS
+    }
+    return frozenset(row.topic for row in known) - behind

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import assert_never
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.metadata import TopicInfo
-from towpath.model.errors import RefusedError, TowpathError
-from towpath.model.nouns import TopicName
-from towpath.model.outcome import Outcome
-from towpath.topics.errors import StepOutdatedError
-from towpath.topics.steps import AddPartitions, CreateTopic, Step
+from towpath.cluster.admin_checks import NewTopic
+from towpath.cluster.codes import TOPIC_AUTHORIZATION_FAILED, refused
+from towpath.cluster.metadata import TopicInfo, non_default
+from towpath.cluster.rights import Right
+from towpath.model.errors import ClusterError, RefusedError, StepOutdatedError
+from towpath.model.nouns import Side, TopicName
+from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
 
 _MADE_MEANWHILE = "TOPIC_ALREADY_EXISTS"
-
-
-def apply_all(steps: Iterable[Step], target: Admin) -> Outcome[Step]:
-    """Do each step, whatever becomes of the others; failures are listed by source topic."""
-    done: list[Step] = []
-    failed: dict[str, TowpathError] = {}
-    for step in steps:
-        try:
-            apply(step, target)
-            done.append(step)
-        except TowpathError as error:
-            failed[step.source] = error
-    return Outcome(tuple(done), failed)
+_GONE = "none: it is gone"
 
 
 def apply(step: Step, target: Admin) -> None:
@@ -41,25 +30,79 @@ def apply(step: Step, target: Admin) -> None:
             _create(step, _look_for_copy(step, target), target)
         case AddPartitions():
             _grow(step, _look(step.target, target), target)
+        case SetConfigs():
+            _set(step, _look(step.target, target), target)
+        case DeleteTopic():
+            _delete(step, _look(step.target, target), target)
         case _:
             assert_never(step)
 
 
-def check(step: Step, target: Admin) -> None:
-    """Let the target check a step without doing it.
+def check_all(steps: Iterable[Step], target: Admin) -> dict[TopicName, ClusterError]:
+    """Let the target check steps without doing them; return why it would refuse, by source topic.
 
     Raises:
-        ClusterError: The target cannot be asked, or would refuse.
+        ClusterError: The target cannot be asked.
     """
-    match step:
-        case CreateTopic():
-            _make(step, target, validate_only=True)
-            # A login that may create a topic need not be allowed to see it.
-            _look(step.target, target)
-        case AddPartitions():
-            target.add_partitions(step.target, step.to_count, validate_only=True)
-        case _:
-            assert_never(step)
+    new: dict[TopicName, CreateTopic] = {}
+    grown: dict[TopicName, AddPartitions] = {}
+    changed: dict[TopicName, SetConfigs] = {}
+    gone: dict[TopicName, DeleteTopic] = {}
+    for step in steps:
+        match step:
+            case CreateTopic():
+                new[step.target] = step
+            case AddPartitions():
+                grown[step.target] = step
+            case SetConfigs():
+                changed[step.target] = step
+            case DeleteTopic():
+                gone[step.target] = step
+            case _:
+                assert_never(step)
+    changes = {name: step.changes for name, step in changed.items()}
+    counts = {name: step.to_count for name, step in grown.items()}
+    return {
+        **_by_source(gone, _undeletable(gone, target)),
+        **_by_source(changed, target.refused_configs(changes)),
+        **_by_source(grown, target.refused_growth(counts)),
+        **_by_source(new, _uncreatable(new.values(), target)),
+    }
+
+
+def _by_source(
+    steps: Mapping[TopicName, Step], refusals: Mapping[TopicName, ClusterError]
+) -> dict[TopicName, ClusterError]:
+    return {steps[name].source: error for name, error in refusals.items()}
+
+
+def _uncreatable(steps: Iterable[CreateTopic], target: Admin) -> dict[TopicName, ClusterError]:
+    topics = [_new(step) for step in steps]
+    refusals: dict[TopicName, ClusterError] = {
+        name: error
+        for name, error in target.refused_topics(topics).items()
+        if error.name != _MADE_MEANWHILE
+    }
+    # A login that may create a topic need not be allowed to see it.
+    wanted = [topic.name for topic in topics if topic.name not in refusals]
+    seen = target.topics(wanted) if wanted else {}
+    return refusals | {name: info.error for name, info in seen.items() if info.error}
+
+
+def _undeletable(names: Iterable[TopicName], target: Admin) -> dict[TopicName, ClusterError]:
+    """No request lets a deletion be checked; the rights alone can be asked for."""
+    lacking = target.lacking(dict.fromkeys(names, (Right.DELETE,)))
+    return {
+        name: refused(
+            Side.TARGET, f"deleting topic {name}", TOPIC_AUTHORIZATION_FAILED,
+            acl=f"Delete on topic {name}",
+        )
+        for name in lacking
+    }  # fmt: skip
+
+
+def _new(step: CreateTopic) -> NewTopic:
+    return NewTopic(step.target, step.partitions, step.replication_factor, step.configs)
 
 
 def _look(name: TopicName, target: Admin) -> TopicInfo | None:
@@ -72,24 +115,9 @@ def _look(name: TopicName, target: Admin) -> TopicInfo | None:
 def _look_for_copy(step: CreateTopic, target: Admin) -> TopicInfo | None:
     try:
         return _look(step.target, target)
-    except RefusedError:
-        # Where the login may not even look, it may lack more, which helps more to know.
-        check(step, target)
-        raise
-
-
-def _make(step: CreateTopic, target: Admin, *, validate_only: bool = False) -> TopicInfo | None:
-    """Create the topic; return the one that was there already, if any."""
-    try:
-        target.create_topic(
-            step.target, step.partitions, step.replication_factor, step.configs,
-            validate_only=validate_only,
-        )  # fmt: skip
     except RefusedError as error:
-        if error.name != _MADE_MEANWHILE:
-            raise
-        return _look(step.target, target)
-    return None
+        # Where the login may not even look, it may lack more, which helps more to know.
+        raise check_all([step], target).get(step.source, error) from None
 
 
 def _create(step: CreateTopic, found: TopicInfo | None, target: Admin) -> None:
@@ -97,28 +125,70 @@ def _create(step: CreateTopic, found: TopicInfo | None, target: Admin) -> None:
         found = _make(step, target)
     if found is not None:
         _require_partitions(step.target, step.partitions, found)
-        _require_configs(step, target)
+        there = _own(step.target, target) if step.configs else {}
+        _require(step.target, there, step.configs)
+
+
+def _make(step: CreateTopic, target: Admin) -> TopicInfo | None:
+    """Create the topic; return the one that was there already, if any."""
+    try:
+        target.create_topic(step.target, step.partitions, step.replication_factor, step.configs)
+    except RefusedError as error:
+        if error.name != _MADE_MEANWHILE:
+            raise
+        return _look(step.target, target)
+    return None
 
 
 def _grow(step: AddPartitions, found: TopicInfo | None, target: Admin) -> None:
     if found is None:
-        raise StepOutdatedError(step.target, _partitions(step.from_count), "none: it is gone")
+        raise StepOutdatedError(f"topic {step.target}", _partitions(step.from_count), _GONE)
     if len(found.partitions) != step.to_count:
         _require_partitions(step.target, step.from_count, found)
         target.add_partitions(step.target, step.to_count)
 
 
+def _set(step: SetConfigs, found: TopicInfo | None, target: Admin) -> None:
+    if found is None:
+        raise StepOutdatedError(f"topic {step.target}", _settings(step.before), _GONE)
+    there = _own(step.target, target)
+    left = {key: v for key, v in step.changes.items() if there.get(key) != v}
+    _require(step.target, there, {key: step.before.get(key) for key in left})
+    if left:
+        target.set_configs(step.target, left)
+
+
+def _delete(step: DeleteTopic, found: TopicInfo | None, target: Admin) -> None:
+    if found is None:
+        return
+    if found.id != step.id:
+        raise StepOutdatedError(f"topic {step.target}", f"id {step.id}", f"id {found.id}")
+    _require_partitions(step.target, step.partitions, found)
+    target.delete_topic(step.target, step.id)
+
+
+def _own(name: TopicName, target: Admin) -> dict[str, str]:
+    return non_default(target.configs([name]).sure(name))
+
+
 def _require_partitions(name: TopicName, count: int, found: TopicInfo) -> None:
     if len(found.partitions) != count:
-        raise StepOutdatedError(name, _partitions(count), _partitions(len(found.partitions)))
+        raise StepOutdatedError(
+            f"topic {name}", _partitions(count), _partitions(len(found.partitions))
+        )
 
 
-def _require_configs(step: CreateTopic, target: Admin) -> None:
-    there = target.configs([step.target]).sure(step.target) if step.configs else {}
-    for key, value in step.configs.items():
-        found = there[key].value if key in there else None
-        if found != value:
-            raise StepOutdatedError(step.target, f"{key}={value}", f"{key}={found}")
+def _require(name: TopicName, there: Mapping[str, str], expected: Mapping[str, str | None]) -> None:
+    found = {key: there.get(key) for key in expected}
+    wrong = {key: value for key, value in expected.items() if found[key] != value}
+    if wrong:
+        raise StepOutdatedError(
+            f"topic {name}", _settings(wrong), _settings({key: found[key] for key in wrong})
+        )
+
+
+def _settings(values: Mapping[str, str | None]) -> str:
+    return ", ".join(f"no {k} of its own" if v is None else f"{k}={v}" for k, v in values.items())
 
 
 def _partitions(count: int) -> str:

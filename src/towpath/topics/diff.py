@@ -6,14 +6,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from towpath.config import RecordsConfig, StartAt
+from towpath.config import LinkConfig, Replicas, SettingsConfig, StartAt, TopicsConfig
+from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import TopicName
-from towpath.topics.findings import Cause, Note, Obstacle
+from towpath.topics.kinds import Kind
 from towpath.topics.observe import Observed, Topic, alike
-from towpath.topics.settings import settings_for, stamps_itself
-from towpath.topics.steps import AddPartitions, CreateTopic, Step
+from towpath.topics.ours import NOTHING, Ours
+from towpath.topics.remarks import remarks
+from towpath.topics.settings import RETENTIONS, UNLIMITED, deletes, limit, wanted
+from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, Step
+from towpath.topics.sync import sync
 
-_RETENTIONS = ("retention.ms", "retention.bytes")
+_BY_THE_TARGET = -1
+_SOME = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,7 @@ class Difference:
 
     Attributes:
         topics: The topics that can be mirrored, with their names on the target.
-        steps: What to do, at most one step per topic.
+        steps: What to do; of one topic in the order given, and with different ones at once.
         notes: What a person should know.
         obstacles: Why other topics cannot be mirrored.
     """
@@ -33,15 +38,23 @@ class Difference:
     obstacles: tuple[Obstacle, ...]
 
 
-def diff(observed: Observed, records: RecordsConfig) -> Difference:
+def diff(observed: Observed, config: LinkConfig, ours: Ours = NOTHING) -> Difference:
     """Return what is to be done on the target.
 
     Args:
         observed: Both clusters as they are.
-        records: Where copying begins decides what retention may delete on arrival.
+        config: What the file says.
+        ours: What earlier steps of this link made.
     """
-    obstacles = [*observed.obstacles, *_shared_names(observed), *_circles(observed)]
+    shared = _shared_names(observed)
+    obstacles = [
+        *observed.obstacles,
+        *_shared(shared, config.topics),
+        *_circles(observed),
+        *_overrides(observed, config.topics.configs),
+    ]
     left_out = {obstacle.about for obstacle in obstacles} | observed.circular
+    left_out.update(name for claimants in shared.values() for name in claimants)
     topics = [topic for topic in observed.source if topic.name not in left_out]
     steps: list[Step] = []
     notes = [*observed.notes, *_colliding(observed)]
@@ -49,111 +62,154 @@ def diff(observed: Observed, records: RecordsConfig) -> Difference:
         name = observed.names[topic.name]
         there = observed.target.get(name)
         if there is None:
-            step, said = _create(topic, name, observed, records)
-            steps.append(step)
-            notes += said
+            made, said = _create(topic, name, observed, config)
         else:
-            steps += _grow(topic, there)
-            notes += [*_beside(topic, there), *_deletes_more(topic, there)]
+            made, said = _follow(topic, there, observed, config, ours)
+        steps += made
+        notes += (Note(topic.name, text) for text in said)
+    pruned, said_of_them = _orphans(observed, ours, prune=config.prune)
     return Difference(
         {topic.name: observed.names[topic.name] for topic in topics},
-        tuple(steps),
-        tuple(dict.fromkeys(notes)),
+        (*steps, *pruned),
+        tuple(dict.fromkeys((*notes, *said_of_them))),
         tuple(obstacles),
     )
 
 
 def _create(
-    topic: Topic, name: TopicName, observed: Observed, records: RecordsConfig
-) -> tuple[CreateTopic, list[Note]]:
-    replicas = min(topic.replication_factor, observed.brokers)
-    configs, said = settings_for(topic, observed, replicas)
-    notes = [Note(topic.name, text) for text in said]
-    if replicas < topic.replication_factor:
-        text = (
-            f"replication factor {replicas} instead of the source's {topic.replication_factor}:"
-            f" the target has no more brokers"
-        )
-        notes.append(Note(topic.name, text))
-    if records.start is StartAt.EARLIEST:
-        notes += _deleted_on_arrival(topic, {**observed.defaults, **configs})
-    return CreateTopic(topic.name, name, topic.partitions, replicas, configs), notes
+    topic: Topic, name: TopicName, seen: Observed, config: LinkConfig
+) -> tuple[list[Step], list[str]]:
+    replicas, notes = _replicas(topic, seen, config.topics)
+    known = seen.default_replicas if replicas == _BY_THE_TARGET else replicas
+    asked = wanted(topic, seen, config.topics.configs, known)
+    held = {} if config.records.start is StartAt.LATEST else _held(asked.values, seen)
+    configs = {**asked.values, **dict.fromkeys(held, UNLIMITED)}
+    notes = [*asked.reasons.values(), *asked.notes, *notes]
+    notes += (_holding(key, value) for key, value in held.items())
+    notes += remarks(topic, {**seen.defaults, **asked.values}, seen.request_bytes)
+    return [CreateTopic(topic.name, name, topic.partitions, replicas, configs, held)], notes
 
 
-def _deleted_on_arrival(topic: Topic, settings: Mapping[str, str]) -> Iterator[Note]:
-    retention = settings.get("retention.ms", "-1")
-    if "delete" in settings.get("cleanup.policy", "delete") and not retention.startswith("-"):
-        text = (
-            f"the target deletes records older than retention.ms ({retention}) soon after they"
-            f" arrive; to keep them, set retention.ms there to -1 until the cutover"
-        )
-        yield Note(topic.name, text)
+def _replicas(topic: Topic, seen: Observed, topics: TopicsConfig) -> tuple[int, list[str]]:
+    """Return the replication factor of a new copy, and why it is not what was asked for."""
+    wish = topics.replication_factor
+    if wish is Replicas.BROKER_DEFAULT:
+        return _BY_THE_TARGET, []
+    if wish is Replicas.SOURCE and seen.kind is Kind.SERVERLESS:
+        return _BY_THE_TARGET, [f"the replication factor is left to {seen.kind}"]
+    if isinstance(wish, Replicas):
+        asked = topic.replication_factor
+        instead = f"the source's {asked}"
+    else:
+        asked = int(wish)
+        instead = f"{asked}, which `topics.replication_factor` asks for"
+    given, why = min(asked, seen.brokers), "the target has no more brokers"
+    if seen.kind is Kind.REDPANDA and given % 2 == 0:
+        given, why = given - 1, f"{seen.kind} takes odd ones only"
+    note = f"replication factor {given} instead of {instead}: {why}"
+    return given, [note] if given != asked else []
 
 
-def _grow(topic: Topic, there: Topic) -> Iterator[AddPartitions]:
+def _held(final: Mapping[str, str], seen: Observed) -> dict[str, str | None]:
+    """Return the limits that wait until a new copy is filled, with their values in the end.
+
+    Records keep their times, so what was written long ago would be deleted as soon as it arrives.
+    """
+    settings = {**seen.defaults, **final}
+    return {
+        key: final.get(key)
+        for key in (RETENTIONS if deletes(settings) else ())
+        if key in seen.accepted and limit(settings.get(key)) != limit(UNLIMITED)
+    }
+
+
+def _holding(key: str, value: str | None) -> str:
+    end = "the target's default holds" if value is None else f"it is set to {value}"
+    return (
+        f"{key} is held back ({UNLIMITED}) while the copy is filled, else the target would delete"
+        f" old records as they arrive; {end} once the copy has caught up"
+    )
+
+
+def _follow(
+    topic: Topic, there: Topic, seen: Observed, config: LinkConfig, ours: Ours
+) -> tuple[list[Step], list[str]]:
+    """Let a copy that is there be like its topic again."""
+    synced = sync(topic, there, seen, config.topics.configs, ours)
+    steps: list[Step] = []
     if there.partitions < topic.partitions:
-        yield AddPartitions(topic.name, there.name, there.partitions, topic.partitions)
+        steps.append(AddPartitions(topic.name, there.name, there.partitions, topic.partitions))
+    if synced.step:
+        steps.append(synced.step)
+    notes = [*_beside(topic, there, seen, config.topics), *synced.notes]
+    notes += remarks(topic, synced.settings, seen.request_bytes)
+    return steps, notes
 
 
-def _beside(topic: Topic, there: Topic) -> Iterator[Note]:
-    """Say in what a topic that is there already differs so much that records may suffer."""
+def _beside(topic: Topic, there: Topic, seen: Observed, topics: TopicsConfig) -> Iterator[str]:
+    """Say in what else a copy differs that no step changes."""
     if there.partitions > topic.partitions:
-        text = (
+        yield (
             f"has {there.partitions} partitions on the target and {topic.partitions} on the source;"
             " the others stay without mirrored records, and producers there spread keys otherwise"
         )
-        yield Note(topic.name, text)
-    if stamps_itself(there.settings):
-        text = (
-            "the target stamps records with its own time; set message.timestamp.type=CreateTime"
-            " there to keep the source's times"
+    wanted_replicas, _ = _replicas(topic, seen, topics)
+    if there.replication_factor < wanted_replicas:
+        yield (
+            f"has replication factor {there.replication_factor} on the target instead of"
+            f" {wanted_replicas}; that of a topic which is there is not changed: reassign its"
+            " replicas"
         )
-        yield Note(topic.name, text)
-    ours = int(topic.settings.get("max.message.bytes", 0))
-    theirs = int(there.settings.get("max.message.bytes", ours))
-    if theirs < ours:
-        text = (
-            f"the target takes batches of at most {theirs} bytes, the source has up to {ours};"
-            f" larger ones are split, but a larger record stops its partition: raise"
-            f" max.message.bytes there to {ours}"
-        )
-        yield Note(topic.name, text)
 
 
-def _deletes_more(topic: Topic, there: Topic) -> Iterator[Note]:
-    """Say where a topic that is there already keeps less than the source does."""
-    ours, theirs = (
-        set(each.settings.get("cleanup.policy", "delete").split(",")) for each in (topic, there)
-    )
-    if "compact" in theirs - ours:
-        text = (
-            "the target compacts the topic and the source does not: of records with the same key"
-            " only the last stays, and records without a key are refused; set"
-            " cleanup.policy=delete there"
-        )
-        yield Note(topic.name, text)
-    for key in _RETENTIONS if "delete" in theirs else ():
-        if key not in topic.settings or key not in there.settings:
+def _orphans(observed: Observed, ours: Ours, *, prune: bool) -> tuple[list[Step], list[Note]]:
+    """Deal with copies of ours whose topics are not mirrored any more."""
+    steps: list[Step] = []
+    notes = []
+    for orphan in observed.orphans:
+        source, copy = orphan.source, orphan.copy
+        if prune:
+            steps.append(DeleteTopic(source, copy.name, copy.id, copy.partitions))
             continue
-        kept = int(topic.settings[key]) if "delete" in ours else -1
-        kept_there = int(there.settings[key])
-        if kept_there >= 0 and not 0 <= kept <= kept_there:
-            text = (
-                f"the target keeps less than the source: {key} is {kept_there} there and {kept} on"
-                " the source; records may be deleted soon after they arrive"
-            )
-            yield Note(topic.name, text)
+        why = "the source no longer has it" if orphan.gone else "the file no longer asks for it"
+        held = ", ".join(ours.held.get(copy.name, ()))
+        still = f"; held back there ({UNLIMITED}), as it was never filled: {held}" if held else ""
+        text = f"{why}; this link made its copy {copy.name}, which `prune: true` would delete"
+        notes.append(Note(source, text + still))
+    return steps, notes
 
 
-def _shared_names(observed: Observed) -> Iterator[Obstacle]:
+def _overrides(observed: Observed, rules: SettingsConfig) -> Iterator[Obstacle]:
+    """Refuse what the file sets and the target does not know."""
+    for key in sorted(rules.override.keys() - observed.known) if observed.source else ():
+        text = f"the target knows no topic setting {key}, or does not take {rules.override[key]}"
+        yield Obstacle(f"topics.configs.override.{key}", f"{text}; correct it", Cause.FILE)
+
+
+def _shared_names(observed: Observed) -> dict[TopicName, list[TopicName]]:
+    """Return the names on the target that several topics would have, with these."""
     claimed: dict[TopicName, list[TopicName]] = defaultdict(list)
     for topic in observed.source:
         claimed[observed.names[topic.name]].append(topic.name)
-    for name, claimants in claimed.items():
-        for claimant in claimants if len(claimants) > 1 else ():
-            others = ", ".join(other for other in claimants if other != claimant)
+    return {name: claimants for name, claimants in claimed.items() if len(claimants) > 1}
+
+
+def _shared(
+    shared: Mapping[TopicName, Sequence[TopicName]], topics: TopicsConfig
+) -> Iterator[Obstacle]:
+    for name, claimants in shared.items():
+        if topics.names_alike:
             text = (
-                f"would be named {name} on the target, as {others} would;"
+                f"has no placeholder such as {{topic}}, so {_some(claimants)} would all be named"
+                f" {name}; add one, or exclude all but one of them"
+            )
+            yield Obstacle("topics.rename", text, Cause.FILE)
+            continue
+        ordered = sorted(claimants)
+        for claimant in claimants:
+            others = [other for other in ordered[: _SOME + 1] if other != claimant]
+            text = (
+                f"would be named {name} on the target, as {_some(others, len(ordered) - 1)} would;"
                 " change `topics.rename`, or exclude all but one"
             )
             yield Obstacle(claimant, text, Cause.FILE)
@@ -179,9 +235,10 @@ def _circles(observed: Observed) -> Iterator[Obstacle]:
         yield Obstacle("topics.include", text, Cause.FILE)
 
 
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(sorted(names)[:3])
-    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
+def _some(names: Sequence[str], of: int | None = None) -> str:
+    shown = sorted(names)[:_SOME]
+    more = (len(names) if of is None else of) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def _colliding(observed: Observed) -> Iterator[Note]:

@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry, TopicInfo, non_default
 from towpath.cluster.rights import Right, lacks
-from towpath.config import LinkConfig, TopicsConfig
-from towpath.model.errors import ClusterError, ConfigError, RefusedError
+from towpath.config import ClusterConfig, LinkConfig, PasswordSasl, TopicsConfig
+from towpath.model.errors import ClusterError, ConfigError
+from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import ClusterId, Side, TopicId, TopicName
-from towpath.topics.findings import Cause, Note, Obstacle
+from towpath.topics.defaults import DEFAULTS, accepted, ask_defaults, inherited, keys
+from towpath.topics.kinds import Kind, kind_of, taken, uncertain
+from towpath.topics.ours import NOTHING, Ours
 
-_INVALID_CONFIG = "INVALID_CONFIG"
 _ON_SOURCE = (Right.READ,)
 _ON_COPY = (Right.READ, Right.WRITE, Right.DELETE)
 """Delete is for DeleteRecords, which lets a log start later."""
 _ENOUGH = 50
 """Of so many topics at most the settings are asked for when one would do."""
-
-_DEFAULTS = {
-    "cleanup.policy": (("log.cleanup.policy", 0),),
-    "max.message.bytes": (("message.max.bytes", 0),),
-    "message.timestamp.type": (("log.message.timestamp.type", 0),),
-    "message.timestamp.before.max.ms": (("log.message.timestamp.before.max.ms", 1),),
-    "message.timestamp.after.max.ms": (("log.message.timestamp.after.max.ms", 1),),
-    "min.insync.replicas": (("min.insync.replicas", 0),),
-    "retention.bytes": (("log.retention.bytes", 1),),
-    "retention.ms": (
-        ("log.retention.ms", 1),
-        ("log.retention.minutes", 60_000),
-        ("log.retention.hours", 3_600_000),
-    ),
-}
-"""Broker settings that a topic without its own value follows, the first one set; each with the
-factor to the topic's unit, 0 for what is no such number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +45,21 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
+class Orphan:
+    """A copy that this link made of a topic which is not mirrored any more.
+
+    Attributes:
+        source: The topic.
+        copy: Its copy; settings are not looked at.
+        gone: Whether the source no longer has it; else the file no longer asks for it.
+    """
+
+    source: TopicName
+    copy: Topic
+    gone: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     """Both clusters as they were when looked at.
 
@@ -72,7 +72,11 @@ class Observed:
         one_cluster: Its id, where source and target are the same cluster.
         circular: Topics of that one cluster whose copies match `topics.include` again.
         known: Topic settings that the target knows.
+        kind: What the target is.
         defaults: What the target gives topics that say nothing, as far as it matters and told.
+        default_replicas: The replication factor that it gives them, if told.
+        request_bytes: The largest request that its brokers take, if told.
+        orphans: Copies of ours whose topics are surely not mirrored any more.
         unmatched: Names of other topics of the source, to help against typing errors.
         notes: What we could not see and can do without.
         obstacles: Why topics that match cannot be mirrored: those that are not among `source`, and
@@ -84,46 +88,57 @@ class Observed:
     target: Mapping[TopicName, Topic]
     brokers: int
     known: frozenset[str]
+    kind: Kind = Kind.KAFKA
     one_cluster: ClusterId | None = None
     circular: frozenset[TopicName] = frozenset()
     defaults: Mapping[str, str] = field(default_factory=dict)
+    default_replicas: int | None = None
+    request_bytes: int | None = None
+    orphans: tuple[Orphan, ...] = ()
     unmatched: tuple[TopicName, ...] = ()
     notes: tuple[Note, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
 
+    @property
+    def accepted(self) -> frozenset[str]:
+        """Topic settings of the source that may be sent to the target."""
+        return taken(self.kind, self.known)
 
-def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
+
+def observe(source: Admin, target: Admin, config: LinkConfig, ours: Ours = NOTHING) -> Observed:
     """Look at both clusters, changing nothing.
+
+    Args:
+        source: The cluster to read from.
+        target: The cluster to write to.
+        config: What the file says.
+        ours: What earlier steps of this link made; its copies are looked for.
 
     Raises:
         ClusterError: One of them cannot be asked at all.
     """
-    found = source.topics()
+    found, there = source.topics(), target.topics()
     matched = [info for info in found.values() if matches(info, config.topics)]
     names, misnamed = target_names([info.name for info in matched if not info.error], config.topics)
     settings = source.configs(names)
     topics = tuple(_topic(found[name], settings[name]) for name in sorted(settings))
-    there, target_hidden, known = _on_target(target, topics, names)
-    defaults, notes = _defaults(target)
+    seen = _look(target, there, topics, names, config)
     cluster = source.cluster_id()
     one_cluster = cluster if cluster == target.cluster_id() else None
-    return Observed(
-        source=topics,
-        names={topic.name: names[topic.name] for topic in topics},
-        target=there,
-        brokers=len(target.brokers()),
-        known=known,
+    orphans, said = _orphans(source, found, there, config.topics, ours)
+    return replace(
+        seen,
         one_cluster=one_cluster,
         circular=_circular(names, config.topics) if one_cluster else frozenset(),
-        defaults=defaults,
+        orphans=orphans,
         unmatched=tuple(sorted(found.keys() - {info.name for info in matched})),
-        notes=(*notes, *(Note(name, str(error)) for name, error in target_hidden.items())),
+        notes=(*seen.notes, *said),
         obstacles=(
             *(Obstacle.of(info.error, info.name) for info in matched if info.error),
             *(Obstacle(name, text, Cause.TOPIC) for name, text in misnamed.items()),
-            *(Obstacle.of(error, name) for name, error in settings.failed.items()),
+            *_undescribed(config.source, Side.SOURCE, settings.failed),
             *_lacking(Side.SOURCE, source, _ON_SOURCE, {name: name for name in settings}),
-            *_lacking(Side.TARGET, target, _ON_COPY, _copies(topics, names, there)),
+            *_lacking(Side.TARGET, target, _ON_COPY, _copies(topics, names, seen.target)),
         ),
     )
 
@@ -156,29 +171,94 @@ def _circular(names: Mapping[TopicName, TopicName], topics: TopicsConfig) -> fro
     return frozenset(name for name, copy in names.items() if topics.matches(copy))
 
 
-def _on_target(
-    target: Admin, topics: Sequence[Topic], names: Mapping[TopicName, TopicName]
-) -> tuple[dict[TopicName, Topic], dict[TopicName, ClusterError], frozenset[str]]:
-    """Return the copies and what is named like them, what is hidden of these, known settings."""
-    everything = target.topics()
+def _look(
+    target: Admin,
+    everything: Mapping[TopicName, TopicInfo],
+    topics: tuple[Topic, ...],
+    names: Mapping[TopicName, TopicName],
+    config: LinkConfig,
+) -> Observed:
+    """Return what the target has of these topics, and what it would do with them."""
     ours = {alike(names[topic.name]) for topic in topics}
     found = {name: info for name, info in everything.items() if alike(name) in ours}
-    seen = [name for name, info in found.items() if not info.error]
-    settings = target.configs(seen)
-    there = {name: _topic(found[name], settings.get(name, {})) for name in seen}
     hidden = {name: info.error for name, info in found.items() if info.error}
+    settings = target.configs(found.keys() - hidden)
     others = sorted(n for n, info in everything.items() if not info.error and n not in found)
-    known = (
-        _keys(settings)
-        or _keys(target.configs(others[:_ENOUGH]))
-        or _accepted(target, topics, names)
+    told = settings or target.configs(others[:_ENOUGH])
+    asked = _asked_for(topics, config.topics)
+    known = keys(told) or accepted(target, [names[topic.name] for topic in topics[:1]], asked)
+    given, notes = ask_defaults(target)
+    hosts = [host for host, _ in config.target.addresses]
+    kind = kind_of(target.cluster_id(), known, hosts)
+    unsure = uncertain(kind, hosts)
+    return Observed(
+        source=topics,
+        names={topic.name: names[topic.name] for topic in topics},
+        target={
+            name: _topic(found[name], settings.get(name, {}))
+            for name in found
+            if name not in hidden
+        },
+        brokers=len(target.brokers()),
+        known=known,
+        kind=kind,
+        defaults={**inherited(told), **given.settings},
+        default_replicas=given.replicas,
+        request_bytes=given.request_bytes,
+        notes=(
+            *notes,
+            *([Note("target", unsure)] if unsure else ()),
+            *(Note(name, str(error)) for name, error in hidden.items()),
+            *(
+                Note(each.about, each.text)
+                for each in _undescribed(config.target, Side.TARGET, settings.failed)
+            ),
+        ),
     )
-    return there, {**settings.failed, **hidden}, known
 
 
-def _keys(settings: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> frozenset[str]:
-    """Return the settings that a cluster knows: each topic tells all of them."""
-    return frozenset(next(iter(settings.values()), ()))
+def _asked_for(topics: Iterable[Topic], rules: TopicsConfig) -> dict[str, str]:
+    """Return every setting that a copy may get, each with one of its values."""
+    asked: dict[str, str] = {}
+    for topic in topics:
+        asked |= {key: topic.settings[key] for key in DEFAULTS if key in topic.settings}
+        asked |= topic.own
+    return asked | rules.configs.override
+
+
+def _orphans(
+    source: Admin,
+    found: Mapping[TopicName, TopicInfo],
+    there: Mapping[TopicName, TopicInfo],
+    topics: TopicsConfig,
+    ours: Ours,
+) -> tuple[tuple[Orphan, ...], list[Note]]:
+    """Find copies of ours whose topics are not mirrored any more.
+
+    A list of all topics leaves out those that the login may not describe. Asked by name, the
+    source tells these from topics that do not exist.
+    """
+    mirrored = {info.name for info in found.values() if matches(info, topics)}
+    names, _ = target_names(mirrored, topics)
+    claimed = frozenset(names.values())
+    left = {
+        copy: name
+        for copy, name in sorted(ours.created.items())
+        if copy in there and copy not in claimed and not there[copy].error
+    }
+    unlisted = {name for name in left.values() if name not in found}
+    answers = source.topics(unlisted) if unlisted else {}
+    orphans, notes = [], []
+    for copy, name in left.items():
+        info = found.get(name) or answers.get(name)
+        if name in mirrored:
+            text = f"has another name on the target now; the copy {copy} that this link made stays"
+            notes.append(Note(name, text))
+        elif info is not None and info.error:
+            notes.append(Note(name, f"{info.error}; until then its copy {copy} stays"))
+        elif name in found or info is None:
+            orphans.append(Orphan(name, _topic(there[copy], {}), gone=info is None))
+    return tuple(orphans), notes
 
 
 def _copies(
@@ -197,6 +277,20 @@ def _lacking(
         yield Obstacle(sources[name], lacks(side, name, missing), Cause.RIGHTS)
 
 
+def _undescribed(
+    cluster: ClusterConfig, side: Side, failed: Mapping[TopicName, ClusterError]
+) -> Iterator[Obstacle]:
+    """Tell of which topics the settings are hidden, and from whom."""
+    login = cluster.sasl.username if isinstance(cluster.sasl, PasswordSasl) else ""
+    who = f"the login {login}" if login else "the login"
+    for name, error in failed.items():
+        told = Obstacle.of(error, name)
+        if told.cause is Cause.RIGHTS:
+            text = f"{side}: {who} lacks the ACL DescribeConfigs on this topic, so its settings are"
+            told = replace(told, text=f"{text} not known; add it there")
+        yield told
+
+
 def _topic(info: TopicInfo, entries: Mapping[str, ConfigEntry]) -> Topic:
     return Topic(
         info.name,
@@ -206,46 +300,3 @@ def _topic(info: TopicInfo, entries: Mapping[str, ConfigEntry]) -> Topic:
         non_default(entries),
         {key: entry.value for key, entry in entries.items() if entry.value is not None},
     )
-
-
-def _defaults(target: Admin) -> tuple[dict[str, str], list[Note]]:
-    found = {}
-    try:
-        for key, candidates in _DEFAULTS.items():
-            value = _first_set(target, candidates)
-            if value is not None:
-                found[key] = value
-    except RefusedError as error:
-        text = f"{error}; until then the target's own limits may refuse or delete records"
-        return {}, [Note("target", text)]
-    return found, []
-
-
-def _first_set(target: Admin, candidates: Sequence[tuple[str, int]]) -> str | None:
-    for name, factor in candidates:
-        value = target.broker_config(name)
-        if value is not None:
-            # Negative numbers mean "no limit" in every unit.
-            return str(int(value) * factor) if factor and not value.startswith("-") else value
-    return None
-
-
-def _accepted(
-    target: Admin, topics: Sequence[Topic], names: Mapping[TopicName, TopicName]
-) -> frozenset[str]:
-    """Return the settings in question that the target would create a topic with."""
-    values = {key: value for topic in topics for key, value in topic.own.items()}
-    if not values or not topics:
-        return frozenset(values)
-    name = names[topics[0].name]
-    if _takes(target, name, values):
-        return frozenset(values)
-    return frozenset(key for key, value in values.items() if _takes(target, name, {key: value}))
-
-
-def _takes(target: Admin, name: TopicName, values: Mapping[str, str]) -> bool:
-    try:
-        target.create_topic(name, 1, 1, values, validate_only=True)
-    except RefusedError as error:
-        return error.name != _INVALID_CONFIG
-    return True

@@ -1,14 +1,23 @@
-"""Which settings a topic gets when it is created on the target. Pure."""
+"""Which settings a copy shall have of its own. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
 
+from towpath.config import SettingsConfig
 from towpath.topics.observe import Observed, Topic
 
-_TIMESTAMP_TYPE = "message.timestamp.type"
+TIMESTAMP_TYPE = "message.timestamp.type"
+POLICY = "cleanup.policy"
+MOST_BYTES = "max.message.bytes"
+RETENTIONS = ("retention.ms", "retention.bytes")
+UNLIMITED = "-1"
 _MIN_INSYNC = "min.insync.replicas"
+_DIFFERENCE = "message.timestamp.difference.max.ms"
+TIME_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
+"""Since KIP-937 (Kafka 3.6) they stand in for the difference in both directions."""
 
 # They name brokers, or a message format that no broker of today asks for.
 _NEVER = frozenset({
@@ -20,111 +29,206 @@ _NEVER = frozenset({
 # Tiered storage is set up per cluster, and a topic that asks for it elsewhere is refused.
 _TIERED = ("remote.", "local.retention.")
 
-_LIMITS = (
-    "max.message.bytes",
-    "message.timestamp.before.max.ms",
-    "message.timestamp.after.max.ms",
-    "retention.bytes",
-    "retention.ms",
-)
-"""Settings whose default on the target must not be tighter than what holds on the source: the
-target would refuse or delete records that the source still has."""
+_LIMITS = (MOST_BYTES, *TIME_LIMITS, *RETENTIONS)
+"""Settings that must not be tighter on the target than what holds on the source: the target would
+refuse or delete records that the source still has."""
+
+_DEFAULT = "the target's default is"
+
+ADJUSTED = frozenset({*_LIMITS, POLICY, _MIN_INSYNC})
+"""Settings that a copy may need though the source's topic has none of its own."""
 
 
-def settings_for(
-    topic: Topic, observed: Observed, replicas: int
-) -> tuple[dict[str, str], list[str]]:
-    """Return the settings of the target topic, and what a person should know about them.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a copy shall have of its own.
+
+    Attributes:
+        values: Settings with their values.
+        reasons: Why, for those that the source's topic does not have so.
+        notes: What else a person should know.
+    """
+
+    values: Mapping[str, str]
+    reasons: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def wanted(
+    topic: Topic,
+    seen: Observed,
+    rules: SettingsConfig,
+    replicas: int | None,
+    there: Topic | None = None,
+    ours: Set[str] = frozenset(),
+) -> Wanted:
+    """Return what a copy shall have of its own.
 
     Args:
         topic: The topic on the source.
-        observed: What the target knows, and its defaults.
-        replicas: Replication factor that the topic gets on the target.
+        seen: What the target knows, and its defaults.
+        rules: What the file says.
+        replicas: Replication factor of the copy, if that is known.
+        there: The copy, if there is one.
+        ours: Settings of that copy which we made.
     """
-    configs, notes = _copied(topic, observed)
-    inherited = {**observed.defaults, **configs}
-    for key, value, note in (
-        *_policy(topic, inherited),
-        *_loosened(topic, inherited),
-        *_own_times(observed.defaults),
-        *_enough_in_sync(inherited, replicas),
+    beneath = _beneath(seen, there, ours)
+    values, notes = _copied(topic, seen, rules)
+    reasons = {}
+    for key, value, why in (
+        *_blindly(topic, seen.defaults.keys() | values.keys(), there, ours),
+        *_aligned(topic, {**beneath, **values}, "the target has" if there else _DEFAULT),
+        *(() if there else _own_times(seen.defaults)),
     ):
-        configs[key] = value
-        notes.append(note)
-    notes += _times_lost_later(topic)
-    return configs, notes
+        if key in seen.accepted and (key == TIMESTAMP_TYPE or rules.selects(key)):
+            values[key], reasons[key] = value, why
+    for key in rules.override.keys() & seen.known:
+        values[key] = rules.override[key]
+        reasons.pop(key, None)
+    asked = values.get(_MIN_INSYNC), beneath.get(_MIN_INSYNC)
+    for key, value, why in _enough_in_sync(topic, *asked, replicas):
+        if key in seen.accepted:
+            values[key], reasons[key] = value, why
+    if TIMESTAMP_TYPE not in rules.override and there is None:
+        notes += _times_lost_later(topic)
+    return Wanted(values, reasons, tuple(notes))
+
+
+def untouched(key: str) -> bool:
+    """Whether a setting of a copy that is there is left alone, unless the file names it."""
+    return key in _NEVER or key == TIMESTAMP_TYPE or key.startswith(_TIERED)
 
 
 def stamps_itself(settings: Mapping[str, str]) -> bool:
     """Whether the brokers overwrite the times of records."""
-    return settings.get(_TIMESTAMP_TYPE) == "LogAppendTime"
+    return settings.get(TIMESTAMP_TYPE) == "LogAppendTime"
 
 
-def _copied(topic: Topic, observed: Observed) -> tuple[dict[str, str], list[str]]:
-    wanted = {
-        key: value
-        for key, value in topic.own.items()
-        if key not in _NEVER and key != _TIMESTAMP_TYPE and not key.startswith(_TIERED)
-    }
+def deletes(settings: Mapping[str, str]) -> bool:
+    """Whether retention deletes records."""
+    return "delete" in settings.get(POLICY, "delete")
+
+
+def holding(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return a topic's settings, with the limits that older brokers have under another name."""
+    if _DIFFERENCE not in settings:
+        return dict(settings)
+    return {**dict.fromkeys(TIME_LIMITS, settings[_DIFFERENCE]), **settings}
+
+
+def within(settings: Mapping[str, str], replicas: int) -> dict[str, str]:
+    """Return a topic's settings as a copy with so many replicas can have them."""
+    found = holding(settings)
+    in_sync = limit(found.get(_MIN_INSYNC))
+    if in_sync is not None and in_sync > replicas:
+        found[_MIN_INSYNC] = str(replicas)
+    return found
+
+
+def equal(key: str, one: str | None, other: str | None) -> bool:
+    """Whether two values of a setting mean the same; a policy is a list without order."""
+    if key == POLICY and one is not None and other is not None:
+        return set(one.split(",")) == set(other.split(","))
+    return one == other
+
+
+def limit(value: str | None) -> float | None:
+    """Return a limit as a number, `None` if it is none; below 0 there is no limit."""
+    try:
+        number = int(value or "")
+    except ValueError:
+        return None
+    return math.inf if number < 0 else number
+
+
+def tighter(one: str | None, other: str | None) -> bool:
+    """Whether the first limit is known to be below the second."""
+    left, right = limit(one), limit(other)
+    return left is not None and right is not None and left < right
+
+
+def _beneath(seen: Observed, there: Topic | None, ours: Set[str]) -> Mapping[str, str]:
+    """Return what holds on the target, as far as told, where we set nothing."""
+    if there is None:
+        return seen.defaults
+    own = there.own.keys() & ours
+    default = {key: seen.defaults[key] for key in own if key in seen.defaults}
+    return {key: v for key, v in there.settings.items() if key not in own} | default
+
+
+def _copied(
+    topic: Topic, seen: Observed, rules: SettingsConfig
+) -> tuple[dict[str, str], list[str]]:
+    selected = {key: value for key, value in topic.own.items() if rules.selects(key)}
+    asked = {key: v for key, v in selected.items() if not untouched(key)}
     notes = []
-    tiered = sorted(key for key in topic.own if key.startswith(_TIERED))
+    tiered = sorted(key for key in selected.keys() - rules.override if key.startswith(_TIERED))
     if tiered:
         notes.append(
             f"not copied, as tiered storage belongs to a cluster: {', '.join(tiered)};"
             " set it on the target if that has tiered storage"
         )
-    unknown = sorted(wanted.keys() - observed.known)
+    unknown = sorted(asked.keys() - seen.known)
     if unknown:
         notes.append(f"not copied, as the target does not know them: {', '.join(unknown)}")
-    return {key: wanted[key] for key in wanted if key in observed.known}, notes
+    ignored = sorted(asked.keys() & seen.known - seen.accepted)
+    if ignored:
+        notes.append(f"not copied, as {seen.kind} does not take them: {', '.join(ignored)}")
+    return {key: asked[key] for key in asked if key in seen.accepted}, notes
 
 
 Change = tuple[str, str, str]
 """A setting, its value, and why."""
 
 
-def _policy(topic: Topic, inherited: Mapping[str, str]) -> Iterator[Change]:
-    ours, theirs = topic.settings.get("cleanup.policy"), inherited.get("cleanup.policy")
-    if ours and theirs and set(ours.split(",")) != set(theirs.split(",")):
-        why = f"cleanup.policy is set to {ours}, as on the source: the target's default is {theirs}"
-        yield "cleanup.policy", ours, why
+def _blindly(topic: Topic, told: Set[str], there: Topic | None, ours: Set[str]) -> Iterator[Change]:
+    """Give what holds on the source where the target does not tell what would hold without."""
+    settings = holding(topic.settings)
+    hidden = ADJUSTED - told
+    if there is not None:
+        hidden &= there.own.keys() & ours
+    for key in sorted(hidden & settings.keys()):
+        why = "as on the source: the target does not tell its default"
+        yield key, settings[key], f"{key} is set to {settings[key]}, {why}"
 
 
-def _loosened(topic: Topic, inherited: Mapping[str, str]) -> Iterator[Change]:
-    for key in _LIMITS:
-        ours, theirs = topic.settings.get(key), inherited.get(key)
-        if ours and theirs and _limit(ours) > _limit(theirs):
-            why = f"{key} is set to {ours}, as on the source: the target's default is {theirs}"
-            yield key, ours, why
+def _aligned(topic: Topic, holds: Mapping[str, str], whose: str) -> Iterator[Change]:
+    """Give what must not be tighter than on the source, or must be the same."""
+    settings = holding(topic.settings)
+    for key in (POLICY, *_LIMITS):
+        ours, theirs = settings.get(key), holds.get(key)
+        differs = (
+            theirs and not equal(key, ours, theirs) if key == POLICY else tighter(theirs, ours)
+        )
+        if ours and differs:
+            yield key, ours, f"{key} is set to {ours}, as on the source: {whose} {theirs}"
 
 
 def _own_times(defaults: Mapping[str, str]) -> Iterator[Change]:
     if stamps_itself(defaults):
         why = (
-            f"{_TIMESTAMP_TYPE} is set to CreateTime so that records keep their times: the"
+            f"{TIMESTAMP_TYPE} is set to CreateTime so that records keep their times: the"
             " target's default is LogAppendTime"
         )
-        yield _TIMESTAMP_TYPE, "CreateTime", why
+        yield TIMESTAMP_TYPE, "CreateTime", why
 
 
 def _times_lost_later(topic: Topic) -> Iterator[str]:
     if stamps_itself(topic.settings):
         yield (
-            f"{_TIMESTAMP_TYPE}=LogAppendTime is not copied, so that records keep their times;"
+            f"{TIMESTAMP_TYPE}=LogAppendTime is not copied, so that records keep their times;"
             " after the cutover set it on the target topic"
         )
 
 
-def _enough_in_sync(inherited: Mapping[str, str], replicas: int) -> Iterator[Change]:
-    wanted = int(inherited.get(_MIN_INSYNC, 1))
-    if wanted > replicas:
-        why = (
-            f"{_MIN_INSYNC} {replicas} instead of {wanted}: it must not be above the"
-            " replication factor"
+def _enough_in_sync(
+    topic: Topic, asked: str | None, inherited: str | None, replicas: int | None
+) -> Iterator[Change]:
+    number = limit(asked or inherited)
+    if replicas is not None and number is not None and number > replicas:
+        fitting = within(
+            {_MIN_INSYNC: str(replicas), **({} if asked else topic.settings)}, replicas
         )
-        yield _MIN_INSYNC, str(replicas), why
-
-
-def _limit(value: str) -> float:
-    number = int(value)
-    return math.inf if number < 0 else number
+        value = fitting[_MIN_INSYNC]
+        why = "it must not be above the replication factor"
+        yield _MIN_INSYNC, value, f"{_MIN_INSYNC} {value} instead of {asked or inherited}: {why}"

@@ -1,32 +1,113 @@
-"""Changes to the target's topics, as data."""
+"""Changes to the target's topics, as data. Each tells in `about` which topic it changes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
-from towpath.model.nouns import TopicName
+from towpath.model.nouns import TopicId, TopicName
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTopic:
-    """Create `target`; requires that there is no topic of this name."""
+    """Create `target`; requires that there is no topic of this name.
+
+    Attributes:
+        source: The topic that it is a copy of.
+        target: Its name.
+        partitions: How many it gets.
+        replication_factor: -1 stands for the target's default.
+        configs: Settings that it begins with.
+        held: Those of them that are other ones while the copy is filled, with what each shall be
+            in the end; `None` where the target's default shall hold then.
+    """
+
+    subject: ClassVar[str] = "topics"
+    creates: ClassVar[bool] = True
 
     source: TopicName
     target: TopicName
     partitions: int
     replication_factor: int
     configs: Mapping[str, str]
+    held: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def about(self) -> str:
+        """The topic of the target."""
+        return self.target
 
 
 @dataclass(frozen=True, slots=True)
 class AddPartitions:
     """Let `target` grow to `to_count` partitions; requires that it still has `from_count`."""
 
+    subject: ClassVar[str] = "topics"
+    creates: ClassVar[bool] = False
+
     source: TopicName
     target: TopicName
     from_count: int
     to_count: int
 
+    @property
+    def about(self) -> str:
+        """The topic of the target."""
+        return self.target
 
-Step = CreateTopic | AddPartitions
+
+@dataclass(frozen=True, slots=True)
+class SetConfigs:
+    """Change settings of `target`; requires that each still is as in `before`.
+
+    Attributes:
+        source: The topic that it is a copy of.
+        target: Its name.
+        set: Settings with their new values.
+        remove: Settings that take the target's default again.
+        before: What `target` itself had of all these, `None` where nothing.
+    """
+
+    subject: ClassVar[str] = "topics"
+    creates: ClassVar[bool] = False
+
+    source: TopicName
+    target: TopicName
+    set: Mapping[str, str]
+    remove: tuple[str, ...]
+    before: Mapping[str, str | None]
+
+    @property
+    def about(self) -> str:
+        """The topic of the target."""
+        return self.target
+
+    @property
+    def changes(self) -> dict[str, str | None]:
+        """All settings with their new values, `None` for the default."""
+        return {**self.set, **dict.fromkeys(self.remove)}
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopic:
+    """Delete `target`, the copy of a topic that is no longer mirrored.
+
+    Requires that it still has this id and as many partitions.
+    """
+
+    subject: ClassVar[str] = "topics"
+    creates: ClassVar[bool] = False
+
+    source: TopicName
+    target: TopicName
+    id: TopicId
+    partitions: int
+
+    @property
+    def about(self) -> str:
+        """The topic of the target."""
+        return self.target
+
+
+Step = CreateTopic | AddPartitions | SetConfigs | DeleteTopic

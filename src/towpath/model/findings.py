@@ -1,4 +1,4 @@
-"""What a person should know before topics are mirrored."""
+"""What a person should know before something is mirrored."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Note:
     """Something that goes on in another way than one may think.
 
     Attributes:
-        about: The topic or cluster meant.
-        text: A sentence that makes sense for several topics, too.
+        about: The topic, user, cluster and so on that is meant.
+        text: A sentence that makes sense for several of them, too.
     """
 
     about: str

@@ -1,0 +1,116 @@
+"""How long plan, apply and diff of thousands of topics take, and how much memory they need."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from bench.meter import Watch, machine
+from bench.report import table
+from towpath.dev.broker import LocalCluster
+
+PARTITIONS = 4
+CONFIGS = {"retention.ms": "86400000", "segment.bytes": "104857600"}
+AT_ONCE = 500
+GOALS = "wanted: a plan of 5,000 topics with 20,000 partitions within 60 s and 500 MB"
+
+
+def main() -> None:
+    """Measure, and write the page and the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--topics", type=int, default=5000, help=f"of {PARTITIONS} partitions each")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    wish = parser.parse_args()
+    told = machine()
+    with tempfile.TemporaryDirectory(prefix="towpath-bench-") as folder:
+        found = _measure(Path(folder), wish.topics)
+    name = f"{datetime.now(UTC).date()}-plan"
+    data = {"machine": told, "topics": wish.topics, "partitions": PARTITIONS, "runs": found}
+    (wish.out / f"{name}.json").write_text(json.dumps(data, indent=2) + "\n")
+    page = "\n".join(_page(told, wish.topics, found)) + "\n"
+    (wish.out / f"{name}.md").write_text(page)
+    print(page)
+
+
+def _measure(folder: Path, topics: int) -> list[dict[str, Any]]:
+    seldom = {"log.retention.check.interval.ms": "300000"}
+    with (
+        LocalCluster(home=folder / "source", heap="2g", properties=seldom) as source,
+        LocalCluster(home=folder / "target", heap="2g", properties=seldom) as target,
+    ):
+        _create(source.bootstrap, topics)
+        file = folder / "link.yaml"
+        file.write_text(
+            f"source: {{bootstrap: '{source.bootstrap}', request_timeout: 2m}}\n"
+            f"target: {{bootstrap: '{target.bootstrap}', request_timeout: 2m}}\n"
+            "link: many\ntopics: {include: ['many-.*']}\n"
+        )
+        return [
+            _run("plan", "nothing is there yet", str(file)),
+            _run("apply", "creates everything", str(file), "--yes"),
+            _run("diff", "everything is there", str(file)),
+        ]
+
+
+def _create(bootstrap: str, topics: int) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    names = [f"many-{number:05}" for number in range(topics)]
+    for start in range(0, topics, AT_ONCE):
+        wanted = [NewTopic(name, PARTITIONS, 1, config=CONFIGS) for name in names[start:][:AT_ONCE]]
+        for future in admin.create_topics(wanted, request_timeout=120).values():
+            future.result(120)
+
+
+def _run(command: str, what: str, *arguments: str) -> dict[str, Any]:
+    began = time.monotonic()
+    with tempfile.TemporaryFile() as out:
+        words = [sys.executable, "-m", "towpath", command, *arguments, "--output", "json"]
+        process = subprocess.Popen(words, stdout=out, stderr=subprocess.DEVNULL)
+        watch = Watch(process.pid, every=0.2)
+        watch.start()
+        code = process.wait()
+        watch.stop()
+        out.seek(0)
+        said = json.load(out)
+    return {
+        "command": command,
+        "what": what,
+        "exit_code": code,
+        "steps": len(said.get("steps", said.get("done", ()))),
+        "seconds": round(time.monotonic() - began, 1),
+        "cpu": round(watch.cpu(), 1),
+        "peak_mib": max(peak for peaks in watch.peaks().values() for peak in peaks),
+    }
+
+
+def _page(told: Mapping[str, str], topics: int, found: list[dict[str, Any]]) -> list[str]:
+    rows = (
+        (f"towpath {run['command']}", run["what"], run["exit_code"], run["steps"], run["seconds"],
+         run["cpu"], run["peak_mib"])
+        for run in found
+    )  # fmt: skip
+    head = ("command", "target", "exit code", "steps", "seconds", "CPU s", "peak MiB")
+    return [
+        f"# Plans of {topics:,} topics with {topics * PARTITIONS:,} partitions",
+        "",
+        f"{GOALS}. Made by `bench/plan`.",
+        "",
+        *table(head, rows),
+        "",
+        *(f"- {name}: {value}" for name, value in told.items()),
+    ]
+
+
+if __name__ == "__main__":
+    main()

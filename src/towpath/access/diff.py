@@ -1,0 +1,129 @@
+"""From what is there to what has to be done. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from towpath.access.diff_acls import acl_notes, acl_steps, acls_gone
+from towpath.access.diff_quotas import quota_notes, quota_steps, quotas_gone, setting_notes
+from towpath.access.diff_users import unknown_users, user_notes, user_steps, users_gone
+from towpath.access.observe import PATHS, Observed, login
+from towpath.access.steps import ACLS, QUOTAS, USERS, Step
+from towpath.access.translate import translate
+from towpath.config import LinkConfig
+from towpath.model.acl import Operation
+from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.nouns import TopicName
+
+Ours = frozenset[tuple[str, str]]
+"""Subject and `about` of everything that steps of this link created and none of them removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What is between the target and what the file asks for.
+
+    Attributes:
+        steps: What to do, in this order.
+        notes: What a person should know.
+        obstacles: What cannot be copied, and why.
+        withheld: How many ACLs of the source `access.acls: safe` leaves out, by operation; those
+            that allow everything are counted under it, though reading is left of them.
+    """
+
+    steps: tuple[Step, ...] = ()
+    notes: tuple[Note, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+    withheld: Mapping[Operation, int] = field(default_factory=dict)
+
+
+def diff(
+    observed: Observed, config: LinkConfig, names: Mapping[TopicName, TopicName], ours: Ours
+) -> Difference:
+    """Return what is to be done on the target.
+
+    Args:
+        observed: Both clusters as they are.
+        config: What is asked for.
+        names: The topics that are mirrored, with their names on the target.
+        ours: What belongs to this link there; nothing else is ever removed.
+    """
+    found = _Found(observed, config, ours)
+    found.acls(names)
+    found.quotas()
+    found.users()
+    if observed.settings is not None:
+        found.notes += setting_notes(observed.settings)
+    notes = dict.fromkeys((*observed.notes, *found.notes))
+    return Difference(
+        tuple(found.steps),
+        tuple(notes),
+        (*observed.obstacles, *found.obstacles),
+        found.withheld,
+    )
+
+
+class _Found:
+    """Gathers what is found, one subject after the other."""
+
+    def __init__(self, observed: Observed, config: LinkConfig, ours: Ours) -> None:
+        self._observed, self._config, self._ours = observed, config, ours
+        self._login = login(config.target)
+        self.steps: list[Step] = []
+        self.notes: list[Note] = []
+        self.obstacles: list[Obstacle] = []
+        self.withheld: Mapping[Operation, int] = {}
+
+    def acls(self, names: Mapping[TopicName, TopicName]) -> None:
+        acls, config = self._observed.acls, self._config
+        if acls is None:
+            return
+        translated = translate(
+            acls.source, config.access.acls, config.topics, names, self._observed.unknown
+        )
+        left_out = [*translated.withheld, *translated.narrowed]
+        self.withheld = dict(sorted(Counter(acl.operation for acl in left_out).items()))
+        self.notes += acl_notes(acls, translated, self._login)
+        gone = list(acls_gone(acls, translated, self._own(ACLS)))
+        self._add(ACLS, list(acl_steps(acls, translated)), gone)
+
+    def quotas(self) -> None:
+        quotas = self._observed.quotas
+        if quotas is None:
+            return
+        steps = list(quota_steps(quotas))
+        self.notes += quota_notes(steps, self._login)
+        self._add(QUOTAS, steps, list(quotas_gone(quotas, self._own(QUOTAS))))
+
+    def users(self) -> None:
+        users = self._observed.users
+        if users is None:
+            return
+        listed, ours = self._config.access.users, self._own(USERS)
+        self.notes += user_notes(users, listed, ours)
+        self.obstacles += unknown_users(users, listed)
+        self._add(USERS, list(user_steps(users, listed)), list(users_gone(users, ours)))
+
+    def _own(self, subject: str) -> frozenset[str]:
+        return frozenset(about for of, about in self._ours if of == subject)
+
+    def _add(self, subject: str, made: Sequence[Step], gone: Iterable[Step]) -> None:
+        """Take the steps of a subject, or say why the target would refuse them."""
+        steps = list(made)
+        if self._config.prune:
+            steps += gone
+        else:
+            self.notes += [Note(step.about, _WOULD_GO) for step in gone]
+        if steps and subject in self._observed.refusals:
+            text = f"{self._observed.refusals[subject]}; {len(steps)} changes wait for it"
+            self.obstacles.append(Obstacle(PATHS[subject], text, Cause.RIGHTS))
+        else:
+            self.steps += steps
+
+
+_WOULD_GO = (
+    "was made by this link and would not be made again: it is gone at the source, or the file asks"
+    " for less; `prune: true` removes it"
+)

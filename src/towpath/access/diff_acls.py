@@ -1,0 +1,96 @@
+"""From the ACLs of both sides to what is to be done. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towpath.access.observe import PATHS, Both
+from towpath.access.steps import ACLS, CreateAcl, DeleteAcl
+from towpath.access.translate import Translated
+from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
+from towpath.model.findings import Note
+
+_DENIED = frozenset({
+    Operation.ALL,
+    Operation.READ,
+    Operation.WRITE,
+    Operation.CREATE,
+    Operation.DELETE,
+    Operation.ALTER,
+    Operation.DESCRIBE,
+})  # fmt: skip
+"""What the link itself does with copies."""
+
+
+def acl_steps(acls: Both[frozenset[Acl]], translated: Translated) -> Iterator[CreateAcl]:
+    """Return the ACLs to create: what is denied comes first, so that nobody slips in between."""
+    missing = [acl for acl in translated.wanted if acl not in acls.target]
+    for acl in sorted(missing, key=_denied_first):
+        yield CreateAcl(acl, str(translated.wanted[acl]))
+
+
+def acls_gone(
+    acls: Both[frozenset[Acl]], translated: Translated, ours: frozenset[str]
+) -> Iterator[DeleteAcl]:
+    """Return the ACLs of ours that nothing asks for any more; what is denied goes last."""
+    kept = translated.wanted.keys() | translated.spared
+    gone = [acl for acl in acls.target if acl not in kept and str(acl) in ours]
+    for acl in sorted(gone, key=_denied_first, reverse=True):
+        yield DeleteAcl(acl)
+
+
+def acl_notes(
+    acls: Both[frozenset[Acl]], translated: Translated, login: str | None
+) -> Iterator[Note]:
+    """Tell of what is not copied, and of what reaches further than one may think."""
+    for acl in translated.withheld:
+        yield Note(str(acl), "stays at the source until `access.acls: full`")
+    for acl in translated.narrowed:
+        text = (
+            "of everything, the target allows no more than reading (Describe, where there is"
+            " nothing to read) until `access.acls: full`"
+        )
+        yield Note(str(acl), text)
+    for acl in translated.unnamed:
+        yield Note(str(acl), _unnamed(acl))
+    for acl in translated.too_new:
+        yield Note(str(acl), _TOO_NEW)
+    for acl in translated.wanted:
+        if acl not in acls.target:
+            yield from _reaching_far(acl, login)
+    if translated.elsewhere:
+        text = f"{translated.elsewhere} ACLs of topics that are not mirrored are not copied"
+        yield Note(PATHS[ACLS], text)
+
+
+_TOO_NEW = "the target's brokers are too old to know such ACLs, so it is not copied"
+
+
+def _unnamed(acl: Acl) -> str:
+    denied = ", which are open to those whom it shuts out" * (acl.permission is Permission.DENY)
+    return (
+        "is not copied: under `topics.rename`, what begins alike at the source does not on the"
+        f" target; add ACLs for the copies by hand{denied}"
+    )
+
+
+def _reaching_far(acl: Acl, login: str | None) -> Iterator[Note]:
+    if acl.resource is not Resource.TOPIC:
+        return
+    if acl.about_all or acl.pattern is Pattern.PREFIXED:
+        yield Note(str(acl), "holds for other topics of the target, too, if their names fit")
+    everybody = {f"User:{EVERY}", f"User:{login}"}
+    if (
+        acl.permission is Permission.DENY
+        and acl.principal in everybody
+        and acl.operation in _DENIED
+    ):
+        text = (
+            "keeps this link itself from writing copies, unless its login is a super user of the"
+            " target; if it is none, let the link log in as another user"
+        )
+        yield Note(str(acl), text)
+
+
+def _denied_first(acl: Acl) -> tuple[bool, Acl]:
+    return acl.permission is not Permission.DENY, acl

@@ -1,0 +1,74 @@
+"""From the SCRAM users of both sides to what is to be done. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from difflib import get_close_matches
+
+from towpath.access.observe import PATHS, Both
+from towpath.access.steps import USERS, DeleteUser, SetUser
+from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.quoting import quoted
+from towpath.model.scram import Credential
+
+Users = Both[Mapping[Credential, int]]
+
+_FEWEST, _MOST = 4096, 16384
+"""Iterations that brokers take (KIP-554)."""
+
+
+def user_steps(users: Users, listed: Collection[str]) -> Iterator[SetUser]:
+    """Return which passwords to set: those that the target lacks, or keeps less well."""
+    for credential, told in sorted(users.source.items()):
+        had = users.target.get(credential)
+        iterations = _taken(told)
+        if credential.user in listed and (had is None or had < iterations):
+            yield SetUser(credential, iterations, had)
+
+
+def users_gone(users: Users, ours: frozenset[str]) -> Iterator[DeleteUser]:
+    """Return the users of ours that the source does not have any more."""
+    for credential, had in sorted(users.target.items()):
+        if credential not in users.source and str(credential) in ours:
+            yield DeleteUser(credential, had)
+
+
+def user_notes(users: Users, listed: Collection[str], ours: frozenset[str]) -> Iterator[Note]:
+    """Tell of users that are not copied, or whose password is another perhaps."""
+    for credential, told in sorted(users.source.items()):
+        had = users.target.get(credential)
+        about = str(credential)
+        if credential.user not in listed:
+            if had is None:
+                yield Note(quoted(credential.user), _UNLISTED)
+        elif had is None or had < _taken(told):
+            if told != _taken(told):
+                text = f"gets {_taken(told)} iterations instead of {told}; brokers take no others"
+                yield Note(about, text)
+        elif about not in ours:
+            yield Note(about, _THERE)
+
+
+def unknown_users(users: Users, listed: Collection[str]) -> Iterator[Obstacle]:
+    """Tell of listed users that the source does not have."""
+    known = sorted({credential.user for credential in users.source})
+    for name in sorted(set(listed).difference(known)):
+        near = get_close_matches(name, known, n=3)
+        hint = f" (the nearest are {', '.join(map(quoted, near))})" if near else ""
+        text = f"the source has no SCRAM user of this name{hint}; correct it, or remove the line"
+        yield Obstacle(f"{PATHS[USERS]}.{quoted(name)}", text, Cause.FILE)
+
+
+_UNLISTED = (
+    "is a SCRAM user of the source that the target does not get, as no cluster tells passwords; to"
+    " copy it, write under `access.users` its name and where the password is, such as"
+    " NAME: env:VARIABLE or NAME: file:PATH"
+)
+_THERE = (
+    "is on the target already and stays as it is; nobody can tell whether its password is the one"
+    " that the file names"
+)
+
+
+def _taken(iterations: int) -> int:
+    return min(max(iterations, _FEWEST), _MOST)

@@ -1,0 +1,185 @@
+"""What is there: ACLs, SCRAM users, quotas and settings of all brokers, on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from towpath.access.steps import ACLS, QUOTAS, USERS
+from towpath.cluster.admin import Admin
+from towpath.cluster.admin_changes import Listing
+from towpath.cluster.codes import UNSUPPORTED_VERSION
+from towpath.config import AclMode, ClusterConfig, LinkConfig, PasswordSasl
+from towpath.model.acl import Acl, Operation, Resource
+from towpath.model.errors import RefusedError
+from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.nouns import Side
+from towpath.model.quota import Quota
+from towpath.model.quoting import quoted
+from towpath.model.scram import Credential
+
+T = TypeVar("T")
+
+PATHS = {ACLS: "access.acls", USERS: "access.users", QUOTAS: "access.quotas"}
+"""Where the file asks for a subject."""
+
+_SETTINGS = "settings"
+_CHANGING = {ACLS: Operation.ALTER, USERS: Operation.ALTER, QUOTAS: Operation.ALTER_CONFIGS}
+"""The right on the cluster that changes of a subject need (KIP-140, KIP-554, KIP-546)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Both(Generic[T]):
+    """The same of both clusters."""
+
+    source: T
+    target: T
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Both clusters as they were when looked at.
+
+    Where the file does not ask for a subject, or one of the clusters does not tell of it, that is
+    `None`: notes and obstacles say why.
+
+    Attributes:
+        acls: All ACLs.
+        users: The iterations of each credential of SCRAM users.
+        quotas: All client quotas.
+        settings: Settings made for all brokers while they ran; `None` for a secret value.
+        unknown: What ACLs of the source may be about and the target's brokers do not know.
+        refusals: Subjects that the login may not change on the target, each with a sentence.
+        notes: What we could not see and can do without.
+        obstacles: Why a subject cannot be copied.
+    """
+
+    acls: Both[frozenset[Acl]] | None = None
+    users: Both[Mapping[Credential, int]] | None = None
+    quotas: Both[Mapping[Quota, float]] | None = None
+    settings: Both[Mapping[str, str | None]] | None = None
+    unknown: frozenset[Resource | Operation] = frozenset()
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+
+
+def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
+    """Look at both clusters, changing nothing; of what the file does not ask for, not even that.
+
+    Raises:
+        UnreachableError: One of them did not answer.
+    """
+    look = _Look(source, target, config)
+    asked = [ACLS] if config.access.acls is not AclMode.OFF else []
+    asked += [USERS] if config.access.users else []
+    asked += [QUOTAS] if config.access.quotas else []
+    return Observed(
+        acls=look.acls() if ACLS in asked else None,
+        users=look.users() if USERS in asked else None,
+        quotas=look.quotas() if QUOTAS in asked else None,
+        settings=look.settings(),
+        unknown=target.unknown_words() if ACLS in asked else frozenset(),
+        refusals=look.refusals(asked) if asked else {},
+        notes=tuple(look.notes),
+        obstacles=tuple(look.obstacles),
+    )
+
+
+def login(cluster: ClusterConfig) -> str | None:
+    """Return the name that we log in with, where the file tells it."""
+    return cluster.sasl.username if isinstance(cluster.sasl, PasswordSasl) else None
+
+
+class _Look:
+    """Asks both clusters for one subject after the other, and gathers what goes wrong."""
+
+    def __init__(self, source: Admin, target: Admin, config: LinkConfig) -> None:
+        self._admins = {Side.SOURCE: source, Side.TARGET: target}
+        self._logins = {Side.SOURCE: login(config.source), Side.TARGET: login(config.target)}
+        self.notes: list[Note] = []
+        self.obstacles: list[Obstacle] = []
+
+    def acls(self) -> Both[frozenset[Acl]] | None:
+        return self._both(ACLS, "their ACLs", self._acls)
+
+    def users(self) -> Both[Mapping[Credential, int]] | None:
+        return self._both(
+            USERS, "their SCRAM users (KIP-554)", lambda admin, _: admin.credentials()
+        )
+
+    def quotas(self) -> Both[Mapping[Quota, float]] | None:
+        def ask(admin: Admin, side: Side) -> Mapping[Quota, float]:
+            found = admin.quotas()
+            self._strange(QUOTAS, side, "quotas", found)
+            return found.known
+
+        return self._both(QUOTAS, "their client quotas (KIP-546)", ask)
+
+    def settings(self) -> Both[Mapping[str, str | None]] | None:
+        def ask(admin: Admin, _: Side) -> Mapping[str, str | None]:
+            entries = admin.cluster_configs().items()
+            return {name: None if entry.sensitive else entry.value for name, entry in entries}
+
+        return self._both(_SETTINGS, "the settings of all of them (KIP-226)", ask)
+
+    def refusals(self, asked: Sequence[str]) -> dict[str, str]:
+        """Return why the target would refuse changes of these subjects, as far as it tells."""
+        try:
+            rights = self._admins[Side.TARGET].cluster_rights()
+        except RefusedError:
+            return {}
+        who = self._logins[Side.TARGET]
+        named = f"login {quoted(who)}" if who else "login"
+        lacks = {
+            subject: f"target: the {named} lacks the ACL {right.kafka_name} on the cluster"
+            for subject, right in _CHANGING.items()
+            if rights is not None and right not in rights
+        }
+        return {subject: f"{lacks[subject]}; add it there" for subject in asked if subject in lacks}
+
+    def _acls(self, admin: Admin, side: Side) -> frozenset[Acl] | None:
+        found = admin.acls()
+        if found is None:
+            text = f"{side}: the cluster has no authorizer, so it keeps no ACLs; none are copied"
+            self.notes.append(Note(PATHS[ACLS], text))
+            return None
+        self._strange(ACLS, side, "ACLs", found)
+        return found.known
+
+    def _both(
+        self, subject: str, what: str, ask: Callable[[Admin, Side], T | None]
+    ) -> Both[T] | None:
+        """Ask both sides, also where the first does not tell; return what both tell."""
+        found = {side: self._one(subject, what, side, ask) for side in Side}
+        source, target = found[Side.SOURCE], found[Side.TARGET]
+        return None if source is None or target is None else Both(source, target)
+
+    def _one(
+        self, subject: str, what: str, side: Side, ask: Callable[[Admin, Side], T | None]
+    ) -> T | None:
+        try:
+            return ask(self._admins[side], side)
+        except RefusedError as error:
+            self._tell(subject, what, side, error)
+        return None
+
+    def _tell(self, subject: str, what: str, side: Side, error: RefusedError) -> None:
+        about = PATHS.get(subject, subject)
+        loss = "compared" if subject == _SETTINGS else "copied"
+        who = self._logins[side]
+        text = f"{error}; that login is {quoted(who)}" if error.forbidden and who else str(error)
+        if error.error == UNSUPPORTED_VERSION:
+            text = f"{side}: the brokers do not tell {what}, so none are {loss}"
+            self.notes.append(Note(about, text))
+        elif subject == _SETTINGS:
+            self.notes.append(Note(about, f"{text}; until then none are {loss}"))
+        else:
+            cause = Cause.RIGHTS if error.forbidden else Cause.CLUSTER
+            self.obstacles.append(Obstacle(about, text, cause))
+
+    def _strange(self, subject: str, side: Side, what: str, found: Listing[Any]) -> None:
+        for kind in found.strange if side is Side.SOURCE else ():
+            text = f"{side}: {what} with {kind}, which Towpath does not know, are not copied"
+            self.notes.append(Note(PATHS[subject], text))

@@ -1,0 +1,127 @@
+"""`towpath apply`: do what a plan says."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group
+
+from towpath.cli.options import ReportOption, require_writable, write_report
+from towpath.cli.output import Output, OutputOption, show
+from towpath.cli.planned import line, picture
+from towpath.cli.render import console
+from towpath.cli.signals import stopping
+from towpath.config import load
+from towpath.model.errors import ClusterError, ConfigError, Problem, TowpathError
+from towpath.plan.applier import Applied
+from towpath.plan.apply import Wanted
+from towpath.plan.apply import apply as apply_plan
+from towpath.plan.build import build
+from towpath.plan.explain import sentence
+from towpath.plan.model import Plan
+from towpath.plan.saved import is_saved, load_plan
+from towpath.plan.steps import SUBJECTS, Step, as_data
+
+NOT_ALL = 3
+
+
+def apply(
+    file: Annotated[
+        Path, typer.Argument(metavar="PLAN|FILE", help="A saved plan, or the YAML file of a link.")
+    ],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    only: Annotated[
+        str, typer.Option(metavar="SUBJECT,..", help=f"Some of {', '.join(SUBJECTS)}.")
+    ] = ",".join(SUBJECTS),
+    report: ReportOption = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Do the steps of a plan, one after the other; again does only what is left."""
+    del output  # `show` knows it
+    require_writable(report)
+    wanted = _wanted(file, _subjects(only))
+    _refuse(wanted.plan)
+    console(stderr=True).print(picture(wanted.narrowed()))
+    if wanted.narrowed().steps and not yes and not _agreed():
+        show("nothing was done", {"link": wanted.config.link, "complete": False, "done": []})
+        return NOT_ALL
+    with stopping() as stop:
+        applied = apply_plan(wanted, _tell, stop)
+    data = _report(wanted, applied)
+    lines = [*applied.left_out, _sentence(applied)]
+    show(Group(*map(line, lines)), data)
+    write_report(report, data)
+    return 0 if data["complete"] else NOT_ALL
+
+
+def _wanted(file: Path, only: tuple[str, ...]) -> Wanted:
+    if is_saved(file):
+        saved = load_plan(file)
+        return Wanted(saved.config, saved.plan, saved.digest, only)
+    config = load(file)
+    return Wanted(config, build(config), only=only)
+
+
+def _subjects(text: str) -> tuple[str, ...]:
+    named = [word.strip() for word in text.split(",")]
+    unknown = [word for word in named if word not in SUBJECTS]
+    if unknown:
+        why = f"{', '.join(map(repr, unknown))} is no subject; there are {', '.join(SUBJECTS)}"
+        raise ConfigError((Problem("--only", why),))
+    return tuple(subject for subject in SUBJECTS if subject in named)
+
+
+def _refuse(plan: Plan) -> None:
+    if plan.refusals:
+        raise ClusterError("\n".join(obstacle.text for obstacle in plan.refusals))
+    if plan.faults:
+        raise ConfigError(tuple(Problem(o.about, o.text) for o in plan.faults))
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        text = "nobody can be asked here; add it to do the steps above without a question"
+        raise ConfigError((Problem("--yes", text),))
+    return typer.confirm("Do these steps?", err=True)
+
+
+def _tell(step: Step, error: TowpathError | None) -> None:
+    how = "done" if error is None else "failed"
+    console(stderr=True).print(line(f"{how}: {sentence(step)}"))
+
+
+def _report(wanted: Wanted, applied: Applied) -> dict[str, Any]:
+    left_out = [f"{o.about}: {o.text}" for o in wanted.plan.obstacles]
+    return {
+        "link": wanted.config.link,
+        "plan": wanted.digest,
+        "complete": applied.complete and not left_out,
+        "done": _steps(applied.done),
+        "done_before": _steps(applied.before),
+        "failed": [
+            {**as_data(step), "code": error.code, "error": str(error)}
+            for step, error in applied.failed
+        ],
+        "not_reached": _steps(applied.rest),
+        "left_out": left_out,
+    }
+
+
+def _steps(steps: Iterable[Step]) -> list[dict[str, Any]]:
+    return [as_data(step) for step in steps]
+
+
+def _sentence(applied: Applied) -> str:
+    counted = {
+        "done": len(applied.done),
+        "done before": len(applied.before),
+        "failed": len(applied.failed),
+        "not reached; apply again to do the rest": len(applied.rest),
+    }
+    told = [f"{number} {what}" for what, number in counted.items() if number]
+    return f"steps: {', '.join(told)}" if told else "nothing to do"

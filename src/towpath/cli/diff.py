@@ -1,0 +1,22 @@
+"""`towpath diff`: what differs now."""
+
+from __future__ import annotations
+
+from towpath.cli.options import LinkFile
+from towpath.cli.output import Form, FormOption
+from towpath.cli.planned import show_plan
+from towpath.config import load
+from towpath.plan.build import build
+
+DIFFERENT = 3
+
+
+def diff(file: LinkFile, *, output: FormOption = Form.TEXT) -> int:
+    """Show what differs between the target and what the file asks for: exit 0 equal, 3 different.
+
+    Records are compared by `towpath verify`.
+    """
+    del output  # `show` knows it
+    found = build(load(file))
+    show_plan(found)
+    return found.exit_code or (DIFFERENT if found.steps else 0)

@@ -1,0 +1,45 @@
+"""A plan as Markdown, to be put before others for a review."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from towpath.plan.explain import clusters, grouped, groups, summary
+from towpath.plan.model import Plan
+
+
+def as_markdown(plan: Plan) -> str:
+    """Return the whole plan: clusters, a table per subject, every note and every problem."""
+    return "\n".join(_lines(plan)) + "\n"
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    yield f"# Plan of link {_plain(plan.link)}"
+    yield from ("", *(f"- {_plain(line)}" for line in clusters(plan)[1:]), "", summary(plan) + ".")
+    for group in groups(plan):
+        yield from ("", f"## {group.title[:1].upper()}{group.title[1:]}", "")
+        yield from _table(group.headers, group.rows)
+    if plan.notes:
+        yield from ("", "## Notes", "")
+        for text, about in grouped(plan.notes).items():
+            yield f"- {_plain(', '.join(about))}: {_plain(text)}"
+    if plan.obstacles:
+        yield from ("", "## Problems", "")
+        for obstacle in plan.obstacles:
+            yield f"- **{_plain(obstacle.about)}**: {_plain(obstacle.text)}"
+
+
+def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(headers)} |"
+    yield f"|{'---|' * len(headers)}"
+    for row in rows:
+        yield f"| {' | '.join(map(_cell, row))} |"
+
+
+def _cell(text: str) -> str:
+    return f"`{text.replace('|', chr(92) + '|')}`" if text else ""
+
+
+def _plain(text: str) -> str:
+    """Escape what Markdown would read as its own."""
+    return "".join(f"\\{char}" if char in "\\`*_<>[]|" else char for char in text)

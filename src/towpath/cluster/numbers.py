@@ -1,0 +1,34 @@
+"""The numbers that access control has in the Kafka protocol (KIP-11, KIP-290, KIP-373, KIP-554)."""
+
+from __future__ import annotations
+
+from towpath.model.acl import Operation, Pattern, Permission, Resource
+from towpath.model.scram import Mechanism
+
+RESOURCES = {
+    Resource.TOPIC: 2,
+    Resource.GROUP: 3,
+    Resource.CLUSTER: 4,
+    Resource.TRANSACTIONAL_ID: 5,
+    Resource.DELEGATION_TOKEN: 6,
+    Resource.USER: 7,
+}
+PATTERNS = {Pattern.LITERAL: 3, Pattern.PREFIXED: 4}
+OPERATIONS = {
+    Operation.ALL: 2,
+    Operation.READ: 3,
+    Operation.WRITE: 4,
+    Operation.CREATE: 5,
+    Operation.DELETE: 6,
+    Operation.ALTER: 7,
+    Operation.DESCRIBE: 8,
+    Operation.CLUSTER_ACTION: 9,
+    Operation.DESCRIBE_CONFIGS: 10,
+    Operation.ALTER_CONFIGS: 11,
+    Operation.IDEMPOTENT_WRITE: 12,
+    Operation.CREATE_TOKENS: 13,
+    Operation.DESCRIBE_TOKENS: 14,
+    Operation.TWO_PHASE_COMMIT: 15,
+}
+PERMISSIONS = {Permission.DENY: 2, Permission.ALLOW: 3}
+MECHANISMS = {Mechanism.SHA_256: 1, Mechanism.SHA_512: 2}

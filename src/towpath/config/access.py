@@ -1,0 +1,43 @@
+"""What of the source's access control the target gets."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StrictBool
+
+from towpath.config.secrets import SecretText
+from towpath.config.section import Section
+
+
+class AclMode(StrEnum):
+    """Which ACLs of the source the target gets."""
+
+    OFF = "off"
+    SAFE = "safe"
+    FULL = "full"
+
+
+def _named(users: dict[str, SecretText]) -> dict[str, SecretText]:
+    if "" in users:
+        raise ValueError("a user needs a name before the colon")
+    return users
+
+
+class AccessConfig(Section):
+    """Who may do what on the target; nothing is looked at that is not asked for here."""
+
+    acls: AclMode = Field(
+        AclMode.OFF,
+        description="ACLs of the source on the target: `off`; `safe` for the time before the"
+        " cutover, when nobody but the link may change copies; `full` for the time behind it.",
+    )
+    users: Annotated[dict[str, SecretText], AfterValidator(_named)] = Field(
+        default_factory=dict,
+        description="SCRAM users of the source to make on the target, each name with the secret"
+        " that is its password: no cluster tells those. Without it: none.",
+    )
+    quotas: StrictBool = Field(
+        False, description="Whether the target gets the client quotas of the source."
+    )

@@ -1,0 +1,48 @@
+"""HOST:PORT, as it stands in the file."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+_ADDRESS = re.compile(
+    r"(?:\[(?P<six>[0-9A-Fa-f:.%\w]+)\]|(?P<host>[A-Za-z0-9._-]+)):(?P<port>\d{1,5})"
+)
+
+
+def check_address(value: str, such_as: str) -> str:
+    """Return the address as it is.
+
+    Args:
+        value: What should be HOST:PORT.
+        such_as: A good one, for the message.
+
+    Raises:
+        ValueError: It is none.
+    """
+    match = _ADDRESS.fullmatch(value)
+    if match is None:
+        port = such_as.rpartition(":")[2]
+        six = f"; an IPv6 address stands in brackets, such as [::1]:{port}"
+        raise ValueError(
+            f"{value!r} is not HOST:PORT, such as {such_as}{six * (value.count(':') > 1)}"
+        )
+    if match["six"] and not _is_six(match["six"]):
+        raise ValueError(f"{match['six']!r} is not an IPv6 address")
+    if not 1 <= int(match["port"]) <= 65535:
+        raise ValueError(f"{value!r}: a port is a number from 1 to 65535")
+    return value
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Return the host, an IPv6 address without its brackets, and the port."""
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def _is_six(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True

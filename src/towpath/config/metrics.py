@@ -1,0 +1,37 @@
+"""What a run tells Prometheus, and where."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from towpath.config.address import check_address, host_and_port
+from towpath.config.section import Section
+from towpath.model.detail import Detail
+
+
+def _listen(value: str) -> str:
+    if "://" in value:
+        raise ValueError("is a URL; write HOST:PORT alone, such as 127.0.0.1:9404")
+    return check_address(value, "127.0.0.1:9404")
+
+
+class MetricsConfig(Section):
+    """What a run tells Prometheus, and where."""
+
+    listen: Annotated[str, AfterValidator(_listen)] | None = Field(
+        None,
+        description="HOST:PORT where `towpath run` serves its metrics under `/metrics`, such as"
+        " `127.0.0.1:9404`. Without it: nowhere. Whoever reaches it may read topic names.",
+    )
+    detail: Detail = Field(
+        Detail.AUTO,
+        description="Whether each `partition`, each `topic` or the `link` as a whole has series of"
+        " its own; `auto` is the first of them of which there are at most 1,000.",
+    )
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port to listen on, if any."""
+        return host_and_port(self.listen) if self.listen else None

@@ -1,0 +1,123 @@
+"""What was counted, in the shapes of Prometheus' client, made anew for each scrape.
+
+So nothing of a topic stays that is mirrored no more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from towpath.metrics import names
+from towpath.metrics.meter import CREATE, GROW, Meter, Reading
+from towpath.metrics.names import Kind, Metric
+from towpath.metrics.stand import Sum, chosen, sums
+from towpath.model.detail import Detail
+
+Samples = Iterable[tuple[tuple[str, ...], float]]
+_ENDINGS = {Kind.COUNTER: "_total"}
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a link is, which does not change while it runs.
+
+    Attributes:
+        states: All that a partition can be in.
+        causes: All for which something may be left out.
+    """
+
+    version: str
+    link: str
+    detail: Detail
+    states: tuple[str, ...]
+    causes: tuple[str, ...]
+
+
+class MeterCollector(Collector):
+    """Reads a meter whenever Prometheus asks."""
+
+    def __init__(self, meter: Meter, about: About) -> None:
+        self._meter, self._about = meter, about
+
+    def collect(self) -> Iterator[Family]:
+        """Yield every metric, also those without a series now."""
+        now = self._meter.read()
+        yield from _theirs(now)
+        yield _family(names.INFO, [((self._about.version, self._about.link), 1)])
+        yield from _partitions(now, self._about)
+        yield from _rounds(now)
+        yield from _steps(now, self._about)
+        yield _family(names.TROUBLE, [((), now.trouble)])
+        yield _family(names.LAST_LOOK, _if_known(now.looked_at, 1000))
+
+
+def _theirs(now: Reading) -> Iterator[Family]:
+    """Yield Redpanda's metrics of topics, but for the lag."""
+    created = now.done.get(CREATE, 0)
+    errors = sum(n for (*step, _), n in now.failed.items() if tuple(step) in {CREATE, GROW})
+    yield _family(names.TOPICS_CREATED, [((), created)])
+    yield _family(names.TOPIC_CREATE_ERRORS, [((), errors)])
+    latency = names.TOPIC_CREATE_LATENCY
+    family = Family(latency.name, latency.meaning, latency.kind)
+    family.add_sample(f"{latency.name}_count", {}, created)
+    family.add_sample(f"{latency.name}_sum", {}, round(now.created_seconds * 1e9))
+    yield family
+
+
+def _partitions(now: Reading, about: About) -> Iterator[Family]:
+    detail = chosen(about.detail, now.stands)
+    found = sums(detail, now.stands, now.copied)
+    yield _family(names.DETAIL, [((detail,), 1)])
+    yield _family(names.RECORDS_COPIED, ((key, each.records) for key, each in found.items()))
+    yield _family(names.BYTES_COPIED, ((key, each.bytes) for key, each in found.items()))
+    for metric in (names.LAG_RECORDS, names.REDPANDA_LAG):
+        yield _family(metric, _known((key, each.lag_records) for key, each in found.items()))
+    yield _family(names.LAG_SECONDS, _known((key, each.lag_seconds) for key, each in found.items()))
+    yield _family(names.GAPS, ((key, each.gaps) for key, each in found.items()))
+    yield _family(names.GAP_OFFSETS, ((key, each.gap_offsets) for key, each in found.items()))
+    yield _family(names.PARTITION_STATE, _states(found))
+    together = Counter(stand.state for stand in now.stands)
+    yield _family(names.PARTITIONS, (((state,), together[state]) for state in about.states))
+    yield _family(names.MAPPED_PARTITIONS, [((), sum(stand.mapped for stand in now.stands))])
+    unknown = sum(stand.lag_records is None for stand in now.stands)
+    yield _family(names.UNKNOWN_LAG, [((), unknown)])
+
+
+def _states(found: Mapping[tuple[str, str], Sum]) -> Samples:
+    for key, each in found.items():
+        for state, number in each.states.items():
+            yield (*key, state), number
+
+
+def _rounds(now: Reading) -> Iterator[Family]:
+    yield _family(names.ROUNDS, [((), now.rounds)])
+    yield _family(names.ROUND_SECONDS, _if_known(now.round_seconds))
+    yield _family(names.ROUNDS_FAILED, (((why,), n) for why, n in now.failed_rounds.items()))
+
+
+def _steps(now: Reading, about: About) -> Iterator[Family]:
+    yield _family(names.STEPS_DONE, now.done.items())
+    yield _family(names.STEPS_FAILED, now.failed.items())
+    left_out = {**dict.fromkeys(about.causes, 0), **now.left_out}
+    yield _family(names.LEFT_OUT, (((cause,), n) for cause, n in left_out.items()))
+
+
+def _known(samples: Iterable[tuple[tuple[str, ...], float | None]]) -> Samples:
+    return ((key, value) for key, value in samples if value is not None)
+
+
+def _if_known(value: float | None, divisor: int = 1) -> Samples:
+    return [] if value is None else [((), value / divisor)]
+
+
+def _family(metric: Metric, samples: Samples) -> Family:
+    ending = _ENDINGS.get(metric.kind, "")
+    family = Family(metric.name.removesuffix(ending), metric.meaning, metric.kind)
+    for values, value in samples:
+        family.add_sample(metric.name, dict(zip(metric.labels, values, strict=True)), value)
+    return family

@@ -1,0 +1,122 @@
+"""What a run counts. One of it is handed around; it never reaches out by itself."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from towpath.metrics.copied import Copied
+from towpath.metrics.stand import Stand
+from towpath.model.clock import now_ms
+
+CREATE = ("topics", "CreateTopic")
+GROW = ("topics", "AddPartitions")
+"""Subject of a step and what it does."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A step that was tried: of which subject, what it should do, why not, in seconds."""
+
+    subject: str
+    do: str
+    seconds: float
+    reason: str = ""
+    """The stable code of the error; empty where it was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Everything that was counted up to a moment.
+
+    Attributes:
+        copied: Records and bytes that this run copied, by topic and partition.
+        done: How many steps, by subject and what they do.
+        failed: The same, and the error's code.
+        created_seconds: How long all topics that were created took together.
+        left_out: How many things, by cause.
+        failed_rounds: How many rounds, by the error's code.
+        round_seconds: How long the last round took that ended.
+        looked_at: When all partitions were last looked at, in ms since 1970.
+    """
+
+    stands: tuple[Stand, ...] = ()
+    copied: Mapping[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    done: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    failed: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    created_seconds: float = 0.0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    rounds: int = 0
+    failed_rounds: Mapping[str, int] = field(default_factory=dict)
+    round_seconds: float | None = None
+    trouble: bool = False
+    looked_at: int | None = None
+
+
+class Meter:
+    """Counts what a run tells it, from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._copied = Copied()
+        self._began = time.monotonic()
+        self._reading = Reading()
+
+    def read(self) -> Reading:
+        """Return what was counted so far."""
+        return self._reading
+
+    def looked(self, stands: Iterable[Stand]) -> None:
+        """Take in where every partition stands now."""
+        found = tuple(stands)
+        with self._lock:
+            copied = self._copied.look(found)
+            self._reading = replace(self._reading, stands=found, copied=copied, looked_at=now_ms())
+
+    def tried(self, step: Tried) -> None:
+        """Count a step."""
+        with self._lock:
+            now, key = self._reading, (step.subject, step.do)
+            if step.reason:
+                failed = _one_more(now.failed, (*key, step.reason))
+                self._reading = replace(now, failed=failed)
+            else:
+                seconds = now.created_seconds + (step.seconds if key == CREATE else 0.0)
+                self._reading = replace(now, done=_one_more(now.done, key), created_seconds=seconds)
+
+    def left_out(self, causes: Mapping[str, int]) -> None:
+        """Take in how many things are left out now, by cause."""
+        with self._lock:
+            self._reading = replace(self._reading, left_out=dict(causes))
+
+    def round_begins(self) -> None:
+        """Begin to measure a round; behind one that ends the next begins by itself."""
+        self._began = time.monotonic()
+
+    def round_ended(self) -> None:
+        """Count a round."""
+        with self._lock:
+            now = time.monotonic()
+            took, self._began = now - self._began, now
+            rounds = self._reading.rounds + 1
+            self._reading = replace(self._reading, rounds=rounds, round_seconds=took)
+
+    def round_failed(self, reason: str) -> None:
+        """Count a round that failed with an error of this stable code."""
+        with self._lock:
+            failed = _one_more(self._reading.failed_rounds, reason)
+            self._reading = replace(self._reading, failed_rounds=failed)
+
+    def in_trouble(self, trouble: bool) -> None:
+        """Take in whether the run as a whole is in trouble."""
+        with self._lock:
+            self._reading = replace(self._reading, trouble=trouble)
+
+
+def _one_more(counts: Mapping[T, int], key: T) -> dict[T, int]:
+    return {**counts, key: counts.get(key, 0) + 1}

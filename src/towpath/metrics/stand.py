@@ -1,0 +1,104 @@
+"""Where partitions stand, and what several of them are together. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from towpath.model.detail import Detail
+
+LIMIT = 1000
+"""Of more partitions, and of more topics, `Detail.AUTO` makes no series of their own."""
+
+Key = tuple[str, str]
+"""Topic and partition as labels; empty where a series tells of all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where one source partition stands.
+
+    Attributes:
+        incarnation: Names this copy of it; another one begins with 0 records. -1 before the first.
+        records: Records of this copy, whoever copied them; `bytes` likewise.
+        lag_records: Source offsets to copy, `None` where that is not known.
+        lag_seconds: Age of the last copied record while there is lag, `None` if not known.
+    """
+
+    topic: str
+    partition: int
+    state: str
+    mapped: bool
+    incarnation: int
+    records: int
+    bytes: int
+    lag_records: int | None
+    lag_seconds: float | None
+    gaps: int
+    gap_offsets: int
+
+
+@dataclass(slots=True)
+class Sum:
+    """Partitions added up."""
+
+    lag_records: int | None = None
+    lag_seconds: float | None = None
+    gaps: int = 0
+    gap_offsets: int = 0
+    records: int = 0
+    bytes: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+
+    def add(self, stand: Stand) -> None:
+        """Add where one partition stands; what was copied of it comes by `add_copied`."""
+        if stand.lag_records is not None:
+            self.lag_records = stand.lag_records + (self.lag_records or 0)
+        if stand.lag_seconds is not None:
+            self.lag_seconds = max(stand.lag_seconds, self.lag_seconds or 0.0)
+        self.gaps += stand.gaps
+        self.gap_offsets += stand.gap_offsets
+        self.states[stand.state] += 1
+
+    def add_copied(self, copied: tuple[int, int]) -> None:
+        """Add records and bytes."""
+        self.records += copied[0]
+        self.bytes += copied[1]
+
+
+def chosen(detail: Detail, stands: tuple[Stand, ...], limit: int = LIMIT) -> Detail:
+    """Return the detail that is meant, which is never `AUTO`."""
+    if detail is not Detail.AUTO:
+        return detail
+    if len(stands) <= limit:
+        return Detail.PARTITION
+    return Detail.TOPIC if len({stand.topic for stand in stands}) <= limit else Detail.LINK
+
+
+def sums(
+    detail: Detail, stands: Iterable[Stand], copied: Mapping[tuple[str, int], tuple[int, int]]
+) -> dict[Key, Sum]:
+    """Add up what has one series together.
+
+    What was copied of partitions that are there no more stays in the sum of their topic and of the
+    link, which thereby never becomes less.
+    """
+    added: dict[Key, Sum] = {}
+    for stand in stands:
+        added.setdefault(_key(detail, stand.topic, stand.partition), Sum()).add(stand)
+    for (topic, partition), done in copied.items():
+        found = added.get(_key(detail, topic, partition))
+        if found is not None:
+            found.add_copied(done)
+    return added
+
+
+def _key(detail: Detail, topic: str, partition: int) -> Key:
+    match detail:
+        case Detail.LINK:
+            return "", ""
+        case Detail.TOPIC:
+            return topic, ""
+        case _:
+            return topic, str(partition)

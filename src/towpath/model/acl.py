@@ -1,0 +1,94 @@
+"""The nouns of access control: KIP-11, with prefixed patterns of KIP-290, users of KIP-373."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from towpath.model.quoting import quoted
+
+
+class Resource(StrEnum):
+    """What an ACL is about."""
+
+    TOPIC = "topic"
+    GROUP = "group"
+    CLUSTER = "cluster"
+    TRANSACTIONAL_ID = "transactional_id"
+    DELEGATION_TOKEN = "delegation_token"  # noqa: S105, a kind of resource
+    USER = "user"
+
+
+class Pattern(StrEnum):
+    """How the name of an ACL is meant."""
+
+    LITERAL = "literal"
+    PREFIXED = "prefixed"
+
+
+class Operation(StrEnum):
+    """What an ACL allows or denies."""
+
+    ALL = "all"
+    READ = "read"
+    WRITE = "write"
+    CREATE = "create"
+    DELETE = "delete"
+    ALTER = "alter"
+    DESCRIBE = "describe"
+    CLUSTER_ACTION = "cluster_action"
+    DESCRIBE_CONFIGS = "describe_configs"
+    ALTER_CONFIGS = "alter_configs"
+    IDEMPOTENT_WRITE = "idempotent_write"
+    CREATE_TOKENS = "create_tokens"
+    DESCRIBE_TOKENS = "describe_tokens"
+    TWO_PHASE_COMMIT = "two_phase_commit"
+
+    @property
+    def kafka_name(self) -> str:
+        """Kafka's own name, such as `DescribeConfigs`."""
+        return "".join(word.capitalize() for word in self.split("_"))
+
+
+class Permission(StrEnum):
+    """Whether an ACL allows or denies."""
+
+    DENY = "deny"
+    ALLOW = "allow"
+
+
+EVERY = "*"
+"""The literal name that stands for all resources of a kind, and the host that stands for all."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Acl:
+    """One binding: who may, or may not, do what from where with which resources.
+
+    Its text is a sentence, and no other ACL has the same.
+    """
+
+    resource: Resource
+    name: str
+    pattern: Pattern
+    principal: str
+    host: str
+    operation: Operation
+    permission: Permission
+
+    @property
+    def about_all(self) -> bool:
+        """Whether it is about all resources of its kind; a prefix `*` is no such thing."""
+        return self.name == EVERY and self.pattern is Pattern.LITERAL
+
+    def __str__(self) -> str:
+        of = "" if self.pattern is Pattern.LITERAL else "prefixed "
+        host = "" if self.host == EVERY else f" from {quoted(self.host)}"
+        return (
+            f"{self.permission} {quoted(self.principal)}{host} to {_words(self.operation)} on"
+            f" {of}{_words(self.resource)} {quoted(self.name)}"
+        )
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

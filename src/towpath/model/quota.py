@@ -1,0 +1,53 @@
+"""The nouns of client quotas (KIP-546, KIP-612, KIP-599)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from towpath.model.quoting import quoted
+
+
+class EntityKind(StrEnum):
+    """Of whom much is demanded."""
+
+    USER = "user"
+    CLIENT_ID = "client-id"
+    IP = "ip"
+
+
+class QuotaKey(StrEnum):
+    """What is limited."""
+
+    PRODUCER_BYTE_RATE = "producer_byte_rate"
+    CONSUMER_BYTE_RATE = "consumer_byte_rate"
+    REQUEST_PERCENTAGE = "request_percentage"
+    CONTROLLER_MUTATION_RATE = "controller_mutation_rate"
+    CONNECTION_CREATION_RATE = "connection_creation_rate"
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One part of whom a quota is for; without a name, all that have no quota of their own."""
+
+    kind: EntityKind
+    name: str | None
+
+    def __str__(self) -> str:
+        return f"default {self.kind}" if self.name is None else f"{self.kind} {quoted(self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """One limit; its text names it, and no other.
+
+    Attributes:
+        entities: For whom: a user, a client id, both in this order, or an address.
+        key: What is limited.
+    """
+
+    entities: tuple[Entity, ...]
+    key: QuotaKey
+
+    def __str__(self) -> str:
+        return f"{' with '.join(map(str, self.entities))}: {self.key}"

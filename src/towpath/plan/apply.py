@@ -1,0 +1,81 @@
+"""`towpath apply`: the steps of a plan, done."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from towpath.config import LinkConfig
+from towpath.model.errors import ConfigError, Problem
+from towpath.plan.applier import Applied, Applier, Told
+from towpath.plan.journal import JournalWriter, done_before
+from towpath.plan.model import ClusterFacts, Plan
+from towpath.plan.opened import OpenLink, open_link
+from towpath.plan.steps import SUBJECTS
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A plan, and how much of it to do.
+
+    Attributes:
+        config: The link.
+        plan: What to do.
+        digest: Names a saved plan; empty for one that was made just now.
+        only: The subjects that are wanted.
+    """
+
+    config: LinkConfig
+    plan: Plan
+    digest: str = ""
+    only: Collection[str] = SUBJECTS
+
+    def narrowed(self) -> Plan:
+        """Return the plan with the steps of the wanted subjects only."""
+        steps = tuple(step for step in self.plan.steps if step.subject in self.only)
+        return replace(self.plan, steps=steps)
+
+
+def apply(wanted: Wanted, on_step: Told, stop: threading.Event) -> Applied:
+    """Do the steps, each only if the target is as it was when the step was planned.
+
+    Args:
+        wanted: The plan.
+        on_step: Told of each step.
+        stop: Set to end between two steps.
+
+    Raises:
+        ClusterError: A cluster cannot be used, or the journal cannot be written.
+        ConfigError: The plan is of other clusters.
+        LedgerError: The link joins other clusters.
+    """
+    with open_link(wanted.config) as link:
+        _require_clusters(wanted.plan, link)
+        link.prepare()
+        steps = wanted.narrowed().steps
+        before = [step for step in steps if done_before(link.books, step, wanted.digest)]
+        if not wanted.digest:
+            before = []
+        journal = JournalWriter(link.ledger, link.books, wanted.digest)
+        applier = Applier(link.target, journal, wanted.config.access.users, on_step, stop)
+        applied = applier.apply(step for step in steps if step not in before)
+        applied.before = before
+        return applied
+
+
+def _require_clusters(plan: Plan, link: OpenLink) -> None:
+    problems = [
+        Problem(
+            side,
+            f"the plan was made for cluster {facts.id}, but {', '.join(where.bootstrap)} is"
+            f" cluster {now} now; make the plan again",
+        )
+        for side, facts, where, now in (
+            ("source", plan.source, link.config.source, link.source.cluster_id()),
+            ("target", plan.target, link.config.target, link.target.cluster_id()),
+        )
+        if isinstance(facts, ClusterFacts) and facts.id != now
+    ]
+    if problems:
+        raise ConfigError(tuple(problems))

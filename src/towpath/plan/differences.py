@@ -1,0 +1,79 @@
+"""What differs between the target and what the file asks for, subject by subject, as steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from towpath.access.diff import Difference as AccessDifference
+from towpath.access.diff import diff as diff_access
+from towpath.access.observe import observe as observe_access
+from towpath.cluster.admin import Admin
+from towpath.config import LinkConfig
+from towpath.ledger.books import LinkBooks
+from towpath.model.findings import Note, Obstacle
+from towpath.model.nouns import TopicName
+from towpath.plan.journal import access_ours, ours_of
+from towpath.plan.steps import Step, ordered
+from towpath.topics.diff import Difference, diff
+from towpath.topics.observe import Observed, observe
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Both clusters as they were observed, and what follows.
+
+    Attributes:
+        observed: The topics of both.
+        topics: What is to be done about topics.
+        access: What is to be done about ACLs, users and quotas.
+    """
+
+    observed: Observed
+    topics: Difference
+    access: AccessDifference
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All steps, in the order in which they are done."""
+        return ordered((*self.topics.steps, *self.access.steps))
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """All notes."""
+        return (*self.topics.notes, *self.access.notes)
+
+    @property
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        """All obstacles."""
+        return (*self.topics.obstacles, *self.access.obstacles)
+
+
+def differences(
+    config: LinkConfig,
+    source: Admin,
+    target: Admin,
+    books: LinkBooks,
+    caught_up: Iterable[TopicName] = (),
+) -> Differences:
+    """Look at both clusters, changing nothing.
+
+    Args:
+        config: The file.
+        source: The cluster to read from.
+        target: The cluster to write to.
+        books: What the ledger knows of the link.
+        caught_up: Topics of the source whose copies have reached them.
+
+    Raises:
+        ClusterError: A cluster cannot be asked at all.
+    """
+    copies = {TopicName(e.name) for e in books.journal.values() if e.subject == "topics"}
+    ids = {name: info.id for name, info in target.topics(copies).items()} if copies else {}
+    ours = ours_of(books, ids, caught_up)
+    observed = observe(source, target, config, ours)
+    found = diff(observed, config, ours)
+    of_access = diff_access(
+        observe_access(source, target, config), config, found.topics, access_ours(books)
+    )
+    return Differences(observed, found, of_access)

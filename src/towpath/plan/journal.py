@@ -1,0 +1,157 @@
+"""The journal of steps, in the ledger: what was begun, what is done, and so what is ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from towpath.access import steps as access
+from towpath.cluster.admin import Admin
+from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.entries import Journal, Phase
+from towpath.model.clock import now_ms
+from towpath.model.errors import TowpathError
+from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
+from towpath.plan.steps import Step, as_data, from_data, key
+from towpath.topics import steps as topics
+from towpath.topics.ours import Ours
+
+_TOPICS, _CREATE = topics.CreateTopic.subject, topics.CreateTopic.__name__
+
+
+class JournalWriter:
+    """Writes down each step before and after it is done.
+
+    Before, so that what a process that dies has created is known as ours. The end of one step and
+    the beginning of the next are written together.
+    """
+
+    def __init__(self, ledger: Ledger, books: LinkBooks, plan: str = "") -> None:
+        self._ledger, self._books, self._plan = ledger, books, plan
+        self._held: list[Journal] = []
+
+    def begin(self, step: Step) -> None:
+        """Write that a step begins, and that those before it are done."""
+        owned = step.creates or self.owns(step)
+        entry = self._entry(step, Phase.BEGUN, owned, NO_TOPIC_ID)
+        self._ledger.append([*self._held, entry])
+        self._held = []
+
+    def done(self, step: Step, *, owned: bool, topic_id: TopicId = NO_TOPIC_ID) -> None:
+        """Remember that a step is done.
+
+        Args:
+            step: The step.
+            owned: Whether it created what it is about, or changed what an earlier one created.
+            topic_id: The topic that was created or changed.
+        """
+        self._held = [self._entry(step, Phase.DONE, owned, topic_id)]
+        self._books.take(self._held[0])
+
+    def failed(self, step: Step, error: TowpathError) -> None:
+        """Remember that a step was not done, and why."""
+        entry = self._entry(step, Phase.FAILED, self.owns(step), NO_TOPIC_ID)
+        self._held = [replace(entry, error=str(error))]
+        self._books.take(self._held[0])
+
+    def settle(self, target: Admin) -> None:
+        """Find out what a process that died in the middle of a step has created.
+
+        Raises:
+            ClusterError: The target or the ledger cannot be asked.
+        """
+        begun = [
+            step
+            for entry in self._books.journal.values()
+            if entry.phase is Phase.BEGUN and entry.do == _CREATE
+            if isinstance(step := from_data(entry.step, "ledger"), topics.CreateTopic)
+        ]
+        found = target.topics(step.target for step in begun) if begun else {}
+        for step in begun:
+            info = found.get(step.target)
+            if info is not None and len(info.partitions) == step.partitions:
+                self.done(step, owned=True, topic_id=info.id)
+                self.close()
+
+    def close(self) -> None:
+        """Write what is remembered."""
+        if self._held:
+            self._ledger.append(self._held)
+        self._held = []
+
+    def owns(self, step: Step) -> bool:
+        """Whether an earlier step of the link created, or began to create, what this is about."""
+        before = self._books.journal.get(key(step))
+        return before is not None and before.owned
+
+    def began(self, step: Step) -> bool:
+        """Whether the link began the same step before and may have died in it."""
+        before = self._books.journal.get(key(step))
+        return before is not None and before.phase is Phase.BEGUN
+
+    def _entry(self, step: Step, phase: Phase, owned: bool, topic_id: TopicId) -> Journal:
+        return Journal(
+            self._books.link, *key(step), as_data(step), phase, self._plan, owned, topic_id, "",
+            now_ms(),
+        )  # fmt: skip
+
+
+def done_before(books: LinkBooks, step: Step, plan: str) -> bool:
+    """Whether a step of a saved plan was done by an earlier `towpath apply` of that plan."""
+    entry = books.journal.get(key(step))
+    return entry is not None and (entry.phase, entry.plan) == (Phase.DONE, plan)
+
+
+def ours_of(
+    books: LinkBooks, ids: Mapping[TopicName, TopicId], caught_up: Iterable[TopicName]
+) -> Ours:
+    """Return what the link did to topics that are still the same.
+
+    Args:
+        books: What the ledger knows of the link.
+        ids: The topics that the target has now.
+        caught_up: Topics of the source whose copies have reached them.
+    """
+    known = [e for e in _by_age(books) if e.subject == _TOPICS and _counts(e, ids)]
+    steps = [from_data(entry.step, "ledger") for entry in known]
+    ours = Ours.of((step for step in steps if isinstance(step, topics.Step)), caught_up)
+    sure = {entry.name for entry in known if entry.do == _CREATE and entry.phase is Phase.DONE}
+    return replace(ours, created={n: of for n, of in ours.created.items() if n in sure})
+
+
+def failures(books: LinkBooks) -> list[Journal]:
+    """Return the steps that failed when they were tried last, the oldest first."""
+    return [entry for entry in _by_age(books) if entry.phase is Phase.FAILED]
+
+
+def access_ours(books: LinkBooks) -> frozenset[tuple[str, str]]:
+    """Return subject and name of everything but topics that the link created and that is left."""
+    ours: set[tuple[str, str]] = set()
+    for entry in _by_age(books):
+        if entry.subject == _TOPICS:
+            continue
+        if entry.owned:
+            ours.add((entry.subject, entry.name))
+        elif entry.do in _REMOVALS and entry.phase is Phase.DONE:
+            ours.discard((entry.subject, entry.name))
+    return frozenset(ours)
+
+
+_REMOVALS = frozenset(
+    step.__name__ for step in (access.DeleteAcl, access.DeleteUser, access.RemoveQuota)
+)
+
+
+def _by_age(books: LinkBooks) -> Iterable[Journal]:
+    return sorted(books.journal.values(), key=lambda entry: entry.at)
+
+
+def _counts(entry: Journal, ids: Mapping[TopicName, TopicId]) -> bool:
+    """Whether the link did what the entry says, to a topic that is still the same.
+
+    What was begun only may have been done; a topic that was found there is not ours.
+    """
+    now = ids.get(TopicName(entry.name), NO_TOPIC_ID)
+    if entry.phase is not Phase.DONE:
+        return entry.phase is Phase.BEGUN and entry.do == _CREATE and now != NO_TOPIC_ID
+    return now == entry.topic_id != NO_TOPIC_ID and (entry.owned or entry.do != _CREATE)

@@ -1,0 +1,93 @@
+"""In what the settings of a copy may harm records, told before it happens. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from towpath.topics.observe import Topic
+from towpath.topics.settings import (
+    MOST_BYTES,
+    POLICY,
+    RETENTIONS,
+    TIME_LIMITS,
+    UNLIMITED,
+    deletes,
+    holding,
+    limit,
+    stamps_itself,
+    tighter,
+)
+
+_FOR_EVER = 2**62
+"""Milliseconds; the default of a limit in time is more, which means that there is none."""
+
+
+def remarks(
+    topic: Topic, settings: Mapping[str, str], request_bytes: int | None = None
+) -> Iterator[str]:
+    """Return sentences about a copy.
+
+    Args:
+        topic: The topic on the source.
+        settings: All that hold for the copy, as far as told.
+        request_bytes: The largest request that the target's brokers take, if told.
+    """
+    if stamps_itself(settings):
+        yield (
+            "the target stamps records with its own time; set message.timestamp.type=CreateTime"
+            " there to keep the source's times"
+        )
+    yield from _sizes(topic, settings, request_bytes)
+    yield from _times(holding(topic.settings), holding(settings))
+    yield from _policies(topic, settings)
+
+
+def _sizes(topic: Topic, settings: Mapping[str, str], request_bytes: int | None) -> Iterator[str]:
+    ours, theirs = topic.settings.get(MOST_BYTES), settings.get(MOST_BYTES)
+    if tighter(theirs, ours):
+        yield (
+            f"the target takes batches of at most {theirs} bytes, the source has up to {ours};"
+            f" larger ones are split, but a larger record stops its partition: raise"
+            f" {MOST_BYTES} there to {ours}"
+        )
+    if request_bytes is not None and tighter(str(request_bytes), ours):
+        yield (
+            f"the target's brokers take requests of at most {request_bytes} bytes, the source has"
+            f" batches of up to {ours}: a record as large stops its partition; raise"
+            " socket.request.max.bytes there"
+        )
+
+
+def _times(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[str]:
+    before, after = TIME_LIMITS
+    behind = limit(theirs.get(before))
+    if behind is not None and behind < _FOR_EVER:
+        yield (
+            f"the target refuses records that are older than {before} ({theirs[before]} ms) when"
+            f" they arrive, which stops their partition, and copies arrive late; set {before} to a"
+            " larger value under `topics.configs.override` until the cutover"
+        )
+    if tighter(theirs.get(after), ours.get(after)):
+        yield (
+            f"the target refuses records whose time is more than {after} ({theirs[after]} ms)"
+            f" ahead, which stops their partition, and the source takes {ours[after]} ms; let"
+            f" `topics.configs` set {after} there"
+        )
+
+
+def _policies(topic: Topic, settings: Mapping[str, str]) -> Iterator[str]:
+    """Say where a copy keeps less than the source does."""
+    if "compact" in settings.get(POLICY, "") and "compact" not in topic.settings.get(POLICY, ""):
+        yield (
+            "the target compacts the topic and the source does not: of records with the same key"
+            " only the last stays, and records without a key are refused; set"
+            " cleanup.policy=delete there"
+        )
+    for key in RETENTIONS if deletes(settings) else ():
+        ours, theirs = topic.settings.get(key), settings.get(key)
+        kept = ours if deletes(topic.settings) else UNLIMITED
+        if ours is not None and tighter(theirs, kept):
+            yield (
+                f"the target keeps less than the source: {key} is {theirs} there and {kept} on"
+                " the source; records may be deleted soon after they arrive"
+            )

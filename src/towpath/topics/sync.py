@@ -1,0 +1,122 @@
+"""What a copy that is there needs to have the settings it shall have. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from towpath.config import SettingsConfig
+from towpath.model.nouns import TopicName
+from towpath.topics.observe import Observed, Topic
+from towpath.topics.ours import Ours
+from towpath.topics.settings import UNLIMITED, Wanted, equal, untouched, wanted, within
+from towpath.topics.steps import SetConfigs
+
+
+@dataclass(slots=True)
+class _Copy:
+    """One copy, compared setting by setting.
+
+    Attributes:
+        topic: The topic on the source.
+        there: Its copy.
+        mine: Settings of the copy that we made.
+        waiting: Those that are held back, with their values in the end.
+        released: Whether the copy was filled, so that these may have them.
+        changes: Settings that need other values, `None` for the target's default.
+        foreign: Settings of the copy that neither the source has nor we made.
+    """
+
+    topic: Topic
+    there: Topic
+    mine: frozenset[str]
+    waiting: Mapping[str, str | None]
+    released: bool
+    changes: dict[str, str | None] = field(default_factory=dict)
+    foreign: list[str] = field(default_factory=list)
+
+    def compare(self, asked: Wanted, rules: SettingsConfig) -> None:
+        """Find out what has to change."""
+        skipped = set() if self.released else set(self.waiting)
+        for key, value in asked.values.items():
+            if key not in skipped and not equal(key, value, self.there.settings.get(key)):
+                self.changes[key] = value
+        source = within(self.topic.settings, self.there.replication_factor)
+        for key in self.there.own.keys() - asked.values.keys() - skipped:
+            if not untouched(key) and not equal(key, self.there.own[key], source.get(key)):
+                self._beyond(key, rules)
+
+    def _beyond(self, key: str, rules: SettingsConfig) -> None:
+        """Judge a setting that the source does not ask for."""
+        if not rules.selects(key):
+            if key in self.waiting:
+                self.changes[key] = self.waiting[key]
+        elif key in self.mine:
+            self.changes[key] = None
+        else:
+            self.foreign.append(key)
+
+    def step(self) -> SetConfigs | None:
+        """Return what to do, if anything."""
+        if not self.changes:
+            return None
+        changes = dict(sorted(self.changes.items()))
+        return SetConfigs(
+            self.topic.name,
+            self.there.name,
+            {key: value for key, value in changes.items() if value is not None},
+            tuple(key for key, value in changes.items() if value is None),
+            {key: self.there.own.get(key) for key in changes},
+        )
+
+    def notes(self, asked: Wanted) -> list[str]:
+        """Return what a person should know."""
+        notes = [why for key, why in asked.reasons.items() if key in self.changes]
+        notes += asked.notes
+        if self.foreign:
+            own = ", ".join(f"{key}={self.there.own[key]}" for key in sorted(self.foreign))
+            notes.append(
+                f"the copy has settings that the source does not have: {own}; they stay, as this"
+                " link did not make them"
+            )
+        if self.waiting and not self.released:
+            notes.append(
+                f"held back ({UNLIMITED}) until the copy has caught up with the source:"
+                f" {', '.join(sorted(self.waiting))}"
+            )
+        return notes
+
+    def settings(self, defaults: Mapping[str, str]) -> dict[str, str]:
+        """Return what will hold for the copy, as far as known."""
+        changed = {k: defaults.get(k) if v is None else v for k, v in self.changes.items()}
+        after = {**self.there.settings, **changed}
+        return {key: value for key, value in after.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What a copy needs: the step, what to know, and the settings that it then has."""
+
+    step: SetConfigs | None = None
+    notes: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def sync(topic: Topic, there: Topic, seen: Observed, rules: SettingsConfig, ours: Ours) -> Synced:
+    """Compare a copy with what it shall have; one whose settings are hidden stays as it is."""
+    if not there.settings:
+        return Synced()
+    mine = ours.set_keys.get(there.name, frozenset())
+    asked = wanted(topic, seen, rules, there.replication_factor, there, mine)
+    released = topic.name in ours.caught_up
+    copy = _Copy(topic, there, mine, _waiting(there, ours.held), released)
+    copy.compare(asked, rules)
+    return Synced(copy.step(), tuple(copy.notes(asked)), copy.settings(seen.defaults))
+
+
+def _waiting(
+    there: Topic, held: Mapping[TopicName, Mapping[str, str | None]]
+) -> dict[str, str | None]:
+    """Return the settings that are held back still: what another hand set is no longer ours."""
+    known = held.get(there.name, {})
+    return {key: value for key, value in known.items() if there.own.get(key) == UNLIMITED}

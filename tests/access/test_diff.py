@@ -1,0 +1,254 @@
+"""What is to be done on the target, without any cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from tests.access.worlds import World, differ, link, texts
+from towpath.access.steps import (
+    CreateAcl,
+    DeleteAcl,
+    DeleteUser,
+    RemoveQuota,
+    SetQuota,
+    SetUser,
+    Step,
+)
+from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
+from towpath.model.findings import Cause
+from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
+from towpath.model.scram import Credential, Mechanism
+
+READ = Acl(
+    Resource.TOPIC, "orders", Pattern.LITERAL, "User:ann", EVERY, Operation.READ, Permission.ALLOW
+)
+WRITE = Acl(
+    Resource.TOPIC, "orders", Pattern.LITERAL, "User:ann", EVERY, Operation.WRITE, Permission.ALLOW
+)
+DENIED = Acl(
+    Resource.TOPIC, "o", Pattern.PREFIXED, "User:*", "10.0.0.1", Operation.ALL, Permission.DENY
+)
+ANN = Credential("ann", Mechanism.SHA_512)
+BOB = Credential("bob", Mechanism.SHA_256)
+SLOW = Quota((Entity(EntityKind.USER, "ann"),), QuotaKey.PRODUCER_BYTE_RATE)
+CALM = Quota((Entity(EntityKind.IP, None),), QuotaKey.CONNECTION_CREATION_RATE)
+
+
+def test_equal_sides_need_no_step() -> None:
+    for mode in ("safe", "full"):
+        world = World({READ, DENIED}, {ANN: 4096}, {SLOW: 1024.0}, {"a": "1"})
+        found = differ(world, world, link(mode, ["ann"]))
+        assert (found.steps, found.obstacles) == ((), ())
+
+
+def test_what_is_denied_is_made_first_and_removed_last() -> None:
+    full = World({READ, WRITE, DENIED})
+    made = differ(full, World(), link()).steps
+    assert made == (
+        CreateAcl(DENIED, str(DENIED)),
+        CreateAcl(READ, str(READ)),
+        CreateAcl(WRITE, str(WRITE)),
+    )
+    assert differ(World(), full, link(prune=True), full.things).steps == (
+        DeleteAcl(WRITE),
+        DeleteAcl(READ),
+        DeleteAcl(DENIED),
+    )
+
+
+def test_safe_counts_what_it_withholds_and_names_it() -> None:
+    everything = Acl(
+        Resource.GROUP, "g", Pattern.LITERAL, "User:ann", EVERY, Operation.ALL, Permission.ALLOW
+    )
+    found = differ(World({READ, WRITE, everything}), World(), link("safe"))
+    assert [step.about for step in found.steps] == [
+        "allow User:ann to read on group g",
+        "allow User:ann to read on topic orders",
+    ]
+    assert found.withheld == {Operation.ALL: 1, Operation.WRITE: 1}
+    assert texts(found, str(WRITE)) == ["stays at the source until `access.acls: full`"]
+    assert "no more than reading" in texts(found, str(everything))[0]
+
+
+def test_five_thousand_acls_need_a_handful_of_texts() -> None:
+    acls = {
+        Acl(Resource.TOPIC, name, pattern, f"User:{n}", EVERY, operation, Permission.ALLOW)
+        for n in range(500)
+        for name in ("orders", "audit")
+        for pattern in Pattern
+        for operation in (Operation.ALL, Operation.WRITE, Operation.READ)
+    }
+    found = differ(World(acls), World(), link("safe", rename="{topic}.eu"))
+    assert len(acls) > 5000
+    assert len({note.text for note in found.notes}) == 4
+    assert found.withheld == {Operation.ALL: 500, Operation.WRITE: 1000}
+    assert "3000 ACLs of topics that are not mirrored are not copied" in texts(found, "access.acls")
+
+
+def test_what_cannot_be_renamed_is_told_by_name() -> None:
+    found = differ(World({DENIED}), World(), link(rename="{topic}.eu"))
+    assert not found.steps
+    (text,) = texts(found, str(DENIED))
+    assert "under `topics.rename`, what begins alike at the source does not on the target" in text
+    assert text.endswith("which are open to those whom it shuts out")
+
+
+def test_an_acl_that_shuts_the_link_out_is_told() -> None:
+    mine = Acl(
+        Resource.TOPIC, "orders", Pattern.LITERAL, "User:mirror", EVERY, Operation.WRITE,
+        Permission.DENY,
+    )  # fmt: skip
+    found = differ(World({mine}), World(), link("safe"))
+    assert [step.about for step in found.steps] == [str(mine)]
+    assert "keeps this link itself from writing copies" in texts(found, str(mine))[0]
+    assert not texts(differ(World({mine}), World(), link(login="other")), str(mine))
+
+
+def test_only_what_is_ours_is_removed_and_only_with_prune() -> None:
+    there = World({READ, WRITE}, {ANN: 4096, BOB: 4096}, {SLOW: 1.0, CALM: 2.0})
+    ours = {("acls", str(READ)), ("users", str(ANN)), ("quotas", str(SLOW)), ("users", str(READ))}
+    source = World(users={Credential("eve", Mechanism.SHA_256): 4096})
+    kept = differ(source, there, link(users=["eve"]), ours)
+    assert [step.about for step in kept.steps] == ["eve (SCRAM-SHA-256)"]
+    for thing in (READ, ANN, SLOW):
+        assert "`prune: true` removes it" in texts(kept, str(thing))[0]
+    for thing in (WRITE, BOB, CALM):
+        assert not texts(kept, str(thing))
+    gone = differ(source, there, link(users=["eve"], prune=True), ours)
+    assert set(gone.steps) - set(kept.steps) == {
+        DeleteAcl(READ), DeleteUser(ANN, 4096), RemoveQuota(SLOW, 1.0),
+    }  # fmt: skip
+
+
+def test_a_topic_that_is_not_seen_just_now_keeps_its_acls() -> None:
+    both = World({READ, DENIED})
+    found = differ(both, both, link(prune=True), both.things, names={})
+    assert (found.steps, found.obstacles) == ((), ())
+    out_of_sight = Acl(**{**{name: getattr(READ, name) for name in READ.__slots__}, "name": "x"})
+    gone = differ(World({out_of_sight}), World({out_of_sight}), link(prune=True), both.things)
+    assert not gone.steps
+    ours = [("acls", str(out_of_sight))]
+    assert differ(World({out_of_sight}), World({out_of_sight}), link(prune=True), ours).steps == (
+        DeleteAcl(out_of_sight),
+    )
+
+
+def test_users_are_set_as_the_source_has_them() -> None:
+    source = World(users={ANN: 8192, BOB: 4096})
+    fresh = differ(source, World(), link(users=["ann", "bob"]))
+    assert fresh.steps == (SetUser(ANN, 8192, None), SetUser(BOB, 4096, None))
+    weaker = differ(source, World(users={ANN: 4096, BOB: 9000}), link(users=["ann", "bob"]))
+    assert weaker.steps == (SetUser(ANN, 8192, 4096),)
+    assert "nobody can tell whether its password is the one" in texts(weaker, str(BOB))[0]
+    known = differ(source, World(users={BOB: 9000}), link(users=["bob"]), [("users", str(BOB))])
+    assert not texts(known, str(BOB))
+
+
+@pytest.mark.parametrize(("told", "taken"), [(20_000, 16_384), (16_384, 16_384), (100, 4096)])
+def test_iterations_are_those_that_brokers_take(told: int, taken: int) -> None:
+    found = differ(World(users={ANN: told}), World(), link(users=["ann"]))
+    assert found.steps == (SetUser(ANN, taken, None),)
+    wanted = [f"gets {taken} iterations instead of {told}; brokers take no others"]
+    assert texts(found, str(ANN)) == (wanted if told != taken else [])
+    assert not differ(
+        World(users={ANN: told}), World(users={ANN: taken}), link(users=["ann"])
+    ).steps
+
+
+def test_users_that_nobody_listed_are_told_with_what_to_write() -> None:
+    source = World(users={ANN: 4096, Credential("ann", Mechanism.SHA_256): 4096, BOB: 4096})
+    found = differ(source, World(users={BOB: 4096}), link(users=["bob"]))
+    assert not found.steps
+    (text,) = texts(found, "ann")
+    assert "NAME: env:VARIABLE or NAME: file:PATH" in text
+    assert not texts(found, "bob")
+
+
+def test_a_listed_user_that_the_source_lacks_is_a_problem() -> None:
+    found = differ(World(users={ANN: 4096}), World(), link(users=["anne", "ann"]))
+    (obstacle,) = found.obstacles
+    assert (obstacle.about, obstacle.cause) == ("access.users.anne", Cause.FILE)
+    assert obstacle.text == (
+        "the source has no SCRAM user of this name (the nearest are ann); correct it, or remove the"
+        " line"
+    )
+    assert found.steps == (SetUser(ANN, 4096, None),)
+
+
+def test_quotas_follow_the_source() -> None:
+    found = differ(World(quotas={SLOW: 10.0, CALM: 5.0}), World(quotas={SLOW: 9.5}), link())
+    assert found.steps == (SetQuota(CALM, 5.0, None), SetQuota(SLOW, 10.0, 9.5))
+    assert not texts(found, str(SLOW))
+
+
+@pytest.mark.parametrize(
+    ("entities", "slows"),
+    [
+        ({"user": None}, True),
+        ({"user": "mirror", "client-id": "towpath"}, True),
+        ({"client-id": "towpath"}, True),
+        ({"user": "mirror", "client-id": "other"}, False),
+    ],
+)
+def test_quotas_that_may_slow_the_link_are_told(
+    entities: dict[str, str | None], slows: bool
+) -> None:
+    whose = tuple(Entity(EntityKind(kind), name) for kind, name in entities.items())
+    quota = Quota(whose, QuotaKey.REQUEST_PERCENTAGE)
+    found = differ(World(quotas={quota: 1.0}), World(), link())
+    assert bool(texts(found, str(quota))) is slows
+
+
+def test_settings_of_all_brokers_are_only_told() -> None:
+    source = World(settings={"same": "1", "other": "2", "hidden": None, "empty": ""})
+    found = differ(source, World(settings={"same": "1", "other": "3", "more": "4"}), link())
+    assert not found.steps
+    told = {note.about: note.text.partition(";")[0].partition(": ")[2] for note in found.notes}
+    assert told == {
+        "other": "2 at the source, 3 on the target",
+        "hidden": "a secret value at the source, not set on the target",
+        "empty": " at the source, not set on the target",
+        "more": "not set at the source, 4 on the target",
+    }
+
+
+def test_what_the_login_may_not_change_is_one_problem() -> None:
+    source = World({READ, WRITE}, quotas={SLOW: 1.0})
+    found = differ(source, World(), link(), refusals={"acls": "target: no right", "users": "x"})
+    assert [step.subject for step in found.steps] == ["quotas"]
+    (obstacle,) = found.obstacles
+    assert (obstacle.about, obstacle.text) == (
+        "access.acls", "target: no right; 2 changes wait for it",
+    )  # fmt: skip
+    assert obstacle.cause is Cause.RIGHTS
+
+
+STEPS = [
+    CreateAcl(DENIED, str(DENIED)),
+    DeleteAcl(READ),
+    SetUser(ANN, 8192, None),
+    DeleteUser(ANN, 4096),
+    SetQuota(SLOW, 1.5, 1.0),
+    RemoveQuota(CALM, 2.0),
+]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_is_plain_json(step: Step) -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(type(step))
+    assert adapter.validate_json(adapter.dump_json(step)) == step
+    assert step.subject in {"acls", "users", "quotas"}
+    assert step.creates is (step in {STEPS[0], STEPS[2]})
+
+
+def test_json_of_an_acl_reads_well() -> None:
+    written = TypeAdapter(DeleteAcl).dump_python(DeleteAcl(DENIED), mode="json")
+    assert written == {
+        "acl": {
+            "resource": "topic", "name": "o", "pattern": "prefixed", "principal": "User:*",
+            "host": "10.0.0.1", "operation": "all", "permission": "deny",
+        }
+    }  # fmt: skip

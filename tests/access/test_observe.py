@@ -1,0 +1,138 @@
+"""What is said of clusters that do not tell, which no broker of ours is: old ones, and others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.access.worlds import link
+from towpath.access.observe import observe
+from towpath.cluster.admin import Admin
+from towpath.cluster.admin_changes import Listing
+from towpath.cluster.codes import UNSUPPORTED_VERSION, refused
+from towpath.cluster.metadata import ConfigEntry, Source
+from towpath.config import LinkConfig
+from towpath.model.acl import Operation
+from towpath.model.errors import UnreachableError
+from towpath.model.nouns import Side
+
+
+class Silent(Admin):
+    """A cluster that answers nothing but what it is given; the rest counts as a mistake."""
+
+    def __init__(self, side: Side, **answers: Any) -> None:
+        super().__init__(link().source, side)
+        self._answers = answers
+        self.asked: list[str] = []
+
+    def _answer(self, name: str) -> Any:
+        self.asked.append(name)
+        answer = self._answers[name]
+        if isinstance(answer, int):
+            raise refused(self._side, f"asking for {name}", answer, acl="Describe on the cluster")
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def acls(self) -> Any:
+        return self._answer("acls")
+
+    def unknown_words(self) -> Any:
+        return frozenset()
+
+    def credentials(self, users: Any = ()) -> Any:
+        assert not users
+        return self._answer("credentials")
+
+    def quotas(self, whose: Any = ()) -> Any:
+        assert not whose
+        return self._answer("quotas")
+
+    def cluster_configs(self) -> Any:
+        return self._answer("cluster_configs")
+
+    def cluster_rights(self) -> Any:
+        return self._answer("cluster_rights")
+
+
+FULL = {
+    "acls": Listing(frozenset()),
+    "credentials": {},
+    "quotas": Listing({}),
+    "cluster_configs": {},
+    "cluster_rights": None,
+}
+
+
+def look(config: LinkConfig, source: dict[str, Any], target: dict[str, Any]) -> tuple[Any, ...]:
+    one = Silent(Side.SOURCE, **{**FULL, **source})
+    other = Silent(Side.TARGET, **{**FULL, **target})
+    return observe(one, other, config), one.asked, other.asked
+
+
+def test_nothing_is_asked_that_is_not_asked_for() -> None:
+    config = link().model_copy(update={"access": type(link().access)()})
+    found, *asked = look(config, {}, {})
+    assert asked == [["cluster_configs"], ["cluster_configs"]]
+    assert (found.acls, found.users, found.quotas, found.notes) == (None, None, None, ())
+
+
+def test_a_cluster_that_knows_no_such_question_is_no_problem() -> None:
+    unknown = dict.fromkeys(("credentials", "quotas", "cluster_rights"), UNSUPPORTED_VERSION)
+    found, *_ = look(link(users=["ann"]), {}, {**unknown, "cluster_configs": UNSUPPORTED_VERSION})
+    assert (found.users, found.quotas, found.settings, found.obstacles) == (None, None, None, ())
+    assert found.acls is not None
+    assert {(note.about, note.text) for note in found.notes} == {
+        (
+            "access.users",
+            "target: the brokers do not tell their SCRAM users (KIP-554), so none are copied",
+        ),
+        (
+            "access.quotas",
+            "target: the brokers do not tell their client quotas (KIP-546), so none are copied",
+        ),
+        (
+            "settings",
+            "target: the brokers do not tell the settings of all of them (KIP-226), so none are"
+            " compared",
+        ),
+    }
+    assert found.refusals == {}
+
+
+def test_both_sides_are_asked_even_if_the_first_refuses() -> None:
+    found, *_ = look(link(), {"acls": 31}, {"acls": 31, "quotas": -1, "cluster_configs": 31})
+    assert [str(obstacle.cause) for obstacle in found.obstacles] == ["rights", "rights", "cluster"]
+    assert found.obstacles[0].text.endswith("the login needs the ACL Describe on the cluster")
+    assert found.obstacles[1].text.endswith("; that login is mirror")
+    assert [note.about for note in found.notes] == ["settings"]
+
+
+def test_what_we_have_no_words_for_is_told() -> None:
+    found, *_ = look(link(), {"quotas": Listing({}, ("entity group",))}, {})
+    assert [note.text for note in found.notes] == [
+        "source: quotas with entity group, which Towpath does not know, are not copied"
+    ]
+
+
+def test_a_secret_setting_is_not_even_remembered() -> None:
+    entries = {
+        "plain": ConfigEntry("1", Source.ALL_BROKERS),
+        "hidden": ConfigEntry("hunter2", Source.ALL_BROKERS, sensitive=True),
+    }
+    found, *_ = look(link(), {"cluster_configs": entries}, {})
+    assert found.settings.source == {"plain": "1", "hidden": None}
+
+
+def test_rights_that_changes_need_are_looked_up() -> None:
+    found, *_ = look(link(users=["ann"]), {}, {"cluster_rights": frozenset({Operation.ALTER})})
+    assert found.refusals == {
+        "quotas": "target: the login mirror lacks the ACL AlterConfigs on the cluster; add it there"
+    }
+
+
+def test_a_cluster_that_does_not_answer_ends_it() -> None:
+    silent = UnreachableError("source", "asking", "nobody answers")
+    with pytest.raises(UnreachableError, match="nobody answers"):
+        look(link(), {"acls": silent}, {})

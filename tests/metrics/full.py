@@ -1,0 +1,60 @@
+"""A meter that was told of everything, and a server for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from tests.support.scrape import Scrape
+from towpath.dev import ports
+from towpath.metrics.collector import About
+from towpath.metrics.meter import Meter, Tried
+from towpath.metrics.server import MetricsServer
+from towpath.metrics.stand import Stand
+from towpath.model.detail import Detail
+
+STAND = Stand(
+    topic="orders", partition=0, state="behind", mapped=False, incarnation=7, records=10, bytes=100,
+    lag_records=5, lag_seconds=1.5, gaps=0, gap_offsets=0,
+)  # fmt: skip
+ABOUT = About("1.2.3", "eu", Detail.AUTO, ("behind", "stopped"), ("rights", "topic", "step"))
+
+
+def full() -> Meter:
+    """Return a meter each of whose metrics has a series."""
+    meter = Meter()
+    meter.looked([STAND])
+    meter.looked([
+        replace(STAND, records=13, bytes=160),
+        replace(
+            STAND, partition=1, incarnation=8, state="stopped", mapped=True, gaps=2, gap_offsets=9,
+            lag_records=None, lag_seconds=None,
+        ),
+    ])  # fmt: skip
+    for _ in range(2):
+        meter.tried(Tried("topics", "CreateTopic", 0.25))
+    meter.tried(Tried("topics", "AddPartitions", 3.0))
+    meter.tried(Tried("topics", "CreateTopic", 9.0, "CLUSTER_REFUSED"))
+    meter.tried(Tried("topics", "AddPartitions", 9.0, "STEP_OUTDATED"))
+    meter.tried(Tried("acls", "CreateAcl", 9.0, "CLUSTER_REFUSED"))
+    meter.left_out({"rights": 2, "file": 1})
+    meter.round_begins()
+    meter.round_ended()
+    meter.round_failed("CLUSTER")
+    meter.in_trouble(True)
+    return meter
+
+
+@contextmanager
+def served(meter: Meter, about: About = ABOUT) -> Iterator[str]:
+    """Serve a meter; give its address."""
+    (port,) = ports.reserve(1)
+    with MetricsServer(("127.0.0.1", port), meter, about):
+        yield f"127.0.0.1:{port}"
+
+
+def scrape(meter: Meter, about: About = ABOUT) -> Scrape:
+    """Return what Prometheus gets of a meter."""
+    with served(meter, about) as address:
+        return Scrape(address)

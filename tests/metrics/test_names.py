@@ -1,0 +1,56 @@
+"""Names are an API: dashboards, alerts and other people's programs live on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.metrics.full import full, scrape
+from towpath.metrics.names import ALL
+from towpath.metrics.reference import markdown
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+
+FROZEN = [
+    ("redpanda_migrator_topics_created_total", "counter", "topics", ()),
+    ("redpanda_migrator_topic_create_errors_total", "counter", "steps", ()),
+    ("redpanda_migrator_topic_create_latency_ns", "summary", "nanoseconds", ()),
+    ("redpanda_lag", "gauge", "records", ("topic", "partition")),
+    ("towpath_info", "gauge", "1", ("version", "link")),
+    ("towpath_detail_info", "gauge", "1", ("detail",)),
+    ("towpath_records_copied_total", "counter", "records", ("topic", "partition")),
+    ("towpath_bytes_copied_total", "counter", "bytes", ("topic", "partition")),
+    ("towpath_lag_records", "gauge", "records", ("topic", "partition")),
+    ("towpath_lag_seconds", "gauge", "seconds", ("topic", "partition")),
+    ("towpath_gaps", "gauge", "gaps", ("topic", "partition")),
+    ("towpath_gap_offsets", "gauge", "offsets", ("topic", "partition")),
+    ("towpath_partition_state", "gauge", "partitions", ("topic", "partition", "state")),
+    ("towpath_partitions", "gauge", "partitions", ("state",)),
+    ("towpath_mapped_partitions", "gauge", "partitions", ()),
+    ("towpath_unknown_lag_partitions", "gauge", "partitions", ()),
+    ("towpath_rounds_total", "counter", "rounds", ()),
+    ("towpath_round_seconds", "gauge", "seconds", ()),
+    ("towpath_rounds_failed_total", "counter", "rounds", ("reason",)),
+    ("towpath_steps_done_total", "counter", "steps", ("subject", "do")),
+    ("towpath_steps_failed_total", "counter", "steps", ("subject", "do", "reason")),
+    ("towpath_left_out", "gauge", "things", ("cause",)),
+    ("towpath_trouble", "gauge", "1", ()),
+    ("towpath_last_look_timestamp_seconds", "gauge", "seconds since 1970", ()),
+]
+"""Change an entry only together with a line in the changelog about what breaks."""
+
+
+def test_names_kinds_units_and_labels_are_frozen() -> None:
+    assert [(m.name, str(m.kind), m.unit, m.labels) for m in ALL] == FROZEN
+
+
+def test_what_is_served_is_what_is_named() -> None:
+    got = scrape(full())
+    assert got.labels == {series: {*m.labels} for m in ALL for series in m.series}
+    kinds = {family.name: (family.type, family.documentation) for family in got.families}
+    assert kinds == {m.name.removesuffix("_total"): (m.kind, m.meaning) for m in ALL}
+
+
+def test_the_page_is_fresh() -> None:
+    assert PAGE.read_text("utf-8") == markdown(), (
+        "stale; run: python -m towpath.metrics.reference > docs/metrics.md"
+    )

@@ -1,0 +1,129 @@
+"""The server: what it answers, when it refuses to begin, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import errno
+import re
+import socket
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from tests.metrics.full import ABOUT, STAND, full, served
+from tests.support.kafka import wait_until
+from tests.support.scrape import Scrape
+from towpath.dev import ports
+from towpath.metrics.meter import Meter
+from towpath.metrics.server import MetricsServer
+from towpath.model.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def no_thread_left() -> Iterator[None]:
+    before = {*threading.enumerate()}
+    yield
+    assert {*threading.enumerate()} <= before
+
+
+def get(address: str, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_metrics_and_ready_and_nothing_else(capfd: pytest.CaptureFixture[str]) -> None:
+    meter = Meter()
+    with served(meter) as address:
+        assert Scrape(address).kind == "text/plain; version=0.0.4; charset=utf-8"
+        assert get(address, "/metrics?name[]=x")[0] == 200
+        assert get(address, "/ready") == (503, "not ready: the clusters were not looked at yet\n")
+        meter.looked([STAND])
+        assert get(address, "/ready") == (200, "ready\n")
+        for path in ("/", "/metrics/", "/metric", "/ready/x", "/../metrics"):
+            assert get(address, path) == (404, "here are /metrics and /ready only\n")
+        with pytest.raises(urllib.error.HTTPError, match="501"):
+            urllib.request.urlopen(f"http://{address}/metrics", b"data", timeout=10)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_each_scrape_tells_what_is_now() -> None:
+    meter = full()
+    with served(meter) as address:
+        assert Scrape(address).get("towpath_rounds_total") == 1
+        meter.round_ended()
+        assert Scrape(address).get("towpath_rounds_total") == 2
+
+
+def test_the_end_does_not_wait_for_those_who_are_slow(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with served(full()) as address:
+        host, _, port = address.partition(":")
+        calls = [socket.create_connection((host, int(port)), 10) for _ in range(2)]
+        calls[1].sendall(b"GET /metr")
+        wait_until(lambda: threading.active_count() >= 4, "both are being answered")
+        assert Scrape(address).get("towpath_trouble") == 1, "others are answered meanwhile"
+    for call in calls:
+        assert call.recv(100) == b""
+        call.close()
+    assert ports.is_free(int(port))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_taken_port() -> None:
+    with served(Meter()) as address:
+        port = int(address.rpartition(":")[2])
+        with pytest.raises(ConfigError) as refused:
+            MetricsServer(("127.0.0.1", port), Meter(), ABOUT)
+    [problem] = refused.value.problems
+    assert problem.path == "metrics.listen"
+    assert problem.text == (
+        f"cannot listen on 127.0.0.1, port {port}: the port is taken; stop what listens there (the"
+        " same link, running already?) or write another port"
+    )
+
+
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [
+        ("192.0.2.1", "port 9404: this machine has no such address; write 127.0.0.1, or 0.0.0.0"),
+        ("no.such.host.invalid", "no.such.host.invalid is no name or address of a machine; write"),
+    ],
+)
+def test_an_address_of_others(host: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(why)):
+        MetricsServer((host, 9404), Meter(), ABOUT)
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (errno.EACCES, "port 80: this user may not listen on that port; write one from 1024 up"),
+        (errno.ENOBUFS, "port 80: No buffer space available; write another address"),
+    ],
+)
+def test_other_reasons(monkeypatch: pytest.MonkeyPatch, number: int, why: str) -> None:
+    """A root user may listen anywhere, so the system's answer is played."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, "No buffer space available")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    with pytest.raises(ConfigError, match=re.escape(why)):
+        MetricsServer(("127.0.0.1", 80), Meter(), ABOUT)
+
+
+def test_an_ipv6_address() -> None:
+    (port,) = ports.reserve(1)
+    try:
+        server = MetricsServer(("::1", port), Meter(), ABOUT)
+    except ConfigError:
+        pytest.skip("this machine has no IPv6")
+    with server:
+        assert Scrape(f"[::1]:{port}").get("towpath_trouble") == 0

@@ -1,0 +1,181 @@
+"""What the numbers say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.metrics.full import ABOUT, STAND, full, scrape
+from towpath.metrics.copied import Copied
+from towpath.metrics.meter import Meter
+from towpath.metrics.stand import LIMIT, Stand, chosen, sums
+from towpath.model.detail import Detail
+
+ORDERS = {"topic": "orders"}
+
+
+def test_everything_that_a_meter_was_told_is_served() -> None:
+    got = scrape(full())
+    first, second = {**ORDERS, "partition": "0"}, {**ORDERS, "partition": "1"}
+    assert got.get("redpanda_migrator_topics_created_total") == 2
+    assert got.get("redpanda_migrator_topic_create_errors_total") == 2
+    assert got.get("redpanda_migrator_topic_create_latency_ns_count") == 2
+    assert got.get("redpanda_migrator_topic_create_latency_ns_sum") == 5e8
+    assert got.get("towpath_info", version="1.2.3", link="eu") == 1
+    assert got.get("towpath_detail_info", detail="partition") == 1
+    assert got.get("towpath_records_copied_total", **first) == 3, "10 were there before"
+    assert got.get("towpath_bytes_copied_total", **first) == 60
+    assert got.get("towpath_records_copied_total", **second) == 10, "it appeared later"
+    for lag in ("redpanda_lag", "towpath_lag_records"):
+        assert got.of(lag) == {("0", "orders"): 5}, "what is not known is not there"
+    assert got.of("towpath_lag_seconds") == {("0", "orders"): 1.5}
+    assert (got.get("towpath_gaps", **second), got.get("towpath_gaps", **first)) == (2, 0)
+    assert got.get("towpath_gap_offsets", **second) == 9
+    states = {("0", "behind", "orders"): 1, ("1", "stopped", "orders"): 1}
+    assert got.of("towpath_partition_state") == states
+    assert got.of("towpath_partitions") == {("behind",): 1, ("stopped",): 1}
+    assert got.get("towpath_mapped_partitions") == 1
+    assert got.get("towpath_unknown_lag_partitions") == 1
+    assert got.get("towpath_rounds_total") == 1
+    assert 0 <= (got.get("towpath_round_seconds") or 0.0) < 60
+    assert got.get("towpath_rounds_failed_total", reason="CLUSTER") == 1
+    assert got.of("towpath_steps_done_total") == {
+        ("CreateTopic", "topics"): 2,
+        ("AddPartitions", "topics"): 1,
+    }
+    refused = {"subject": "topics", "do": "CreateTopic", "reason": "CLUSTER_REFUSED"}
+    assert got.get("towpath_steps_failed_total", **refused) == 1
+    left_out = {("rights",): 2, ("topic",): 0, ("step",): 0, ("file",): 1}
+    assert got.of("towpath_left_out") == left_out
+    assert got.get("towpath_trouble") == 1
+    assert (got.get("towpath_last_look_timestamp_seconds") or 0) > 1.7e9
+
+
+def test_a_meter_that_was_told_nothing() -> None:
+    got = scrape(Meter())
+    assert got.of("towpath_partitions") == {("behind",): 0, ("stopped",): 0}
+    assert got.get("towpath_round_seconds") is None
+    assert got.get("towpath_last_look_timestamp_seconds") is None
+    assert got.get("towpath_trouble") == 0
+
+
+def test_what_is_over_is_told_no_more() -> None:
+    meter = full()
+    meter.looked([replace(STAND, topic="other", incarnation=9)])
+    meter.left_out({"topic": 1})
+    meter.in_trouble(False)
+    got = scrape(meter)
+    assert "orders" not in got.text
+    assert got.of("towpath_left_out") == {("rights",): 0, ("topic",): 1, ("step",): 0}
+    assert got.get("towpath_trouble") == 0
+
+
+def test_names_that_prometheus_would_read_otherwise() -> None:
+    meter = Meter()
+    odd = 'a"b\\c\nd'
+    meter.looked([replace(STAND, topic=odd)])
+    assert scrape(meter).get("towpath_gaps", topic=odd, partition="0") == 0
+
+
+def many(partitions: int, topics: int) -> tuple[Stand, ...]:
+    return tuple(
+        replace(STAND, topic=f"t{n % topics}", partition=n, incarnation=n)
+        for n in range(partitions)
+    )
+
+
+@pytest.mark.parametrize(
+    ("partitions", "topics", "detail", "series"),
+    [
+        (LIMIT, 2, Detail.PARTITION, LIMIT),
+        (LIMIT + 1, 2, Detail.TOPIC, 2),
+        (LIMIT + 1, LIMIT, Detail.TOPIC, LIMIT),
+        (LIMIT + 1, LIMIT + 1, Detail.LINK, 1),
+    ],
+)
+def test_large_links_have_no_more_series(
+    partitions: int, topics: int, detail: Detail, series: int
+) -> None:
+    meter = Meter()
+    meter.looked(many(partitions, topics))
+    got = scrape(meter)
+    assert got.of("towpath_detail_info") == {(detail,): 1}
+    assert len(got.of("towpath_lag_records")) == series
+    assert sum(got.of("redpanda_lag").values()) == 5 * partitions
+    assert sum(got.of("towpath_partition_state").values()) == partitions
+    assert max(map(len, map(got.of, got.labels))) == max(series, 3)
+
+
+def test_the_file_may_choose_another_detail() -> None:
+    meter = Meter()
+    meter.looked(many(3, 2))
+    got = scrape(meter, replace(ABOUT, detail=Detail.TOPIC))
+    assert got.of("towpath_lag_records") == {("", "t0"): 10, ("", "t1"): 5}
+    assert chosen(Detail.PARTITION, many(3, 2), limit=1) is Detail.PARTITION
+
+
+STANDS = st.lists(
+    st.builds(
+        Stand,
+        topic=st.sampled_from("ab"),
+        partition=st.integers(0, 2),
+        state=st.sampled_from(ABOUT.states),
+        mapped=st.booleans(),
+        incarnation=st.integers(-1, 5),
+        records=st.integers(0, 9),
+        bytes=st.integers(0, 9),
+        lag_records=st.none() | st.integers(0, 9),
+        lag_seconds=st.none() | st.floats(0, 9),
+        gaps=st.integers(0, 9),
+        gap_offsets=st.integers(0, 9),
+    ),
+    unique_by=lambda stand: (stand.topic, stand.partition),
+)
+
+
+@given(STANDS)
+def test_each_detail_adds_up_to_the_same(stands: list[Stand]) -> None:
+    copied = {(stand.topic, stand.partition): (stand.records, stand.bytes) for stand in stands}
+    totals = set()
+    for detail in (Detail.PARTITION, Detail.TOPIC, Detail.LINK):
+        found = sums(detail, stands, copied).values()
+        totals.add((
+            sum(each.records for each in found),
+            sum(each.bytes for each in found),
+            sum(each.lag_records or 0 for each in found),
+            max((each.lag_seconds or 0.0 for each in found), default=0.0),
+            sum(each.gaps for each in found),
+            sum(each.gap_offsets for each in found),
+            sum(each.states.total() for each in found),
+        ))  # fmt: skip
+    assert len(totals) == 1
+    assert all(
+        (each.lag_records is None) == all(stand.lag_records is None for stand in stands)
+        for each in sums(Detail.LINK, stands, copied).values()
+    )
+
+
+@given(st.lists(STANDS))
+def test_what_was_copied_never_becomes_less(looks: list[list[Stand]]) -> None:
+    copied = Copied()
+    before: dict[tuple[str, int], tuple[int, int]] = {}
+    for stands in looks:
+        now = copied.look(stands)
+        assert before.keys() <= now.keys()
+        assert all(old[0] <= now[key][0] and old[1] <= now[key][1] for key, old in before.items())
+        before = now
+
+
+def test_a_copy_that_is_begun_anew_counts_on() -> None:
+    copied = Copied()
+    key = STAND.topic, STAND.partition
+    assert copied.look([STAND])[key] == (0, 0), "earlier runs copied that"
+    assert copied.look([replace(STAND, records=14, bytes=140)])[key] == (4, 40)
+    again = replace(STAND, incarnation=8, records=3, bytes=30)
+    assert copied.look([again])[key] == (7, 70)
+    assert copied.look([])[key] == (7, 70)
+    found = sums(Detail.TOPIC, [replace(STAND, partition=1)], copied.look([]))
+    assert found["orders", ""].records == 7, "a partition that is gone was copied all the same"

@@ -1,0 +1,226 @@
+"""`towpath apply` and `towpath diff` on real clusters: again, after a kill, too late, elsewhere."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from tests.support.here import Ended, Here
+from tests.support.kafka import create_topic, grow, wait_until
+from towpath.config import LinkConfig, load
+from towpath.dev.broker import LocalCluster
+from towpath.model.errors import TowpathError
+from towpath.plan.apply import Wanted, apply
+from towpath.plan.build import build
+from towpath.plan.steps import Step
+
+pytestmark = pytest.mark.broker
+NewName = Callable[[str], str]
+
+
+@dataclass
+class Files:
+    """The files of one link over the topics that begin with its name."""
+
+    folder: Path
+    source: LocalCluster
+    target: LocalCluster
+    name: str
+    more: str = ""
+    here: Here | None = None
+
+    @property
+    def yaml(self) -> str:
+        file = self.folder / "link.yaml"
+        file.write_text(
+            f"source: {{bootstrap: '{self.source.bootstrap}'}}\n"
+            f"target: {{bootstrap: '{self.target.bootstrap}'}}\n"
+            f"link: {self.name}\n"
+            f"topics: {{include: ['{self.name}.*'], rename: 'eu.{{topic}}'}}\n{self.more}"
+        )
+        return str(file)
+
+    @property
+    def plan(self) -> str:
+        return str(self.folder / "plan.json")
+
+    @property
+    def config(self) -> LinkConfig:
+        return load(Path(self.yaml))
+
+    def run(self, *arguments: str) -> Ended:
+        assert self.here is not None
+        return self.here(*arguments)
+
+    def topic(self, name: str, partitions: int = 1, **config: str) -> str:
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        return create_topic(self.source.bootstrap, f"{self.name}.{name}", partitions, settings)
+
+
+@pytest.fixture
+def files(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName, here: Here
+) -> Files:
+    return Files(tmp_path, source, target, new_name("applied"), here=here)
+
+
+def topics(cluster: LocalCluster, start: str) -> dict[str, int]:
+    found = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=30).topics
+    return {name: len(each.partitions) for name, each in found.items() if name.startswith(start)}
+
+
+def delete(cluster: LocalCluster, *names: str) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    for answer in admin.delete_topics(list(names)).values():
+        answer.result(30)
+    wait_until(lambda: not topics(cluster, names[0]), f"{names[0]} is deleted")
+
+
+def test_a_saved_plan_is_applied_once(files: Files) -> None:
+    first, second = files.topic("a", 2, segment_ms="60000"), files.topic("b")
+    assert files.run("diff", files.yaml).code == 3
+    planned = files.run("plan", files.yaml, "--save", files.plan, "--output", "markdown")
+    assert planned.code == 0, planned.said
+    assert f"| `create` | `{first}` | `eu.{first}` | `2` | `1` |" in planned.out
+    assert topics(files.target, f"eu.{files.name}") == {}
+    done = files.run("apply", files.plan, "--yes", "--output", "json")
+    assert done.code == 0, done.said
+    assert [step["target"] for step in done.json["done"]] == [f"eu.{first}", f"eu.{second}"]
+    assert topics(files.target, f"eu.{files.name}") == {f"eu.{first}": 2, f"eu.{second}": 1}
+    again = files.run("apply", files.plan, "--yes", "--output", "json").json
+    assert (again["done"], len(again["done_before"]), again["complete"]) == ([], 2, True)
+    assert files.run("diff", files.yaml).code == 0
+
+
+def test_a_step_that_came_too_late_stops_alone(files: Files) -> None:
+    first, second = files.topic("a", 2), files.topic("b")
+    assert files.run("plan", files.yaml, "--save", files.plan).code == 0
+    create_topic(files.target.bootstrap, f"eu.{first}", 3)
+    late = files.run("apply", files.plan, "--yes")
+    assert late.code == 3
+    assert (
+        f"{first}: target: topic eu.{first} changed since this was planned: it should have 2"
+        " partitions and has 3 partitions; look who else changes it, then plan again"
+    ) in late.out.replace("\n", " ")
+    assert topics(files.target, f"eu.{second}") == {f"eu.{second}": 1}
+    status = files.run("status", files.yaml)
+    assert f"step CreateTopic eu.{first} failed at 2" in status.out
+    [failed] = files.run("status", files.yaml, "--output", "json").json["failed_steps"]
+    assert "it should have 2 partitions and has 3 partitions" in failed["error"]
+
+
+def test_a_plan_of_another_cluster_is_refused(files: Files) -> None:
+    files.topic("a")
+    assert files.run("plan", files.yaml, "--save", files.plan).code == 0
+    plan = build(files.config)
+    assert plan.target is not None
+    config = files.config.model_copy(update={"source": files.config.target})
+    with pytest.raises(TowpathError) as raised:
+        apply(Wanted(config, plan), lambda _step, _error: None, threading.Event())
+    assert str(raised.value) == (
+        f"source: the plan was made for cluster {files.source.cluster_id}, but"
+        f" {files.target.bootstrap} is cluster {files.target.cluster_id} now; make the plan again"
+    )
+
+
+def test_what_cannot_be_meant(files: Files) -> None:
+    files.topic("a")
+    said = files.run("apply", files.yaml, "--only", "topics,schema")
+    assert (said.code, "'schema' is no subject; there are topics" in said.err) == (2, True)
+    said = files.run("apply", files.yaml)
+    assert (said.code, "nobody can be asked here" in said.err) == (2, True)
+    none = files.run("apply", files.yaml, "--only", "acls", "--yes", "--output", "json").json
+    assert none["done"] == []
+    assert topics(files.target, f"eu.{files.name}") == {}
+    text = Path(files.yaml).read_text()
+    edited = files.folder / "plan.json"
+    assert files.run("plan", files.yaml, "--save", str(edited)).code == 0
+    edited.write_text(edited.read_text().replace('"partitions": 1', '"partitions": 9'))
+    said = files.run("apply", str(edited), "--yes")
+    assert (said.code, "was edited since it was made" in said.err) == (2, True)
+    assert Path(files.yaml).read_text() == text
+
+
+def _killed_behind_one(config: LinkConfig) -> None:
+    """Apply, and die without a word once a step is done, before the journal says so."""
+
+    def on_step(_step: Step, _error: TowpathError | None) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    apply(Wanted(config, build(config)), on_step, threading.Event())
+
+
+def test_killed_between_any_two_steps(files: Files, rng: random.Random) -> None:
+    """Whatever was done before the kill, the end is the same, and all of it is ours."""
+    names = [files.topic(letter, rng.randint(1, 3), segment_ms="60000") for letter in "abcd"]
+    for _ in names:
+        context = multiprocessing.get_context("fork")
+        process = context.Process(target=_killed_behind_one, args=(files.config,))
+        process.start()
+        process.join(60)
+        assert process.exitcode == -signal.SIGKILL
+    files.more = "prune: true\n"
+    ended = files.run("apply", files.yaml, "--yes", "--output", "json")
+    assert ended.code == 0, ended.said
+    assert topics(files.target, f"eu.{files.name}") == {
+        f"eu.{name}": count for name, count in topics(files.source, files.name).items()
+    }
+    assert files.run("diff", files.yaml).code == 0
+    delete(files.source, *names)
+    ended = files.run("apply", files.yaml, "--yes", "--output", "json")
+    assert {step["do"] for step in ended.json["done"]} == {"DeleteTopic"}, ended.said
+    assert topics(files.target, f"eu.{files.name}") == {}
+
+
+def test_what_is_not_ours_is_never_removed(files: Files) -> None:
+    ours, theirs, again = (files.topic(letter) for letter in "abc")
+    create_topic(files.target.bootstrap, f"eu.{theirs}")
+    assert files.run("apply", files.yaml, "--yes").code == 0
+    delete(files.target, f"eu.{again}")
+    create_topic(files.target.bootstrap, f"eu.{again}")
+    delete(files.source, ours, theirs, again)
+    plain = files.run("diff", files.yaml)
+    assert "prune: true" in plain.out
+    files.more = "prune: true\n"
+    ended = files.run("apply", files.yaml, "--yes", "--output", "json")
+    assert [step["target"] for step in ended.json["done"]] == [f"eu.{ours}"], ended.said
+    assert topics(files.target, f"eu.{files.name}") == {f"eu.{theirs}": 1, f"eu.{again}": 1}
+
+
+def test_plan_apply_and_plan_again_is_empty(files: Files, rng: random.Random) -> None:
+    """For random topics, some of them there already in another form."""
+    choices: dict[str, tuple[str, ...]] = {
+        "retention.ms": ("-1", "3600000", "86400000"),
+        "cleanup.policy": ("delete", "compact", "compact,delete"),
+        "max.message.bytes": ("500000", "2000000"),
+        "min.insync.replicas": ("1", "2"),
+        "compression.type": ("lz4", "producer"),
+        "message.timestamp.type": ("CreateTime", "LogAppendTime"),
+    }
+
+    def settings() -> dict[str, str]:
+        keys = rng.sample(sorted(choices), rng.randint(0, len(choices)))
+        return {key: rng.choice(choices[key]) for key in keys}
+
+    for number in range(8):
+        name = f"{files.name}.{number}"
+        create_topic(files.source.bootstrap, name, rng.randint(1, 3), settings())
+        if rng.random() < 0.5:
+            create_topic(files.target.bootstrap, f"eu.{name}", rng.randint(1, 3), settings())
+    ended = files.run("apply", files.yaml, "--yes", "--output", "json")
+    assert ended.code == 0, ended.said
+    grow(files.source.bootstrap, f"{files.name}.0", 4)
+    assert files.run("apply", files.yaml, "--yes").code == 0
+    again: Any = json.loads(files.run("diff", files.yaml, "--output", "json").out)
+    assert again["steps"] == []

@@ -1,0 +1,104 @@
+"""Plans in files: what is saved can be applied, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from towpath.model.errors import ConfigError
+from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.nouns import ClusterId, LinkName, TopicName
+from towpath.plan.model import ClusterFacts, Plan
+from towpath.plan.saved import is_saved, load_plan, save
+from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
+
+ORDERS = TopicName("orders")
+PLAN = Plan(
+    LinkName("orders-to-new"),
+    ClusterFacts(("a:1",), ClusterId("A"), "4.1", 3),
+    ClusterFacts(("b:1", "b:2"), ClusterId("B"), "4.1", 1),
+    {ORDERS: ORDERS},
+    (
+        CreateTopic(ORDERS, ORDERS, 3, 1, {"retention.ms": "-1"}, {"retention.ms": "5"}),
+        AddPartitions(ORDERS, ORDERS, 1, 2),
+        SetConfigs(ORDERS, ORDERS, {"a": "1"}, ("b",), {"a": None, "b": "2"}),
+    ),
+    (Note("orders", "a note"),),
+    (Obstacle("payments", "a problem", Cause.TOPIC),),
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MIRROR_PASSWORD", "hunter2-in-the-environment")
+    yaml = tmp_path / "link.yaml"
+    yaml.write_text(
+        "source: {bootstrap: 'a:1', sasl: {mechanism: PLAIN, username: m, password:"
+        " 'env:MIRROR_PASSWORD'}}\n"
+        "target: {bootstrap: 'b:1'}\nlink: orders-to-new\ntopics: {include: [orders]}\n"
+    )
+    to = tmp_path / "plan.json"
+    save(PLAN, yaml, to)
+    return to
+
+
+def edited(file: Path, **changes: Any) -> Path:
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+    return file
+
+
+def refusal(file: Path) -> str:
+    with pytest.raises(ConfigError) as raised:
+        load_plan(file)
+    return str(raised.value)
+
+
+def test_a_plan_comes_back(file: Path) -> None:
+    found = load_plan(file)
+    assert found.plan == PLAN
+    assert found.config.link == "orders-to-new"
+    assert is_saved(file)
+    assert not is_saved(file.with_name("link.yaml"))
+
+
+def test_no_secret_is_saved(file: Path) -> None:
+    text = file.read_text()
+    assert "hunter2" not in text
+    assert "env:MIRROR_PASSWORD" in text
+    sasl = load_plan(file).config.source.sasl
+    assert sasl is not None
+    assert sasl.password.reveal() == "hunter2-in-the-environment"  # type: ignore[union-attr]
+
+
+def test_an_edited_plan_is_refused(file: Path) -> None:
+    steps = json.loads(file.read_text())["steps"]
+    said = refusal(edited(file, steps=[{**steps[0], "partitions": 4}, *steps[1:]]))
+    assert said == (
+        f"{file}: was edited since it was made; change the YAML file instead, then make the plan"
+        " again with `towpath plan FILE --save`"
+    )
+
+
+def test_a_plan_of_a_newer_program_is_refused(file: Path) -> None:
+    assert "was written in format 2, this program knows up to 1" in refusal(edited(file, format=2))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "is no saved plan: it is no JSON"),
+        ("[]", "is no saved plan; `towpath plan FILE --save` makes one"),
+        ('{"format": 1}', "is not whole: towpath, made, file"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, text: str, why: str) -> None:
+    file = tmp_path / "other.json"
+    file.write_text(text)
+    assert why in refusal(file)
+
+
+def test_a_file_that_is_away(tmp_path: Path) -> None:
+    assert "cannot be read: No such file or directory" in refusal(tmp_path / "none.json")

@@ -1,0 +1,128 @@
+"""What a login may not see or do with topics, on clusters that hold ACLs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
+
+from tests.support.clusters import USERS, Vault
+from tests.support.kafka import create_topic, wait_until
+from tests.topics.links import link
+from towpath.cluster.admin import Admin
+from towpath.dev.broker import LocalCluster
+from towpath.model.nouns import Side, TopicId, TopicName
+from towpath.topics.apply import check_all
+from towpath.topics.diff import diff
+from towpath.topics.observe import observe
+from towpath.topics.ours import Ours
+from towpath.topics.steps import AddPartitions, DeleteTopic, SetConfigs
+
+pytestmark = pytest.mark.broker
+NewName = Callable[[str], str]
+
+DESCRIBE, CONFIGS, READ = (
+    AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS, AclOperation.READ,
+)  # fmt: skip
+
+
+@pytest.fixture
+def login(vault: Vault, tmp_path: Path) -> dict[str, Any]:
+    (tmp_path / "password").write_text(USERS["mirror"].reveal())
+    return {
+        "tls": {"ca": str(vault.authority.certificate)},
+        "sasl": {
+            "mechanism": "SCRAM-SHA-256", "username": "mirror",
+            "password": f"file:{tmp_path / 'password'}",
+        },
+    }  # fmt: skip
+
+
+def allow(cluster: LocalCluster, name: str, *operations: AclOperation) -> None:
+    """Let the login `mirror` do this with a topic, which need not be there."""
+    admin = AdminClient({"bootstrap.servers": cluster.back_door})
+    bindings = [
+        AclBinding(
+            ResourceType.TOPIC, name, ResourcePatternType.LITERAL, "User:mirror", "*", operation,
+            AclPermissionType.ALLOW,
+        )
+        for operation in operations
+    ]  # fmt: skip
+    for future in admin.create_acls(bindings).values() if bindings else ():
+        future.result(10)
+
+
+def made(cluster: LocalCluster, name: str, *allowed: AclOperation) -> TopicName:
+    """Create a topic with which the login may do this."""
+    create_topic(cluster.back_door, name)
+    allow(cluster, name, *allowed)
+    return TopicName(name)
+
+
+def test_rights_that_are_missing_are_told_and_prune_nothing(
+    secured_source: LocalCluster,
+    secured_target: LocalCluster,
+    login: dict[str, Any],
+    new_name: NewName,
+) -> None:
+    prefix = new_name("rights")
+    hidden = made(secured_source, f"{prefix}-hidden")
+    deleted, doubtful = (TopicName(f"{prefix}-{why}") for why in ("deleted", "doubtful"))
+    allow(secured_source, deleted, DESCRIBE)
+    for name in (hidden, deleted, doubtful):
+        made(secured_target, name, DESCRIBE)
+    unseen = [made(secured_source, f"{prefix}-unseen{n}", DESCRIBE, READ) for n in range(2)]
+    blind = [made(secured_source, f"{prefix}-blind{n}", DESCRIBE, CONFIGS, READ) for n in range(2)]
+    for name in blind:
+        made(secured_target, name, READ, AclOperation.WRITE, AclOperation.DELETE)
+    made(secured_target, f"{prefix}-told", DESCRIBE, CONFIGS)
+    ours = Ours({name: name for name in (hidden, deleted, doubtful)})
+    config = link(
+        secured_source.bootstrap, secured_target.bootstrap, f"{prefix}-.*", security=login,
+        prune=True,
+    )  # fmt: skip
+    with Admin(config.source, Side.SOURCE) as source, Admin(config.target, Side.TARGET) as target:
+        wait_until(lambda: {*unseen, *blind} <= source.topics().keys(), "all of the source is seen")
+        wait_until(
+            lambda: {*ours.created, *blind} <= target.topics().keys(), "all of the target is seen"
+        )
+        assert hidden not in source.topics()
+        found = diff(observe(source, target, config, ours), config, ours)
+        assert {each.about: each.text for each in found.obstacles} == dict.fromkeys(
+            unseen,
+            "source: the login mirror lacks the ACL DescribeConfigs on this topic, so its settings"
+            " are not known; add it there",
+        )
+        said = {note.about: note.text for note in found.notes}
+        for name in blind:
+            assert said[name] == (
+                "target: the login mirror lacks the ACL DescribeConfigs on this topic, so its"
+                " settings are not known; add it there"
+            )
+        # None is in the list of all topics, but only of one it is told that it does not exist.
+        for name in (hidden, doubtful):
+            assert "TOPIC_AUTHORIZATION_FAILED (29)" in said[name]
+            assert said[name].endswith(f"until then its copy {name} stays")
+        assert deleted not in said
+        assert found.steps == (
+            DeleteTopic(deleted, deleted, target.topics([deleted])[deleted].id, 1),
+        )
+        refusals = check_all(
+            (
+                *found.steps,
+                AddPartitions(blind[0], blind[0], 1, 2),
+                SetConfigs(blind[1], blind[1], {"segment.ms": "9"}, (), {"segment.ms": None}),
+                DeleteTopic(TopicName("none"), TopicName("none"), TopicId("x"), 1),
+            ),
+            target,
+        )
+    assert {name: str(error).rpartition("; ")[2] for name, error in refusals.items()} == {
+        deleted: f"the login needs the ACL Delete on topic {deleted}",
+        blind[0]: f"the login needs the ACL Alter on topic {blind[0]}",
+        blind[1]: f"the login needs the ACL AlterConfigs on topic {blind[1]}",
+    }

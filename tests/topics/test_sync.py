@@ -1,0 +1,241 @@
+"""Copies that are there: which settings are changed, and which are let alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pydantic import TypeAdapter
+
+from tests.topics.models import DEFAULTS, compare, done, notes, observed, only, topic
+from towpath.model.nouns import TopicId, TopicName
+from towpath.topics.observe import Topic
+from towpath.topics.ours import Ours
+from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
+
+NAME = TopicName("orders")
+
+
+def ours(*keys: str, caught_up: bool = False, **held: str | None) -> Ours:
+    """Return that we made the topic `orders` and set these keys; `held` are with `_` for `.`."""
+    waiting = {key.replace("_", "."): value for key, value in held.items()}
+    return Ours(
+        {NAME: NAME},
+        {NAME: frozenset((*keys, *waiting))},
+        {NAME: waiting},
+        frozenset({NAME} if caught_up else ()),
+    )
+
+
+def change(
+    before: dict[str, str | None], set_: dict[str, str], remove: tuple[str, ...] = ()
+) -> SetConfigs:
+    return SetConfigs(NAME, NAME, set_, remove, before)
+
+
+def test_drift_of_what_the_source_has_is_followed_whoever_made_the_copy() -> None:
+    source = topic(own={"retention.ms": "5", "segment.ms": "6", "cleanup.policy": "delete,compact"})
+    there = topic(own={"retention.ms": "4", "cleanup.policy": "compact,delete"})
+    assert only(compare(observed(source, target=(there,)))) == change(
+        {"retention.ms": "4", "segment.ms": None}, {"retention.ms": "5", "segment.ms": "6"}
+    )
+    assert not compare(observed(source, target=(source,))).steps
+
+
+def test_only_settings_of_ours_are_removed() -> None:
+    there = topic(own={"segment.ms": "6", "retention.ms": "7"})
+    both = observed(topic(), target=(there,))
+    found = compare(both, ours=ours("segment.ms", "retention.ms"))
+    assert only(found) == change(
+        {"retention.ms": "7", "segment.ms": "6"}, {}, ("retention.ms", "segment.ms")
+    )
+    foreign = compare(observed(topic(), target=(topic(own={"segment.ms": "6"}),)))
+    assert not foreign.steps
+    assert notes(foreign) == [
+        "the copy has settings that the source does not have: segment.ms=6; they stay, as this link"
+        " did not make them"
+    ]
+
+
+def test_an_own_setting_that_is_as_on_the_source_is_no_difference() -> None:
+    pinned = topic(own={"retention.ms": DEFAULTS["retention.ms"]})
+    for known in (Ours(), ours("retention.ms")):
+        found = compare(observed(topic(), target=(pinned,)), ours=known)
+        assert (found.steps, found.notes) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("key", "theirs", "wanted"),
+    [
+        ("max.message.bytes", "1000", "1048588"),
+        ("retention.ms", "1000", "604800000"),
+        ("retention.bytes", "700", "-1"),
+        ("message.timestamp.after.max.ms", "1000", "3600000"),
+        ("cleanup.policy", "compact", "delete"),
+    ],
+)
+def test_limits_of_a_copy_are_loosened_once(key: str, theirs: str, wanted: str) -> None:
+    before = observed(topic(), target=(topic(own={key: theirs}),))
+    found = compare(before)
+    assert only(found) == change({key: theirs}, {key: wanted})
+    assert notes(found) == [f"{key} is set to {wanted}, as on the source: the target has {theirs}"]
+    after = done(found.steps, before)
+    assert not compare(after, ours=Ours.of(found.steps)).steps
+
+
+def test_a_limit_that_was_loosened_stays_as_long_as_it_must() -> None:
+    large = topic(settings={"max.message.bytes": "5000000"})
+    there = topic(own={"max.message.bytes": "5000000"})
+    mine = ours("max.message.bytes")
+    assert not compare(observed(large, target=(there,)), ours=mine).steps
+    larger = topic(settings={"max.message.bytes": "6000000"})
+    assert only(compare(observed(larger, target=(there,)), ours=mine)) == change(
+        {"max.message.bytes": "5000000"}, {"max.message.bytes": "6000000"}
+    )
+    assert only(compare(observed(topic(), target=(there,)), ours=mine)) == change(
+        {"max.message.bytes": "5000000"}, {}, ("max.message.bytes",)
+    )
+    blind = replace(observed(topic(), target=(there,)), defaults={})
+    assert only(compare(blind, ours=mine)) == change(
+        {"max.message.bytes": "5000000"}, {"max.message.bytes": "1048588"}
+    )
+
+
+def test_in_sync_replicas_stay_within_those_of_the_copy() -> None:
+    source = topic(replicas=3, own={"min.insync.replicas": "3"})
+    there = topic(replicas=2)
+    assert only(compare(observed(source, target=(there,)))) == change(
+        {"min.insync.replicas": None}, {"min.insync.replicas": "2"}
+    )
+
+
+def test_some_settings_of_a_copy_are_never_touched() -> None:
+    untouched = {
+        "message.timestamp.type": "LogAppendTime",
+        "leader.replication.throttled.replicas": "*",
+        "remote.storage.enable": "true",
+    }
+    there = topic(own=untouched)
+    found = compare(observed(topic(), target=(there,)), ours=ours(*untouched))
+    assert not found.steps
+    assert notes(found) == [
+        "the target stamps records with its own time; set message.timestamp.type=CreateTime there"
+        " to keep the source's times"
+    ]
+    asked = {"override": {"message.timestamp.type": "CreateTime"}}
+    assert only(compare(observed(topic(), target=(there,)), configs=asked)) == change(
+        {"message.timestamp.type": "LogAppendTime"}, {"message.timestamp.type": "CreateTime"}
+    )
+
+
+def test_what_the_file_excludes_or_overrides_is_not_taken_for_drift() -> None:
+    source = topic(own={"segment.ms": "5", "retention.ms": "5"})
+    there = topic(own={"segment.ms": "6", "retention.ms": "7", "retention.bytes": "8"})
+    rules = {"exclude": ["segment.*", r"retention\.bytes"], "override": {"retention.ms": 7}}
+    found = compare(observed(source, target=(there,)), configs=rules, ours=ours("segment.ms"))
+    assert not found.steps
+    assert notes(found) == [
+        "the target keeps less than the source: retention.bytes is 8 there and -1 on the source;"
+        " records may be deleted soon after they arrive"
+    ]
+    ended = compare(
+        observed(topic(), target=(topic(own={"segment.ms": "7"}),)), ours=ours("segment.ms")
+    )
+    assert only(ended) == change({"segment.ms": "7"}, {}, ("segment.ms",))
+
+
+def test_a_copy_that_compacts_by_the_file_is_noted() -> None:
+    rules = {"override": {"cleanup.policy": "compact"}}
+    found = compare(observed(topic(), target=(topic(own=rules["override"]),)), configs=rules)
+    assert not found.steps
+    assert notes(found) == [
+        "the target compacts the topic and the source does not: of records with the same key only"
+        " the last stays, and records without a key are refused; set cleanup.policy=delete there"
+    ]
+
+
+def test_a_copy_whose_settings_are_hidden_stays_as_it_is() -> None:
+    there = Topic(NAME, TopicId("id"), 1, 1)
+    found = compare(observed(topic(own={"segment.ms": "5"}), target=(there,)))
+    assert (found.steps, found.notes) == ((), ())
+
+
+def held(own: dict[str, str] | None = None) -> Topic:
+    return topic(own={"retention.ms": "-1", "retention.bytes": "-1", **(own or {})})
+
+
+def test_what_is_held_back_is_released_once_the_copy_is_filled() -> None:
+    source = topic(own={"retention.ms": "1000"}, settings={"retention.bytes": "700"})
+    seen = observed(source, target=(held(),))
+    seen = replace(seen, defaults={**DEFAULTS, "retention.bytes": "700"})
+    waiting = compare(seen, ours=ours(retention_ms="1000", retention_bytes=None))
+    assert not waiting.steps
+    assert notes(waiting) == [
+        "held back (-1) until the copy has caught up with the source: retention.bytes, retention.ms"
+    ]
+    filled = ours(caught_up=True, retention_ms="1000", retention_bytes=None)
+    found = compare(seen, ours=filled)
+    assert only(found) == change(
+        {"retention.bytes": "-1", "retention.ms": "-1"}, {"retention.ms": "1000"},
+        ("retention.bytes",),
+    )  # fmt: skip
+    assert not found.notes
+
+
+def test_what_is_released_is_what_the_source_has_then() -> None:
+    source = topic(own={"retention.ms": "2000"})
+    found = compare(
+        observed(source, target=(held(),)), ours=ours(caught_up=True, retention_ms="1000")
+    )
+    assert only(found) == change({"retention.ms": "-1"}, {"retention.ms": "2000"})
+    rules = {"exclude": ["retention.*"]}
+    left = compare(
+        observed(source, target=(held(),)),
+        configs=rules,
+        ours=ours(caught_up=True, retention_ms="1000"),
+    )
+    assert only(left) == change({"retention.ms": "-1"}, {"retention.ms": "1000"})
+
+
+def test_another_hand_may_release_what_is_held_back() -> None:
+    there = topic(own={"retention.ms": "5"})
+    source = topic(own={"retention.ms": "1000"})
+    found = compare(observed(source, target=(there,)), ours=ours(retention_ms="1000"))
+    assert only(found) == change({"retention.ms": "5"}, {"retention.ms": "1000"})
+    assert not found.notes
+
+
+def test_what_is_ours_is_told_by_the_steps() -> None:
+    a, b = TopicName("a"), TopicName("b")
+    create = CreateTopic(
+        a, b, 1, 1, {"retention.ms": "-1", "segment.ms": "5"}, {"retention.ms": "7"}
+    )
+    assert (create.subject, create.about) == ("topics", b)
+    made = Ours.of([create, AddPartitions(a, b, 1, 2)], [a])
+    assert made == Ours(
+        {b: a},
+        {b: frozenset({"retention.ms", "segment.ms"})},
+        {b: {"retention.ms": "7"}},
+        frozenset({a}),
+    )
+    release = SetConfigs(
+        a, b, {"retention.ms": "7"}, ("segment.ms",), {"retention.ms": "-1", "segment.ms": "5"}
+    )
+    released = Ours.of([create, release])
+    assert released.set_keys == {b: frozenset({"retention.ms"})}
+    assert released.held == {b: {}}
+    assert Ours.of([create, release, DeleteTopic(a, b, TopicId("x"), 1)]) == Ours()
+    assert Ours.of([release]).created == {}
+
+
+def test_steps_can_be_written_down_and_read() -> None:
+    a, b = TopicName("a"), TopicName("b")
+    steps: tuple[Step, ...] = (
+        CreateTopic(a, b, 1, -1, {"x": "1"}, {"x": None}),
+        AddPartitions(a, b, 1, 2),
+        SetConfigs(a, b, {"x": "1"}, ("y",), {"x": None, "y": "2"}),
+        DeleteTopic(a, b, TopicId("id"), 3),
+    )
+    for step in steps:
+        kind: TypeAdapter[Step] = TypeAdapter(type(step))
+        assert kind.validate_json(kind.dump_json(step)) == step
