@@ -15,6 +15,9 @@ PACKAGES = ("promtool", "prometheus")
 Building it with Go takes minutes and gigabytes, as it knows all clouds.
 """
 
+_IMPATIENT = ("-o", "Acquire::http::Timeout=10", "-o", "Acquire::Retries=0")
+_PATIENCE = 60.0
+
 
 def fetch() -> Path | None:
     """Return the program: that of the machine, or the system's package unpacked, if there is one.
@@ -34,9 +37,12 @@ def fetch() -> Path | None:
 
 
 def _unpack(package: str, folder: Path) -> Path | None:
-    download = ["apt-get", "-qq", "download", package]
-    if subprocess.run(download, cwd=folder, check=False, capture_output=True).returncode:
-        return None
-    [archive] = folder.glob(f"{package}_*.deb")
-    subprocess.run(["dpkg", "-x", str(archive), str(folder / package)], check=True)
-    return folder / package / "usr" / "bin" / "promtool"
+    download = ["apt-get", "-qq", *_IMPATIENT, "download", package]
+    try:
+        subprocess.run(download, cwd=folder, check=True, capture_output=True, timeout=_PATIENCE)
+        [archive] = folder.glob(f"{package}_*.deb")
+        subprocess.run(["dpkg", "-x", str(archive), str(folder / package)], check=True)
+    except subprocess.SubprocessError:
+        return None  # no such package, or nobody who has it
+    program = folder / package / "usr" / "bin" / "promtool"
+    return program if program.exists() else None
