@@ -103,7 +103,7 @@ def test_a_cluster_that_knows_no_such_question_is_no_problem() -> None:
 
 def test_both_sides_are_asked_even_if_the_first_refuses() -> None:
     found, *_ = look(link(), {"acls": 31}, {"acls": 31, "quotas": -1, "cluster_configs": 31})
-    assert [str(obstacle.cause) for obstacle in found.obstacles] == ["rights", "rights", "cluster"]
+    assert [str(obstacle.cause) for obstacle in found.obstacles] == ["rights", "rights", "subject"]
     assert found.obstacles[0].text.endswith("the login needs the ACL Describe on the cluster")
     assert found.obstacles[1].text.endswith("; that login is mirror")
     assert [note.about for note in found.notes] == ["settings"]

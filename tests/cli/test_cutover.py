@@ -93,4 +93,8 @@ def test_nothing_is_begun_while_somebody_writes(
     assert ended.code == 3
     assert f"{topic}-0: a transaction of producer" in ended.out
     assert "not cut over: leave the clients where they are" in ended.out
+    file.write_text(file.read_text().replace(f"{link}.*", f"{link}.none"))
+    ended = here("cutover", str(file), "--quiet", "0", *MASTER)
+    assert (ended.code, "nothing to cut over" in ended.out) == (3, True)
+    assert "matches no topic" in ended.out
     assert topic not in AdminClient({"bootstrap.servers": target.bootstrap}).list_topics().topics

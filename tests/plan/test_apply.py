@@ -198,6 +198,24 @@ def test_what_is_not_ours_is_never_removed(files: Files) -> None:
     assert topics(files.target, f"eu.{files.name}") == {f"eu.{theirs}": 1, f"eu.{again}": 1}
 
 
+def test_what_somebody_else_made_since_the_plan_is_not_ours(files: Files) -> None:
+    first, second = files.topic("a"), files.topic("b")
+    assert files.run("plan", files.yaml, "--save", files.plan).code == 0
+    create_topic(files.target.bootstrap, f"eu.{first}")
+    assert files.run("apply", files.plan, "--yes").code == 0
+    delete(files.source, first, second)
+    files.more = "prune: true\n"
+    ended = files.run("apply", files.yaml, "--yes", "--output", "json")
+    assert [step["target"] for step in ended.json["done"]] == [f"eu.{second}"], ended.said
+    assert topics(files.target, f"eu.{files.name}") == {f"eu.{first}": 1}
+
+
+def test_a_plan_is_not_saved_over_the_file_of_the_link(files: Files) -> None:
+    said = files.run("plan", files.yaml, "--save", files.yaml)
+    assert (said.code, "name one that ends with .json" in said.err) == (2, True)
+    assert Path(files.yaml).read_text().startswith("source:")
+
+
 def test_plan_apply_and_plan_again_is_empty(files: Files, rng: random.Random) -> None:
     """For random topics, some of them there already in another form."""
     choices: dict[str, tuple[str, ...]] = {

@@ -101,6 +101,7 @@ def test_a_topic_that_comes_later_is_not_copied_in_a_circle(
     config = link(where, where, f"{name}.*", rename=f"{name}.copy.{{topic}}")
     with open_link(config) as opened:
         meter = Meter()
+        opened.prepare()
         made = reconcile(opened, meter=meter)
         [said] = made.left_out
         assert said.startswith("topics.include: source and target are the same cluster (")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from towpath.model.nouns import TopicName
 from towpath.plan.run import Progress
-from towpath.plan.status import PartitionStatus, State
+from towpath.plan.status import PartitionStatus, State, caught_up
 
 ORDERS = TopicName("orders")
 ROW = PartitionStatus(
@@ -31,6 +31,20 @@ def test_a_partition_whose_end_was_unknown_is_caught_up_only_without_lag() -> No
     assert progress.caught_up(replace(ROW, lag_records=0))
     assert replace(ROW, lag_records=-1).why == "orders-0: the source did not tell where it ends"
     assert ROW.why == "orders-0: offsets 10 to 14 not yet copied"
+
+
+def test_a_copy_is_filled_only_when_it_is_known_to_be() -> None:
+    """Else retention would be released before the records are there that it may delete."""
+    done = replace(ROW, lag_records=0, lag_seconds=0.0, state=State.CAUGHT_UP)
+    assert caught_up([done, replace(ROW, partition=1, lag_seconds=5.0)]) == {ORDERS}
+    for unsure in (
+        replace(done, state=State.NOT_STARTED),
+        replace(done, state=State.STOPPED),
+        replace(ROW, lag_seconds=61.0),
+        replace(ROW, lag_seconds=0.0),
+        replace(ROW, lag_records=-1, lag_seconds=-1.0),
+    ):
+        assert caught_up([done, unsure]) == frozenset()
 
 
 def test_only_what_this_run_copied_is_counted() -> None:

@@ -55,6 +55,6 @@ def test_it_is_served_only_where_the_file_asks_for_that() -> None:
     assert got.get("towpath_detail_info", detail="link") == 1
     states = {(str(state),): float(state is State.BEHIND) for state in State}
     assert got.of("towpath_partitions") == states
-    causes = {"cluster", "file", "rights", "topic", "step"}
+    causes = {"cluster", "file", "rights", "topic", "subject", "step"}
     assert got.of("towpath_left_out") == {(cause,): 0 for cause in causes}
     assert {*threading.enumerate()} == before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import assert_never
 
 from towpath.access.steps import (
@@ -15,9 +15,40 @@ from towpath.access.steps import (
     Step,
 )
 from towpath.cluster.admin import Admin
+from towpath.model.acl import Acl
 from towpath.model.errors import ConfigError, Problem, StepOutdatedError
+from towpath.model.quota import Quota
 from towpath.model.scram import Credential
 from towpath.model.secret import Secret
+
+
+def made_meanwhile(steps: Iterable[Step], target: Admin) -> frozenset[tuple[str, str]]:
+    """Return subject and name of what steps would create and is there by now: it is not ours.
+
+    Raises:
+        ClusterError: The target cannot be asked, or refused.
+    """
+    new = [step for step in steps if step.creates]
+    there: set[object] = set()
+    if any(isinstance(step, CreateAcl) for step in new) and (acls := target.acls()) is not None:
+        there |= acls.known
+    users = [step.credential.user for step in new if isinstance(step, SetUser)]
+    there |= target.credentials(users).keys() if users else set()
+    if any(isinstance(step, SetQuota) for step in new):
+        there |= target.quotas().known.keys()
+    return frozenset((step.subject, step.about) for step in new if _thing(step) in there)
+
+
+def _thing(step: Step) -> Acl | Credential | Quota:
+    match step:
+        case CreateAcl() | DeleteAcl():
+            return step.acl
+        case SetUser() | DeleteUser():
+            return step.credential
+        case SetQuota() | RemoveQuota():
+            return step.quota
+        case _:
+            assert_never(step)
 
 
 def apply(step: Step, target: Admin, passwords: Mapping[str, Secret]) -> None:

@@ -104,7 +104,7 @@ class _Found:
         listed, ours = self._config.access.users, self._own(USERS)
         self.notes += user_notes(users, listed, ours)
         self.obstacles += unknown_users(users, listed)
-        self._add(USERS, list(user_steps(users, listed)), list(users_gone(users, ours)))
+        self._add(USERS, list(user_steps(users, listed, ours)), list(users_gone(users, ours)))
 
     def _own(self, subject: str) -> frozenset[str]:
         return frozenset(about for of, about in self._ours if of == subject)

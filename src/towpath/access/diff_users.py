@@ -17,12 +17,13 @@ _FEWEST, _MOST = 4096, 16384
 """Iterations that brokers take (KIP-554)."""
 
 
-def user_steps(users: Users, listed: Collection[str]) -> Iterator[SetUser]:
-    """Return which passwords to set: those that the target lacks, or keeps less well."""
+def user_steps(users: Users, listed: Collection[str], ours: frozenset[str]) -> Iterator[SetUser]:
+    """Return which passwords to set: those that the target lacks, and ours that it keeps worse."""
     for credential, told in sorted(users.source.items()):
         had = users.target.get(credential)
         iterations = _taken(told)
-        if credential.user in listed and (had is None or had < iterations):
+        worse = had is not None and had < iterations and str(credential) in ours
+        if credential.user in listed and (had is None or worse):
             yield SetUser(credential, iterations, had)
 
 
@@ -41,7 +42,7 @@ def user_notes(users: Users, listed: Collection[str], ours: frozenset[str]) -> I
         if credential.user not in listed:
             if had is None:
                 yield Note(quoted(credential.user), _UNLISTED)
-        elif had is None or had < _taken(told):
+        elif had is None or (had < _taken(told) and about in ours):
             if told != _taken(told):
                 text = f"gets {_taken(told)} iterations instead of {told}; brokers take no others"
                 yield Note(about, text)
@@ -56,7 +57,7 @@ def unknown_users(users: Users, listed: Collection[str]) -> Iterator[Obstacle]:
         near = get_close_matches(name, known, n=3)
         hint = f" (the nearest are {', '.join(map(quoted, near))})" if near else ""
         text = f"the source has no SCRAM user of this name{hint}; correct it, or remove the line"
-        yield Obstacle(f"{PATHS[USERS]}.{quoted(name)}", text, Cause.FILE)
+        yield Obstacle(f"{PATHS[USERS]}.{quoted(name)}", text, Cause.SUBJECT)
 
 
 _UNLISTED = (

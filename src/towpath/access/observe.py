@@ -176,7 +176,7 @@ class _Look:
         elif subject == _SETTINGS:
             self.notes.append(Note(about, f"{text}; until then none are {loss}"))
         else:
-            cause = Cause.RIGHTS if error.forbidden else Cause.CLUSTER
+            cause = Cause.RIGHTS if error.forbidden else Cause.SUBJECT
             self.obstacles.append(Obstacle(about, text, cause))
 
     def _strange(self, subject: str, side: Side, what: str, found: Listing[Any]) -> None:

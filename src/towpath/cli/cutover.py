@@ -58,7 +58,8 @@ def cutover(
         with Display(config.link) as display:
             found = cut_over(config, cut, spark, stop, display.show)
     data = _report(config, found, dry_run=dry_run)
-    lines = [*map(str, found.writing), *found.trouble, *_took(found), _sentence(found, data)]
+    lines = [*data["notes"], *map(str, found.writing), *found.trouble, *_took(found)]
+    lines.append(_sentence(found, data))
     show(Group(*map(line, lines)), data)
     write_report(report, data)
     return 0 if found.complete else NOT_DONE
@@ -72,6 +73,8 @@ def _report(config: LinkConfig, found: Any, *, dry_run: bool) -> dict[str, Any]:
         "complete": found.complete,
         "writing": [str(each) for each in found.writing],
         "left_out": found.trouble,
+        "notes": [f"note: {note.about}: {note.text}" for note in found.plan.notes]
+        + [f"note: {row.topic}-{row.partition}: {text}" for row in verdicts for text in row.notes],
         "seconds": found.seconds,
         "estimated_seconds": found.estimate,
         "steps": len(found.synced.outcome.done) if found.synced else 0,

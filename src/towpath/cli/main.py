@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
         return show_failure(_of_ours(error))
     except typer.TyperException as error:
         return show_failure(_of_usage(error))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001, the last border: nobody should meet a traceback
         if "--debug" in arguments:

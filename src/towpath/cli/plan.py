@@ -29,11 +29,20 @@ def plan(
     """Show what would change on the target, and what speaks against it; touch nothing."""
     del output  # `show` knows it
     require_writable(save, "--save")
+    _require_apart(save, file)
     made = build(load(file))
     show_plan(made)
     if save is not None:
         _save(made, file, save)
     return made.exit_code
+
+
+def _require_apart(save: Path | None, file: Path) -> None:
+    if save is None:
+        return
+    if save.suffix in {".yaml", ".yml"} or save.resolve() == file.resolve():
+        text = f"{save} would be taken for the file of a link; name one that ends with .json"
+        raise ConfigError((Problem("--save", text),))
 
 
 def _save(made: Plan, file: Path, to: Path) -> None:

@@ -50,6 +50,18 @@ class TopicAdmin(TopicChecks):
         wanted = None if names is None else sorted(set(names))
         return dict(self._metadata(wanted).topics)
 
+    def nowhere(self, names: Iterable[TopicName]) -> frozenset[TopicName]:
+        """Return which of these topics no broker knows; none where a broker does not answer."""
+        wanted = sorted(set(names))
+
+        def once(deadline: Deadline) -> frozenset[TopicName]:
+            answers = list(self._control.metadata_of_all(deadline, wanted))
+            if not answers or any(len(each.brokers) != len(answers) for each in answers):
+                return frozenset()
+            return frozenset(wanted).difference(*(each.topics for each in answers))
+
+        return self._control.retried(once)
+
     def lacking(
         self, needed: Mapping[TopicName, Sequence[Right]]
     ) -> dict[TopicName, tuple[Right, ...]]:

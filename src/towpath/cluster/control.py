@@ -14,7 +14,12 @@ from typing import Any, TypeVar
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
 
 from towpath.cluster.border import broker_errors
-from towpath.cluster.codes import NOT_CONTROLLER, UNKNOWN_TOPIC_OR_PARTITION, refused
+from towpath.cluster.codes import (
+    NETWORK_EXCEPTION,
+    NOT_CONTROLLER,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    refused,
+)
 from towpath.cluster.connection import Connected, connect, connect_to
 from towpath.cluster.exchange import Address, Versions, address_text, ask, pick_version
 from towpath.cluster.login import SecurityError
@@ -65,8 +70,10 @@ class Control:
             _for_metadata(topics), deadline, "asking for metadata", newest=_TOPIC_ID_VERSION
         )
         found = read_metadata(self.side, answer)
-        if found.brokers:
-            self._brokers = found.brokers
+        if not found.brokers:
+            # A broker that has just started may know of no other yet, nor of any topic.
+            raise refused(self.side, "asking for metadata", NETWORK_EXCEPTION)
+        self._brokers = found.brokers
         return found
 
     def metadata_of_all(

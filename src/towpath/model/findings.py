@@ -19,6 +19,8 @@ class Cause(StrEnum):
     """The login lacks a right on one topic."""
     TOPIC = "topic"
     """One topic cannot be mirrored."""
+    SUBJECT = "subject"
+    """Something beside topics, a user say, cannot be made the same."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

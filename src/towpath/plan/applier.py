@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from towpath.access.apply import apply as apply_access
+from towpath.access.apply import made_meanwhile
 from towpath.cluster.admin import Admin
-from towpath.model.errors import TowpathError
+from towpath.model.errors import RefusedError, StepOutdatedError, TowpathError
 from towpath.model.nouns import NO_TOPIC_ID, TopicId
 from towpath.model.secret import Secret
 from towpath.plan.journal import JournalWriter
@@ -74,33 +75,50 @@ class Applier:
         """
         applied = Applied()
         self.journal.settle(self.target)
+        wanted = tuple(steps)
+        others = made_meanwhile(
+            (step for step in wanted if not isinstance(step, topics.Step)), self.target
+        )
         try:
-            for step in steps:
+            for step in wanted:
                 if self.stop.is_set():
                     applied.rest.append(step)
                 else:
-                    self._one(step, applied)
+                    self._one(step, applied, (step.subject, step.about) in others)
         finally:
             self.journal.close()
         return applied
 
-    def _one(self, step: Step, applied: Applied) -> None:
-        began = self.journal.began(step)
-        self.journal.begin(step)
+    def _one(self, step: Step, applied: Applied, found: bool) -> None:
         try:
-            found = self._topic(step) if isinstance(step, CreateTopic) else NO_TOPIC_ID
+            if isinstance(step, CreateTopic):
+                there = self._topic(step)
+                found = there != NO_TOPIC_ID
+                if found and self.journal.made_meanwhile(step, there):
+                    self._tell(step, applied)
+                    return
+            # What somebody else created since the plan was made is not ours.
+            created = step.creates and (not found or self.journal.began(step))
+            owned = created or self.journal.owns(step)
+            self.journal.begin(step, owned=owned)
             self._do(step)
             after = self._topic(step) if isinstance(step, topics.Step) else NO_TOPIC_ID
         except TowpathError as error:
-            self.journal.failed(step, error)
-            applied.failed.append((step, error))
-            self.on_step(step, error)
+            self._fail(step, error, applied)
             return
-        # What somebody else created since the plan was made is not ours.
-        created = step.creates and (found == NO_TOPIC_ID or began)
-        self.journal.done(step, owned=created or self.journal.owns(step), topic_id=after)
+        self.journal.done(step, owned=owned, topic_id=after)
+        self._tell(step, applied)
+
+    def _tell(self, step: Step, applied: Applied) -> None:
         applied.done.append(step)
         self.on_step(step, None)
+
+    def _fail(self, step: Step, error: TowpathError, applied: Applied) -> None:
+        # A topic may have been created though no answer came; the next time it is looked at again.
+        if not isinstance(step, CreateTopic) or isinstance(error, StepOutdatedError | RefusedError):
+            self.journal.failed(step, error)
+        applied.failed.append((step, error))
+        self.on_step(step, error)
 
     def _do(self, step: Step) -> None:
         if isinstance(step, topics.Step):

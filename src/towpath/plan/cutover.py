@@ -12,7 +12,7 @@ from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig
 from towpath.engine.session import Starting
 from towpath.model.errors import LedgerError
-from towpath.model.nouns import Side
+from towpath.model.nouns import Side, TopicPartition
 from towpath.plan.build import build
 from towpath.plan.model import Plan
 from towpath.plan.opened import open_link
@@ -124,6 +124,8 @@ class _Cutover:
     def _look(self) -> None:
         """Begin only when nobody writes, and nothing would be left out."""
         plan = self._report.plan
+        if not plan.topics:
+            self._report.trouble.append("no topic matches, so there is nothing to cut over")
         self._report.trouble += [f"{each.about}: {each.text}" for each in plan.obstacles]
         with Admin(self._config.source, Side.SOURCE) as source:
             self._ends, found = writing(source, plan.topics, self._cut.quiet, self._stop)
@@ -152,6 +154,24 @@ class _Cutover:
             f"{row.topic}-{row.partition}: {row.why}"
             for row in self._report.verdicts
             if row.verdict is not Verdict.EQUAL
+        ]
+        self._report.trouble += self._emptied()
+
+    def _emptied(self) -> list[str]:
+        """Tell of copies that have nothing left of what the source still has."""
+        rows = self._report.progress.rows if self._report.progress else ()
+        copied = {TopicPartition(row.topic, row.partition) for row in rows if row.records}
+        suspects = [
+            tp
+            for row in self._report.verdicts
+            if row.comparison is None and (tp := TopicPartition(row.topic, row.partition)) in copied
+        ]
+        with Admin(self._config.source, Side.SOURCE) as source:
+            first = source.earliest(suspects)
+        return [
+            f"{tp}: the source still has records, and its copy has none of them"
+            for tp in suspects
+            if first.sure(tp) < self._ends.get(tp, 0)
         ]
 
     def _look_again(self) -> None:

@@ -12,7 +12,7 @@ from towpath.ledger.entries import Journal, Phase
 from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
-from towpath.plan.steps import Step, as_data, from_data, key
+from towpath.plan.steps import Step, as_data, from_data, key, kind
 from towpath.topics import steps as topics
 from towpath.topics.ours import Ours
 
@@ -30,9 +30,13 @@ class JournalWriter:
         self._ledger, self._books, self._plan = ledger, books, plan
         self._held: list[Journal] = []
 
-    def begin(self, step: Step) -> None:
-        """Write that a step begins, and that those before it are done."""
-        owned = step.creates or self.owns(step)
+    def begin(self, step: Step, *, owned: bool) -> None:
+        """Write that a step begins, and that those before it are done.
+
+        Args:
+            step: The step.
+            owned: Whether what it is about is ours once it is done.
+        """
         entry = self._entry(step, Phase.BEGUN, owned, NO_TOPIC_ID)
         self._ledger.append([*self._held, entry])
         self._held = []
@@ -63,7 +67,7 @@ class JournalWriter:
         begun = [
             step
             for entry in self._books.journal.values()
-            if entry.phase is Phase.BEGUN and entry.do == _CREATE
+            if entry.phase is Phase.BEGUN and entry.owned and entry.do == _CREATE
             if isinstance(step := from_data(entry.step, "ledger"), topics.CreateTopic)
         ]
         found = target.topics(step.target for step in begun) if begun else {}
@@ -80,14 +84,21 @@ class JournalWriter:
         self._held = []
 
     def owns(self, step: Step) -> bool:
-        """Whether an earlier step of the link created, or began to create, what this is about."""
-        before = self._books.journal.get(key(step))
-        return before is not None and before.owned
+        """Whether the link created what this step changes; of topics their ids tell that."""
+        known = step.subject == _TOPICS or step.creates or kind(step) in _REMOVALS
+        return not known and (step.subject, step.about) in access_ours(self._books)
 
     def began(self, step: Step) -> bool:
         """Whether the link began the same step before and may have died in it."""
         before = self._books.journal.get(key(step))
-        return before is not None and before.phase is Phase.BEGUN
+        return before is not None and before.phase is Phase.BEGUN and before.owned
+
+    def made_meanwhile(self, step: Step, topic_id: TopicId) -> bool:
+        """Whether another process of the link has created just this topic since we looked."""
+        for entry in self._ledger.read():
+            self._books.take(entry)
+        before = self._books.journal.get(key(step))
+        return before is not None and before.owned and before.topic_id == topic_id
 
     def _entry(self, step: Step, phase: Phase, owned: bool, topic_id: TopicId) -> Journal:
         return Journal(

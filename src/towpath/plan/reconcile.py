@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -42,7 +43,10 @@ class Reconciled:
 
 
 def reconcile(
-    link: OpenLink, rows: Iterable[PartitionStatus] = (), meter: Meter | None = None
+    link: OpenLink,
+    rows: Iterable[PartitionStatus] = (),
+    meter: Meter | None = None,
+    stop: threading.Event | None = None,
 ) -> Reconciled:
     """Make of the target what the file asks for; one step that fails does not stop the others.
 
@@ -50,15 +54,23 @@ def reconcile(
         link: The link, its books read.
         rows: Where each partition stands; what is held while copies are filled depends on it.
         meter: Counts the steps, and what is left out.
+        stop: Set to end between two steps.
 
     Raises:
         ClusterError: A cluster cannot be asked at all, or the journal cannot be written.
     """
+    link.read()
     reached = caught_up(rows)
     found = _found(link, reached)
     meter = meter or Meter()
     journal = JournalWriter(link.ledger, link.books)
-    applier = Applier(link.target, journal, link.config.access.users, telling_steps(meter))
+    applier = Applier(
+        link.target,
+        journal,
+        link.config.access.users,
+        telling_steps(meter),
+        stop or threading.Event(),
+    )
     applied = applier.apply(found.steps)
     # Only of a copy that is there do brokers tell which rights the login has on it.
     now = _found(link, reached) if applied.done else found

@@ -229,7 +229,7 @@ class _Mirror:
         if same and not before.left_out and not all_subjects:
             return False
         self._next_sync = time.monotonic() + self._config.run.sync_interval
-        self.progress.topics = reconcile(link, self.progress.rows, self._meter)
+        self.progress.topics = reconcile(link, self.progress.rows, self._meter, self._stop)
         fresh = appeared(self._shape, now)
         self._shape, self._reconciled = now, number
         after = self.progress.topics

@@ -185,6 +185,7 @@ def caught_up(rows: Iterable[PartitionStatus]) -> frozenset[TopicName]:
     behind = {
         row.topic
         for row in known
-        if row.state is State.NOT_STARTED or not 0 <= row.lag_seconds < _MOMENTS
+        if row.state in {State.NOT_STARTED, State.STOPPED}
+        or (row.lag_records and not 0 < row.lag_seconds < _MOMENTS)
     }
     return frozenset(row.topic for row in known) - behind

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from towpath.access import steps as access
+from towpath.model.acl import Permission
 from towpath.model.errors import ConfigError, Problem
 from towpath.topics import steps as topics
 
@@ -50,8 +51,15 @@ def blamed(step: Step) -> str:
 
 
 def ordered(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Return steps in the order in which they are done; those of a kind stay as they came."""
-    return tuple(sorted(steps, key=lambda step: _KINDS.index(type(step))))
+    """Return steps in the order in which they are done; those of a kind stay as they came.
+
+    What is denied is denied before anything is there that it is about.
+    """
+    return tuple(sorted(steps, key=lambda step: (not _denies(step), _KINDS.index(type(step)))))
+
+
+def _denies(step: Step) -> bool:
+    return isinstance(step, access.CreateAcl) and step.acl.permission is Permission.DENY
 
 
 def as_data(step: Step) -> dict[str, Any]:

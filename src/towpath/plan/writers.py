@@ -38,9 +38,10 @@ class Writing:
     unknown: str = ""
 
     def __str__(self) -> str:
-        open_ = [state for state in self.producers if state.open_since >= 0]
         if self.before == self.after:
-            return f"{self.tp}: a transaction of {_named(open_)} is open; let it be ended"
+            open_ = [state for state in self.producers if state.open_since >= 0]
+            whose = f" of {_named(open_)}" if open_ else ""
+            return f"{self.tp}: a transaction{whose} is open; let it be ended"
         grew = f"{self.tp}: grew from {self.before} to {self.after} while nobody should write"
         if self.unknown:
             return f"{grew}; who writes is not known: {self.unknown}"
@@ -89,6 +90,7 @@ def writing(
 def moved(source: Admin, first: Ends, last: Ends) -> tuple[Writing, ...]:
     """Return which partitions grew between two looks, or hold an open transaction, and by whom."""
     states = source.producer_states(last)
+    stable = source.latest(last, committed=True)
     found = []
     for tp, end in last.items():
         before = first.get(tp, 0)
@@ -97,7 +99,8 @@ def moved(source: Admin, first: Ends, last: Ends) -> tuple[Writing, ...]:
         suspects = tuple(
             state for state in known if state.open_since >= 0 or (grew and _now(state))
         )
-        if grew or any(state.open_since >= 0 for state in suspects):
+        open_ = stable.sure(tp) < end or any(state.open_since >= 0 for state in suspects)
+        if grew or open_:
             failed = states.failed.get(tp)
             found.append(Writing(tp, before, end, suspects, _why(failed)))
     return tuple(found)

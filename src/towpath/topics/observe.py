@@ -248,6 +248,7 @@ def _orphans(
     }
     unlisted = {name for name in left.values() if name not in found}
     answers = source.topics(unlisted) if unlisted else {}
+    gone = source.nowhere(unlisted - answers.keys()) if unlisted - answers.keys() else frozenset()
     orphans, notes = [], []
     for copy, name in left.items():
         info = found.get(name) or answers.get(name)
@@ -256,7 +257,7 @@ def _orphans(
             notes.append(Note(name, text))
         elif info is not None and info.error:
             notes.append(Note(name, f"{info.error}; until then its copy {copy} stays"))
-        elif name in found or info is None:
+        elif name in found or name in gone:
             orphans.append(Orphan(name, _topic(there[copy], {}), gone=info is None))
     return tuple(orphans), notes
 

@@ -128,8 +128,12 @@ def within(settings: Mapping[str, str], replicas: int) -> dict[str, str]:
 def equal(key: str, one: str | None, other: str | None) -> bool:
     """Whether two values of a setting mean the same; a policy is a list without order."""
     if key == POLICY and one is not None and other is not None:
-        return set(one.split(",")) == set(other.split(","))
+        return _parts(one) == _parts(other)
     return one == other
+
+
+def _parts(value: str) -> set[str]:
+    return {part.strip() for part in value.split(",")}
 
 
 def limit(value: str | None) -> float | None:
