@@ -16,13 +16,13 @@ from towpath.cli.planned import line, picture
 from towpath.cli.render import console
 from towpath.cli.signals import stopping
 from towpath.config import load
-from towpath.model.errors import ClusterError, ConfigError, Problem, TowpathError
+from towpath.model.errors import ConfigError, Problem, TowpathError
 from towpath.plan.applier import Applied
 from towpath.plan.apply import Wanted
 from towpath.plan.apply import apply as apply_plan
 from towpath.plan.build import build
 from towpath.plan.explain import sentence
-from towpath.plan.model import Plan
+from towpath.plan.model import refuse
 from towpath.plan.saved import is_saved, load_plan
 from towpath.plan.steps import SUBJECTS, Step, as_data
 
@@ -45,7 +45,7 @@ def apply(
     del output  # `show` knows it
     require_writable(report)
     wanted = _wanted(file, _subjects(only))
-    _refuse(wanted.plan)
+    refuse(wanted.plan)
     console(stderr=True).print(picture(wanted.narrowed()))
     if wanted.narrowed().steps and not yes and not _agreed():
         show("nothing was done", {"link": wanted.config.link, "complete": False, "done": []})
@@ -76,13 +76,6 @@ def _subjects(text: str) -> tuple[str, ...]:
     return tuple(subject for subject in SUBJECTS if subject in named)
 
 
-def _refuse(plan: Plan) -> None:
-    if plan.refusals:
-        raise ClusterError("\n".join(obstacle.text for obstacle in plan.refusals))
-    if plan.faults:
-        raise ConfigError(tuple(Problem(o.about, o.text) for o in plan.faults))
-
-
 def _agreed() -> bool:
     if not sys.stdin.isatty():
         text = "nobody can be asked here; add it to do the steps above without a question"
@@ -96,7 +89,7 @@ def _tell(step: Step, error: TowpathError | None) -> None:
 
 
 def _report(wanted: Wanted, applied: Applied) -> dict[str, Any]:
-    left_out = [f"{o.about}: {o.text}" for o in wanted.plan.obstacles]
+    left_out = [str(obstacle) for obstacle in wanted.plan.obstacles]
     return {
         "link": wanted.config.link,
         "plan": wanted.digest,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group
@@ -11,6 +11,7 @@ from towpath.cli.options import (
     LinkFile,
     MasterOption,
     ReportOption,
+    SlicesOption,
     require_master,
     require_writable,
     write_report,
@@ -21,6 +22,9 @@ from towpath.cli.render import count, span
 from towpath.cli.signals import stopping
 from towpath.config import LinkConfig, load
 from towpath.engine.session import Starting
+
+if TYPE_CHECKING:
+    from towpath.plan.cutover import Report
 
 NOT_DONE = 3
 
@@ -36,9 +40,7 @@ def cutover(
     ] = 5.0,
     report: ReportOption = None,
     master: MasterOption = None,
-    parallelism: Annotated[
-        int | None, typer.Option(min=1, help="Slices; as many as Spark has slots by default.")
-    ] = None,
+    parallelism: SlicesOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """End a migration: nobody writes, all is copied, all else is the same, and proven."""
@@ -65,7 +67,7 @@ def cutover(
     return 0 if found.complete else NOT_DONE
 
 
-def _report(config: LinkConfig, found: Any, *, dry_run: bool) -> dict[str, Any]:
+def _report(config: LinkConfig, found: Report, *, dry_run: bool) -> dict[str, Any]:
     verdicts = found.verdicts
     return {
         "link": config.link,
@@ -73,7 +75,7 @@ def _report(config: LinkConfig, found: Any, *, dry_run: bool) -> dict[str, Any]:
         "complete": found.complete,
         "writing": [str(each) for each in found.writing],
         "left_out": found.trouble,
-        "notes": [f"note: {note.about}: {note.text}" for note in found.plan.notes]
+        "notes": [f"note: {note}" for note in found.plan.notes]
         + [f"note: {row.topic}-{row.partition}: {text}" for row in verdicts for text in row.notes],
         "seconds": found.seconds,
         "estimated_seconds": found.estimate,
@@ -84,11 +86,11 @@ def _report(config: LinkConfig, found: Any, *, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def _took(found: Any) -> list[str]:
+def _took(found: Report) -> list[str]:
     return [f"{part}: {span(seconds)}" for part, seconds in found.seconds.items()]
 
 
-def _sentence(found: Any, data: dict[str, Any]) -> str:
+def _sentence(found: Report, data: dict[str, Any]) -> str:
     if not found.complete:
         return "not cut over: leave the clients where they are, mend what stands above, try again"
     proven = f"{data['equal_partitions']} partitions equal, {count(data['equal_records'])} records"

@@ -18,6 +18,9 @@ MasterOption = Annotated[
     str | None, typer.Option(help="Spark master; all cores of this machine by default.")
 ]
 _MASTER = r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://[^/\s]+|yarn|k8s://\S+"
+SlicesOption = Annotated[
+    int | None, typer.Option(min=1, help="Slices; as many as Spark has slots by default.")
+]
 ReportOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write a JSON report there at the end.")
 ]

@@ -47,7 +47,7 @@ def _require_apart(save: Path | None, file: Path) -> None:
 
 def _save(made: Plan, file: Path, to: Path) -> None:
     if made.refusals or made.faults:
-        texts = (f"{o.about}: {o.text}" for o in (*made.refusals, *made.faults))
+        texts = map(str, (*made.refusals, *made.faults))
         text = "nothing was saved, as this plan could not be applied: " + "; ".join(texts)
         raise ConfigError((Problem("--save", text),))
     save_plan(made, file, to)

@@ -10,6 +10,7 @@ from towpath.cli.options import (
     LinkFile,
     MasterOption,
     ReportOption,
+    SlicesOption,
     require_master,
     require_writable,
 )
@@ -27,9 +28,7 @@ def run(
     ] = False,
     report: ReportOption = None,
     master: MasterOption = None,
-    parallelism: Annotated[
-        int | None, typer.Option(min=1, help="Slices; as many as Spark has slots by default.")
-    ] = None,
+    parallelism: SlicesOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Mirror until stopped (Ctrl-C or SIGTERM; twice: at once), or until caught up."""

@@ -53,7 +53,7 @@ def _report(link: str, wishes: Wishes, progress: Progress, *, stopped: bool) -> 
         "lag": sum(max(0, row.lag_records) for row in progress.rows),
         "left_out": told,
         "trouble": progress.trouble,
-        "notes": [f"{note.about}: {note.text}" for note in progress.topics.notes],
+        "notes": [str(note) for note in progress.topics.notes],
         "partitions": [as_json(row) for row in progress.rows],
     }
 

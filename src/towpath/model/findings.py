@@ -35,6 +35,9 @@ class Note:
     about: str
     text: str
 
+    def __str__(self) -> str:
+        return f"{self.about}: {self.text}"
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Obstacle:
@@ -49,6 +52,9 @@ class Obstacle:
     about: str
     text: str
     cause: Cause
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.text}"
 
     @classmethod
     def of(cls, error: ClusterError, about: str) -> Obstacle:

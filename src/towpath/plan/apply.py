@@ -12,7 +12,7 @@ from towpath.plan.applier import Applied, Applier, Told
 from towpath.plan.journal import JournalWriter, done_before
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.opened import OpenLink, open_link
-from towpath.plan.steps import SUBJECTS
+from towpath.plan.steps import SUBJECTS, key
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,10 @@ def apply(wanted: Wanted, on_step: Told, stop: threading.Event) -> Applied:
         link.prepare()
         steps = wanted.narrowed().steps
         before = [step for step in steps if done_before(link.books, step, wanted.digest)]
-        if not wanted.digest:
-            before = []
+        known = {key(step) for step in before}
         journal = JournalWriter(link.ledger, link.books, wanted.digest)
         applier = Applier(link.target, journal, wanted.config.access.users, on_step, stop)
-        applied = applier.apply(step for step in steps if step not in before)
+        applied = applier.apply(step for step in steps if key(step) not in known)
         applied.before = before
         return applied
 

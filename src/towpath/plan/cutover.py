@@ -14,10 +14,10 @@ from towpath.engine.session import Starting
 from towpath.model.errors import LedgerError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.plan.build import build
-from towpath.plan.model import Plan
+from towpath.plan.model import Plan, refuse
 from towpath.plan.opened import open_link
 from towpath.plan.reconcile import Reconciled, reconcile
-from towpath.plan.run import Progress, Wishes, refuse, run
+from towpath.plan.run import Progress, Wishes, run
 from towpath.plan.status import PartitionStatus, status
 from towpath.plan.verdict import PartitionVerdict, Verdict
 from towpath.plan.verify import Scope, verify
@@ -126,7 +126,7 @@ class _Cutover:
         plan = self._report.plan
         if not plan.topics:
             self._report.trouble.append("no topic matches, so there is nothing to cut over")
-        self._report.trouble += [f"{each.about}: {each.text}" for each in plan.obstacles]
+        self._report.trouble += map(str, plan.obstacles)
         with Admin(self._config.source, Side.SOURCE) as source:
             self._ends, found = writing(source, plan.topics, self._cut.quiet, self._stop)
         self._report.writing = found

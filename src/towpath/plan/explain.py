@@ -97,7 +97,7 @@ def sentence(step: Step) -> str:
 def remarks(plan: Plan) -> list[str]:
     """Return the notes, equal ones once with all that they are about, and then the problems."""
     notes = [f"note: {_named(about)}: {text}" for text, about in grouped(plan.notes).items()]
-    return notes + [f"problem: {obstacle.about}: {obstacle.text}" for obstacle in plan.obstacles]
+    return notes + [f"problem: {obstacle}" for obstacle in plan.obstacles]
 
 
 def grouped(notes: Iterable[Note]) -> dict[str, list[str]]:

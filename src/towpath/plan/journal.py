@@ -110,7 +110,8 @@ class JournalWriter:
 def done_before(books: LinkBooks, step: Step, plan: str) -> bool:
     """Whether a step of a saved plan was done by an earlier `towpath apply` of that plan."""
     entry = books.journal.get(key(step))
-    return entry is not None and (entry.phase, entry.plan) == (Phase.DONE, plan)
+    done = entry is not None and (entry.phase, entry.plan) == (Phase.DONE, plan)
+    return bool(plan) and done
 
 
 def ours_of(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from towpath.model.errors import ClusterError, ConfigError
+from towpath.model.errors import ClusterError, ConfigError, Problem
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import ClusterId, LinkName, TopicName
 from towpath.plan.steps import Step, as_data
@@ -86,3 +86,16 @@ class Plan:
             "notes": [asdict(note) for note in self.notes],
             "problems": [asdict(obstacle) for obstacle in self.obstacles],
         }
+
+
+def refuse(plan: Plan) -> None:
+    """Stop before anything is touched, where the plan has more than single topics against it.
+
+    Raises:
+        ClusterError: A cluster cannot be used.
+        ConfigError: The file asks for what cannot be.
+    """
+    if plan.refusals:
+        raise ClusterError("\n".join(o.text for o in plan.refusals))
+    if plan.faults:
+        raise ConfigError(tuple(Problem(o.about, o.text) for o in plan.faults))

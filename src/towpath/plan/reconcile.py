@@ -39,7 +39,7 @@ class Reconciled:
     def left_out(self) -> tuple[str, ...]:
         """Sentences about topics that are not mirrored."""
         failed = (f"{name}: {error}" for name, error in self.outcome.failed.items())
-        return (*(f"{o.about}: {o.text}" for o in self.obstacles), *failed)
+        return (*map(str, self.obstacles), *failed)
 
 
 def reconcile(

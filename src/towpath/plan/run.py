@@ -14,11 +14,11 @@ from towpath.config import LinkConfig
 from towpath.engine.rounds import Job, Rounds
 from towpath.engine.session import Starting, slots
 from towpath.metrics.meter import Meter
-from towpath.model.errors import ClusterError, ConfigError, Problem
+from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName
 from towpath.plan.build import build
 from towpath.plan.failure import of_spark
-from towpath.plan.model import Plan
+from towpath.plan.model import refuse
 from towpath.plan.opened import OpenLink, open_link
 from towpath.plan.reconcile import Reconciled, Shape, appeared, reconcile, shape
 from towpath.plan.rounds import SUMMARY, WORK, RoundPlan, plan_round
@@ -271,16 +271,3 @@ def _end(row: PartitionStatus) -> int | None:
     """Return where a partition ends at the source now, if that is known."""
     excluded = row.state is State.EXCLUDED
     return None if row.lag_records < 0 and not excluded else row.source_end + row.lag_records
-
-
-def refuse(plan: Plan) -> None:
-    """Stop before anything is touched, where the plan has more than single topics against it.
-
-    Raises:
-        ClusterError: A cluster cannot be used.
-        ConfigError: The file asks for what cannot be.
-    """
-    if plan.refusals:
-        raise ClusterError("\n".join(o.text for o in plan.refusals))
-    if plan.faults:
-        raise ConfigError(tuple(Problem(o.about, o.text) for o in plan.faults))
