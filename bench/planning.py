@@ -16,13 +16,14 @@ from typing import Any
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from bench.meter import Watch, machine
+from bench.meter import Watch, cpu, machine
 from bench.report import table
 from towpath.dev.broker import LocalCluster
 
 PARTITIONS = 4
 CONFIGS = {"retention.ms": "86400000", "segment.bytes": "104857600"}
 AT_ONCE = 500
+REST_SECONDS = 5
 GOALS = "wanted: a plan of 5,000 topics with 20,000 partitions within 60 s and 500 MB"
 
 
@@ -52,14 +53,14 @@ def _measure(folder: Path, topics: int) -> list[dict[str, Any]]:
     ):
         names = [f"many-{number:05}" for number in range(topics)]
         few = names[: topics // 10]
-        _create(source.bootstrap, names)
+        _create(source, names)
         every = _file(folder / "all.yaml", source, target, "many-.*")
         some = _file(folder / "some.yaml", source, target, "|".join(few))
         found = [
             _run("plan", "nothing is there yet", every),
             _run("apply", f"gets {len(few)} topics", some, "--yes"),
         ]
-        _create(target.bootstrap, names[len(few) :])
+        _create(target, names[len(few) :])
         return [*found, _run("diff", "everything is there", every)]
 
 
@@ -72,16 +73,35 @@ def _file(file: Path, source: LocalCluster, target: LocalCluster, include: str) 
     return str(file)
 
 
-def _create(bootstrap: str, names: Sequence[str]) -> None:
-    """Create topics and wait until the broker tells of all of them."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    topics = len(names)
-    for start in range(0, topics, AT_ONCE):
+def _create(cluster: LocalCluster, names: Sequence[str]) -> None:
+    """Create topics; wait until every broker tells of all of them, and until all brokers rest."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    for start in range(0, len(names), AT_ONCE):
         wanted = [NewTopic(name, PARTITIONS, 1, config=CONFIGS) for name in names[start:][:AT_ONCE]]
         for future in admin.create_topics(wanted, request_timeout=120).values():
             future.result(120)
-    while not set(names) <= admin.list_topics(timeout=60).topics.keys():
+    while not all(_tells(address, names) for address in cluster.addresses):
         time.sleep(1)
+    _rest(cluster)
+
+
+def _tells(address: str, names: Sequence[str]) -> bool:
+    """Whether a broker knows all topics with their leaders: a new client asks it first."""
+    found = AdminClient({"bootstrap.servers": address}).list_topics(timeout=60).topics
+    return all(
+        name in found and all(part.leader > 0 for part in found[name].partitions.values())
+        for name in names
+    )
+
+
+def _rest(cluster: LocalCluster) -> None:
+    """Wait until the brokers together use less than a third of a core."""
+    pids = [each.pid for each in cluster.identities]
+    while True:
+        before = sum(map(cpu, pids))
+        time.sleep(REST_SECONDS)
+        if sum(map(cpu, pids)) - before < REST_SECONDS / 3:
+            return
 
 
 def _run(command: str, what: str, *arguments: str) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from towpath import __version__
 from towpath.cli import main as frame
 from towpath.cli.main import COMMANDS, main
 from towpath.cli.output import Output, OutputOption, show
-from towpath.cli.render import count, table
+from towpath.cli.render import table
+from towpath.model.amounts import count
 from towpath.model.errors import ConfigError, GapError, Problem, UnreachableError
 
 Register = Callable[[Callable[[], int | None]], None]

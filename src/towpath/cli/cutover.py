@@ -18,10 +18,10 @@ from towpath.cli.options import (
 )
 from towpath.cli.output import Output, OutputOption, show
 from towpath.cli.planned import line
-from towpath.cli.render import count, span
 from towpath.cli.signals import stopping
 from towpath.config import LinkConfig, load
 from towpath.engine.session import Starting
+from towpath.model.amounts import count, span
 
 if TYPE_CHECKING:
     from towpath.plan.cutover import Report

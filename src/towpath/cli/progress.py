@@ -12,7 +12,8 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from towpath.cli.render import console, count, size, span, table
+from towpath.cli.render import console, table
+from towpath.model.amounts import count, size, span
 from towpath.model.nouns import TopicName
 from towpath.plan.run import Progress
 from towpath.plan.status import PartitionStatus, State

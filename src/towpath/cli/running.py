@@ -13,10 +13,10 @@ from rich.text import Text
 from towpath.cli.options import write_report
 from towpath.cli.output import show
 from towpath.cli.progress import Display
-from towpath.cli.render import count, size, span
 from towpath.cli.statustable import as_json, picture
 from towpath.config import LinkConfig
 from towpath.engine.session import Starting
+from towpath.model.amounts import count, size, span
 from towpath.plan.run import Progress, Wishes, run
 
 

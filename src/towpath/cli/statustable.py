@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from towpath.cli.render import count, span, table
+from towpath.cli.render import table
+from towpath.model.amounts import count, span
 from towpath.plan.status import PartitionStatus
 
 _HEADERS = ("partition", "target", "state", "mode", "source end", "target end", "lag", "lag time")

@@ -25,8 +25,9 @@ from towpath.cli.options import (
     write_report,
 )
 from towpath.cli.output import Output, OutputOption, show
-from towpath.cli.render import console, count, size, span, table
+from towpath.cli.render import console, table
 from towpath.config import load
+from towpath.model.amounts import count, size, span
 from towpath.model.clock import is_ms
 from towpath.model.errors import ConfigError, Problem
 from towpath.plan.verdict import PartitionVerdict, Verdict

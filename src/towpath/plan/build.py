@@ -20,6 +20,7 @@ from towpath.plan.preflight import (
     refused_steps,
     unmatched_expressions,
 )
+from towpath.plan.room import room
 from towpath.plan.status import caught_up, status
 from towpath.plan.steps import blamed
 from towpath.topics.steps import CreateTopic
@@ -74,6 +75,7 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
         step.source for step in found.steps if isinstance(step, CreateTopic)
     } & refused.keys()
     told = _foretold(config, source, target, books, found) if books else Forecast()
+    full = Forecast.of(room(config, source, target, found))
     return replace(
         plan,
         topics={name: copy for name, copy in found.topics.topics.items() if name not in missing},
@@ -83,6 +85,7 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
             *unmatched_expressions(found.observed, config),
             *found.notes,
             *told.notes,
+            *full.notes,
         ),
         obstacles=(
             *old_target(target.api_versions()),
@@ -91,6 +94,7 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
             *found.obstacles,
             *refused.values(),
             *told.obstacles,
+            *full.obstacles,
         ),
     )
 

@@ -13,6 +13,7 @@ from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.model.findings import Note, Obstacle
 from towpath.model.nouns import TopicName
+from towpath.plan.circles import without_circles
 from towpath.plan.journal import access_ours, ours_of
 from towpath.plan.steps import Step, ordered
 from towpath.topics.diff import Difference, diff
@@ -71,7 +72,7 @@ def differences(
     copies = {TopicName(e.name) for e in books.journal.values() if e.subject == "topics"}
     ids = {name: info.id for name, info in target.topics(copies).items()} if copies else {}
     ours = ours_of(books, ids, caught_up)
-    observed = observe(source, target, config, ours)
+    observed = without_circles(observe(source, target, config, ours), config, source, target)
     found = diff(observed, config, ours)
     of_access = diff_access(
         observe_access(source, target, config), config, found.topics, access_ours(books)

@@ -12,6 +12,7 @@ from towpath.config import LinkConfig, OffsetsPolicy, OnGap
 from towpath.ledger.books import SESSIONS, Ledger, LinkBooks
 from towpath.ledger.producers import producer_id
 from towpath.model.nouns import ClusterId, Side, TopicPartition
+from towpath.plan.circles import without_circles
 from towpath.plan.starts import starts
 from towpath.records.work import Assignment, Slice
 from towpath.topics.diff import diff
@@ -108,7 +109,8 @@ class _Assigner:
 
     def _topics(self) -> list[tuple[Topic, Topic]]:
         """Return the topics that nothing keeps from being mirrored, each with its copy."""
-        seen = observe(self._source, self._target, self._config)
+        both = self._source, self._target
+        seen = without_circles(observe(*both, self._config), self._config, *both)
         mirrored = diff(seen, self._config).topics
         again = self._books.made_again({topic.name: topic.id for topic in seen.source})
         return [

@@ -1,0 +1,28 @@
+"""Numbers, bytes and time spans as people read them."""
+
+from __future__ import annotations
+
+
+def count(number: int) -> str:
+    """Return a number with its thousands parted: `1,234,567`."""
+    return f"{number:,}"
+
+
+def size(number: float) -> str:
+    """Return bytes as people read them: `1.2 GiB`."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} TiB"
+
+
+def span(seconds: float) -> str:
+    """Return a time span as people read it: `0.4 s`, `2m 05s`, `3h 20m`, `2d 4h`."""
+    if seconds < 59.5:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}m {rest:02}s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h {minutes:02}m" if hours < 24 else f"{hours // 24}d {hours % 24}h"

@@ -1,0 +1,79 @@
+"""Whether the disks of the target have room for what the copies lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from towpath.cluster.admin import Admin
+from towpath.config import LinkConfig, StartAt
+from towpath.model.amounts import size
+from towpath.model.errors import ClusterError
+from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.nouns import TopicName, TopicPartition
+from towpath.plan.differences import Differences
+from towpath.topics.steps import CreateTopic
+
+
+def room(
+    config: LinkConfig, source: Admin, target: Admin, found: Differences
+) -> Iterator[Note | Obstacle]:
+    """Compare what the disks of the target have free with what will be copied onto them.
+
+    Batches are copied as they are, so a copy takes as much as its topic does now. How brokers will
+    place the copies is not known, so the disks of all of them count together.
+    """
+    replicas = _replicas(found)
+    if not replicas or config.records.start is not StartAt.EARLIEST:
+        return
+    topics = {topic.name: topic for topic in found.observed.source if topic.name in replicas}
+    names = found.topics.topics
+    copies = {names[name]: topic.partitions for name, topic in topics.items()}
+    try:
+        there = target.disks(copies)
+        here = source.disks({name: topic.partitions for name, topic in topics.items()})
+    except ClusterError as error:
+        text = f"{error}; until then it is not known whether the disks have room for the copies"
+        yield Note("target", text)
+        return
+    if there.free is None:
+        yield Note("target", _UNKNOWN)
+        return
+    lacking = sum(
+        max(0, replicas[tp.topic] * max(sizes) - sum(there.replicas.get(_copy(tp, names), ())))
+        for tp, sizes in here.replicas.items()
+    )
+    if lacking > there.free:
+        yield Obstacle("target", _full(lacking, there.free), Cause.SUBJECT)
+
+
+_UNKNOWN = (
+    "the brokers do not tell what is free on their disks (KIP-827, Kafka 3.3), so it is not known"
+    " whether they have room for the copies"
+)
+
+
+def _full(lacking: int, free: int) -> str:
+    return (
+        f"the copies need about {size(lacking)} more, and the disks of all brokers together have"
+        f" {size(free)} free; give them larger disks, mirror fewer topics, or take fewer replicas"
+        " by `topics.replication_factor`"
+    )
+
+
+def _replicas(found: Differences) -> dict[TopicName, int]:
+    """Return how many replicas the copy of each topic has or will have."""
+    seen = found.observed
+    replicas = {
+        name: seen.target[copy].replication_factor
+        for name, copy in found.topics.topics.items()
+        if copy in seen.target
+    }
+    for step in found.steps:
+        if isinstance(step, CreateTopic):
+            asked = step.replication_factor
+            replicas[step.source] = asked if asked > 0 else seen.default_replicas or 1
+    return replicas
+
+
+def _copy(tp: TopicPartition, names: Mapping[TopicName, TopicName]) -> TopicPartition:
+    return TopicPartition(names[tp.topic], tp.partition)
