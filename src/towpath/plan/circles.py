@@ -88,8 +88,11 @@ _FURTHER = "no link may bring these records back to that cluster under the name 
 
 def _origins(config: LinkConfig, source: Admin) -> Origins:
     """Read the ledger of the source, if it has one."""
-    if TOPIC not in source.topics([TOPIC]):
+    there = source.topics([TOPIC]).get(TOPIC)
+    if there is None:
         return {}
+    if there.error is not None:
+        raise there.error
     with Client(config.source, Side.SOURCE, source) as client:
         ledger = Ledger(source, client)
         return dict(_found((*ledger.read(), *ledger.read(SESSIONS))))
