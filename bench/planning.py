@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _measure(folder: Path, topics: int) -> list[dict[str, Any]]:
-    seldom = {"log.retention.check.interval.ms": "300000"}
+    seldom = {"log.retention.check.interval.ms": "300000", "min.insync.replicas": "1"}
     # Linux lets a process map 65,530 files by default, and a partition needs two of them.
     with (
         LocalCluster(brokers=3, home=folder / "source", heap="1g", properties=seldom) as source,
