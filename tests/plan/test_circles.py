@@ -34,9 +34,9 @@ class There:
     def name(self) -> TopicName:
         return TopicName(self.mirror.topic)
 
-    def back(self, rename: str = "{topic}") -> LinkConfig:
+    def back(self, rename: str = "{topic}", start: str = "earliest") -> LinkConfig:
         clusters = self.mirror.target.bootstrap, self.mirror.source.bootstrap
-        return link(*clusters, self.mirror.topic, rename=rename)
+        return link(*clusters, self.mirror.topic, rename=rename, records={"start": start})
 
 
 @pytest.fixture
@@ -79,10 +79,12 @@ def test_what_a_running_link_copies_is_not_copied_back(there: There) -> None:
     assert any(copied in text and "under the name they had" in text for text in notes)
 
 
-def test_what_a_link_copied_that_is_over_can_go_back(there: There) -> None:
-    plan = build(there.back())
-    obstacles, notes = about(plan, there.name)
-    assert (obstacles, plan.topics) == ([], {there.name: there.name})
+def test_of_what_a_link_copied_that_is_over_only_what_is_new_can_go_back(there: There) -> None:
+    whole, new = build(there.back()), build(there.back(start="latest"))
+    (text,) = about(whole, there.name)[0]
+    assert "each record would be there twice" in text
+    obstacles, notes = about(new, there.name)
+    assert (whole.topics, new.topics, obstacles) == ({}, {there.name: there.name}, [])
     assert any("that link has no run now" in text for text in notes)
 
 

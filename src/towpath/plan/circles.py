@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
-from towpath.config import LinkConfig
+from towpath.config import LinkConfig, StartAt
 from towpath.ledger.books import SESSIONS, Ledger
 from towpath.ledger.entries import Entry, LinkIdentity, Opened, Session
 from towpath.ledger.topic import TOPIC
@@ -63,8 +63,8 @@ def without_circles(seen: Observed, config: LinkConfig, source: Admin, target: A
         if origin is None:
             continue
         closed = (origin.cluster, origin.topic) == (cluster, seen.names[topic.name])
-        if closed and origin.runs:
-            text = f"{_copied(origin)}; {_CIRCLE}"
+        if closed and (origin.runs or config.records.start is not StartAt.LATEST):
+            text = f"{_copied(origin)}; {_CIRCLE if origin.runs else _TWICE}"
             obstacles.append(Obstacle(topic.name, text, Cause.TOPIC))
         else:
             text = f"{_copied(origin)}; {_STOPPED if closed else _FURTHER}"
@@ -79,6 +79,11 @@ def _copied(origin: Origin) -> str:
 _CIRCLE = (
     "copied back under its first name, each record would come again and again; stop that run, or"
     " leave the topic out by `topics.exclude`, or give copies another name by `topics.rename`"
+)
+_TWICE = (
+    "copied back under its first name, each record would be there twice; take `records.start:"
+    " latest` if only what is new shall go back, or leave the topic out by `topics.exclude`, or give"
+    " copies another name by `topics.rename`"
 )
 _STOPPED = (
     "that link has no run now; while both had one, each record would be copied again and again"
