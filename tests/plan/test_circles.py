@@ -14,7 +14,7 @@ from tests.support.mirror import Mirror
 from tests.topics.links import link
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
-from towpath.model.nouns import TopicName
+from towpath.model.nouns import LinkName, TopicName
 from towpath.plan.build import build
 from towpath.plan.model import Plan
 from towpath.plan.opened import open_link
@@ -36,7 +36,8 @@ class There:
 
     def back(self, rename: str = "{topic}", start: str = "earliest") -> LinkConfig:
         clusters = self.mirror.target.bootstrap, self.mirror.source.bootstrap
-        return link(*clusters, self.mirror.topic, rename=rename, records={"start": start})
+        made = link(*clusters, self.mirror.topic, rename=rename, records={"start": start})
+        return made.model_copy(update={"link": LinkName(f"{self.name}-back")})
 
 
 @pytest.fixture

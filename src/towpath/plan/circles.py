@@ -81,9 +81,9 @@ _CIRCLE = (
     " leave the topic out by `topics.exclude`, or give copies another name by `topics.rename`"
 )
 _TWICE = (
-    "copied back under its first name, each record would be there twice; take `records.start:"
-    " latest` if only what is new shall go back, or leave the topic out by `topics.exclude`, or give"
-    " copies another name by `topics.rename`"
+    "copied back under its first name, each record would be there twice; let only what is new go"
+    " back by `records.start: latest`, or leave the topic out by `topics.exclude`, or give copies"
+    " another name by `topics.rename`"
 )
 _STOPPED = (
     "that link has no run now; while both had one, each record would be copied again and again"
