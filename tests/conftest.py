@@ -4,13 +4,14 @@ stopped behind the last test that needs it. `scripts/test` runs the tests in two
 
 `source` and `target` are single brokers of the newest Kafka; `version_source` and `version_target`
 run a test once per version that we claim. `three_source` and `three_target` have three brokers each
-(kill one with `.kill9(id)`, then `.restart(id)` before the test ends). `secured_source` and
-`secured_target` ask for TLS and SASL and hold ACLs (users in `tests.support.clusters.USERS`,
-certificates in `vault`). `toxiproxy` stands before `proxied_source` and `proxied_target`: give
-clients their `.proxied` address, then `toxiproxy.cut(cluster)` and `.heal(cluster)`. In the same
-way `refusal` stands before `refusing_target`, and refuses producer ids of ours. Anything else comes
-from `clusters.get(name, ...)`. Each is a `towpath.dev.broker.LocalCluster`: clients take
-`.bootstrap`, or `.addresses` as a tuple; `.back_door` lets a super user in without a password.
+(kill one with `.kill9(id)`, then `.restart(id)` before the test ends) and keep ACLs, which bind
+nobody there, as each client is a super user. `secured_source` and `secured_target` ask for TLS and
+SASL and hold ACLs (users in `tests.support.clusters.USERS`, certificates in `vault`). `toxiproxy`
+stands before `proxied_source` and `proxied_target`: give clients their `.proxied` address, then
+`toxiproxy.cut(cluster)` and `.heal(cluster)`. In the same way `refusal` stands before
+`refusing_target`, and refuses producer ids of ours. Anything else comes from
+`clusters.get(name, ...)`. Each is a `towpath.dev.broker.LocalCluster`: clients take `.bootstrap`,
+or `.addresses` as a tuple; `.back_door` lets a super user in without a password.
 
 Clusters are shared, so name topics with `new_name("orders")`, which is never twice the same. Draw
 random things from `rng`: its seed stands in the header of the run, and TOWPATH_SEED repeats it.
@@ -46,6 +47,7 @@ from tests.support.toxiproxy import Toxiproxy
 from tests.support.toxiproxy import fetch as fetch_toxiproxy
 from towpath.dev import distribution, ports
 from towpath.dev.broker import LocalCluster, archive_classes
+from towpath.dev.settings import Security
 
 SEED = int(os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randrange(2**32))))
 """The same in all processes of a session."""
@@ -203,12 +205,12 @@ def version_target(clusters: Clusters, version: str) -> LocalCluster:
 
 @pytest.fixture(scope="session")
 def three_source(clusters: Clusters) -> LocalCluster:
-    return clusters.get("three-source", brokers=3)
+    return clusters.get("three-source", brokers=3, security=Security(authorize=True))
 
 
 @pytest.fixture(scope="session")
 def three_target(clusters: Clusters) -> LocalCluster:
-    return clusters.get("three-target", brokers=3)
+    return clusters.get("three-target", brokers=3, security=Security(authorize=True))
 
 
 @pytest.fixture(scope="session")

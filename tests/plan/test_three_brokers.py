@@ -1,0 +1,246 @@
+"""Plan, apply and diff where the target has three brokers, which hear of changes one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from kafka.protocol.admin import DescribeAclsRequest
+
+from tests.access.sides import clear
+from tests.support.here import Here
+from tests.support.kafka import Record, consume, create_topic, grow, produce, wait_until
+from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import non_default
+from towpath.config import ClusterConfig, load
+from towpath.dev.broker import LocalCluster
+from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
+from towpath.model.deadline import Deadline
+from towpath.model.nouns import Side, TopicName
+from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
+from towpath.model.scram import Credential, Mechanism
+from towpath.model.secret import Secret
+from towpath.plan.opened import open_link
+from towpath.plan.reconcile import reconcile
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+NewName = Callable[[str], str]
+
+
+class Three:
+    """A link onto three brokers, over the topics that begin with its name, and its user."""
+
+    def __init__(self, folder: Path, source: LocalCluster, target: LocalCluster, name: str) -> None:
+        self.folder, self.addresses, self.name = folder, (source.bootstrap, target.bootstrap), name
+        self.source, self.target = (
+            Admin(ClusterConfig(bootstrap=cluster.addresses), side)
+            for cluster, side in ((source, Side.SOURCE), (target, Side.TARGET))
+        )
+        (folder / "password").write_text("secret-of-ann")
+
+    def file(self, topics: str = "", more: str = "") -> str:
+        """Write the link's file."""
+        source, target = self.addresses
+        file = self.folder / "link.yaml"
+        file.write_text(
+            f"source: {{bootstrap: '{source}'}}\ntarget: {{bootstrap: '{target}'}}\n"
+            f"link: {self.name}\n"
+            f"topics: {{include: ['{self.name}[.].*'], rename: 'eu.{{topic}}'{topics}}}\n{more}"
+        )
+        return str(file)
+
+    def access(self, mode: str, users: str = "{}", more: str = "") -> str:
+        """Write a file that asks for ACLs and quotas, too."""
+        access = f"access: {{acls: {mode}, quotas: true, users: {users}}}\n"
+        return self.file(more=access + more)
+
+    def topic(self, end: str, partitions: int, replicas: int, **configs: str) -> str:
+        name = f"{self.name}.{end}"
+        settings = {key.replace("_", "."): value for key, value in configs.items()}
+        return create_topic(self.addresses[0], name, partitions, settings, replicas)
+
+    def acl(self, operation: Operation, name: str = "", **others: Any) -> Acl:
+        given = {
+            "resource": Resource.TOPIC, "name": name or f"{self.name}.wide",
+            "pattern": Pattern.LITERAL, "principal": f"User:{self.name}", "host": EVERY,
+            "operation": operation, "permission": Permission.ALLOW, **others,
+        }  # fmt: skip
+        return Acl(**given)
+
+    def own(self, topic: str) -> dict[str, str]:
+        return non_default(self.target.configs([TopicName(topic)])[TopicName(topic)])
+
+    def replicas(self, topic: str) -> list[tuple[int, ...]]:
+        """Return the brokers that have each partition of a copy, its leader first."""
+        found = AdminClient({"bootstrap.servers": self.addresses[1]}).list_topics(topic, 30)
+        parts = found.topics[topic].partitions
+        return [
+            (parts[at].leader, *(node for node in parts[at].replicas if node != parts[at].leader))
+            for at in sorted(parts)
+        ]
+
+    def acls(self) -> list[set[Acl]]:
+        """Return what each broker of the target knows of ACLs of the link's user."""
+        listing = self.target.acls()
+        assert listing is not None
+        return [
+            {acl for acl in listing.known if self.name in acl.principal},
+            *(self._told_by(broker) for broker in self.target.brokers()),
+        ]
+
+    def _told_by(self, broker: Any) -> set[Acl]:
+        from towpath.cluster.admin_acls import _read
+
+        request = DescribeAclsRequest(
+            resource_type_filter=1, resource_name_filter=None, pattern_type_filter=1,
+            principal_filter=f"User:{self.name}", host_filter=None, operation=1, permission_type=1,
+        )  # fmt: skip
+        answer = self.target._control.ask(broker, request, Deadline.after(10), "asking")
+        return set(_read(answer).known)
+
+
+@pytest.fixture
+def three(
+    tmp_path: Path, three_source: LocalCluster, three_target: LocalCluster, new_name: NewName
+) -> Iterator[Three]:
+    made = Three(tmp_path, three_source, three_target, new_name("three") + "-x")
+    with made.source, made.target:
+        yield made
+        for admin in (made.source, made.target):
+            clear(admin, made.name)
+
+
+def test_everything_goes_over_to_three_brokers(three: Three, here: Here, tmp_path: Path) -> None:
+    wide = three.topic("wide", 6, 3, min_insync_replicas="2", segment_ms="600000")
+    lean = three.topic("lean", 3, 1)
+    user, quota = Credential(three.name, Mechanism.SHA_512), _quota(three.name)
+    acls = {
+        three.acl(Operation.READ),
+        three.acl(Operation.WRITE, f"{three.name}.", pattern=Pattern.PREFIXED),
+        three.acl(Operation.DESCRIBE, EVERY, permission=Permission.DENY, host="10.0.0.1"),
+        three.acl(Operation.READ, "readers", resource=Resource.GROUP, pattern=Pattern.PREFIXED),
+    }
+    assert not three.source.create_acls(acls).failed
+    three.source.set_credential(user, 8192, Secret("at the source"))
+    three.source.set_quota(quota, 1e6)
+    file, saved = (
+        three.access("full", f"{{'{three.name}': 'file:password'}}"),
+        str(tmp_path / "plan.json"),
+    )
+    wanted = 2 + len(acls) + 2
+    wait_until(lambda: len(_steps(here, file)) == wanted, "all brokers of the source know all")
+    assert here("plan", file, "--save", saved).code == 0
+    applied = here("apply", saved, "--yes", "--output", "json")
+    assert (applied.code, len(applied.json["done"])) == (0, wanted), applied.said
+    # Brokers hear of users, quotas and ACLs one after the other, within milliseconds.
+    wait_until(lambda: here("diff", file).code == 0, "nothing is left")
+    copies = {f"eu.{name}" for name in (wide, lean)}
+    assert all(len({*nodes}) == 3 for nodes in three.replicas(f"eu.{wide}"))
+    assert Counter(nodes[0] for nodes in three.replicas(f"eu.{wide}")) == {1: 2, 2: 2, 3: 2}
+    assert [len(nodes) for nodes in three.replicas(f"eu.{lean}")] == [1, 1, 1]
+    assert {nodes[0] for nodes in three.replicas(f"eu.{lean}")} == {1, 2, 3}
+    assert three.own(f"eu.{wide}") == {"min.insync.replicas": "2", "segment.ms": "600000"}
+    renamed = {
+        three.acl(Operation.READ, f"eu.{wide}"),
+        three.acl(Operation.WRITE, f"eu.{three.name}.", pattern=Pattern.PREFIXED),
+        three.acl(
+            Operation.DESCRIBE, "eu.", permission=Permission.DENY, host="10.0.0.1",
+            pattern=Pattern.PREFIXED,
+        ),
+        three.acl(Operation.READ, "readers", resource=Resource.GROUP, pattern=Pattern.PREFIXED),
+    }  # fmt: skip
+    wait_until(lambda: three.acls() == [renamed] * 4, "each broker has heard of all ACLs")
+    assert three.target.credentials([three.name]) == {user: 8192}
+    assert three.target.quotas().known[quota] == 1e6
+    for copy in copies:  # as many replicas are in sync as the copy asks for
+        produce(three.addresses[1], copy, [Record(b"k", b"v")], {"acks": "all"})
+        assert len(consume(three.addresses[1], copy)) == 1
+
+
+def _quota(name: str) -> Quota:
+    return Quota((Entity(EntityKind.USER, name),), QuotaKey.CONSUMER_BYTE_RATE)
+
+
+def _steps(here: Here, file: str) -> list[Any]:
+    return list(here("plan", file, "--output", "json").json["steps"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "planned", "given", "in_sync", "said"),
+    [
+        ("2", 2, 2, "2", "min.insync.replicas 2 instead of 3: it must not be above the"),
+        ("5", 3, 3, "3", "replication factor 3 instead of 5, which `topics.replication_factor`"),
+        ("broker_default", -1, 3, "3", ""),
+    ],
+)
+def test_replication_factors(
+    three: Three, here: Here, asked: str, planned: int, given: int, in_sync: str, said: str
+) -> None:
+    strict = three.topic("strict", 2, 3, min_insync_replicas="3")
+    file = three.file(f", replication_factor: {asked}")
+    plan = here("plan", file, "--output", "json").json
+    assert [step["replication_factor"] for step in plan["steps"]] == [planned]
+    assert [note["text"].startswith(said) for note in plan["notes"]] == [True] * bool(said)
+    assert here("apply", file, "--yes").code == 0
+    assert here("diff", file).code == 0
+    assert [len(nodes) for nodes in three.replicas(f"eu.{strict}")] == [given] * 2
+    settings = three.target.configs([TopicName(f"eu.{strict}")])[TopicName(f"eu.{strict}")]
+    assert settings["min.insync.replicas"].value == in_sync
+    produce(three.addresses[1], f"eu.{strict}", [Record(b"k", b"v")], {"acks": "all"})
+
+
+def test_what_changes_while_a_run_goes_on_is_followed(three: Three) -> None:
+    """In one process: nothing is remembered so well that it is never looked at again."""
+    wide, bad = three.topic("wide", 2, 3, segment_ms="600000"), three.topic("bad.one", 1, 1)
+    create_topic(three.addresses[1], f"eu.{three.name}.bad_one")
+    reading, writing = three.acl(Operation.READ), three.acl(Operation.WRITE)
+    assert not three.source.create_acls([reading]).failed
+    config = load(Path(three.access("full", more="prune: true\n")))
+    with open_link(config) as link:
+        link.prepare()
+        first = reconcile(link)
+        assert list(first.outcome.failed) == [bad]
+        copies = [
+            three.acl(operation, f"eu.{wide}") for operation in (Operation.READ, Operation.WRITE)
+        ]
+        wait_until(lambda: three.acls() == [{copies[0]}] * 4, "the ACL is there")
+
+        empty = three.topic("empty", 1, 1)
+        grow(three.addresses[0], wide, 3)
+        three.source.set_configs(TopicName(wide), {"segment.ms": "700000"})
+        assert not three.source.create_acls([writing]).failed
+        assert not three.source.delete_acls([reading]).failed
+        three.source.set_quota(_quota(three.name), 5.0)
+
+        def is_followed() -> bool:
+            assert list(reconcile(link).outcome.failed) == [bad]
+            return (
+                three.acls() == [{copies[1]}] * 4
+                and three.target.quotas().known.get(_quota(three.name)) == 5.0
+            )
+
+        wait_until(is_followed, "what was added and removed is followed")
+    assert three.own(f"eu.{wide}")["segment.ms"] == "700000"
+    assert [len(three.replicas(f"eu.{name}")) for name in (wide, empty)] == [3, 1]
+
+
+def test_one_cluster_without_an_authorizer_keeps_no_topic_waiting(
+    three: Three, source: LocalCluster, target: LocalCluster, here: Here
+) -> None:
+    holds = three.addresses
+    for side, addresses in (
+        ("target", (holds[0], target.bootstrap)),
+        ("source", (source.bootstrap, holds[1])),
+    ):
+        three.addresses = addresses
+        name = three.topic(side, 1, 1)
+        plan = here("plan", three.access("safe"), "--output", "json")
+        assert [step["source"] for step in plan.json["steps"]] == [name], plan.said
+        [said] = [n["text"] for n in plan.json["notes"] if n["about"] == "access.acls"]
+        assert (
+            said == f"{side}: the cluster has no authorizer, so it keeps no ACLs; none are copied"
+        )
