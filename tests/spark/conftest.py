@@ -25,6 +25,7 @@ class Link:
     name: str
     programs: list[Program] = field(default_factory=list)
     records: str = "{start: earliest}"
+    run: str = "{discover: 500ms}"
     listen: str = ""
     """Where it serves its metrics, if anywhere."""
 
@@ -38,7 +39,7 @@ class Link:
             f"link: {self.name}\n"
             f"topics: {{include: ['{self.name}.*']}}\n"
             f"records: {self.records}\n"
-            "run: {discover: 500ms}\n"
+            f"run: {self.run}\n"
             + (f"metrics: {{listen: '{self.listen}'}}\n" if self.listen else "")
         )
         return file

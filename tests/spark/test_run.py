@@ -14,7 +14,15 @@ from confluent_kafka import KafkaException
 from tests.spark.conftest import Link, end
 from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Writer
 from tests.support.here import Here
-from tests.support.kafka import Record, create_topic, grow, produce, wait_until
+from tests.support.kafka import (
+    Record,
+    create_topic,
+    grow,
+    produce,
+    set_config,
+    setting,
+    wait_until,
+)
 from tests.support.program import Program
 from tests.support.queries import assert_served
 from tests.support.scrape import Scrape
@@ -36,6 +44,7 @@ def test_a_run_goes_on_until_ctrl_c(link: Link, tmp_path: Path, here: Here) -> N
     create_topic(boot, topic, 1)
     produce(boot, topic, some())
     link.listen = metrics = f"127.0.0.1:{ports.reserve(1)[0]}"
+    link.run = "{discover: 500ms, sync_interval: 1s}"
     run = link.start("run", *ON_TWO, "--report", str(report))
     link.wait_for(run, topic, seconds=90)
     link.listen = ""
@@ -46,6 +55,7 @@ def test_a_run_goes_on_until_ctrl_c(link: Link, tmp_path: Path, here: Here) -> N
     grow(boot, topic, 3)
     wait_until(lambda: _can_produce(boot, topic, 2), "the new partition has a leader")
     link.wait_for(run, topic, 2)
+    _what_holds_no_record_is_followed(link, run, topic)
     _kill_a_worker(run)
     produce(boot, topic, some() + some(2))
     produce(boot, later, some() + some(1))
@@ -66,11 +76,25 @@ def test_a_run_goes_on_until_ctrl_c(link: Link, tmp_path: Path, here: Here) -> N
     assert status.json["partitions"] == told["partitions"]
 
 
+def _what_holds_no_record_is_followed(link: Link, run: Program, topic: str) -> None:
+    """An empty topic is created, and settings that change at the source change on the target."""
+    boot, empty = link.source.bootstrap, f"{link.name}.empty"
+    create_topic(boot, empty)
+    set_config(boot, topic, "segment.ms", "600000")
+
+    def is_followed() -> bool:
+        assert run.running, run.said
+        there = end(link.target, empty) == 0
+        return there and setting(link.target.bootstrap, topic, "segment.ms") == "600000"
+
+    wait_until(is_followed, "the empty topic and the setting are there")
+
+
 def _prometheus_gets_it(metrics: str, name: str) -> None:
     def is_told() -> bool:
         got = Scrape(metrics)
         copied = sum(got.of("towpath_records_copied_total").values())
-        return (copied, got.get("towpath_partitions", state="caught up")) == (700, 5)
+        return (copied, got.get("towpath_partitions", state="caught up")) == (700, 6)
 
     wait_until(is_told, "all that was copied is told")
     got = Scrape(metrics)
@@ -82,9 +106,10 @@ def _prometheus_gets_it(metrics: str, name: str) -> None:
     assert lags[0] == lags[1]
     assert {*lags[0].values()} == {0.0}
     done = got.of("towpath_steps_done_total")
-    assert (done["CreateTopic", "topics"], done["AddPartitions", "topics"]) == (2, 1)
+    kinds = ("CreateTopic", "AddPartitions", "SetConfigs")
+    assert [done[kind, "topics"] for kind in kinds] == [3, 1, 1]
     created = "redpanda_migrator_topic_create_latency_ns"
-    assert got.get("redpanda_migrator_topics_created_total") == got.get(f"{created}_count") == 2
+    assert got.get("redpanda_migrator_topics_created_total") == got.get(f"{created}_count") == 3
     assert 1e5 < (got.get(f"{created}_sum") or 0) < 6e10
     assert (got.get("towpath_rounds_total") or 0) >= 1
     assert (got.get("towpath_round_seconds") or 0) > 0

@@ -11,6 +11,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 PATIENCE = 30.0
@@ -118,6 +119,21 @@ def grow(bootstrap: str, topic: str, partitions: int) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(PATIENCE)
     wait_until(lambda: _led(admin, topic, partitions), f"all partitions of {topic} have a leader")
+
+
+def set_config(bootstrap: str, topic: str, key: str, value: str) -> None:
+    """Change one setting of a topic."""
+    entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.incremental_alter_configs([resource])[resource].result(PATIENCE)
+
+
+def setting(bootstrap: str, topic: str, key: str) -> str:
+    """Return what a setting of a topic is now."""
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    return str(admin.describe_configs([resource])[resource].result(PATIENCE)[key].value)
 
 
 def commit(bootstrap: str, group: str, topic: str, partition: int, offset: int) -> None:
