@@ -81,11 +81,16 @@ def texts(found: Difference, topic: str) -> str:
 
 
 def test_a_topic_is_created_as_on_the_source(sides: Sides, new_name: NewName) -> None:
-    configs = {"cleanup.policy": "compact", "max.message.bytes": "2097152", "segment.ms": "600000"}
+    configs = {
+        "cleanup.policy": "compact", "max.message.bytes": "2097152", "segment.ms": "600000",
+        "delete.retention.ms": "1000", "min.compaction.lag.ms": "5",
+        "max.compaction.lag.ms": "600000", "min.cleanable.dirty.ratio": "0.25",
+        "unclean.leader.election.enable": "true", "segment.jitter.ms": "7",
+        "file.delete.delay.ms": "1000", "index.interval.bytes": "2048", "compression.type": "lz4",
+        "flush.ms": "10000",
+    }  # fmt: skip
     name = TopicName(new_name("same"))
-    sides.create(
-        name, 3, cleanup_policy="compact", max_message_bytes="2097152", segment_ms="600000"
-    )
+    sides.create(name, 3, **configs)
     found = sides.diff(name)
     assert found.steps == (CreateTopic(name, name, 3, 1, configs),)
     assert found.topics == {name: name}
