@@ -75,3 +75,16 @@ def test_a_wrong_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     file = write(tmp_path, "nowhere", "b:1", "orders")
     assert main(["plan", file]) == 2
     assert "source.bootstrap" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["plan", "diff", "lint", "run", "status"])
+def test_a_saved_plan_is_no_link(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"format": 1, "steps": [], "digest": "", "topics": {"a": "b"}}))
+    assert main([command, str(file)]) == 2
+    assert capsys.readouterr().err == (
+        f"{file}: is a saved plan, which `towpath apply` takes alone; name the YAML file of the"
+        " link\n"
+    )

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from towpath.access.steps import SetQuota
 from towpath.model.errors import ConfigError
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import ClusterId, LinkName, TopicName
+from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.plan.model import ClusterFacts, Plan
-from towpath.plan.saved import is_saved, load_plan, save
+from towpath.plan.saved import _digest, is_saved, load_plan, save
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
 
 ORDERS = TopicName("orders")
@@ -25,6 +27,7 @@ PLAN = Plan(
         CreateTopic(ORDERS, ORDERS, 3, 1, {"retention.ms": "-1"}, {"retention.ms": "5"}),
         AddPartitions(ORDERS, ORDERS, 1, 2),
         SetConfigs(ORDERS, ORDERS, {"a": "1"}, ("b",), {"a": None, "b": "2"}),
+        SetQuota(Quota((Entity(EntityKind.USER, "ann"),), QuotaKey.PRODUCER_BYTE_RATE), 2.0, None),
     ),
     (Note("orders", "a note"),),
     (Obstacle("payments", "a problem", Cause.TOPIC),),
@@ -47,6 +50,14 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def edited(file: Path, **changes: Any) -> Path:
     file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+    return file
+
+
+def signed(file: Path, **changes: Any) -> Path:
+    """Change a plan as no hand does, but another program might."""
+    data = {key: value for key, value in json.loads(file.read_text()).items() if key != "digest"}
+    data |= changes
+    file.write_text(json.dumps({**data, "digest": _digest(data)}))
     return file
 
 
@@ -84,6 +95,43 @@ def test_an_edited_plan_is_refused(file: Path) -> None:
 
 def test_a_plan_of_a_newer_program_is_refused(file: Path) -> None:
     assert "was written in format 2, this program knows up to 1" in refusal(edited(file, format=2))
+
+
+@pytest.mark.parametrize(
+    ("step", "changes", "said"),
+    [
+        (0, {"do": "RenameTopic"}, "steps[0]: 'RenameTopic' is no step"),
+        (0, {"partitions": "many"}, "steps[0].partitions: 'many' is nothing"),
+        (
+            3,
+            {"quota": {"entities": [{"kind": "user", "name": "ann"}], "key": "producer_byte_rat"}},
+            "steps[3].quota.key: 'producer_byte_rat' is nothing",
+        ),
+        (
+            3,
+            {"quota": {"entities": [{"kind": "team", "name": "a"}], "key": "producer_byte_rate"}},
+            "steps[3].quota.entities.0.kind: 'team' is nothing",
+        ),
+    ],
+)
+def test_a_step_of_a_later_program_is_refused(
+    file: Path, step: int, changes: dict[str, Any], said: str
+) -> None:
+    """Such as a quota of a kind that is not known: its digest is right."""
+    steps = json.loads(file.read_text())["steps"]
+    steps[step] |= changes
+    assert refusal(signed(file, steps=steps)) == (
+        f"{said} that this Towpath knows; use the one that planned it"
+    )
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"source": {}}, {"notes": [{"x": 1}]}, {"problems": [{"about": "a"}]}, {"steps": ["create"]}],
+)
+def test_a_plan_whose_parts_are_none_is_refused(file: Path, odd: dict[str, Any]) -> None:
+    said = refusal(signed(file, **odd))
+    assert said == f"{file}: is not whole: its parts are not those of a plan; make the plan again"
 
 
 @pytest.mark.parametrize(

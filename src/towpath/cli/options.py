@@ -13,7 +13,22 @@ import typer
 
 from towpath.model.errors import ConfigError, Problem
 
-LinkFile = Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of the link.")]
+
+def _no_plan(file: Path) -> Path:
+    """Refuse a saved plan in one sentence, not in one per key that no YAML file has."""
+    try:
+        data = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return file
+    if isinstance(data, dict) and data.keys() >= {"format", "steps", "digest"}:
+        text = "is a saved plan, which `towpath apply` takes alone; name the YAML file of the link"
+        raise ConfigError((Problem(str(file), text),))
+    return file
+
+
+LinkFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The YAML file of the link.", callback=_no_plan)
+]
 MasterOption = Annotated[
     str | None, typer.Option(help="Spark master; all cores of this machine by default.")
 ]

@@ -93,7 +93,12 @@ def load_plan(path: Path) -> SavedPlan:
             " with `towpath plan FILE --save`",
         )
     config = from_tree(data["config"], Path(data["file"]).parent)
-    return SavedPlan(config, data["made"], _plan(data), data["digest"])
+    try:
+        plan = _plan(data)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        text = "is not whole: its parts are not those of a plan; make the plan again"
+        raise _refused(path, text) from error
+    return SavedPlan(config, data["made"], plan, data["digest"])
 
 
 def _plan(data: Mapping[str, Any]) -> Plan:

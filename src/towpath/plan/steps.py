@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from towpath.access import steps as access
 from towpath.model.acl import Permission
@@ -14,6 +15,8 @@ from towpath.model.errors import ConfigError, Problem
 from towpath.topics import steps as topics
 
 Step = topics.Step | access.Step
+_SHOWN = 60
+"""Of a value that is no good, so many characters are shown."""
 
 _KINDS: tuple[type[Step], ...] = (
     topics.CreateTopic,
@@ -86,7 +89,14 @@ def from_data(data: Mapping[str, Any], path: str) -> Step:
         return TypeAdapter(known).validate_python(fields)
     except ValidationError as error:
         problems = (
-            Problem(".".join((path, *map(str, each["loc"]))), each["msg"])
+            Problem(".".join((path, *map(str, each["loc"]))), _unknown(each))
             for each in error.errors(include_url=False)
         )
         raise ConfigError(tuple(problems)) from error
+
+
+def _unknown(found: ErrorDetails) -> str:
+    if found["type"] == "missing":
+        return "is missing; make the plan again"
+    value = repr(found["input"])[:_SHOWN]
+    return f"{value} is nothing that this Towpath knows; use the one that planned it"
