@@ -35,8 +35,10 @@ class UserAdmin(ChangeAdmin):
         """
         what = "asking for the SCRAM users"
         kind = DescribeUserScramCredentialsRequest.UserName
-        # All are meant by null, too, but then brokers do not answer a login without the right.
-        request = DescribeUserScramCredentialsRequest(users=[kind(name=name) for name in users])
+        # All are meant by null, too, but then brokers do not answer a login without the right. They
+        # refuse a list with a name twice.
+        names = sorted(set(users))
+        request = DescribeUserScramCredentialsRequest(users=[kind(name=name) for name in names])
 
         def once(deadline: Deadline) -> dict[Credential, int]:
             answer = self._control.ask_any(request, deadline, what)
