@@ -101,7 +101,8 @@ def done(
             case CreateTopic():
                 assert name not in there
                 factor = step.replication_factor if step.replication_factor > 0 else replicas
-                own, number = dict(step.configs), TopicId(f"id-{name}")
+                own = {key: told(value) for key, value in step.configs.items()}
+                number = TopicId(f"id-{name}")
                 made = Topic(name, number, step.partitions, factor, own, {**defaults, **own})
                 there[name] = made
             case AddPartitions():
@@ -110,9 +111,15 @@ def done(
             case SetConfigs():
                 own = dict(there[name].own)
                 assert step.before == {key: own.get(key) for key in step.changes}
-                own = {**own, **step.set}
+                own = {**own, **{key: told(value) for key, value in step.set.items()}}
                 own = {key: value for key, value in own.items() if key not in step.remove}
                 there[name] = replace(there[name], own=own, settings={**defaults, **own})
             case DeleteTopic():
                 orphans = tuple(each for each in orphans if each.copy.name != name)
     return replace(before, target=there, orphans=orphans)
+
+
+def told(value: str) -> str:
+    """Return a value as brokers tell it that were given it so."""
+    text = value.strip()
+    return str(int(text)) if text.lstrip("+-").isdecimal() else text

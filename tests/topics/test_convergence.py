@@ -51,11 +51,13 @@ def topics(draw: st.DrawFn, defaults: Mapping[str, str]) -> dict[str, Topic]:
     return made
 
 
+spellings = st.sampled_from(("{}", " {}", "{} "))
+written = st.builds(lambda form, number: form.format(number), spellings, numbers)
 rules = st.fixed_dictionaries(
     {},
     optional={
         "exclude": st.lists(st.sampled_from((*NUMBERS, "cleanup.policy")), max_size=2),
-        "override": st.dictionaries(st.sampled_from(NUMBERS), numbers, max_size=2),
+        "override": st.dictionaries(st.sampled_from(NUMBERS), written, max_size=2),
     },
 )
 
@@ -119,7 +121,7 @@ class World:
             if key == in_sync and in_sync in self.seen.accepted:
                 assert int(value) <= copy.replication_factor
             elif key in self.override:
-                assert value == self.override[key]
+                assert equal(key, value, self.override[key])
             elif key in excluded or key not in self.seen.accepted or untouched(key):
                 continue
             elif key in each.own and key != in_sync:

@@ -397,6 +397,24 @@ def test_many_steps_are_checked_in_few_requests(
     assert sides.own(there) == {}
 
 
+def test_values_come_to_rest_however_they_are_written(sides: Sides, new_name: NewName) -> None:
+    written = {
+        "min.cleanable.dirty.ratio": "0.60", "preallocate": "TRUE", "segment.ms": " 600000",
+        "max.message.bytes": "+2000000", "retention.ms": "0086400000",
+        "cleanup.policy": "delete , compact",
+    }  # fmt: skip
+    rules: dict[str, Any] = {"configs": {"override": written}, "records": {"start": "latest"}}
+    new, old = sides.create(new_name("spelt")), sides.create(new_name("spelt"))
+    sides.target.create_topic(old, 1, 1, {})
+    steps = sides.diff(new, old, **rules).steps
+    assert [type(step) for step in steps] == [CreateTopic, SetConfigs]
+    for _ in range(2):  # a step done twice is done
+        assert apply_all(steps, sides.target).done == steps
+    assert sides.own(new) == sides.own(old)
+    assert sides.own(new).items() >= {"preallocate": "true", "segment.ms": "600000"}.items()
+    assert not sides.diff(new, old, **rules).steps
+
+
 def test_every_version_takes_what_is_sent(version_target: LocalCluster, new_name: NewName) -> None:
     config = link(version_target.bootstrap, version_target.bootstrap, ".*", rename="x.{topic}")
     name = TopicName(new_name("versions"))

@@ -11,6 +11,7 @@ from tests.topics.models import DEFAULTS, compare, done, notes, observed, only, 
 from towpath.model.nouns import TopicId, TopicName
 from towpath.topics.observe import Topic
 from towpath.topics.ours import Ours
+from towpath.topics.settings import equal
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
 
 NAME = TopicName("orders")
@@ -239,3 +240,38 @@ def test_steps_can_be_written_down_and_read() -> None:
     for step in steps:
         kind: TypeAdapter[Step] = TypeAdapter(type(step))
         assert kind.validate_json(kind.dump_json(step)) == step
+
+
+@pytest.mark.parametrize(
+    ("key", "asked", "told"),
+    [
+        ("min.cleanable.dirty.ratio", "0.50", "0.5"),
+        ("min.cleanable.dirty.ratio", "5e-1", "0.5"),
+        ("preallocate", "TRUE", "true"),
+        ("retention.ms", " 100", "100"),
+        ("retention.ms", "+0100", "100"),
+        ("retention.ms", "9223372036854775807", "9223372036854775807"),
+        ("cleanup.policy", "delete , compact", "compact,delete"),
+        ("follower.replication.throttled.replicas", "0:1, 1:1", "0:1,1:1"),
+    ],
+)
+def test_values_that_mean_the_same_are_no_difference(key: str, asked: str, told: str) -> None:
+    seen = replace(observed(topic(), target=(topic(own={key: told}),)), known=frozenset({key}))
+    assert not compare(seen, configs={"override": {key: asked}}).steps
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("9223372036854775807", "9223372036854775806"),
+        ("0:1,1:1", "1:1,0:1"),
+        ("lz4", "LZ4"),
+        ("1_000", "1000"),
+        ("1", None),
+        ("", None),
+        ("true", "1"),
+    ],
+)
+def test_other_values_are(one: str, other: str | None) -> None:
+    assert not equal("any.key", one, other)
+    assert equal("any.key", one, one)

@@ -32,6 +32,7 @@ from towpath.cluster.codes import (
 from towpath.cluster.control import UNKNOWN_PATIENCE
 from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo, non_default, read_configs
 from towpath.cluster.rights import Right, missing_rights
+from towpath.cluster.values import meaning
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, UnreachableError
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
@@ -209,8 +210,7 @@ class TopicAdmin(TopicChecks):
                 request = describe_configs(TOPIC, [name], list(configs))
                 with suppress(UnreachableError):
                     said = self._control.ask(broker, request, share, what).results[0]
-                    own = non_default(read_configs(said))
-                    if not said.error_code and any(own.get(k) != v for k, v in configs.items()):
+                    if not said.error_code and not _holds(non_default(read_configs(said)), configs):
                         raise refused(self._side, what, REQUEST_TIMED_OUT)
 
         with suppress(ClusterError):
@@ -224,3 +224,7 @@ class TopicAdmin(TopicChecks):
                     raise refused(self._side, what, REQUEST_TIMED_OUT)
 
         self._control.retried(once)
+
+
+def _holds(own: Mapping[str, str], configs: Changes) -> bool:
+    return all(meaning(own.get(key)) == meaning(value) for key, value in configs.items())

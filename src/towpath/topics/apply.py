@@ -12,6 +12,7 @@ from towpath.cluster.metadata import TopicInfo, non_default
 from towpath.cluster.rights import Right
 from towpath.model.errors import ClusterError, RefusedError, StepOutdatedError
 from towpath.model.nouns import Side, TopicName
+from towpath.topics.settings import equal
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
 
 _MADE_MEANWHILE = "TOPIC_ALREADY_EXISTS"
@@ -152,7 +153,7 @@ def _set(step: SetConfigs, found: TopicInfo | None, target: Admin) -> None:
     if found is None:
         raise StepOutdatedError(f"topic {step.target}", _settings(step.before), _GONE)
     there = _own(step.target, target)
-    left = {key: v for key, v in step.changes.items() if there.get(key) != v}
+    left = {key: v for key, v in step.changes.items() if not equal(key, there.get(key), v)}
     _require(step.target, there, {key: step.before.get(key) for key in left})
     if left:
         target.set_configs(step.target, left)
@@ -180,7 +181,7 @@ def _require_partitions(name: TopicName, count: int, found: TopicInfo) -> None:
 
 def _require(name: TopicName, there: Mapping[str, str], expected: Mapping[str, str | None]) -> None:
     found = {key: there.get(key) for key in expected}
-    wrong = {key: value for key, value in expected.items() if found[key] != value}
+    wrong = {key: value for key, value in expected.items() if not equal(key, found[key], value)}
     if wrong:
         raise StepOutdatedError(
             f"topic {name}", _settings(wrong), _settings({key: found[key] for key in wrong})

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
+from towpath.cluster.values import meaning
 from towpath.config import SettingsConfig
 from towpath.topics.observe import Observed, Topic
 
@@ -129,7 +130,7 @@ def equal(key: str, one: str | None, other: str | None) -> bool:
     """Whether two values of a setting mean the same; a policy is a list without order."""
     if key == POLICY and one is not None and other is not None:
         return _parts(one) == _parts(other)
-    return one == other
+    return meaning(one) == meaning(other)
 
 
 def _parts(value: str) -> set[str]:

@@ -1,0 +1,33 @@
+"""What the value of a setting means. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?[fd]?", re.ASCII | re.IGNORECASE)
+_TRUTHS = frozenset({"true", "false"})
+
+Meaning = str | float | tuple[str | float, ...] | None
+
+
+def meaning(value: str | None) -> Meaning:
+    """Return what a value comes to, equal for all that Kafka takes for the same.
+
+    Kafka's `ConfigDef` trims what it is given, reads numbers as Java does and truths in any case,
+    and brokers tell the outcome: `0.50` comes back as `0.5`, `TRUE` as `true`.
+    """
+    if value is None:
+        return None
+    if "," in value:
+        return tuple(map(_one, value.split(",")))
+    return _one(value)
+
+
+def _one(value: str) -> str | float:
+    text = value.strip()
+    if _WHOLE.fullmatch(text):
+        return int(text)  # a float would round large ones
+    if _NUMBER.fullmatch(text):
+        return float(text.rstrip("fdFD"))
+    return text.lower() if text.lower() in _TRUTHS else text
