@@ -18,9 +18,12 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support.here import Ended, Here
 from tests.support.kafka import create_topic, grow, wait_until
+from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import TowpathError
+from towpath.model.nouns import Side
+from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.plan.apply import Wanted, apply
 from towpath.plan.build import build
 from towpath.plan.steps import Step
@@ -152,6 +155,45 @@ def test_what_cannot_be_meant(files: Files) -> None:
     assert Path(files.yaml).read_text() == text
 
 
+def test_what_came_back_to_the_source_is_not_removed(files: Files) -> None:
+    """By a plan that was made while it was gone."""
+    back, gone = files.topic("a"), files.topic("b")
+    files.more = "access: {quotas: true}\nprune: true\n"
+    limits = [
+        Quota((Entity(EntityKind.USER, f"{files.name}-{end}"),), QuotaKey.CONSUMER_BYTE_RATE)
+        for end in "ab"
+    ]
+    with (
+        Admin(files.config.source, Side.SOURCE) as source,
+        Admin(files.config.target, Side.TARGET) as target,
+    ):
+        for limit in limits:
+            source.set_quota(limit, 5000.0)
+        wait_until(lambda: source.quotas().known.keys() >= set(limits), "the quotas are there")
+        assert files.run("apply", files.yaml, "--yes").code == 0
+        delete(files.source, back, gone)
+        for limit in limits:
+            source.set_quota(limit, None)
+        wait_until(lambda: not source.quotas().known.keys() & set(limits), "they are gone")
+        planned = files.run("plan", files.yaml, "--save", files.plan, "--output", "json")
+        assert [step["do"] for step in planned.json["steps"]] == [
+            *["RemoveQuota"] * 2, *["DeleteTopic"] * 2,
+        ], planned.said  # fmt: skip
+        files.topic("a", 3)
+        source.set_quota(limits[0], 6000.0)
+        wait_until(lambda: limits[0] in source.quotas().known, "one is back")
+        late = files.run("apply", files.plan, "--yes", "--output", "json")
+        wait_until(lambda: limits[1] not in target.quotas().known, "the other is removed")
+        assert target.quotas().known[limits[0]] == 5000.0
+    assert late.code == 3
+    changed = "source: the cluster changed since this was planned: it should have "
+    assert [each["error"].partition(";")[0] for each in late.json["failed"]] == [
+        f"{changed}nothing that asks for {limits[0]} and has something that does, or hides it",
+        f"{changed}no topic {back} to mirror as eu.{back} and has one, or hides it",
+    ]
+    assert topics(files.target, f"eu.{files.name}") == {f"eu.{back}": 1}
+
+
 def _killed_behind_one(config: LinkConfig) -> None:
     """Apply, and die without a word once a step is done, before the journal says so."""
 
@@ -161,15 +203,19 @@ def _killed_behind_one(config: LinkConfig) -> None:
     apply(Wanted(config, build(config)), on_step, threading.Event())
 
 
+def _kill_behind_one(config: LinkConfig) -> None:
+    context = multiprocessing.get_context("fork")
+    process = context.Process(target=_killed_behind_one, args=(config,))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+
+
 def test_killed_between_any_two_steps(files: Files, rng: random.Random) -> None:
     """Whatever was done before the kill, the end is the same, and all of it is ours."""
     names = [files.topic(letter, rng.randint(1, 3), segment_ms="60000") for letter in "abcd"]
     for _ in names:
-        context = multiprocessing.get_context("fork")
-        process = context.Process(target=_killed_behind_one, args=(files.config,))
-        process.start()
-        process.join(60)
-        assert process.exitcode == -signal.SIGKILL
+        _kill_behind_one(files.config)
     files.more = "prune: true\n"
     ended = files.run("apply", files.yaml, "--yes", "--output", "json")
     assert ended.code == 0, ended.said

@@ -39,6 +39,24 @@ def made_meanwhile(steps: Iterable[Step], target: Admin) -> frozenset[tuple[str,
     return frozenset((step.subject, step.about) for step in new if _thing(step) in there)
 
 
+def present(step: Step, target: Admin) -> bool:
+    """Return whether the target has what a step is about.
+
+    Raises:
+        ClusterError: The target cannot be asked, or refused.
+    """
+    match step:
+        case CreateAcl() | DeleteAcl():
+            acls = target.acls()
+            return acls is not None and step.acl in acls.known
+        case SetUser() | DeleteUser():
+            return _iterations(step.credential, target) is not None
+        case SetQuota() | RemoveQuota():
+            return step.quota in target.quotas(step.quota.entities).known
+        case _:
+            assert_never(step)
+
+
 def _thing(step: Step) -> Acl | Credential | Quota:
     match step:
         case CreateAcl() | DeleteAcl():

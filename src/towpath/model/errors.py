@@ -15,7 +15,7 @@
     ├── TargetLostError             3  the target lost what it had acknowledged
     ├── TargetReplacedError         3  the copy is another topic now
     ├── NotIdenticalError           3  offsets cannot stay the same where that was demanded
-    └── StepOutdatedError           3  the target is no longer as it was when a step was planned
+    └── StepOutdatedError           3  a cluster is no longer as it was when a step was planned
 
 Others stand beside what raises them: two kinds of UnreachableError, SecurityError in
 `cluster/login.py` and UnresolvedError in `cluster/connection.py`; DevError (2) and its kinds in
@@ -278,17 +278,24 @@ class NotIdenticalError(TowpathError):
 
 
 class StepOutdatedError(TowpathError):
-    """The precondition of a step does not hold: what was expected of a thing, and what is there."""
+    """The precondition of a step does not hold: what was expected of a thing, and what is there.
+
+    Args:
+        thing: What is meant.
+        expected: What it should have.
+        found: What it has.
+        side: `target`, or `source` where a step depends on what is not there.
+    """
 
     code = "STEP_OUTDATED"
     exit_code = 3
 
-    def __init__(self, thing: str, expected: str, found: str) -> None:
-        super().__init__(thing, expected, found)
-        self.thing, self.expected, self.found = thing, expected, found
+    def __init__(self, thing: str, expected: str, found: str, side: str = "target") -> None:
+        super().__init__(thing, expected, found, side)
+        self.thing, self.expected, self.found, self.side = thing, expected, found, side
 
     def __str__(self) -> str:
         return (
-            f"target: {self.thing} changed since this was planned: it should have"
+            f"{self.side}: {self.thing} changed since this was planned: it should have"
             f" {self.expected} and has {self.found}; look who else changes it, then plan again"
         )

@@ -59,6 +59,7 @@ class Applier:
         passwords: Of users that are to be set, by name.
         on_step: Told of each step.
         stop: Set to end between two steps.
+        require: Raises where a step must not be done any more.
     """
 
     target: Admin
@@ -66,6 +67,7 @@ class Applier:
     passwords: Mapping[str, Secret] = field(default_factory=dict)
     on_step: Told = lambda _step, _error: None
     stop: threading.Event = field(default_factory=threading.Event)
+    require: Callable[[Step], None] = lambda _step: None
 
     def apply(self, steps: Iterable[Step]) -> Applied:
         """Do each step, whatever becomes of the others.
@@ -91,6 +93,7 @@ class Applier:
 
     def _one(self, step: Step, applied: Applied, found: bool) -> None:
         try:
+            self.require(step)
             if isinstance(step, CreateTopic):
                 there = self._topic(step)
                 found = there != NO_TOPIC_ID

@@ -12,6 +12,7 @@ from towpath.plan.applier import Applied, Applier, Told
 from towpath.plan.journal import JournalWriter, done_before
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.opened import OpenLink, open_link
+from towpath.plan.removals import Removals
 from towpath.plan.steps import SUBJECTS, key
 
 
@@ -57,7 +58,14 @@ def apply(wanted: Wanted, on_step: Told, stop: threading.Event) -> Applied:
         before = [step for step in steps if done_before(link.books, step, wanted.digest)]
         known = {key(step) for step in before}
         journal = JournalWriter(link.ledger, link.books, wanted.digest)
-        applier = Applier(link.target, journal, wanted.config.access.users, on_step, stop)
+        applier = Applier(
+            link.target,
+            journal,
+            wanted.config.access.users,
+            on_step,
+            stop,
+            Removals(link).require,
+        )
         applied = applier.apply(step for step in steps if key(step) not in known)
         applied.before = before
         return applied

@@ -32,6 +32,9 @@ _KINDS: tuple[type[Step], ...] = (
 )
 """In the order in which they are done: what others need first, and removals last."""
 
+REMOVALS = (access.DeleteAcl, access.RemoveQuota, access.DeleteUser, topics.DeleteTopic)
+"""Those that take something away from the target."""
+
 _BY_NAME = {kind.__name__: kind for kind in _KINDS}
 SUBJECTS = tuple(dict.fromkeys(kind.subject for kind in _KINDS))
 """What a plan is about, in the order of its steps."""
