@@ -28,7 +28,7 @@ from towpath.plan.model import Plan
 from towpath.plan.opened import open_link
 from towpath.plan.reconcile import reconcile
 from towpath.topics.observe import observe
-from towpath.topics.steps import CreateTopic
+from towpath.topics.steps import AddPartitions, CreateTopic
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -139,6 +139,33 @@ def test_a_topic_that_the_target_refuses_is_left_out(
     assert (problem.about, problem.cause) == (name, Cause.TOPIC)
     assert "INVALID_TOPIC_EXCEPTION (17)" in problem.text
     assert [note.about for note in plan.notes if "only by '.' and '_'" in note.text] == [name]
+
+
+def test_a_setting_that_the_target_refuses_stops_nothing_else(
+    source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> None:
+    prefix = new_name("refusing")
+    grown = TopicName(create_topic(source.bootstrap, f"{prefix}.a", 3))
+    new = TopicName(create_topic(source.bootstrap, f"{prefix}.b", 1, {"segment.ms": "60000"}))
+    create_topic(target.bootstrap, grown)
+    config = link(
+        source.bootstrap, target.bootstrap, f"{prefix}.*", configs={"override": {"flush.ms": -5}}
+    ).model_copy(update={"link": prefix})
+    plan = build(config)
+    assert plan.steps == (
+        CreateTopic(new, new, 1, 1, {"segment.ms": "60000"}),
+        AddPartitions(grown, grown, 1, 3),
+    )
+    assert (set(plan.topics), plan.exit_code) == ({new, grown}, 3)
+    refused = "the target refuses flush.ms=-5, so that is left out: INVALID_CONFIG (40); "
+    assert [o.about for o in plan.obstacles if o.text.startswith(refused)] == [grown, new]
+    with open_link(config) as opened:
+        opened.prepare()
+        made = reconcile(opened)
+        assert (made.outcome.done, made.outcome.failed) == (plan.steps, {})
+        assert made.left_out == tuple(map(str, plan.obstacles))
+    again = build(config)
+    assert (again.steps, [o.about for o in again.obstacles]) == ((), [grown, new])
 
 
 def test_an_expression_without_topics_is_noted(

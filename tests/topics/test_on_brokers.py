@@ -21,6 +21,7 @@ from towpath.model.nouns import Side, TopicId, TopicName, TopicPartition
 from towpath.model.outcome import Outcome
 from towpath.topics.apply import apply, check_all
 from towpath.topics.diff import Difference, diff
+from towpath.topics.narrow import narrowed
 from towpath.topics.observe import Observed, observe
 from towpath.topics.ours import NOTHING, Ours
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
@@ -343,7 +344,7 @@ def test_only_copies_of_ours_are_pruned(sides: Sides, new_name: NewName) -> None
         DeleteTopic(name, copy, there[copy].id, 1)
         for name, copy in ((name, TopicName(f"copy.{name}")) for name in (gone, excluded))
     )
-    assert check_all(found.steps, sides.target) == {}
+    assert not check_all(found.steps, sides.target)
     for _ in range(2):
         assert apply_all(found.steps, sides.target).done == found.steps
     left = [name for name in sides.target.topics() if name.startswith(f"copy.{prefix}")]
@@ -384,7 +385,7 @@ def test_many_steps_are_checked_in_few_requests(
 
     monkeypatch.setattr(Control, "ask", told)
     refusals = check_all(steps, sides.target)
-    assert {name: str(error).partition(";")[0] for name, error in refusals.items()} == {
+    assert {step.source: str(error).partition(";")[0] for step, error in refusals} == {
         bad: f"target: creating topic {bad} with 1 partitions and replication factor 7:"
         " INVALID_REPLICATION_FACTOR (38)",
         small: f"target: growing topic {small} to 1 partitions: INVALID_PARTITIONS (37)",
@@ -395,6 +396,54 @@ def test_many_steps_are_checked_in_few_requests(
     assert new not in sides.target.topics()
     assert len(sides.target.topics([there])[there].partitions) == 2
     assert sides.own(there) == {}
+
+
+def test_refused_settings_are_left_out_one_by_one(sides: Sides, new_name: NewName) -> None:
+    prefix = new_name("narrowed")
+    new, pair, large, many, there, odd = (TopicName(f"{prefix}-{end}") for end in "abcdef")
+    for name in (there, odd):
+        sides.target.create_topic(name, 1, 1, {})
+    fine, wrong = {"segment.ms": "600000"}, {"flush.ms": "-5", "flush.messages": "many"}
+    steps: tuple[Step, ...] = (
+        CreateTopic(new, new, 1, 1, {**fine, **wrong, "retention.ms": "-1"}, {"retention.ms": "7"}),
+        CreateTopic(pair, pair, 1, 1, {"min.compaction.lag.ms": "9", "max.compaction.lag.ms": "5"}),
+        CreateTopic(large, large, 1, 1, {**fine, **wrong, "max.message.bytes": "99999999999"}),
+        CreateTopic(many, many, 1, 7, wrong),
+        AddPartitions(there, there, 1, 2),
+        SetConfigs(there, there, {**fine, **wrong}, ("retention.ms",),
+                   dict.fromkeys((*fine, *wrong, "retention.ms"))),
+        SetConfigs(odd, odd, wrong, (), dict.fromkeys(wrong)),
+    )  # fmt: skip
+    found = narrowed(steps, sides.target)
+    assert [step for step, _ in found.refused] == [steps[2], steps[3]]
+    assert found.possible == (
+        CreateTopic(new, new, 1, 1, {**fine, "retention.ms": "-1"}, {"retention.ms": "7"}),
+        CreateTopic(pair, pair, 1, 1, {"max.compaction.lag.ms": "5"}),
+        steps[4],
+        SetConfigs(there, there, fine, ("retention.ms",),
+                   dict.fromkeys((*fine, "retention.ms"))),
+    )  # fmt: skip
+    assert found.steps == (*found.possible[:2], steps[2], steps[3], *found.possible[2:])
+    named = {(each.about, each.text.partition(",")[0]) for each in found.obstacles}
+    assert named == {
+        *((n, f"the target refuses {k}={v}") for n in (new, there, odd) for k, v in wrong.items()),
+        (pair, "the target refuses min.compaction.lag.ms=9"),
+    }
+    assert {each.cause for each in found.obstacles} == {Cause.SUBJECT}
+    why = str(found.refused[0][1])
+    assert "and not without max.message.bytes=99999999999: INVALID_CONFIG (40); " in why
+    [flush] = [o.text for o in found.obstacles if (o.about, "flush.ms=" in o.text) == (odd, True)]
+    assert flush.startswith(
+        "the target refuses flush.ms=-5, so that is left out: INVALID_CONFIG (40); Invalid value -5"
+        " for configuration flush.ms: "
+    )
+    assert flush.endswith(
+        "; set the named topic setting to a value that this cluster accepts: give it another value"
+        " under `topics.configs.override`, or name it under `topics.configs.exclude`"
+    )
+    assert apply_all(found.possible, sides.target).done == found.possible
+    assert sides.own(new) == {**fine, "retention.ms": "-1"}
+    assert sides.own(there) == fine
 
 
 def test_values_come_to_rest_however_they_are_written(sides: Sides, new_name: NewName) -> None:
@@ -421,9 +470,9 @@ def test_every_version_takes_what_is_sent(version_target: LocalCluster, new_name
     change = SetConfigs(name, name, {"segment.ms": "600000"}, (), {"segment.ms": None})
     steps = (CreateTopic(name, name, 1, -1, {"retention.ms": "-1"}), change)
     with Admin(config.target, Side.TARGET) as admin:
-        assert check_all(steps[:1], admin) == {}
+        assert not check_all(steps[:1], admin)
         assert apply_all(steps, admin).done == steps
-        assert check_all(steps[1:], admin) == {}
+        assert not check_all(steps[1:], admin)
         info = admin.topics([name])[name]
         assert non_default(admin.configs([name])[name]) == {
             "retention.ms": "-1", "segment.ms": "600000",

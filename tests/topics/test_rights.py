@@ -121,7 +121,7 @@ def test_rights_that_are_missing_are_told_and_prune_nothing(
             ),
             target,
         )
-    assert {name: str(error).rpartition("; ")[2] for name, error in refusals.items()} == {
+    assert {step.source: str(error).rpartition("; ")[2] for step, error in refusals} == {
         deleted: f"the login needs the ACL Delete on topic {deleted}",
         blind[0]: f"the login needs the ACL Alter on topic {blind[0]}",
         blind[1]: f"the login needs the ACL AlterConfigs on topic {blind[1]}",

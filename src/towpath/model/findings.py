@@ -20,7 +20,7 @@ class Cause(StrEnum):
     TOPIC = "topic"
     """One topic cannot be mirrored."""
     SUBJECT = "subject"
-    """Something beside topics, a user say, cannot be made the same."""
+    """Something beside records, a setting or a user say, cannot be made the same."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -17,12 +17,12 @@ from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.preflight import (
     ledger,
     old_target,
-    refused_steps,
     unmatched_expressions,
 )
 from towpath.plan.room import room
 from towpath.plan.status import caught_up, status
-from towpath.plan.steps import blamed
+from towpath.plan.steps import ordered
+from towpath.topics.narrow import narrowed
 from towpath.topics.steps import CreateTopic
 
 
@@ -70,16 +70,14 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
     books, of_others = _books(config, source, target) if not no_ledger else (None, ())
     known = books or LinkBooks(config.link)
     found = differences(config, source, target, known, _caught_up(config, known, source, target))
-    refused = refused_steps(found.steps, target)
-    missing = {
-        step.source for step in found.steps if isinstance(step, CreateTopic)
-    } & refused.keys()
+    checked = narrowed(found.topics.steps, target)
+    missing = {step.source for step, _ in checked.refused if isinstance(step, CreateTopic)}
     told = _foretold(config, source, target, books, found) if books else Forecast()
     full = Forecast.of(room(config, source, target, found))
     return replace(
         plan,
         topics={name: copy for name, copy in found.topics.topics.items() if name not in missing},
-        steps=tuple(step for step in found.steps if blamed(step) not in refused),
+        steps=ordered((*checked.possible, *found.access.steps)),
         notes=(
             *ledger_notes,
             *unmatched_expressions(found.observed, config),
@@ -92,7 +90,8 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
             *no_ledger,
             *of_others,
             *found.obstacles,
-            *refused.values(),
+            *checked.obstacles,
+            *(Obstacle.of(error, step.source) for step, error in checked.refused),
             *told.obstacles,
             *full.obstacles,
         ),

@@ -1,12 +1,12 @@
 """What would stop a run, found before it begins; nothing is touched.
 
-Only `refused_steps` and `ledger` ask the target; the other functions are pure.
+Only `ledger` asks the target; the other functions are pure.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 
 from towpath.cluster.admin import Admin
@@ -17,9 +17,6 @@ from towpath.ledger import topic as ledger_topic
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import Side, TopicName
-from towpath.plan.steps import Step
-from towpath.topics import steps as topics
-from towpath.topics.apply import check_all
 from towpath.topics.observe import Observed
 
 _PRODUCE, _DESCRIBE_PRODUCERS = 0, 61
@@ -58,13 +55,6 @@ def old_target(versions: Versions) -> Iterator[Obstacle]:
             " knows where it stands; upgrade the target to Kafka 2.8 or newer"
         )
         yield Obstacle("target", text, Cause.CLUSTER)
-
-
-def refused_steps(steps: Iterable[Step], target: Admin) -> dict[str, Obstacle]:
-    """Return why the target would refuse steps about topics, by source topic."""
-    of_topics = [step for step in steps if isinstance(step, topics.Step)]
-    refusals = check_all(of_topics, target)
-    return {name: Obstacle.of(error, name) for name, error in refusals.items()}
 
 
 def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Obstacle]]:

@@ -17,8 +17,9 @@ from towpath.plan.differences import Differences, differences
 from towpath.plan.journal import JournalWriter
 from towpath.plan.opened import OpenLink
 from towpath.plan.status import PartitionStatus, caught_up
-from towpath.plan.steps import Step, blamed
+from towpath.plan.steps import Step, blamed, ordered
 from towpath.plan.telling import tell_left_out, telling_steps
+from towpath.topics.narrow import narrowed
 from towpath.topics.observe import matches, target_names
 
 
@@ -62,6 +63,7 @@ def reconcile(
     link.read()
     reached = caught_up(rows)
     found = _found(link, reached)
+    checked = narrowed(found.topics.steps, link.target)
     meter = meter or Meter()
     journal = JournalWriter(link.ledger, link.books)
     applier = Applier(
@@ -71,12 +73,13 @@ def reconcile(
         telling_steps(meter),
         stop or threading.Event(),
     )
-    applied = applier.apply(found.steps)
+    applied = applier.apply(ordered((*checked.steps, *found.access.steps)))
     # Only of a copy that is there do brokers tell which rights the login has on it.
     now = _found(link, reached) if applied.done else found
     failed = {blamed(step): error for step, error in applied.failed}
-    tell_left_out(now.obstacles, len(failed), meter)
-    return Reconciled(Outcome(tuple(applied.done), failed), found.notes, now.obstacles)
+    obstacles = (*now.obstacles, *checked.obstacles)
+    tell_left_out(obstacles, len(failed), meter)
+    return Reconciled(Outcome(tuple(applied.done), failed), found.notes, obstacles)
 
 
 def _found(link: OpenLink, reached: Collection[TopicName]) -> Differences:

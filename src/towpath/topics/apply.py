@@ -17,6 +17,8 @@ from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetCon
 
 _MADE_MEANWHILE = "TOPIC_ALREADY_EXISTS"
 _GONE = "none: it is gone"
+Refusals = list[tuple[Step, ClusterError]]
+"""Steps, each with why the target would refuse it."""
 
 
 def apply(step: Step, target: Admin) -> None:
@@ -39,8 +41,8 @@ def apply(step: Step, target: Admin) -> None:
             assert_never(step)
 
 
-def check_all(steps: Iterable[Step], target: Admin) -> dict[TopicName, ClusterError]:
-    """Let the target check steps without doing them; return why it would refuse, by source topic.
+def check_all(steps: Iterable[Step], target: Admin) -> Refusals:
+    """Let the target check steps without doing them; return those that it would refuse.
 
     Raises:
         ClusterError: The target cannot be asked.
@@ -63,18 +65,16 @@ def check_all(steps: Iterable[Step], target: Admin) -> dict[TopicName, ClusterEr
                 assert_never(step)
     changes = {name: step.changes for name, step in changed.items()}
     counts = {name: step.to_count for name, step in grown.items()}
-    return {
-        **_by_source(gone, _undeletable(gone, target)),
-        **_by_source(changed, target.refused_configs(changes)),
-        **_by_source(grown, target.refused_growth(counts)),
-        **_by_source(new, _uncreatable(new.values(), target)),
-    }
+    return [
+        *_named(gone, _undeletable(gone, target)),
+        *_named(changed, target.refused_configs(changes)),
+        *_named(grown, target.refused_growth(counts)),
+        *_named(new, _uncreatable(new.values(), target)),
+    ]
 
 
-def _by_source(
-    steps: Mapping[TopicName, Step], refusals: Mapping[TopicName, ClusterError]
-) -> dict[TopicName, ClusterError]:
-    return {steps[name].source: error for name, error in refusals.items()}
+def _named(steps: Mapping[TopicName, Step], why: Mapping[TopicName, ClusterError]) -> Refusals:
+    return [(steps[name], error) for name, error in why.items()]
 
 
 def _uncreatable(steps: Iterable[CreateTopic], target: Admin) -> dict[TopicName, ClusterError]:
@@ -118,7 +118,8 @@ def _look_for_copy(step: CreateTopic, target: Admin) -> TopicInfo | None:
         return _look(step.target, target)
     except RefusedError as error:
         # Where the login may not even look, it may lack more, which helps more to know.
-        raise check_all([step], target).get(step.source, error) from None
+        refusals = [why for _, why in check_all([step], target)]
+        raise (refusals or [error])[0] from None
 
 
 def _create(step: CreateTopic, found: TopicInfo | None, target: Admin) -> None:

@@ -1,0 +1,188 @@
+"""Leaves out of steps the settings that the target refuses, and does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.admin_checks import NewTopic
+from towpath.model.errors import ClusterError, RefusedError
+from towpath.model.findings import Cause, Obstacle
+from towpath.model.nouns import TopicName
+from towpath.topics.apply import Refusals, check_all
+from towpath.topics.settings import MOST_BYTES, POLICY, RETENTIONS
+from towpath.topics.steps import CreateTopic, SetConfigs, Step
+
+_FOR_SETTINGS = frozenset({"INVALID_CONFIG", "POLICY_VIOLATION"})
+_GUARDS = frozenset({POLICY, MOST_BYTES, *RETENTIONS})
+"""With the target's default of these, a new topic could refuse, delete or compact records."""
+_OF_TIMES = "message.timestamp."
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Steps as the target would take them.
+
+    Attributes:
+        steps: All of them, in the same order; those without the settings that it refuses.
+        refused: Those of these steps that it would not do at all, and why.
+        obstacles: The settings that are left out, and why.
+    """
+
+    steps: tuple[Step, ...]
+    refused: tuple[tuple[Step, ClusterError], ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+
+    @property
+    def possible(self) -> tuple[Step, ...]:
+        """The steps that it would do."""
+        no = {id(step) for step, _ in self.refused}
+        return tuple(step for step in self.steps if id(step) not in no)
+
+
+def narrowed(steps: Sequence[Step], target: Admin) -> Checked:
+    """Return steps as the target would take them; it checks them, and nothing is done.
+
+    Only where it refuses one for its settings are these tried one by one. A topic is created
+    without a setting, but not without one that keeps its records.
+
+    Raises:
+        ClusterError: The target cannot be asked.
+    """
+    refusals = {id(step): error for step, error in check_all(steps, target)}
+    trials = {
+        id(step): _Trial(step, error)
+        for step in steps
+        if isinstance(error := refusals.get(id(step)), RefusedError) and error.name in _FOR_SETTINGS
+        if isinstance(step, CreateTopic | SetConfigs)
+    }
+    _try_all(trials.values(), target)
+    became: list[Step] = []
+    refused: Refusals = []
+    obstacles: list[Obstacle] = []
+    for step in steps:
+        trial = trials.get(id(step))
+        if trial is not None and not trial.ended:
+            became += trial.outcome()
+            obstacles += trial.obstacles()
+            continue
+        became.append(step)
+        if id(step) in refusals:
+            refused.append((step, trial.error if trial is not None else refusals[id(step)]))
+    return Checked(tuple(became), tuple(refused), tuple(obstacles))
+
+
+@dataclass(slots=True)
+class _Trial:
+    """One step whose settings are tried.
+
+    Attributes:
+        step: The step as it was.
+        error: Why it is refused.
+        kept: The settings that the target takes.
+        left_out: Those that it does not take, and why.
+        ended: Whether the step cannot be done at all.
+    """
+
+    step: CreateTopic | SetConfigs
+    error: RefusedError
+    kept: dict[str, str | None] = field(default_factory=dict)
+    left_out: dict[str, RefusedError] = field(default_factory=dict)
+    ended: bool = False
+
+    @property
+    def wanted(self) -> Mapping[str, str | None]:
+        """All settings, those first that matter most: of two that exclude each other one stays."""
+        every = self.step.configs if isinstance(self.step, CreateTopic) else self.step.changes
+        return dict(sorted(every.items(), key=lambda each: (not _guards(each[0]), each[0])))
+
+    def next(self) -> str | None:
+        """Return the next setting to try, if any."""
+        untried = (k for k in self.wanted if k not in self.kept and k not in self.left_out)
+        return None if self.ended else next(untried, None)
+
+    def take(self, key: str, error: RefusedError | None) -> None:
+        """Hear what became of a setting."""
+        if error is None:
+            self.kept[key] = self.wanted[key]
+        elif error.name not in _FOR_SETTINGS:
+            self.ended = True
+        elif isinstance(self.step, CreateTopic) and _guards(key):
+            self.ended = True
+            what = f"{error.what}, and not without {_said(key, self.wanted[key])}"
+            self.error = RefusedError(error.side, what, error.error, error.name, error.advice)
+        else:
+            self.left_out[key] = error
+
+    def outcome(self) -> Iterator[Step]:
+        """Give the step with the settings that are taken, if anything is left of it."""
+        step, kept = self.step, self.kept
+        if isinstance(step, CreateTopic):
+            yield replace(step, configs={k: v for k, v in step.configs.items() if k in kept})
+        elif kept:
+            yield replace(
+                step,
+                set={key: value for key, value in step.set.items() if key in kept},
+                remove=tuple(key for key in step.remove if key in kept),
+                before={key: value for key, value in step.before.items() if key in kept},
+            )
+
+    def obstacles(self) -> Iterator[Obstacle]:
+        """Tell what is left out, and why."""
+        for key, error in self.left_out.items():
+            text = (
+                f"the target refuses {_said(key, self.wanted[key])}, so that is left out:"
+                f" {error.name} ({error.error}); {error.advice}: give it another value under"
+                f" `topics.configs.override`, or name it under `topics.configs.exclude`"
+            )
+            yield Obstacle(self.step.source, text, Cause.SUBJECT)
+
+
+def _guards(key: str) -> bool:
+    return key in _GUARDS or key.startswith(_OF_TIMES)
+
+
+def _said(key: str, value: str | None) -> str:
+    return f"the default of {key}" if value is None else f"{key}={value}"
+
+
+Settings = Mapping[TopicName, Mapping[str, str | None]]
+
+
+def _try_all(trials: Iterable[_Trial], target: Admin) -> None:
+    every = list(trials)
+    _try_new({t.step.target: t for t in every if isinstance(t.step, CreateTopic)}, target)
+    changed = {t.step.target: t for t in every if isinstance(t.step, SetConfigs)}
+    _try(changed, target.refused_configs)
+
+
+def _try(
+    trials: Mapping[TopicName, _Trial],
+    ask: Callable[[Settings], Mapping[TopicName, RefusedError]],
+) -> None:
+    """Ask about one more setting of each step at a time, so that many steps cost few requests."""
+    while asked := {n: key for n, trial in trials.items() if (key := trial.next()) is not None}:
+        refusals = ask({n: trials[n].kept | {k: trials[n].wanted[k]} for n, k in asked.items()})
+        for name, key in asked.items():
+            trials[name].take(key, refusals.get(name))
+
+
+def _try_new(trials: Mapping[TopicName, _Trial], target: Admin) -> None:
+    def ask(
+        settings: Mapping[TopicName, Mapping[str, str | None]],
+    ) -> dict[TopicName, RefusedError]:
+        return target.refused_topics(
+            NewTopic(name, step.partitions, step.replication_factor, _given(settings[name]))
+            for name in settings
+            if isinstance(step := trials[name].step, CreateTopic)
+        )
+
+    # What is refused even without settings is not refused for these.
+    for name in ask({name: {} for name in trials}):
+        trials[name].ended = True
+    _try(trials, ask)
+
+
+def _given(settings: Mapping[str, str | None]) -> dict[str, str]:
+    return {key: value for key, value in settings.items() if value is not None}
