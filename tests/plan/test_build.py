@@ -24,11 +24,12 @@ from towpath.metrics.meter import Meter
 from towpath.model.findings import Cause
 from towpath.model.nouns import Side, TopicName
 from towpath.plan.build import build
+from towpath.plan.differences import differences
 from towpath.plan.model import Plan
 from towpath.plan.opened import open_link
 from towpath.plan.reconcile import reconcile
 from towpath.topics.observe import observe
-from towpath.topics.steps import AddPartitions, CreateTopic
+from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -166,6 +167,29 @@ def test_a_setting_that_the_target_refuses_stops_nothing_else(
         assert made.left_out == tuple(map(str, plan.obstacles))
     again = build(config)
     assert (again.steps, [o.about for o in again.obstacles]) == ((), [grown, new])
+
+
+def test_where_copies_stand_is_asked_while_something_waits_for_it(
+    source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> None:
+    name = TopicName(create_topic(source.bootstrap, new_name("waiting"), 1, {"retention.ms": "9"}))
+    config = link(source.bootstrap, target.bootstrap, name).model_copy(update={"link": name})
+    asked: list[str] = []
+
+    def caught_up() -> list[TopicName]:
+        asked.append("caught up")
+        return [name]
+
+    with open_link(config) as opened, Counting(config.target, Side.TARGET) as two:
+        opened.prepare()
+        assert not reconcile(opened).outcome.failed
+        [release] = differences(config, opened.source, two, opened.books, caught_up).steps
+        assert isinstance(release, SetConfigs)
+        assert release.set == {"retention.ms": "9"}
+        assert (asked, two.asked) == (["caught up"], {"all topics": 1, "settings": 1})
+        opened.target.set_configs(name, {"retention.ms": "9"})
+        assert not differences(config, opened.source, two, opened.books, caught_up).steps
+        assert asked == ["caught up"]
 
 
 def test_an_expression_without_topics_is_noted(

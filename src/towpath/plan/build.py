@@ -10,7 +10,7 @@ from towpath.config import ClusterConfig, LinkConfig
 from towpath.ledger.books import Ledger, LinkBooks
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Obstacle
-from towpath.model.nouns import Side, TopicName
+from towpath.model.nouns import Side
 from towpath.plan.differences import Differences, differences
 from towpath.plan.forecast import Forecast, forecast
 from towpath.plan.model import ClusterFacts, Plan
@@ -69,7 +69,9 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
     ledger_notes, no_ledger = ledger(target, len(target.brokers()))
     books, of_others = _books(config, source, target) if not no_ledger else (None, ())
     known = books or LinkBooks(config.link)
-    found = differences(config, source, target, known, _caught_up(config, known, source, target))
+    found = differences(
+        config, source, target, known, lambda: caught_up(status(config, known, source, target))
+    )
     checked = narrowed(found.topics.steps, target)
     missing = {step.source for step, _ in checked.refused if isinstance(step, CreateTopic)}
     told = _foretold(config, source, target, books, found) if books else Forecast()
@@ -109,15 +111,6 @@ def _books(
     except LedgerError as error:
         return None, (Obstacle("link", str(error), Cause.CLUSTER),)
     return books, ()
-
-
-def _caught_up(
-    config: LinkConfig, books: LinkBooks, source: Admin, target: Admin
-) -> frozenset[TopicName]:
-    """Ask where the copies stand, if anything waits for them."""
-    if not any(entry.step.get("held") for entry in books.journal.values()):
-        return frozenset()
-    return caught_up(status(config, books, source, target))
 
 
 def _foretold(

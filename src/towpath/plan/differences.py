@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from towpath.access.diff import Difference as AccessDifference
 from towpath.access.diff import diff as diff_access
@@ -18,6 +18,7 @@ from towpath.plan.journal import access_ours, ours_of
 from towpath.plan.steps import Step, ordered
 from towpath.topics.diff import Difference, diff
 from towpath.topics.observe import Observed, observe
+from towpath.topics.sync import waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def differences(
     source: Admin,
     target: Admin,
     books: LinkBooks,
-    caught_up: Iterable[TopicName] = (),
+    caught_up: Callable[[], Iterable[TopicName]] = tuple,
 ) -> Differences:
     """Look at both clusters, changing nothing.
 
@@ -64,15 +65,18 @@ def differences(
         source: The cluster to read from.
         target: The cluster to write to.
         books: What the ledger knows of the link.
-        caught_up: Topics of the source whose copies have reached them.
+        caught_up: Tells of which topics of the source the copies have reached them; called only if
+            settings of a copy wait for that.
 
     Raises:
         ClusterError: A cluster cannot be asked at all.
     """
-    copies = {TopicName(e.name) for e in books.journal.values() if e.subject == "topics"}
-    ids = {name: info.id for name, info in target.topics(copies).items()} if copies else {}
-    ours = ours_of(books, ids, caught_up)
-    observed = without_circles(observe(source, target, config, ours), config, source, target)
+    there = target.topics()
+    ours = ours_of(books, {name: info.id for name, info in there.items() if not info.error})
+    seen = observe(source, target, config, ours, there)
+    observed = without_circles(seen, config, source, target)
+    if any(waiting(copy, ours) for copy in observed.target.values()):
+        ours = replace(ours, caught_up=frozenset(caught_up()))
     found = diff(observed, config, ours)
     of_access = diff_access(
         observe_access(source, target, config), config, found.topics, access_ours(books)

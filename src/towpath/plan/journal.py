@@ -114,19 +114,16 @@ def done_before(books: LinkBooks, step: Step, plan: str) -> bool:
     return bool(plan) and done
 
 
-def ours_of(
-    books: LinkBooks, ids: Mapping[TopicName, TopicId], caught_up: Iterable[TopicName]
-) -> Ours:
+def ours_of(books: LinkBooks, ids: Mapping[TopicName, TopicId]) -> Ours:
     """Return what the link did to topics that are still the same.
 
     Args:
         books: What the ledger knows of the link.
         ids: The topics that the target has now.
-        caught_up: Topics of the source whose copies have reached them.
     """
     known = [e for e in _by_age(books) if e.subject == _TOPICS and _counts(e, ids)]
     steps = [from_data(entry.step, "ledger") for entry in known]
-    ours = Ours.of((step for step in steps if isinstance(step, topics.Step)), caught_up)
+    ours = Ours.of(step for step in steps if isinstance(step, topics.Step))
     sure = {entry.name for entry in known if entry.do == _CREATE and entry.phase is Phase.DONE}
     return replace(ours, created={n: of for n, of in ours.created.items() if n in sure})
 

@@ -83,7 +83,7 @@ def reconcile(
 
 
 def _found(link: OpenLink, reached: Collection[TopicName]) -> Differences:
-    return differences(link.config, link.source, link.target, link.books, reached)
+    return differences(link.config, link.source, link.target, link.books, lambda: reached)
 
 
 Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]

@@ -105,7 +105,13 @@ class Observed:
         return taken(self.kind, self.known)
 
 
-def observe(source: Admin, target: Admin, config: LinkConfig, ours: Ours = NOTHING) -> Observed:
+def observe(
+    source: Admin,
+    target: Admin,
+    config: LinkConfig,
+    ours: Ours = NOTHING,
+    there: Mapping[TopicName, TopicInfo] | None = None,
+) -> Observed:
     """Look at both clusters, changing nothing.
 
     Args:
@@ -113,11 +119,13 @@ def observe(source: Admin, target: Admin, config: LinkConfig, ours: Ours = NOTHI
         target: The cluster to write to.
         config: What the file says.
         ours: What earlier steps of this link made; its copies are looked for.
+        there: The topics of the target, if it was asked already.
 
     Raises:
         ClusterError: One of them cannot be asked at all.
     """
-    found, there = source.topics(), target.topics()
+    found = source.topics()
+    there = target.topics() if there is None else there
     matched = [info for info in found.values() if matches(info, config.topics)]
     names, misnamed = target_names([info.name for info in matched if not info.error], config.topics)
     settings = source.configs(names)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from towpath.config import SettingsConfig
-from towpath.model.nouns import TopicName
 from towpath.topics.observe import Observed, Topic
 from towpath.topics.ours import Ours
 from towpath.topics.settings import UNLIMITED, Wanted, equal, untouched, wanted, within
@@ -109,14 +108,15 @@ def sync(topic: Topic, there: Topic, seen: Observed, rules: SettingsConfig, ours
     mine = ours.set_keys.get(there.name, frozenset())
     asked = wanted(topic, seen, rules, there.replication_factor, there, mine)
     released = topic.name in ours.caught_up
-    copy = _Copy(topic, there, mine, _waiting(there, ours.held), released)
+    copy = _Copy(topic, there, mine, waiting(there, ours), released)
     copy.compare(asked, rules)
     return Synced(copy.step(), tuple(copy.notes(asked)), copy.settings(seen.defaults))
 
 
-def _waiting(
-    there: Topic, held: Mapping[TopicName, Mapping[str, str | None]]
-) -> dict[str, str | None]:
-    """Return the settings that are held back still: what another hand set is no longer ours."""
-    known = held.get(there.name, {})
+def waiting(there: Topic, ours: Ours) -> dict[str, str | None]:
+    """Return what is held back still, with the values in the end.
+
+    What another hand set is no longer ours.
+    """
+    known = ours.held.get(there.name, {})
     return {key: value for key, value in known.items() if there.own.get(key) == UNLIMITED}
