@@ -19,10 +19,11 @@ from confluent_kafka.admin import AdminClient
 from tests.support.here import Ended, Here
 from tests.support.kafka import create_topic, grow, wait_until
 from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import non_default
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import TowpathError
-from towpath.model.nouns import Side
+from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.plan.apply import Wanted, apply
 from towpath.plan.build import build
@@ -223,10 +224,34 @@ def test_killed_between_any_two_steps(files: Files, rng: random.Random) -> None:
         f"eu.{name}": count for name, count in topics(files.source, files.name).items()
     }
     assert files.run("diff", files.yaml).code == 0
+    _settings_set_by_the_killed_are_ours(files, names[:2])
     delete(files.source, *names)
     ended = files.run("apply", files.yaml, "--yes", "--output", "json")
     assert {step["do"] for step in ended.json["done"]} == {"DeleteTopic"}, ended.said
     assert topics(files.target, f"eu.{files.name}") == {}
+
+
+def _settings_set_by_the_killed_are_ours(files: Files, names: list[str]) -> None:
+    def ask_for(value: str | None) -> None:
+        with Admin(files.config.source, Side.SOURCE) as source:
+            for name in names:
+                source.set_configs(TopicName(name), {"flush.ms": value})
+
+    def own() -> list[str | None]:
+        copies = [TopicName(f"eu.{name}") for name in names]
+        with Admin(files.config.target, Side.TARGET) as target:
+            told = target.configs(copies)
+        return [non_default(told[copy]).get("flush.ms") for copy in copies]
+
+    ask_for("50000")
+    for _ in names:
+        _kill_behind_one(files.config)
+    assert own() == ["50000"] * len(names)
+    assert files.run("diff", files.yaml).code == 0
+    ask_for(None)
+    ended = files.run("apply", files.yaml, "--yes", "--output", "json")
+    assert [step["remove"] for step in ended.json["done"]] == [["flush.ms"]] * 2, ended.said
+    assert own() == [None] * len(names)
 
 
 def test_what_is_not_ours_is_never_removed(files: Files) -> None:

@@ -185,7 +185,7 @@ def test_where_copies_stand_is_asked_while_something_waits_for_it(
         assert not reconcile(opened).outcome.failed
         [release] = differences(config, opened.source, two, opened.books, caught_up).steps
         assert isinstance(release, SetConfigs)
-        assert release.set == {"retention.ms": "9"}
+        assert (release.set, release.owned) == ({"retention.ms": "9"}, ("retention.ms",))
         assert (asked, two.asked) == (["caught up"], {"all topics": 1, "settings": 1})
         opened.target.set_configs(name, {"retention.ms": "9"})
         assert not differences(config, opened.source, two, opened.books, caught_up).steps

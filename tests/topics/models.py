@@ -111,6 +111,7 @@ def done(
             case SetConfigs():
                 own = dict(there[name].own)
                 assert step.before == {key: own.get(key) for key in step.changes}
+                assert step.id == there[name].id
                 own = {**own, **{key: told(value) for key, value in step.set.items()}}
                 own = {key: value for key, value in own.items() if key not in step.remove}
                 there[name] = replace(there[name], own=own, settings={**defaults, **own})

@@ -8,7 +8,7 @@ import pytest
 
 from tests.topics.models import DEFAULTS, compare, created, notes, observed, only, topic
 from towpath.model.findings import Cause
-from towpath.model.nouns import ClusterId, TopicName
+from towpath.model.nouns import NO_TOPIC_ID, ClusterId, TopicName
 from towpath.topics.diff import Difference
 from towpath.topics.kinds import Kind
 from towpath.topics.observe import Orphan
@@ -273,6 +273,11 @@ def test_retention_waits_for_nothing_else(own: dict[str, str], start: str) -> No
     assert (created(found).configs, created(found).held, notes(found)) == (own, {}, [])
 
 
+def test_what_appears_while_a_link_runs_is_copied_whole_and_waits() -> None:
+    found = compare(observed(topic(own={"retention.ms": "1000"})), "latest", Ours(begun=True))
+    assert created(found).held == {"retention.ms": "1000"}
+
+
 def test_the_file_says_which_settings_are_copied() -> None:
     own = {"segment.ms": "5", "retention.ms": "7", "retention.bytes": "9"}
     seen = observed(topic(own=own, settings={"max.message.bytes": "5000000"}))
@@ -382,6 +387,30 @@ def test_copies_of_ours_that_nobody_asks_for_are_pruned_only_on_demand() -> None
         DeleteTopic(gone.source, gone.copy.name, gone.copy.id, 3),
         DeleteTopic(excluded.source, excluded.copy.name, excluded.copy.id, 1),
     )
+
+
+def test_a_copy_that_no_id_proves_ours_is_never_deleted() -> None:
+    seen = replace(
+        observed(),
+        orphans=(
+            Orphan(TopicName("a"), replace(topic("a"), id=NO_TOPIC_ID), gone=True),
+            Orphan(TopicName("b"), topic("b"), gone=False),
+        ),
+    )
+    found = compare(seen, prune=True, ours=Ours(unsure=frozenset({TopicName("b")})))
+    assert not found.steps
+    assert [(note.about, note.text) for note in found.notes] == [
+        (
+            name,
+            f"{why}; this link made its copy {name}, or one that had this name: the target told no"
+            " topic id by which it could be known, so it is never deleted; do that yourself if it"
+            " is not needed",
+        )
+        for name, why in (
+            ("a", "the source no longer has it"),
+            ("b", "the file no longer asks for it"),
+        )
+    ]
 
 
 def test_a_copy_may_grow_and_change_at_once() -> None:

@@ -17,7 +17,7 @@ from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import StepOutdatedError, TowpathError
 from towpath.model.findings import Cause
-from towpath.model.nouns import Side, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName, TopicPartition
 from towpath.model.outcome import Outcome
 from towpath.topics.apply import apply, check_all
 from towpath.topics.diff import Difference, diff
@@ -52,6 +52,9 @@ class Sides:
     def create(self, name: str, partitions: int = 1, **configs: str) -> TopicName:
         settings = {key.replace("_", "."): value for key, value in configs.items()}
         return TopicName(create_topic(self._addresses[0], name, partitions, settings))
+
+    def id(self, topic: TopicName) -> TopicId:
+        return self.target.topics([topic])[topic].id
 
     def own(self, topic: TopicName) -> dict[str, str]:
         return non_default(self.target.configs([topic])[topic])
@@ -195,6 +198,11 @@ def test_a_step_is_refused_when_the_target_changed(sides: Sides, new_name: NewNa
             SetConfigs(name, name, {"retention.ms": "5"}, (), {"retention.ms": None}),
             "no retention.ms of its own and has retention.ms=1000",
         ),
+        (
+            SetConfigs(name, name, {"retention.ms": "5"}, (), {}, (), TopicId("another")),
+            "id another and has id ",
+        ),
+        (DeleteTopic(name, name, NO_TOPIC_ID, 2), "an id that nobody told and has id "),
         (DeleteTopic(name, name, TopicId("another"), 2), "id another and has id "),
     ):
         with pytest.raises(StepOutdatedError) as caught:
@@ -276,6 +284,7 @@ def test_settings_are_followed_and_what_is_not_ours_stays(sides: Sides, new_name
             name, name, {"max.message.bytes": "2000000", "segment.ms": "600000"},
             ("cleanup.policy",),
             {"cleanup.policy": "compact", "max.message.bytes": None, "segment.ms": "700000"},
+            ("cleanup.policy", "segment.ms"), sides.id(name),
         ),
     )  # fmt: skip
     assert "settings that the source does not have: flush.ms=5" in texts(found, name)
@@ -315,8 +324,11 @@ def test_old_records_stay_on_the_target_until_the_copy_is_filled(
     assert "held back" in texts(sides.diff(name, ours=Ours.of(made)), name)
     released = sides.diff(name, ours=Ours.of(made, [name])).steps
     assert released == (
-        SetConfigs(name, name, {"retention.ms": "1000"}, (), {"retention.ms": "-1"}),
-    )
+        SetConfigs(
+            name, name, {"retention.ms": "1000"}, (), {"retention.ms": "-1"}, ("retention.ms",),
+            sides.id(name),
+        ),
+    )  # fmt: skip
     assert not apply_all(released, sides.target).failed
     wait_until(lambda: begins(name) == 1, "retention deletes what is old in the copy, too")
     assert not sides.diff(name, ours=Ours.of((*made, *released), [name])).steps
@@ -411,7 +423,7 @@ def test_refused_settings_are_left_out_one_by_one(sides: Sides, new_name: NewNam
         CreateTopic(many, many, 1, 7, wrong),
         AddPartitions(there, there, 1, 2),
         SetConfigs(there, there, {**fine, **wrong}, ("retention.ms",),
-                   dict.fromkeys((*fine, *wrong, "retention.ms"))),
+                   dict.fromkeys((*fine, *wrong, "retention.ms")), ("segment.ms", "flush.ms")),
         SetConfigs(odd, odd, wrong, (), dict.fromkeys(wrong)),
     )  # fmt: skip
     found = narrowed(steps, sides.target)
@@ -421,7 +433,7 @@ def test_refused_settings_are_left_out_one_by_one(sides: Sides, new_name: NewNam
         CreateTopic(pair, pair, 1, 1, {"max.compaction.lag.ms": "5"}),
         steps[4],
         SetConfigs(there, there, fine, ("retention.ms",),
-                   dict.fromkeys((*fine, "retention.ms"))),
+                   dict.fromkeys((*fine, "retention.ms")), ("segment.ms",)),
     )  # fmt: skip
     assert found.steps == (*found.possible[:2], steps[2], steps[3], *found.possible[2:])
     named = {(each.about, each.text.partition(",")[0]) for each in found.obstacles}

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from tests.topics.models import DEFAULTS, compare, done, notes, observed, only, topic
 from towpath.model.nouns import TopicId, TopicName
 from towpath.topics.observe import Topic
-from towpath.topics.ours import Ours
+from towpath.topics.ours import Ours, Tried
 from towpath.topics.settings import equal
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
 
@@ -29,9 +29,13 @@ def ours(*keys: str, caught_up: bool = False, **held: str | None) -> Ours:
 
 
 def change(
-    before: dict[str, str | None], set_: dict[str, str], remove: tuple[str, ...] = ()
+    before: dict[str, str | None],
+    set_: dict[str, str],
+    remove: tuple[str, ...] = (),
+    owned: tuple[str, ...] = (),
 ) -> SetConfigs:
-    return SetConfigs(NAME, NAME, set_, remove, before)
+    """Return the step which changes the topic `orders`."""
+    return SetConfigs(NAME, NAME, set_, remove, before, owned, TopicId("id-orders"))
 
 
 def test_drift_of_what_the_source_has_is_followed_whoever_made_the_copy() -> None:
@@ -48,8 +52,9 @@ def test_only_settings_of_ours_are_removed() -> None:
     both = observed(topic(), target=(there,))
     found = compare(both, ours=ours("segment.ms", "retention.ms"))
     assert only(found) == change(
-        {"retention.ms": "7", "segment.ms": "6"}, {}, ("retention.ms", "segment.ms")
-    )
+        {"retention.ms": "7", "segment.ms": "6"}, {}, ("retention.ms", "segment.ms"),
+        ("retention.ms", "segment.ms"),
+    )  # fmt: skip
     foreign = compare(observed(topic(), target=(topic(own={"segment.ms": "6"}),)))
     assert not foreign.steps
     assert notes(foreign) == [
@@ -90,15 +95,16 @@ def test_a_limit_that_was_loosened_stays_as_long_as_it_must() -> None:
     mine = ours("max.message.bytes")
     assert not compare(observed(large, target=(there,)), ours=mine).steps
     larger = topic(settings={"max.message.bytes": "6000000"})
+    key = "max.message.bytes"
     assert only(compare(observed(larger, target=(there,)), ours=mine)) == change(
-        {"max.message.bytes": "5000000"}, {"max.message.bytes": "6000000"}
+        {key: "5000000"}, {key: "6000000"}, owned=(key,)
     )
     assert only(compare(observed(topic(), target=(there,)), ours=mine)) == change(
-        {"max.message.bytes": "5000000"}, {}, ("max.message.bytes",)
+        {key: "5000000"}, {}, (key,), owned=(key,)
     )
     blind = replace(observed(topic(), target=(there,)), defaults={})
     assert only(compare(blind, ours=mine)) == change(
-        {"max.message.bytes": "5000000"}, {"max.message.bytes": "1048588"}
+        {key: "5000000"}, {key: "1048588"}, owned=(key,)
     )
 
 
@@ -142,7 +148,7 @@ def test_what_the_file_excludes_or_overrides_is_not_taken_for_drift() -> None:
     ended = compare(
         observed(topic(), target=(topic(own={"segment.ms": "7"}),)), ours=ours("segment.ms")
     )
-    assert only(ended) == change({"segment.ms": "7"}, {}, ("segment.ms",))
+    assert only(ended) == change({"segment.ms": "7"}, {}, ("segment.ms",), ("segment.ms",))
 
 
 def test_a_copy_that_compacts_by_the_file_is_noted() -> None:
@@ -178,7 +184,7 @@ def test_what_is_held_back_is_released_once_the_copy_is_filled() -> None:
     found = compare(seen, ours=filled)
     assert only(found) == change(
         {"retention.bytes": "-1", "retention.ms": "-1"}, {"retention.ms": "1000"},
-        ("retention.bytes",),
+        ("retention.bytes",), ("retention.bytes", "retention.ms"),
     )  # fmt: skip
     assert not found.notes
 
@@ -188,21 +194,24 @@ def test_what_is_released_is_what_the_source_has_then() -> None:
     found = compare(
         observed(source, target=(held(),)), ours=ours(caught_up=True, retention_ms="1000")
     )
-    assert only(found) == change({"retention.ms": "-1"}, {"retention.ms": "2000"})
+    mine = ("retention.ms",)
+    assert only(found) == change({"retention.ms": "-1"}, {"retention.ms": "2000"}, owned=mine)
     rules = {"exclude": ["retention.*"]}
     left = compare(
         observed(source, target=(held(),)),
         configs=rules,
         ours=ours(caught_up=True, retention_ms="1000"),
     )
-    assert only(left) == change({"retention.ms": "-1"}, {"retention.ms": "1000"})
+    assert only(left) == change({"retention.ms": "-1"}, {"retention.ms": "1000"}, owned=mine)
 
 
 def test_another_hand_may_release_what_is_held_back() -> None:
     there = topic(own={"retention.ms": "5"})
     source = topic(own={"retention.ms": "1000"})
     found = compare(observed(source, target=(there,)), ours=ours(retention_ms="1000"))
-    assert only(found) == change({"retention.ms": "5"}, {"retention.ms": "1000"})
+    assert only(found) == change(
+        {"retention.ms": "5"}, {"retention.ms": "1000"}, owned=("retention.ms",)
+    )
     assert not found.notes
 
 
@@ -224,7 +233,7 @@ def test_what_is_ours_is_told_by_the_steps() -> None:
     )
     released = Ours.of([create, release])
     assert released.set_keys == {b: frozenset({"retention.ms"})}
-    assert released.held == {b: {}}
+    assert released.held == {}
     assert Ours.of([create, release, DeleteTopic(a, b, TopicId("x"), 1)]) == Ours()
     assert Ours.of([release]).created == {}
 
@@ -234,7 +243,7 @@ def test_steps_can_be_written_down_and_read() -> None:
     steps: tuple[Step, ...] = (
         CreateTopic(a, b, 1, -1, {"x": "1"}, {"x": None}),
         AddPartitions(a, b, 1, 2),
-        SetConfigs(a, b, {"x": "1"}, ("y",), {"x": None, "y": "2"}),
+        SetConfigs(a, b, {"x": "1"}, ("y",), {"x": None, "y": "2"}, ("y",), TopicId("id")),
         DeleteTopic(a, b, TopicId("id"), 3),
     )
     for step in steps:
@@ -275,3 +284,54 @@ def test_values_that_mean_the_same_are_no_difference(key: str, asked: str, told:
 def test_other_values_are(one: str, other: str | None) -> None:
     assert not equal("any.key", one, other)
     assert equal("any.key", one, one)
+
+
+SEGMENT = "segment.ms"
+
+
+def after(*steps: Step | Tried) -> Ours:
+    """Return what is ours after the copy was made without settings, and then these steps."""
+    return Ours.of([CreateTopic(NAME, NAME, 1, 1, {}), *steps])
+
+
+def removes(present: str, known: Ours) -> bool:
+    """Whether this value would be removed, as the source has none of its own any more."""
+    found = compare(observed(topic(), target=(topic(own={SEGMENT: present}),)), ours=known)
+    assert not found.steps or only(found) == change(
+        {SEGMENT: present}, {}, (SEGMENT,), owned=(SEGMENT,)
+    )
+    return bool(found.steps)
+
+
+def test_a_setting_that_was_made_before_a_kill_is_ours() -> None:
+    killed = Tried(change({SEGMENT: None}, {SEGMENT: "5"}))
+    assert removes("5", after(killed))
+    assert not removes("6", after(killed))
+    assert not removes("5", after(Tried(change({SEGMENT: "4"}, {SEGMENT: "6"}))))
+    # The next step shows what became of it.
+    assert removes("7", after(killed, change({SEGMENT: "5"}, {SEGMENT: "7"})))
+    assert removes("5", after(killed, Tried(change({SEGMENT: "5"}, {SEGMENT: "7"}))))
+    assert not removes("9", after(killed, Tried(change({SEGMENT: "9"}, {SEGMENT: "7"}))))
+
+
+def test_a_setting_of_ours_stays_ours_when_a_later_step_fails() -> None:
+    other = change({"retention.ms": None}, {"retention.ms": "5"})
+    failed = Tried(change({SEGMENT: "5"}, {SEGMENT: "7"}, owned=(SEGMENT,)))
+    for known in (after(failed), after(other, failed), after(failed, other)):
+        assert removes("5", known)
+        assert removes("7", known)
+    given_back = Tried(change({SEGMENT: "5"}, {}, (SEGMENT,), owned=(SEGMENT,)))
+    assert removes("5", after(given_back))
+    # It may be done, and another hand's since.
+    assert not removes("8", after(given_back))
+
+
+def test_several_steps_about_one_copy_add_up() -> None:
+    first = change({SEGMENT: None}, {SEGMENT: "5"})
+    second = change({"retention.ms": None}, {"retention.ms": "5"})
+    both = change(
+        {"retention.ms": "5", SEGMENT: "5"}, {SEGMENT: "6"}, ("retention.ms",),
+        ("retention.ms", SEGMENT),
+    )  # fmt: skip
+    assert after(first, second).set_keys == {NAME: {SEGMENT, "retention.ms"}}
+    assert after(first, second, both).set_keys == {NAME: {SEGMENT}}

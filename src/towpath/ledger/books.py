@@ -106,7 +106,8 @@ class LinkBooks:
     identity: LinkIdentity | None = None
     partitions: dict[TopicPartition, PartitionBooks] = field(default_factory=dict)
     journal: dict[tuple[str | int, ...], Journal] = field(default_factory=dict)
-    """The last step of each kind about each thing on the target, by `Journal.about()`."""
+    """The last step of each kind about each thing on the target, by `Journal.about()`; the oldest
+    first."""
     session: Session | None = None
 
     @property
@@ -157,6 +158,7 @@ class LinkBooks:
             case Runs() | Writer():
                 self._add(entry)
             case Journal():
+                self.journal.pop(entry.about(), None)
                 self.journal[entry.about()] = entry
             case Gap():
                 self.of(entry.tp).noted[entry.producer_id, entry.first] = entry

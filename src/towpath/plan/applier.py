@@ -96,8 +96,8 @@ class Applier:
             self.require(step)
             if isinstance(step, CreateTopic):
                 there = self._topic(step)
-                found = there != NO_TOPIC_ID
-                if found and self.journal.made_meanwhile(step, there):
+                found = there is not None
+                if there is not None and self.journal.made_meanwhile(step, there):
                     self._tell(step, applied)
                     return
             # What somebody else created since the plan was made is not ours.
@@ -105,11 +105,11 @@ class Applier:
             owned = created or self.journal.owns(step)
             self.journal.begin(step, owned=owned)
             self._do(step)
-            after = self._topic(step) if isinstance(step, topics.Step) else NO_TOPIC_ID
+            after = self._topic(step) if isinstance(step, topics.Step) else None
         except TowpathError as error:
             self._fail(step, error, applied)
             return
-        self.journal.done(step, owned=owned, topic_id=after)
+        self.journal.done(step, owned=owned, topic_id=after or NO_TOPIC_ID)
         self._tell(step, applied)
 
     def _tell(self, step: Step, applied: Applied) -> None:
@@ -129,6 +129,7 @@ class Applier:
         else:
             apply_access(step, self.target, self.passwords)
 
-    def _topic(self, step: topics.Step) -> TopicId:
+    def _topic(self, step: topics.Step) -> TopicId | None:
+        """Return the id of the topic that is there, which some brokers do not tell."""
         found = self.target.topics([step.target]).get(step.target)
-        return found.id if found is not None else NO_TOPIC_ID
+        return found.id if found is not None and found.error is None else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 
 from towpath.access import steps as access
 from towpath.cluster.admin import Admin
@@ -14,9 +15,10 @@ from towpath.model.errors import TowpathError
 from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
 from towpath.plan.steps import Step, as_data, from_data, key, kind
 from towpath.topics import steps as topics
-from towpath.topics.ours import Ours
+from towpath.topics.ours import Ours, Tried
 
 _TOPICS, _CREATE = topics.CreateTopic.subject, topics.CreateTopic.__name__
+_DELETE = topics.DeleteTopic.__name__
 
 
 class JournalWriter:
@@ -122,10 +124,25 @@ def ours_of(books: LinkBooks, ids: Mapping[TopicName, TopicId]) -> Ours:
         ids: The topics that the target has now.
     """
     known = [e for e in _by_age(books) if e.subject == _TOPICS and _counts(e, ids)]
-    steps = [from_data(entry.step, "ledger") for entry in known]
-    ours = Ours.of(step for step in steps if isinstance(step, topics.Step))
-    sure = {entry.name for entry in known if entry.do == _CREATE and entry.phase is Phase.DONE}
-    return replace(ours, created={n: of for n, of in ours.created.items() if n in sure})
+    ours = Ours.of(chain.from_iterable(map(_outcome, known)))
+    made = {
+        TopicName(e.name): e.topic_id for e in known if e.do == _CREATE and e.phase is Phase.DONE
+    }
+    return replace(
+        ours,
+        created={name: of for name, of in ours.created.items() if name in made},
+        unsure=frozenset(n for n, id_ in made.items() if NO_TOPIC_ID in (id_, ids[n])),
+        begun=books.begun,
+    )
+
+
+def _outcome(entry: Journal) -> Iterator[topics.Step | Tried]:
+    """Give what a step came to, as far as the journal tells."""
+    step = from_data(entry.step, "ledger")
+    if isinstance(step, topics.SetConfigs) and entry.phase is not Phase.DONE:
+        yield Tried(step)
+    elif isinstance(step, topics.Step):
+        yield step
 
 
 def failures(books: LinkBooks) -> list[Journal]:
@@ -152,15 +169,20 @@ _REMOVALS = frozenset(
 
 
 def _by_age(books: LinkBooks) -> Iterable[Journal]:
-    return sorted(books.journal.values(), key=lambda entry: entry.at)
+    # No clock is asked: those of machines differ.
+    return books.journal.values()
 
 
 def _counts(entry: Journal, ids: Mapping[TopicName, TopicId]) -> bool:
-    """Whether the link did what the entry says, to a topic that is still the same.
+    """Whether the link did what the entry says, or may have, to a topic that is still the same.
 
-    What was begun only may have been done; a topic that was found there is not ours.
+    Where there are no ids (brokers older than Kafka 2.8, and some that only speak its protocol) a
+    topic of the same name is taken for the same. A topic that was found there is not ours.
     """
-    now = ids.get(TopicName(entry.name), NO_TOPIC_ID)
-    if entry.phase is not Phase.DONE:
-        return entry.phase is Phase.BEGUN and entry.do == _CREATE and now != NO_TOPIC_ID
-    return now == entry.topic_id != NO_TOPIC_ID and (entry.owned or entry.do != _CREATE)
+    now = ids.get(TopicName(entry.name))
+    then = entry.topic_id or entry.step.get("id", NO_TOPIC_ID)
+    if now is None or (NO_TOPIC_ID not in (now, then) and now != then):
+        return False
+    if entry.do == _CREATE:
+        return entry.owned and entry.phase is not Phase.FAILED
+    return entry.do != _DELETE or entry.phase is Phase.DONE

@@ -11,7 +11,7 @@ from towpath.cluster.codes import TOPIC_AUTHORIZATION_FAILED, refused
 from towpath.cluster.metadata import TopicInfo, non_default
 from towpath.cluster.rights import Right
 from towpath.model.errors import ClusterError, RefusedError, StepOutdatedError
-from towpath.model.nouns import Side, TopicName
+from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName
 from towpath.topics.settings import equal
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
 
@@ -153,6 +153,8 @@ def _grow(step: AddPartitions, found: TopicInfo | None, target: Admin) -> None:
 def _set(step: SetConfigs, found: TopicInfo | None, target: Admin) -> None:
     if found is None:
         raise StepOutdatedError(f"topic {step.target}", _settings(step.before), _GONE)
+    if NO_TOPIC_ID not in (step.id, found.id):
+        _require_id(step.target, step.id, found)
     there = _own(step.target, target)
     left = {key: v for key, v in step.changes.items() if not equal(key, there.get(key), v)}
     _require(step.target, there, {key: step.before.get(key) for key in left})
@@ -163,14 +165,23 @@ def _set(step: SetConfigs, found: TopicInfo | None, target: Admin) -> None:
 def _delete(step: DeleteTopic, found: TopicInfo | None, target: Admin) -> None:
     if found is None:
         return
-    if found.id != step.id:
-        raise StepOutdatedError(f"topic {step.target}", f"id {step.id}", f"id {found.id}")
+    _require_id(step.target, step.id, found)
     _require_partitions(step.target, step.partitions, found)
     target.delete_topic(step.target, step.id)
 
 
 def _own(name: TopicName, target: Admin) -> dict[str, str]:
     return non_default(target.configs([name]).sure(name))
+
+
+def _require_id(name: TopicName, number: TopicId, found: TopicInfo) -> None:
+    """Without an id nobody knows whether it is the same topic."""
+    if found.id != number or found.id == NO_TOPIC_ID:
+        raise StepOutdatedError(f"topic {name}", _id(number), _id(found.id))
+
+
+def _id(number: TopicId) -> str:
+    return f"id {number}" if number != NO_TOPIC_ID else "an id that nobody told"
 
 
 def _require_partitions(name: TopicName, count: int, found: TopicInfo) -> None:

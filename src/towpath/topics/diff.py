@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from towpath.config import LinkConfig, Replicas, SettingsConfig, StartAt, TopicsConfig
 from towpath.model.findings import Cause, Note, Obstacle
-from towpath.model.nouns import TopicName
+from towpath.model.nouns import NO_TOPIC_ID, TopicName
 from towpath.topics.kinds import Kind
 from towpath.topics.observe import Observed, Topic, alike
 from towpath.topics.ours import NOTHING, Ours
@@ -18,6 +18,10 @@ from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, Step
 from towpath.topics.sync import sync
 
 _BY_THE_TARGET = -1
+_UNKNOWN = (
+    "or one that had this name: the target told no topic id by which it could be known, so it is"
+    " never deleted; do that yourself if it is not needed"
+)
 _SOME = 3
 
 
@@ -62,7 +66,7 @@ def diff(observed: Observed, config: LinkConfig, ours: Ours = NOTHING) -> Differ
         name = observed.names[topic.name]
         there = observed.target.get(name)
         if there is None:
-            made, said = _create(topic, name, observed, config)
+            made, said = _create(topic, name, observed, config, ours)
         else:
             made, said = _follow(topic, there, observed, config, ours)
         steps += made
@@ -77,12 +81,14 @@ def diff(observed: Observed, config: LinkConfig, ours: Ours = NOTHING) -> Differ
 
 
 def _create(
-    topic: Topic, name: TopicName, seen: Observed, config: LinkConfig
+    topic: Topic, name: TopicName, seen: Observed, config: LinkConfig, ours: Ours
 ) -> tuple[list[Step], list[str]]:
     replicas, notes = _replicas(topic, seen, config.topics)
     known = seen.default_replicas if replicas == _BY_THE_TARGET else replicas
     asked = wanted(topic, seen, config.topics.configs, known)
-    held = {} if config.records.start is StartAt.LATEST else _held(asked.values, seen)
+    # What appears while a link runs is copied whole, wherever others began.
+    whole = ours.begun or config.records.start is not StartAt.LATEST
+    held = _held(asked.values, seen) if whole else {}
     configs = {**asked.values, **dict.fromkeys(held, UNLIMITED)}
     notes = [*asked.reasons.values(), *asked.notes, *notes]
     notes += (_holding(key, value) for key, value in held.items())
@@ -168,14 +174,15 @@ def _orphans(observed: Observed, ours: Ours, *, prune: bool) -> tuple[list[Step]
     notes = []
     for orphan in observed.orphans:
         source, copy = orphan.source, orphan.copy
-        if prune:
+        unsure = copy.name in ours.unsure or copy.id == NO_TOPIC_ID
+        if prune and not unsure:
             steps.append(DeleteTopic(source, copy.name, copy.id, copy.partitions))
             continue
         why = "the source no longer has it" if orphan.gone else "the file no longer asks for it"
+        fate = _UNKNOWN if unsure else "which `prune: true` would delete"
         held = ", ".join(ours.held.get(copy.name, ()))
         still = f"; held back there ({UNLIMITED}), as it was never filled: {held}" if held else ""
-        text = f"{why}; this link made its copy {copy.name}, which `prune: true` would delete"
-        notes.append(Note(source, text + still))
+        notes.append(Note(source, f"{why}; this link made its copy {copy.name}, {fate}{still}"))
     return steps, notes
 
 

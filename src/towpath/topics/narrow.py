@@ -126,6 +126,7 @@ class _Trial:
                 set={key: value for key, value in step.set.items() if key in kept},
                 remove=tuple(key for key in step.remove if key in kept),
                 before={key: value for key, value in step.before.items() if key in kept},
+                owned=tuple(key for key in step.owned if key in kept),
             )
 
     def obstacles(self) -> Iterator[Obstacle]:
@@ -169,9 +170,7 @@ def _try(
 
 
 def _try_new(trials: Mapping[TopicName, _Trial], target: Admin) -> None:
-    def ask(
-        settings: Mapping[TopicName, Mapping[str, str | None]],
-    ) -> dict[TopicName, RefusedError]:
+    def ask(settings: Settings) -> Mapping[TopicName, RefusedError]:
         return target.refused_topics(
             NewTopic(name, step.partitions, step.replication_factor, _given(settings[name]))
             for name in settings

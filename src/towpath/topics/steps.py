@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from towpath.model.nouns import TopicId, TopicName
+from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,16 @@ class AddPartitions:
 class SetConfigs:
     """Change settings of `target`; requires that each still is as in `before`.
 
+    Requires, too, that the topic still has this `id`, where brokers tell such.
+
     Attributes:
         source: The topic that it is a copy of.
         target: Its name.
         set: Settings with their new values.
         remove: Settings that take the target's default again.
         before: What `target` itself had of all these, `None` where nothing.
+        owned: Those of all these that the link had set earlier.
+        id: That of `target`.
     """
 
     subject: ClassVar[str] = "topics"
@@ -77,6 +81,8 @@ class SetConfigs:
     set: Mapping[str, str]
     remove: tuple[str, ...]
     before: Mapping[str, str | None]
+    owned: tuple[str, ...] = ()
+    id: TopicId = NO_TOPIC_ID
 
     @property
     def about(self) -> str:

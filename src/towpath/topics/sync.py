@@ -66,6 +66,8 @@ class _Copy:
             {key: value for key, value in changes.items() if value is not None},
             tuple(key for key, value in changes.items() if value is None),
             {key: self.there.own.get(key) for key in changes},
+            tuple(key for key in changes if key in self.mine),
+            self.there.id,
         )
 
     def notes(self, asked: Wanted) -> list[str]:
@@ -105,12 +107,19 @@ def sync(topic: Topic, there: Topic, seen: Observed, rules: SettingsConfig, ours
     """Compare a copy with what it shall have; one whose settings are hidden stays as it is."""
     if not there.settings:
         return Synced()
-    mine = ours.set_keys.get(there.name, frozenset())
+    mine = _mine(there, ours)
     asked = wanted(topic, seen, rules, there.replication_factor, there, mine)
     released = topic.name in ours.caught_up
     copy = _Copy(topic, there, mine, waiting(there, ours), released)
     copy.compare(asked, rules)
     return Synced(copy.step(), tuple(copy.notes(asked)), copy.settings(seen.defaults))
+
+
+def _mine(there: Topic, ours: Ours) -> frozenset[str]:
+    """Return the settings of a copy that we made; values tell of those that we may have made."""
+    tried = ours.tried.get(there.name, {})
+    made = {key for key, value in tried.items() if equal(key, there.own.get(key), value)}
+    return ours.set_keys.get(there.name, frozenset()) | made
 
 
 def waiting(there: Topic, ours: Ours) -> dict[str, str | None]:
