@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 
 from tests.support.clusters import USERS, Vault
 from tests.support.kafka import Record, create_topic, produce
+from towpath.cluster import frames
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin_topics import TopicAdmin
 from towpath.cluster.client import Client
@@ -82,3 +86,30 @@ def test_a_topic_without_id_is_fetched_by_name(
     with Admin(plain, Side.SOURCE) as admin, Client(plain, Side.SOURCE, admin) as client:
         found = client.fetch(tp, 0, max_bytes=1000)
     assert found.end > found.start
+
+
+def test_a_wait_in_another_thread_ends_with_its_own_connection(
+    source: LocalCluster, new_name: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A socket that is closed under a thread may be another one's by the time it waits."""
+    tp = TopicPartition(TopicName(create_topic(source.bootstrap, new_name("closed"))), 0)
+    about_to_wait, closed, descriptors = threading.Event(), threading.Event(), list[int]()
+
+    def held(connection: socket.socket, *rest: Any) -> None:
+        about_to_wait.set()
+        closed.wait(30)
+        descriptors.append(connection.fileno())
+        frames.receive(connection, *rest)
+
+    where = ClusterConfig(bootstrap=source.addresses)
+    with Admin(where, Side.SOURCE) as admin:
+        client = Client(where, Side.SOURCE, admin)
+        monkeypatch.setattr("towpath.cluster.client.receive", held)
+        with ThreadPoolExecutor(1) as pool:
+            fetched = pool.submit(client.fetch, tp, 0, max_bytes=1000, wait=30)
+            assert about_to_wait.wait(30)
+            client.close()
+            closed.set()
+            sentence(fetched.result)
+    assert descriptors[0] >= 0
+    assert not client._connections

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -62,6 +63,7 @@ class Client:
         self._homes: dict[TopicPartition, Home] = {}
         self._correlation = 0
         self._closed = False
+        self._calling = threading.Lock()
 
     def __enter__(self) -> Client:
         return self
@@ -75,8 +77,18 @@ class Client:
         for connected in list(self._connections.values()):
             with suppress(OSError):
                 connected.socket.shutdown(socket.SHUT_RDWR)
-            connected.socket.close()
-        self._connections.clear()
+        self._drop()
+
+    def _drop(self) -> None:
+        """Close the sockets, unless a call uses one: then it is for that call to do so.
+
+        Its descriptor could be another socket's by the time that the call waits for it.
+        """
+        if self._calling.acquire(blocking=False):
+            for connected in self._connections.values():
+                connected.socket.close()
+            self._connections.clear()
+            self._calling.release()
 
     def fetch(
         self,
@@ -137,6 +149,16 @@ class Client:
     def _retried(
         self, tp: TopicPartition, what: str, once: Callable[[Home, Connected, Deadline], T]
     ) -> T:
+        try:
+            with self._calling:
+                return self._tried(tp, what, once)
+        finally:
+            if self._closed:
+                self._drop()
+
+    def _tried(
+        self, tp: TopicPartition, what: str, once: Callable[[Home, Connected, Deadline], T]
+    ) -> T:
         deadline = Deadline.after(self._config.request_timeout)
         while True:
             home: Home | None = None
@@ -181,7 +203,6 @@ class Client:
             connected = connect_to(self._config, self._side, home.broker, deadline)
             self._connections[home.node] = connected
             if self._closed:  # by another thread, while we connected
-                self.close()
                 raise ConnectionError("the client was closed")
         return connected
 
