@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.support.compare import TargetLog, row
-from tests.support.kafka import Record, produce
+from tests.support.kafka import Record, produce, wait_until
 from tests.support.mirror import Mirror
+from tests.support.program import START, Program
 from towpath.cli.main import main
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
@@ -215,3 +218,27 @@ def test_a_master_that_is_none(
 def test_masters_that_spark_knows(master: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "missing.yaml", "--master", master]) == 2
     assert "missing.yaml" in capsys.readouterr().err
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+@pytest.mark.timeout(180)
+def test_ctrl_c_ends_it_though_a_broker_is_silent(mirror: Mirror, tmp_path: Path) -> None:
+    program = Program(tmp_path, "verify", file_of(mirror), *MASTER)
+    try:
+        # By then it knows what to compare; Spark needs seconds to start.
+        wait_until(lambda: bool(program.jvms()), "Spark starts", START)
+        mirror.target.pause(1)
+        wait_until(lambda: bool(program.workers()), "a slice runs", START)
+        children = program.children()
+        began = time.monotonic()
+        assert program.interrupt() == 3, program.said
+        assert time.monotonic() - began < 20, "request_timeout is 30 s, and there are four attempts"
+    finally:
+        mirror.target.resume(1)
+        program.close()
+    assert program.err.read_text() == (
+        "stopped: not everything was compared, so nothing is proven; compare again, from the"
+        " start\n"
+    )
+    wait_until(lambda: not any(map(psutil.Process.is_running, children)), "Spark has ended")

@@ -41,12 +41,12 @@ def test_rounds_that_cannot_begin(calls: int) -> None:
 @pytest.mark.parametrize(("slices", "calls"), [([], 0), ([1], 0), ([1], 3), ([1], 7)])
 def test_slices_that_cannot_run(slices: list[int], calls: int) -> None:
     with pytest.raises(SparkLostError):
-        run(Ended(calls), slices, iter, "n INT", lambda *_: None)  # type: ignore[arg-type]
+        run(Ended(calls), slices, iter, "n INT", lambda *_: None, threading.Event())  # type: ignore[arg-type]
 
 
 def test_who_looks_at_progress_ends_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "_LOOK", 0.0)
-    watch = batch._Progress(Ended(2), "group", 1, lambda *_: None)  # type: ignore[arg-type]
+    watch = batch._Progress(Ended(2), "group", 1, lambda *_: None, threading.Event())  # type: ignore[arg-type]
     with watch:
         watch._thread.join(10)
         assert not watch._thread.is_alive()

@@ -77,16 +77,23 @@ class Program:
 
     def kill9(self) -> None:
         """Kill it, and it alone, as a power cut would, and wait until its children are gone too."""
-        children = psutil.Process(self._process.pid).children(recursive=True)
+        children = self.children()
         self._process.kill()
         self._process.wait(10)
         wait_until(lambda: not any(map(psutil.Process.is_running, children)), "its children end")
 
     def jvm(self) -> psutil.Process:
         """Return Spark's JVM."""
-        children = psutil.Process(self._process.pid).children(recursive=True)
-        [found] = [each for each in children if any("SparkSubmit" in w for w in _words(each))]
+        [found] = self.jvms()
         return found
+
+    def jvms(self) -> list[psutil.Process]:
+        """Return it, once it has started."""
+        return [each for each in self.children() if any("SparkSubmit" in w for w in _words(each))]
+
+    def children(self) -> list[psutil.Process]:
+        """Return all processes that it started."""
+        return list(psutil.Process(self._process.pid).children(recursive=True))
 
     def workers(self) -> list[psutil.Process]:
         """Return the Python workers that run tasks."""

@@ -26,6 +26,7 @@ from towpath.cli.options import (
 )
 from towpath.cli.output import Output, OutputOption, show
 from towpath.cli.render import console, table
+from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.model.amounts import count, size, span
 from towpath.model.clock import is_ms
@@ -70,8 +71,8 @@ def verify(
     scope = Scope(offset, ms, seed if sample else None, master, parallelism)
     config = load(file)
     began = time.monotonic()
-    with _Bar() as bar:
-        rows = compare_all(config, scope, bar.done)
+    with stopping() as stop, _Bar() as bar:
+        rows = compare_all(config, scope, bar.done, stop)
     data = _report(config.link, scope, rows, time.monotonic() - began)
     notes = [Text(f"{r.topic}-{r.partition}: {note}") for r in rows for note in r.notes]
     show(Group(_picture(rows), *notes, Text(_sentence(scope, rows, data))), data)

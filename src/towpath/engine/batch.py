@@ -28,6 +28,7 @@ def run(
     work: Callable[[T], Iterator[pa.RecordBatch]],
     schema: str,
     on_done: Callable[[int, int], None],
+    stop: threading.Event,
 ) -> pa.Table:
     """Run every slice in a task of its own and return what all of them yielded.
 
@@ -37,9 +38,11 @@ def run(
         work: A function of a module that the workers can import.
         schema: Columns of what it yields, as DDL.
         on_done: Told how many slices are done, and of how many; called from another thread.
+        stop: Set to end early; slices that run are cut off.
 
     Raises:
-        RuntimeError: A slice failed as often as Spark tries; the text is Spark's.
+        RuntimeError: A slice failed as often as Spark tries, or it was stopped; the text is
+            Spark's.
         SparkLostError: The JVM is gone.
     """
     with border():
@@ -47,15 +50,9 @@ def run(
             return spark.createDataFrame([], schema).toArrow()
         name = f"towpath-{uuid.uuid4().hex}"
         spark.dataSource.register(_source(name, slices, work, schema))
-        context = spark.sparkContext
-        context.setJobGroup(name, "towpath", interruptOnCancel=True)
-        try:
-            with _Progress(spark, name, len(slices), on_done):
-                return spark.read.format(name).load().toArrow()
-        except KeyboardInterrupt:
-            with suppress(*GONE):
-                context.cancelJobGroup(name)
-            raise
+        spark.sparkContext.setJobGroup(name, "towpath", interruptOnCancel=True)
+        with _Progress(spark, name, len(slices), on_done, stop):
+            return spark.read.format(name).load().toArrow()
 
 
 def _source(
@@ -91,9 +88,15 @@ class _Progress:
     """Looks at the job now and then, from a thread of its own."""
 
     def __init__(
-        self, spark: SparkSession, group: str, total: int, on_done: Callable[[int, int], None]
+        self,
+        spark: SparkSession,
+        group: str,
+        total: int,
+        on_done: Callable[[int, int], None],
+        stop: threading.Event,
     ) -> None:
-        self._tracker = spark.sparkContext.statusTracker()
+        self._context, self._stop = spark.sparkContext, stop
+        self._tracker = self._context.statusTracker()
         self._group, self._total, self._on_done = group, total, on_done
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="towpath-progress", daemon=True)
@@ -110,6 +113,9 @@ class _Progress:
     def _watch(self) -> None:
         with suppress(*GONE):  # the thread that waits for the rows tells
             while not self._over.wait(_LOOK):
+                if self._stop.is_set():
+                    # Again and again: it may not have begun when it was cancelled first.
+                    self._context.cancelJobGroup(self._group)
                 self._on_done(min(self._total, self._done()), self._total)
 
     def _done(self) -> int:

@@ -15,7 +15,8 @@
     ├── TargetLostError             3  the target lost what it had acknowledged
     ├── TargetReplacedError         3  the copy is another topic now
     ├── NotIdenticalError           3  offsets cannot stay the same where that was demanded
-    └── StepOutdatedError           3  a cluster is no longer as it was when a step was planned
+    ├── StepOutdatedError           3  a cluster is no longer as it was when a step was planned
+    └── StoppedError                3  Ctrl-C or SIGTERM came before the end
 
 Others stand beside what raises them: two kinds of UnreachableError, SecurityError in
 `cluster/login.py` and UnresolvedError in `cluster/connection.py`; DevError (2) and its kinds in
@@ -299,3 +300,17 @@ class StepOutdatedError(TowpathError):
             f"{self.side}: {self.thing} changed since this was planned: it should have"
             f" {self.expected} and has {self.found}; look who else changes it, then plan again"
         )
+
+
+class StoppedError(TowpathError):
+    """Somebody asked for an end before the end."""
+
+    code = "STOPPED"
+    exit_code = 3
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+    def __str__(self) -> str:
+        return f"stopped: {self.what}"

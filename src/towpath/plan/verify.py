@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from towpath.model.errors import ConfigError, LedgerError, Problem
 from towpath.model.nouns import Side, TopicPartition
 from towpath.plan.failure import of_spark
 from towpath.plan.status import PartitionStatus, status
+from towpath.plan.stoppable import until
 from towpath.plan.verdict import PartitionVerdict, verdict
 from towpath.plan.verify_ranges import SLICE_BYTES, Bounds, Sized, common_range, cut, pack, sample
 from towpath.records.compare import SCHEMA, compare_rows
@@ -51,7 +53,10 @@ class Scope:
 
 
 def verify(
-    config: LinkConfig, scope: Scope, on_done: Callable[[int, int], None]
+    config: LinkConfig,
+    scope: Scope,
+    on_done: Callable[[int, int], None],
+    stop: threading.Event | None = None,
 ) -> tuple[PartitionVerdict, ...]:
     """Compare every partition that matches or that the ledger knows.
 
@@ -59,13 +64,23 @@ def verify(
         config: The link.
         scope: What to compare.
         on_done: Told how many slices are done, and of how many.
+        stop: Set to end within seconds, whatever keeps it waiting.
 
     Raises:
         ClusterError: A cluster could not be reached, or refused us.
         ConfigError: The scope holds nothing at all.
         LedgerError: The target has no ledger, or it is that of other clusters.
         SparkStartError: Spark did not start.
+        StoppedError: It was stopped.
     """
+    told = stop or threading.Event()
+    text = "not everything was compared, so nothing is proven; compare again, from the start"
+    return until(told, text, lambda: _verify(config, scope, on_done, told))
+
+
+def _verify(
+    config: LinkConfig, scope: Scope, on_done: Callable[[int, int], None], stop: threading.Event
+) -> tuple[PartitionVerdict, ...]:
     with ExitStack() as stack:
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
         target = stack.enter_context(Admin(config.target, Side.TARGET))
@@ -80,7 +95,7 @@ def verify(
     if scope.narrowed and ranges and not wanted:
         text = "no partition has copied records from there on, so nothing would be compared"
         raise ConfigError((Problem("--since", text),))
-    found = _compared(config, scope, wanted, on_done)
+    found = _compared(config, scope, wanted, on_done, stop)
     return tuple(
         verdict(
             row, books.of(tp := _tp(row)), found.get(tp), troubles.get(tp, ""),
@@ -176,7 +191,11 @@ def _may_compact(settings: Mapping[str, ConfigEntry] | None) -> bool:
 
 
 def _compared(
-    config: LinkConfig, scope: Scope, wholes: list[Sized], on_done: Callable[[int, int], None]
+    config: LinkConfig,
+    scope: Scope,
+    wholes: list[Sized],
+    on_done: Callable[[int, int], None],
+    stop: threading.Event,
 ) -> dict[TopicPartition, Comparison]:
     """Compare on Spark; return what each partition came to."""
     if not wholes:
@@ -184,7 +203,7 @@ def _compared(
     spark = session(scope.master, f"towpath verify {config.link}", scope.parallelism)
     slices = _slices(config, scope, wholes, slots(spark, scope.parallelism))
     try:
-        rows = run_slices(spark, slices, compare_rows, SCHEMA, on_done)
+        rows = run_slices(spark, slices, compare_rows, SCHEMA, on_done, stop)
     except RuntimeError as error:
         raise of_spark(error) from error
     return _joined(Comparison.from_json(text) for text in rows["comparison"].to_pylist())
