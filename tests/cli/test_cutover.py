@@ -3,27 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
+from pyspark.sql import SparkSession
 
-from tests.support.here import MASTER, Here
-from tests.support.kafka import Record, create_topic, produce
+from tests.support.here import MASTER, Ended, Here
+from tests.support.kafka import Record, consume, create_topic, produce
+from towpath.cluster.admin import Admin
+from towpath.config import ClusterConfig, load
 from towpath.dev.broker import LocalCluster
+from towpath.engine.batch import run as run_slices
+from towpath.engine.session import Starting, session
+from towpath.ledger.entries import Gap
+from towpath.model.clock import now_ms
+from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
+from towpath.plan.opened import open_link
+from towpath.plan.run import Wishes
+from towpath.plan.run import run as mirror
+from towpath.plan.session import LinkSession
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
+LEAVE = "leave the clients where they are"
+NOW = ("--quiet", "0", *MASTER)
 
 
-def link_file(folder: Path, source: LocalCluster, target: LocalCluster, link: str) -> Path:
-    file = folder / "link.yaml"
+def link_file(
+    folder: Path, source: LocalCluster, target: LocalCluster, link: str, more: str = ""
+) -> Path:
+    file = folder / f"{link}.yaml"
     file.write_text(
         f"source: {{bootstrap: '{source.bootstrap}'}}\n"
         f"target: {{bootstrap: '{target.bootstrap}'}}\n"
-        f"link: {link}\ntopics: {{include: ['{link}.*']}}\n"
+        f"link: {link}\ntopics: {{include: ['{link}.*']}}\n{more}"
     )
     return file
 
@@ -34,6 +57,42 @@ def retention(cluster: LocalCluster, topic: str) -> str:
     return str(admin.describe_configs([resource])[resource].result(30)["retention.ms"].value)
 
 
+def admin_of(cluster: LocalCluster, side: Side) -> Admin:
+    return Admin(ClusterConfig.model_validate({"bootstrap": cluster.bootstrap}), side)
+
+
+def log_ends(target: LocalCluster) -> dict[TopicPartition, int]:
+    """Return where all logs of the target end, the ledger's with its journal among them."""
+    with admin_of(target, Side.TARGET) as admin:
+        topics = admin.topics().values()
+        places = [TopicPartition(t.name, p.partition) for t in topics for p in t.partitions]
+        return dict(admin.latest(places)) if places else {}
+
+
+def some(first: int, count: int = 100, partition: int = 0) -> list[Record]:
+    return [Record(b"k", b"%d" % i, partition=partition) for i in range(first, first + count)]
+
+
+class Asked(Starting):
+    """Spark of the tests; does something each time before it is given away.
+
+    It is asked for when the drain knows where the source ends, and before records are compared.
+    """
+
+    def __init__(self, *then: Callable[[], object]) -> None:
+        self._then = list(then)
+
+    def result(self):  # type: ignore[no-untyped-def]
+        if self._then:
+            self._then.pop(0)()
+        return session(MASTER[1], "towpath tests")
+
+
+def nothing(*_: object) -> None:
+    """Do nothing."""
+
+
+@pytest.mark.timeout(180)
 def test_a_migration_from_its_rehearsal_to_its_end(
     source: LocalCluster,
     target: LocalCluster,
@@ -44,30 +103,73 @@ def test_a_migration_from_its_rehearsal_to_its_end(
     link = new_name("cutover")
     topic = create_topic(source.bootstrap, f"{link}.orders", 2, {"retention.ms": "86400000"})
     empty = create_topic(source.bootstrap, f"{link}.empty")
-    produce(source.bootstrap, topic, [Record(b"k", b"%d" % i) for i in range(500)])
-    file = link_file(tmp_path, source, target, link)
-    early = here("cutover", str(file), "--dry-run", "--quiet", "0", *MASTER)
+    produce(source.bootstrap, topic, some(0, 500))
+    quota = Quota((Entity(EntityKind.USER, link),), QuotaKey.CONSUMER_BYTE_RATE)
+    file = link_file(tmp_path, source, target, link, "access: {quotas: true}\n")
+    before = log_ends(target)
+    early = here("cutover", str(file), "--dry-run", *NOW)
     assert early.code == 3, early.said
     assert "mirror first, with `towpath run`" in early.out
+    assert log_ends(target) == before
     assert here("apply", str(file), "--yes").code == 0
     assert retention(target, topic) == "-1", "it is held while the copy is filled"
-    assert here.run(str(file), "--until-caught-up").code == 0
-    produce(source.bootstrap, topic, [Record(b"k", b"%d" % i) for i in range(500, 700)])
-    rehearsed = here("cutover", str(file), "--dry-run", "--quiet", "0", *MASTER, "-o", "json")
+    _mirror_while_somebody_writes(file, source, topic)
+    produce(source.bootstrap, topic, some(700, 50, 1))
+    with admin_of(source, Side.SOURCE) as admin:
+        admin.set_quota(quota, 1_000_000.0)
+    before = log_ends(target)
+    rehearsed = here("cutover", str(file), "--dry-run", *NOW, "-o", "json")
     assert rehearsed.code == 0, rehearsed.said
+    assert log_ends(target) == before, "a rehearsal touches nothing"
     assert rehearsed.json["estimated_seconds"] > 0
-    assert (rehearsed.json["equal_records"], rehearsed.json["steps"]) == (500, 0)
+    assert (rehearsed.json["equal_records"], rehearsed.json["steps"]) == (700, 0)
     report = tmp_path / "report.json"
-    words = ("--quiet", "0", *MASTER, "--report", str(report))
-    ended = here("cutover", str(file), *words)
+    ended = here("cutover", str(file), *NOW, "--report", str(report))
     assert ended.code == 0, ended.said
-    assert "cut over: 3 partitions equal, 700 records" in ended.out
+    assert "cut over: 3 of 3 partitions equal, 750 records" in ended.out
     told = json.loads(report.read_text())
     assert (told["complete"], told["equal_partitions"]) == (True, 3)
     assert list(told["seconds"]) == ["look", "drain", "sync", "verify", "look again"]
     assert retention(target, topic) == "86400000"
+    with admin_of(target, Side.TARGET) as admin:
+        assert admin.quotas().known[quota] == 1_000_000.0
     assert here("diff", str(file)).code == 0
     assert empty in AdminClient({"bootstrap.servers": target.bootstrap}).list_topics().topics
+    copied = consume(target.bootstrap, topic, (0, 1))
+    assert copied == consume(source.bootstrap, topic, (0, 1))
+    assert [each.value for each in copied][-1] == b"749", "written last, behind the run"
+
+
+def _mirror_while_somebody_writes(file: Path, source: LocalCluster, topic: str) -> None:
+    """Mirror; 200 records are written after the run has begun."""
+    spark = Asked(lambda: produce(source.bootstrap, topic, some(500, 200)))
+    ended = mirror(load(file), Wishes(until_caught_up=True), spark, threading.Event(), nothing)
+    assert sum(row.records for row in ended.rows) == 700
+
+
+@contextmanager
+def writing_on(source: LocalCluster, topic: str) -> Iterator[None]:
+    """Let two producers write all the time, one with an id and one without."""
+    settings = {"bootstrap.servers": source.bootstrap, "linger.ms": 0}
+    made = [Producer({**settings, "enable.idempotence": known}) for known in (True, False)]
+    over, begun = threading.Event(), threading.Event()
+
+    def write() -> None:
+        while not over.is_set():
+            for partition, producer in enumerate(made):
+                # Its own time says nothing about when it was written.
+                producer.produce(topic, b"x", partition=partition, timestamp=1_000_000_000_000)
+                producer.flush(30)
+            begun.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        assert begun.wait(30)
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def test_nothing_is_begun_while_somebody_writes(
@@ -78,23 +180,193 @@ def test_nothing_is_begun_while_somebody_writes(
     here: Here,
 ) -> None:
     link = new_name("cutover")
-    topic = create_topic(source.bootstrap, f"{link}.orders")
+    topic = create_topic(source.bootstrap, f"{link}.orders", 2)
     file = link_file(tmp_path, source, target, link)
-    # An open transaction is writing that needs no second thread here.
-    producer = Producer({"bootstrap.servers": source.bootstrap, "transactional.id": link})
+    before = log_ends(target)
+    with writing_on(source, topic):
+        ended = here("cutover", str(file), "--quiet", "1", *MASTER)
+    with admin_of(source, Side.SOURCE) as admin:
+        [known] = admin.producers([TopicPartition(TopicName(topic), 0)]).popitem()[1]
+    assert ended.code == 3
+    lines = [line for line in ended.out.splitlines() if line.startswith(topic)]
+    assert [line.partition(":")[0] for line in lines] == [f"{topic}-0", f"{topic}-1"]
+    assert "grew from" in lines[0]
+    assert f"producer {known} " in lines[0]
+    assert "the producer has no id, as it is not idempotent" in lines[1]
+    assert LEAVE in ended.out
+    _an_open_transaction(source, topic, file, here)
+    file.write_text(file.read_text().replace(f"{link}.*", f"{link}.none"))
+    ended = here("cutover", str(file), *NOW)
+    assert (ended.code, "nothing to cut over" in ended.out) == (3, True)
+    assert "matches no topic" in ended.out
+    assert log_ends(target) == before
+
+
+def _an_open_transaction(source: LocalCluster, topic: str, file: Path, here: Here) -> None:
+    producer = Producer({"bootstrap.servers": source.bootstrap, "transactional.id": topic})
     producer.init_transactions(30)
     producer.begin_transaction()
-    producer.produce(topic, b"x")
+    producer.produce(topic, b"x", partition=0)
     assert producer.flush(30) == 0
     try:
-        ended = here("cutover", str(file), "--quiet", "0", *MASTER)
+        ended = here("cutover", str(file), *NOW)
     finally:
         producer.abort_transaction(30)
     assert ended.code == 3
     assert f"{topic}-0: a transaction of producer" in ended.out
-    assert "not cut over: leave the clients where they are" in ended.out
-    file.write_text(file.read_text().replace(f"{link}.*", f"{link}.none"))
-    ended = here("cutover", str(file), "--quiet", "0", *MASTER)
-    assert (ended.code, "nothing to cut over" in ended.out) == (3, True)
-    assert "matches no topic" in ended.out
-    assert topic not in AdminClient({"bootstrap.servers": target.bootstrap}).list_topics().topics
+    assert LEAVE in ended.out
+
+
+@pytest.mark.timeout(180)
+def test_who_begins_to_write_later_is_found(
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    tmp_path: Path,
+    here: Here,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    link = new_name("cutover")
+    topic = create_topic(source.bootstrap, f"{link}.orders", 2)
+    produce(source.bootstrap, topic, some(0) + some(0, partition=1))
+    file = link_file(tmp_path, source, target, link)
+
+    def cut(*then: Callable[[], object]) -> tuple[int, str]:
+        monkeypatch.setattr("towpath.cli.cutover.Starting", lambda *_: Asked(*then))
+        ended = here("cutover", str(file), *NOW)
+        return ended.code, ended.out
+
+    def write(first: int) -> Callable[[], object]:
+        idempotent = {"enable.idempotence": True}
+        return lambda: produce(source.bootstrap, topic, some(first, 10), idempotent)
+
+    code, out = cut(write(100))
+    assert code == 3, out
+    assert f"{topic}-0: grew from 100 to 110 since the first look; producer " in out
+    assert f"{topic}-1" not in out
+    code, out = cut(nothing, write(110))
+    assert code == 3, out
+    assert f"{topic}-0: grew from 110 to 120 since the first look; producer " in out
+    assert "; its copy lacks offsets 110 to 119" in out
+    assert "stop who writes, then cut over again" in out
+    assert out.count(f"{topic}-0: ") == 1, out
+    later = f"{link}.later"
+
+    def somebody_goes_on() -> None:
+        create_topic(source.bootstrap, later)
+
+    code, out = cut(nothing, somebody_goes_on)
+    assert code == 3, out
+    assert f"{later}: the topic appeared at the source since the first look" in out
+    assert "never copied" not in out
+    code, out = cut()
+    assert code == 0, out
+    assert consume(target.bootstrap, topic) == consume(source.bootstrap, topic)
+
+
+@pytest.mark.timeout(240)
+def test_what_comes_between_ends_it_clearly(
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    tmp_path: Path,
+    here: Here,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A run elsewhere, a target that falls silent, Ctrl-C; behind each it can be done again."""
+    link = new_name("cutover")
+    topic = create_topic(source.bootstrap, f"{link}.orders")
+    produce(source.bootstrap, topic, some(0))
+    file = link_file(tmp_path, source, target, link)
+    assert here.run(str(file), "--until-caught-up").code == 0
+    with a_run_elsewhere(file):
+        refused = here("cutover", str(file), *NOW)
+        rehearsed = here("cutover", str(file), "--dry-run", *NOW)
+    running = f"link {link} is running (on "
+    stop_it = "stop that `towpath run` first, it drains when it gets Ctrl-C or SIGTERM"
+    assert refused.code == 4, refused.said
+    assert rehearsed.code == 3, rehearsed.said
+    for said in (refused.out, rehearsed.out):
+        assert running in said
+        assert stop_it in said
+    assert LEAVE in refused.out
+    assert "the cutover would take about" in rehearsed.out
+    assert "rehearsed, nothing was touched: 1 thing stands against it" in rehearsed.out
+    text = file.read_text()
+    file.write_text(text.replace("target: {", "target: {request_timeout: 1s, "))
+    silent = _frozen_while_comparing(target, lambda: here("cutover", str(file), *NOW), monkeypatch)
+    assert silent.code == 4, silent.said
+    assert "verify: target: " in silent.out
+    assert LEAVE in silent.out
+    file.write_text(text)
+    began = time.monotonic()
+    stopped = _frozen_while_comparing(
+        target, lambda: here("cutover", str(file), *NOW), monkeypatch, press_ctrl_c
+    )
+    assert time.monotonic() - began < 30, "request_timeout"
+    assert stopped.code == 3, stopped.said
+    assert "stopped: not everything was compared, so nothing is proven" in stopped.out
+    note_gap(file, TopicPartition(TopicName(topic), 0))
+    with_gap = here("cutover", str(file), *NOW)
+    assert with_gap.code == 0, with_gap.said
+    assert f"note: {topic}-0: source offsets 50 to 59 were never copied: expired" in with_gap.out
+    with admin_of(target, Side.TARGET) as admin:
+        admin.delete_records({TopicPartition(TopicName(topic), 0): 100})
+    emptied = here("cutover", str(file), *NOW)
+    assert emptied.code == 3, emptied.said
+    assert f"{topic}-0: the source still has records, and its copy has none" in emptied.out
+
+
+@contextmanager
+def a_run_elsewhere(file: Path) -> Iterator[None]:
+    config = load(file)
+    with Admin(config.target, Side.TARGET) as admin:
+        alive = LinkSession(config, admin)
+        alive.start()
+        try:
+            yield
+        finally:
+            alive.close()
+
+
+def note_gap(file: Path, tp: TopicPartition) -> None:
+    """Write down that records were lost at the source before they could be copied."""
+    config = load(file)
+    with open_link(config) as link:
+        opened = link.ledger.books(config.link).of(tp).opened
+        assert opened is not None
+        gap = Gap(config.link, tp.topic, 0, opened.producer_id, 50, 60, "expired", True, now_ms())
+        link.ledger.append([gap])
+
+
+def press_ctrl_c() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def _frozen_while_comparing(
+    target: LocalCluster,
+    command: Callable[[], Ended],
+    monkeypatch: pytest.MonkeyPatch,
+    then: Callable[[], None] = nothing,
+) -> Ended:
+    """Freeze the target when slices begin to compare; do something once they run."""
+    left = [then]
+
+    def frozen(
+        spark: SparkSession, slices: Any, work: Any, schema: str, on_done: Any, stop: Any
+    ) -> Any:
+
+        def done(number: int, total: int) -> None:
+            if left:
+                left.pop()()
+            on_done(number, total)
+
+        target.pause(1)
+        return run_slices(spark, slices, work, schema, done, stop)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("towpath.plan.verify.run_slices", frozen)
+        try:
+            return command()
+        finally:
+            target.resume(1)

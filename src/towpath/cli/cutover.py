@@ -21,7 +21,7 @@ from towpath.cli.planned import line
 from towpath.cli.signals import stopping
 from towpath.config import LinkConfig, load
 from towpath.engine.session import Starting
-from towpath.model.amounts import count, span
+from towpath.model.amounts import count, size, span
 
 if TYPE_CHECKING:
     from towpath.plan.cutover import Report
@@ -33,7 +33,11 @@ def cutover(
     file: LinkFile,
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Touch nothing; say how long it would take.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Touch nothing; say what stands against it, and how long it would take.",
+        ),
     ] = False,
     quiet: Annotated[
         float, typer.Option(min=0, help="Seconds for which nobody must have written.")
@@ -60,40 +64,76 @@ def cutover(
         with Display(config.link) as display:
             found = cut_over(config, cut, spark, stop, display.show)
     data = _report(config, found, dry_run=dry_run)
-    lines = [*data["notes"], *map(str, found.writing), *found.trouble, *_took(found)]
-    lines.append(_sentence(found, data))
+    lines = [*data["notes"], *map(str, found.writing), *found.trouble]
+    lines.append(f"took: {_parts(found.seconds)}")
+    lines += _rehearsed(found, data) if dry_run else [_sentence(found, data)]
     show(Group(*map(line, lines)), data)
     write_report(report, data)
+    if found.failure is not None:
+        return found.failure.exit_code
     return 0 if found.complete else NOT_DONE
 
 
 def _report(config: LinkConfig, found: Report, *, dry_run: bool) -> dict[str, Any]:
-    verdicts = found.verdicts
+    verdicts, failure = found.verdicts, found.failure
+    estimate = found.measured.estimate() if found.measured else None
     return {
         "link": config.link,
         "dry_run": dry_run,
         "complete": found.complete,
         "writing": [str(each) for each in found.writing],
         "left_out": found.trouble,
-        "notes": [f"note: {note}" for note in found.plan.notes]
+        "failure": failure and {"code": failure.code, "text": str(failure)},
+        "notes": [f"note: {note}" for note in found.notes]
         + [f"note: {row.topic}-{row.partition}: {text}" for row in verdicts for text in row.notes],
         "seconds": found.seconds,
-        "estimated_seconds": found.estimate,
+        "estimate": estimate,
+        "estimated_seconds": round(sum(estimate.values()), 1) if estimate else None,
+        "behind": found.behind,
         "steps": len(found.synced.outcome.done) if found.synced else 0,
+        "steps_planned": len(found.plan.steps),
         "partitions": len(verdicts),
         "equal_partitions": sum(row.verdict == "equal" for row in verdicts),
         "equal_records": sum(row.comparison.counts.equal for row in verdicts if row.comparison),
     }
 
 
-def _took(found: Report) -> list[str]:
-    return [f"{part}: {span(seconds)}" for part, seconds in found.seconds.items()]
+def _parts(seconds: dict[str, float]) -> str:
+    return ", ".join(f"{part} {span(took)}" for part, took in seconds.items())
 
 
 def _sentence(found: Report, data: dict[str, Any]) -> str:
-    if not found.complete:
-        return "not cut over: leave the clients where they are, mend what stands above, try again"
-    proven = f"{data['equal_partitions']} partitions equal, {count(data['equal_records'])} records"
-    if found.estimate is not None:
-        return f"nobody writes now; {proven}; the cutover would take about {span(found.estimate)}"
-    return f"cut over: {proven}; the clients can be moved to the target"
+    if found.complete:
+        return f"cut over: {_proven(data)}; the clients can be moved to the target"
+    mend = "stop who writes" if found.writing else "mend what stands above"
+    todo = f"leave the clients where they are, {mend}, then cut over again"
+    if not found.touched:
+        return f"not cut over, and nothing was touched: {todo}"
+    return f"not cut over: {todo}; what is copied and done stays, and is not done twice"
+
+
+def _rehearsed(found: Report, data: dict[str, Any]) -> list[str]:
+    # It takes a second, too.
+    from towpath.plan.estimate import ASSUMED  # noqa: PLC0415
+
+    against = len(found.trouble) + len(found.writing)
+    named = f"{against} thing{'s stand' if against > 1 else ' stands'} against it, named above"
+    last = f"rehearsed, nothing was touched: {named if against else 'nothing stands against it'}"
+    if found.measured is None:
+        return [last]
+    left = f"{count(found.behind)} records to copy, {count(data['steps_planned'])} steps to do"
+    how = f"about {span(data['estimated_seconds'])}: {_parts(data['estimate'])}"
+    speed = f" (at {size(ASSUMED)}/s: too little is copied to measure it)"
+    return [
+        f"left: {left}; so far {_proven(data)}",
+        f"the cutover would take {how}{speed if found.measured.assumed else ''}",
+        last,
+    ]
+
+
+def _proven(data: dict[str, Any]) -> str:
+    equal, partitions = data["equal_partitions"], data["partitions"]
+    return (
+        f"{count(equal)} of {count(partitions)} partitions equal,"
+        f" {count(data['equal_records'])} records"
+    )

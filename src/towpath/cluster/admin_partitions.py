@@ -176,9 +176,11 @@ def _sequences(said: Any) -> dict[ProducerId, int]:
 
 
 def _states(said: Any) -> tuple[ProducerState, ...]:
-    return tuple(
-        ProducerState(
-            ProducerId(state.producer_id), state.last_timestamp, state.current_txn_start_offset
-        )
-        for state in said.active_producers
-    )
+    return tuple(map(_state, said.active_producers))
+
+
+def _state(said: Any) -> ProducerState:
+    return ProducerState(
+        ProducerId(said.producer_id), said.last_sequence, said.last_timestamp,
+        said.current_txn_start_offset,
+    )  # fmt: skip

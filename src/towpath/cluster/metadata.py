@@ -61,11 +61,13 @@ class ProducerState:
 
     Attributes:
         id: Its producer id; producers that are not idempotent have none and are not remembered.
-        last_timestamp: Time of its last record.
+        last_sequence: Sequence of its last record.
+        last_timestamp: Time of its last record, as the producer set it.
         open_since: Offset at which its open transaction begins, -1 where there is none.
     """
 
     id: ProducerId
+    last_sequence: int
     last_timestamp: int
     open_since: int
 

@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
@@ -61,6 +61,15 @@ class LinkSession:
             self._client.close()
             raise
         self._thread.start()
+
+    def require_alone(self) -> None:
+        """Make sure that no other run is alive, and give no sign of this one.
+
+        Raises:
+            LinkBusyError: Another run of this link is alive.
+        """
+        with closing(self._client):
+            self._refuse_second()
 
     def end_round(self, number: int) -> None:
         """Let the slices of this round drain and return."""

@@ -18,6 +18,7 @@ from towpath.topics.observe import matches, target_names
 
 _MOMENTS = 60.0
 """Seconds of lag with which a copy counts as filled."""
+NOT_YET = "not yet copied"
 
 
 class State(StrEnum):
@@ -83,7 +84,7 @@ class PartitionStatus:
     def behind(self) -> str:
         """Which offsets are not copied yet."""
         first, last = self.source_end, self.source_end + self.lag_records - 1
-        return f"offsets {first} to {last} not yet copied"
+        return f"offsets {first} to {last} {NOT_YET}"
 
 
 def status(

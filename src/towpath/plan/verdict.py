@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from towpath.ledger.books import PartitionBooks
 from towpath.model.nouns import TopicName
-from towpath.plan.status import PartitionStatus
+from towpath.plan.status import NOT_YET, PartitionStatus
 from towpath.records.compare_work import Comparison
 
 
@@ -33,6 +33,11 @@ class PartitionVerdict:
     behind: int
     comparison: Comparison | None
     notes: tuple[str, ...] = ()
+
+    @property
+    def late(self) -> bool:
+        """Whether nothing else is wrong than that the source has more by now."""
+        return self.verdict is Verdict.LEFT_OUT and self.why.endswith(NOT_YET)
 
 
 def verdict(

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.metadata import ProducerState
-from towpath.model.clock import now_ms, readable
+from towpath.cluster.metadata import Answers, ProducerState
+from towpath.model.clock import readable
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
 
-_RECENT_MS = 60_000
-"""A producer that wrote so long ago or less may be the one that wrote now; clocks differ."""
 _NAMED = 3
 
 Ends = Mapping[TopicPartition, int]
+States = Answers[TopicPartition, tuple[ProducerState, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen of some topics at the source.
+
+    Attributes:
+        ends: Where each partition ends, open transactions included.
+        states: What the leaders knew of producers just before.
+    """
+
+    ends: Ends = field(default_factory=dict)
+    states: States = field(default_factory=lambda: Answers({}, {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +37,10 @@ class Writing:
     Attributes:
         tp: The partition.
         before: Where it ended at first.
-        after: Where it ended at last.
-        producers: Those that its leader remembers and that may be the ones.
+        after: Where it ended at last; -1 where it is no more.
+        producers: Those that wrote meanwhile, or hold a transaction open.
         unknown: Why the leader did not tell, if so.
+        copied: The offset up to which its copy reaches; `None` where nothing was copied meanwhile.
     """
 
     tp: TopicPartition
@@ -36,25 +48,48 @@ class Writing:
     after: int
     producers: tuple[ProducerState, ...]
     unknown: str = ""
+    copied: int | None = None
 
     def __str__(self) -> str:
+        return f"{self.tp}: {self._what}{self._copy}"
+
+    @property
+    def _what(self) -> str:
+        open_ = [state for state in self.producers if state.open_since >= 0]
         if self.before == self.after:
-            open_ = [state for state in self.producers if state.open_since >= 0]
             whose = f" of {_named(open_)}" if open_ else ""
-            return f"{self.tp}: a transaction{whose} is open; let it be ended"
-        grew = f"{self.tp}: grew from {self.before} to {self.after} while nobody should write"
+            return f"a transaction{whose} is open; its producer must commit or abort it"
+        if self.after < 0:
+            return "it is no more at the source since the first look"
+        if self.after < self.before:
+            return (
+                f"ended at {self.before} at the first look and ends at {self.after} now: it lost"
+                " records, or the topic was made again"
+            )
+        return f"grew from {self.before} to {self.after} since the first look; {self._who}"
+
+    @property
+    def _who(self) -> str:
         if self.unknown:
-            return f"{grew}; who writes is not known: {self.unknown}"
+            return f"who writes is not known: {self.unknown}"
         if not self.producers:
-            return f"{grew}; the producer has no id, as it is not idempotent"
-        return f"{grew}; {_named(self.producers)} wrote last"
+            return "the producer has no id, as it is not idempotent"
+        return f"{_named(self.producers)} wrote"
+
+    @property
+    def _copy(self) -> str:
+        if self.copied is None or self.after < self.before:
+            return ""
+        if self.copied < self.after:
+            return f"; its copy lacks offsets {self.copied} to {self.after - 1}"
+        return "; its copy has these, and lacks what comes next"
 
 
-def ends(source: Admin, topics: Iterable[TopicName]) -> Ends:
-    """Return where all partitions of these topics end, open transactions included.
+def look(source: Admin, topics: Iterable[TopicName]) -> Seen:
+    """Look where all partitions of these topics end, and who wrote to them.
 
     Raises:
-        ClusterError: The source does not tell of all of them.
+        ClusterError: The source does not tell where all of them end.
     """
     found = source.topics(topics)
     tps = [
@@ -62,60 +97,53 @@ def ends(source: Admin, topics: Iterable[TopicName]) -> Ends:
         for name, info in found.items()
         for each in info.partitions
     ]
+    states = _states(source, tps)
     answers = source.latest(tps)
-    return {tp: answers.sure(tp) for tp in tps}
+    return Seen({tp: answers.sure(tp) for tp in tps}, states)
 
 
-def writing(
-    source: Admin, topics: Iterable[TopicName], quiet: float, stop: threading.Event
-) -> tuple[Ends, tuple[Writing, ...]]:
-    """Look at the ends twice; return those at last, and the partitions that are not at rest.
+def moved(source: Admin, first: Seen, last: Seen) -> tuple[Writing, ...]:
+    """Return which partitions are not at rest between two looks, and because of whom.
 
-    Args:
-        source: The cluster.
-        topics: What to look at.
-        quiet: Seconds between the two looks.
-        stop: Set to look sooner.
-
-    Raises:
-        ClusterError: The source does not tell.
+    A producer wrote if what its leader knows of it is other than before the first look. Times are
+    not asked: they are those of the records, which a producer sets as it likes.
     """
-    names = tuple(topics)
-    first = ends(source, names)
-    stop.wait(quiet)
-    last = ends(source, names)
-    return last, moved(source, first, last)
+    stable = source.latest(last.ends, committed=True)
+    restless = [
+        tp for tp, end in last.ends.items() if end != first.ends.get(tp, 0) or stable.sure(tp) < end
+    ]
+    states = _states(source, restless)
+    gone = [Writing(tp, first.ends[tp], -1, ()) for tp in first.ends.keys() - last.ends.keys()]
+    found = [_writing(tp, first, last, states) for tp in restless]
+    return tuple(sorted((*gone, *found), key=lambda each: each.tp))
 
 
-def moved(source: Admin, first: Ends, last: Ends) -> tuple[Writing, ...]:
-    """Return which partitions grew between two looks, or hold an open transaction, and by whom."""
-    states = source.producer_states(last)
-    stable = source.latest(last, committed=True)
-    found = []
-    for tp, end in last.items():
-        before = first.get(tp, 0)
-        grew = end != before
-        known = states.get(tp, ())
-        suspects = tuple(
-            state for state in known if state.open_since >= 0 or (grew and _now(state))
-        )
-        open_ = stable.sure(tp) < end or any(state.open_since >= 0 for state in suspects)
-        if grew or open_:
-            failed = states.failed.get(tp)
-            found.append(Writing(tp, before, end, suspects, _why(failed)))
-    return tuple(found)
+def _writing(tp: TopicPartition, first: Seen, last: Seen, states: States) -> Writing:
+    known = set(first.states.get(tp, ()))
+    wrote = tuple(s for s in states.get(tp, ()) if s.open_since >= 0 or s not in known)
+    failed = states.failed.get(tp) or first.states.failed.get(tp)
+    before = first.ends.get(tp, 0)
+    return Writing(tp, before, last.ends[tp], wrote, str(failed) if failed else "")
 
 
-def _why(error: ClusterError | None) -> str:
-    return "" if error is None else str(error)
-
-
-def _now(state: ProducerState) -> bool:
-    return now_ms() - state.last_timestamp < _RECENT_MS
+def _states(source: Admin, tps: Iterable[TopicPartition]) -> States:
+    """Ask for the producers; brokers older than Kafka 2.8 do not know the question (KIP-664)."""
+    wanted = tuple(tps)
+    if not wanted:
+        return Answers({}, {})
+    try:
+        return source.producer_states(wanted)
+    except ClusterError as error:
+        return Answers({}, dict.fromkeys(wanted, error))
 
 
 def _named(states: Iterable[ProducerState]) -> str:
     newest = sorted(states, key=lambda state: -state.last_timestamp)
-    shown = [f"producer {s.id} (at {readable(s.last_timestamp)})" for s in newest[:_NAMED]]
+    shown = [f"producer {s.id}{_last(s)}" for s in newest[:_NAMED]]
     more = f" and {len(newest) - _NAMED} more" if len(newest) > _NAMED else ""
     return ", ".join(shown) + more
+
+
+def _last(state: ProducerState) -> str:
+    known = state.last_timestamp >= 0
+    return f" (its last record is of {readable(state.last_timestamp)})" if known else ""
