@@ -24,7 +24,7 @@ from towpath.engine.session import Starting
 from towpath.model.amounts import count, size, span
 
 if TYPE_CHECKING:
-    from towpath.plan.cutover import Report
+    from towpath.plan.cutover_report import Report
 
 NOT_DONE = 3
 
@@ -56,8 +56,8 @@ def cutover(
         spark = Starting(master, f"towpath {config.link}", parallelism)
         # These take a second, in which Spark's JVM starts.
         from towpath.cli.progress import Display  # noqa: PLC0415
-        from towpath.plan.cutover import Cut  # noqa: PLC0415
         from towpath.plan.cutover import cutover as cut_over  # noqa: PLC0415
+        from towpath.plan.cutover_report import Cut  # noqa: PLC0415
         from towpath.plan.verify import Scope  # noqa: PLC0415
 
         cut = Cut(dry_run, quiet, Scope(master=master, parallelism=parallelism))

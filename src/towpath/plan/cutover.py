@@ -6,86 +6,27 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig
 from towpath.engine.session import Starting
 from towpath.model.errors import LedgerError, LinkBusyError, StoppedError, TowpathError
-from towpath.model.findings import Note
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.plan.build import build
+from towpath.plan.cutover_report import Cut, Report
 from towpath.plan.estimate import Measured, bytes_behind
-from towpath.plan.model import Plan, refuse
+from towpath.plan.model import refuse
 from towpath.plan.opened import open_link
-from towpath.plan.reconcile import Reconciled, reconcile
+from towpath.plan.reconcile import reconcile
 from towpath.plan.run import Progress, Wishes, run
 from towpath.plan.session import LinkSession
 from towpath.plan.status import PartitionStatus, status
 from towpath.plan.verdict import PartitionVerdict, Verdict
-from towpath.plan.verify import Scope, verify
-from towpath.plan.writers import Seen, Writing, look, moved
+from towpath.plan.verify import verify
+from towpath.plan.writers import Seen, look, moved
 from towpath.records.trouble import DELETED
 from towpath.topics.observe import matches
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """How to cut over.
-
-    Attributes:
-        dry_run: Touch nothing: look for writers, compare what is there, and estimate the rest.
-        quiet: Seconds for which nobody must have written.
-        scope: What is compared, and where.
-    """
-
-    dry_run: bool = False
-    quiet: float = 5.0
-    scope: Scope = field(default_factory=Scope)
-
-
-@dataclass(slots=True)
-class Report:
-    """What came of it, as far as it went.
-
-    Attributes:
-        plan: What the target lacked when it began.
-        writing: Partitions of the source that are not at rest.
-        progress: The last run.
-        synced: The last steps about everything but records.
-        verdicts: What comparing came to.
-        seconds: How long each part took; the last one is that to which it came.
-        measured: By what the real one can be estimated, where this is a rehearsal.
-        behind: Records that are not copied yet, where this is a rehearsal.
-        trouble: Why it is not done, or could not be.
-        failure: The error that ended it, if one did.
-    """
-
-    plan: Plan
-    writing: tuple[Writing, ...] = ()
-    progress: Progress | None = None
-    synced: Reconciled | None = None
-    verdicts: tuple[PartitionVerdict, ...] = ()
-    seconds: dict[str, float] = field(default_factory=dict)
-    measured: Measured | None = None
-    behind: int = 0
-    trouble: list[str] = field(default_factory=list)
-    failure: TowpathError | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether everything that was to be done is done, and equal."""
-        return not (self.trouble or self.writing)
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What a person should know now."""
-        return self.synced.notes if self.synced else self.plan.notes
-
-    @property
-    def touched(self) -> bool:
-        """Whether anything may have been changed."""
-        return "drain" in self.seconds
 
 
 def cutover(
