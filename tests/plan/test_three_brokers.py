@@ -244,3 +244,20 @@ def test_one_cluster_without_an_authorizer_keeps_no_topic_waiting(
         assert (
             said == f"{side}: the cluster has no authorizer, so it keeps no ACLs; none are copied"
         )
+
+
+def test_a_broker_that_is_down_costs_no_replicas(
+    three: Three, three_target: LocalCluster, here: Here
+) -> None:
+    wide = three.topic("down", 2, 3)
+    file = three.file()
+    three_target.stop_broker(2)
+    try:
+        wait_until(lambda: len(three.target.brokers()) == 2, "the broker is known to be down")
+        plan = here("plan", file, "--output", "json").json
+        applied = here("apply", file, "--yes")
+    finally:
+        three_target.restart(2)
+    assert [step["replication_factor"] for step in plan["steps"]] == [3], plan["notes"]
+    assert applied.code == 0, applied.said
+    assert [sorted(nodes) for nodes in three.replicas(f"eu.{wide}")] == [[1, 2, 3]] * 2

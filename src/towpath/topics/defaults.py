@@ -99,6 +99,22 @@ def accepted(
     return frozenset(key for key, v in values.items() if _takes(target, names[0], {key: v}))
 
 
+def replicas_possible(target: Admin, names: Sequence[TopicName], most: int) -> int:
+    """Return how many replicas a new topic can have, `most` being more than anybody asks for.
+
+    Brokers that are down are not among those that a cluster names, yet it places replicas on them
+    (KIP-631), and a topic that was made with fewer would keep these for ever.
+    """
+    living = len(target.brokers())
+    if most <= living or not names:
+        return living
+    try:
+        target.create_topic(names[0], 1, most, {}, validate_only=True)
+    except RefusedError:
+        return living
+    return most
+
+
 def _takes(target: Admin, name: TopicName, values: Mapping[str, str]) -> bool:
     try:
         target.create_topic(name, 1, 1, values, validate_only=True)

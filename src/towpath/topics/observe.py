@@ -8,11 +8,18 @@ from dataclasses import dataclass, field, replace
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry, TopicInfo, non_default
 from towpath.cluster.rights import Right, lacks
-from towpath.config import ClusterConfig, LinkConfig, PasswordSasl, TopicsConfig
+from towpath.config import ClusterConfig, LinkConfig, PasswordSasl, Replicas, TopicsConfig
 from towpath.model.errors import ClusterError, ConfigError
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import ClusterId, Side, TopicId, TopicName
-from towpath.topics.defaults import DEFAULTS, accepted, ask_defaults, inherited, keys
+from towpath.topics.defaults import (
+    DEFAULTS,
+    accepted,
+    ask_defaults,
+    inherited,
+    keys,
+    replicas_possible,
+)
 from towpath.topics.kinds import Kind, kind_of, taken, uncertain
 from towpath.topics.ours import NOTHING, Ours
 
@@ -68,7 +75,7 @@ class Observed:
         names: The name that each of them has on the target.
         target: Topics of the target that have these names, and those that differ from one only
             by `.` and `_`.
-        brokers: Number of the target's brokers.
+        brokers: Number of the target's brokers, with those that it counts though they are down.
         one_cluster: Its id, where source and target are the same cluster.
         circular: Topics of that one cluster whose copies match `topics.include` again.
         known: Topic settings that the target knows.
@@ -195,6 +202,7 @@ def _look(
     told = settings or target.configs(others[:_ENOUGH])
     asked = _asked_for(topics, config.topics)
     known = keys(told) or accepted(target, [names[topic.name] for topic in topics[:1]], asked)
+    fresh = [copy for topic in topics if (copy := names[topic.name]) not in everything]
     given, notes = ask_defaults(target)
     hosts = [host for host, _ in config.target.addresses]
     kind = kind_of(target.cluster_id(), known, hosts)
@@ -207,7 +215,7 @@ def _look(
             for name in found
             if name not in hidden
         },
-        brokers=len(target.brokers()),
+        brokers=replicas_possible(target, fresh, _most_replicas(topics, config.topics)),
         known=known,
         kind=kind,
         defaults={**inherited(told), **given.settings},
@@ -223,6 +231,13 @@ def _look(
             ),
         ),
     )
+
+
+def _most_replicas(topics: Iterable[Topic], rules: TopicsConfig) -> int:
+    wish = rules.replication_factor
+    if isinstance(wish, Replicas):
+        return max((topic.replication_factor for topic in topics), default=1)
+    return int(wish)
 
 
 def _asked_for(topics: Iterable[Topic], rules: TopicsConfig) -> dict[str, str]:
