@@ -58,7 +58,7 @@ class AclAdmin(ChangeAdmin):
         return self._each(
             "creating the ACL", acls,
             lambda part: CreateAclsRequest(creations=[_creation(acl) for acl in part]),
-            lambda answer: answer.results,
+            lambda answer: answer.results, there=True,
         )  # fmt: skip
 
     def delete_acls(self, acls: Iterable[Acl]) -> Answers[Acl, None]:
@@ -66,7 +66,7 @@ class AclAdmin(ChangeAdmin):
         return self._each(
             "deleting the ACL", acls,
             lambda part: DeleteAclsRequest(filters=[_filter(acl) for acl in part]),
-            lambda answer: [_worst(said) for said in answer.filter_results],
+            lambda answer: [_worst(said) for said in answer.filter_results], there=False,
         )  # fmt: skip
 
     def _each(
@@ -75,6 +75,8 @@ class AclAdmin(ChangeAdmin):
         acls: Iterable[Acl],
         request: Callable[[Sequence[Acl]], Any],
         results: Callable[[Any], Sequence[Any]],
+        *,
+        there: bool,
     ) -> Answers[Acl, None]:
         done: dict[Acl, None] = {}
         failed: dict[Acl, ClusterError] = {}
@@ -87,6 +89,12 @@ class AclAdmin(ChangeAdmin):
                     failed[acl] = self._refused(said, f"{what} {acl}", "Alter on the cluster")
                 else:
                     done[acl] = None
+        if done:
+            last = list(done)[-1]
+            self._heard_by_all(
+                _exactly(last), f"waiting until all brokers know the ACL {last}",
+                lambda said: bool(said.resources) == there,
+            )  # fmt: skip
         return Answers(done, failed)
 
 
@@ -100,6 +108,15 @@ def _creation(acl: Acl) -> Any:
 
 def _filter(acl: Acl) -> Any:
     return DeleteAclsRequest.DeleteAclsFilter(
+        resource_type_filter=RESOURCES[acl.resource], resource_name_filter=acl.name,
+        pattern_type_filter=PATTERNS[acl.pattern], principal_filter=acl.principal,
+        host_filter=acl.host, operation=OPERATIONS[acl.operation],
+        permission_type=PERMISSIONS[acl.permission],
+    )  # fmt: skip
+
+
+def _exactly(acl: Acl) -> Any:
+    return DescribeAclsRequest(
         resource_type_filter=RESOURCES[acl.resource], resource_name_filter=acl.name,
         pattern_type_filter=PATTERNS[acl.pattern], principal_filter=acl.principal,
         host_filter=acl.host, operation=OPERATIONS[acl.operation],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -14,11 +16,13 @@ from towpath.cluster.metadata import ConfigEntry, read_configs
 from towpath.cluster.numbers import OPERATIONS
 from towpath.model.acl import Operation
 from towpath.model.deadline import Deadline
-from towpath.model.errors import RefusedError
+from towpath.model.errors import ClusterError, RefusedError
 
 T = TypeVar("T")
 
 _EVERY_BROKER = ""
+_PATIENCE, _PAUSE = 5.0, 0.02
+"""Seconds in which brokers should have heard of a change, and between two looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +95,16 @@ class ChangeAdmin(BrokerAdmin):
             return read(self._control.ask(controller, request, deadline, what))
 
         return self._control.retried(once)
+
+    def _heard_by_all(self, request: Any, what: str, is_told: Callable[[Any], bool]) -> None:
+        """Wait until each broker that can be reached tells of a change, or a few seconds are over.
+
+        Brokers hear of changes one after the other, in the order in which they were made.
+        """
+        deadline = Deadline.after(_PATIENCE)
+        for broker in self.brokers():
+            with suppress(ClusterError):  # the change is made, whoever knows
+                while not is_told(self._control.ask(broker, request, deadline, what)):
+                    if deadline.left() < _PAUSE:
+                        return
+                    time.sleep(_PAUSE)

@@ -34,11 +34,7 @@ class UserAdmin(ChangeAdmin):
             RefusedError: Also where the brokers do not know this question.
         """
         what = "asking for the SCRAM users"
-        kind = DescribeUserScramCredentialsRequest.UserName
-        # All are meant by null, too, but then brokers do not answer a login without the right. They
-        # refuse a list with a name twice.
-        names = sorted(set(users))
-        request = DescribeUserScramCredentialsRequest(users=[kind(name=name) for name in names])
+        request = _asking(users)
 
         def once(deadline: Deadline) -> dict[Credential, int]:
             answer = self._control.ask_any(request, deadline, what)
@@ -58,6 +54,7 @@ class UserAdmin(ChangeAdmin):
             salted_password=salted(credential.mechanism, password, salt, iterations),
         )  # fmt: skip
         self._alter(f"setting the password of {credential}", upsertions=[upsertion])
+        self._heard(credential, iterations)
 
     def delete_credential(self, credential: Credential) -> None:
         """Delete a credential; one that is gone already counts as deleted."""
@@ -65,6 +62,13 @@ class UserAdmin(ChangeAdmin):
             name=credential.user, mechanism=MECHANISMS[credential.mechanism]
         )
         self._alter(f"deleting the password of {credential}", deletions=[deletion])
+        self._heard(credential, None)
+
+    def _heard(self, credential: Credential, iterations: int | None) -> None:
+        what = f"waiting until all brokers know {credential}"
+        self._heard_by_all(
+            _asking([credential.user]), what, lambda said: _read(said).get(credential) == iterations
+        )
 
     def _alter(self, what: str, **changes: Any) -> None:
         request = AlterUserScramCredentialsRequest(**{"deletions": [], "upsertions": [], **changes})
@@ -80,6 +84,17 @@ class UserAdmin(ChangeAdmin):
 def salted(mechanism: Mechanism, password: Secret, salt: bytes, iterations: int) -> bytes:
     """Return the salted password of RFC 5802, without SASLprep, as Kafka computes it."""
     return hashlib.pbkdf2_hmac(_HASHES[mechanism], password.reveal().encode(), salt, iterations)
+
+
+def _asking(users: Iterable[str]) -> Any:
+    """Return the request for these users, or for all.
+
+    All are meant by null, too, but then brokers do not answer a login without the right. They
+    refuse a list with a name twice.
+    """
+    kind = DescribeUserScramCredentialsRequest.UserName
+    names = sorted(set(users))
+    return DescribeUserScramCredentialsRequest(users=[kind(name=name) for name in names])
 
 
 def _read(answer: Any) -> dict[Credential, int]:
