@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from itertools import product
+
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.access.authorizer import may
 from tests.access.worlds import World, differ, link, named
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
+from towpath.model.nouns import TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 
@@ -78,3 +82,51 @@ def test_a_second_plan_is_empty(
     if mode == "safe":
         made = [s for s in first.steps if s.subject == "acls" and s.creates]
         assert not [s for s in made if s.about.startswith("allow") and " to write on " in s.about]
+
+
+TOPICS = ("orders", "older", "old", "payments", "audit")
+"""Of the source; `orders` and `payments` may be mirrored."""
+ABOUT_NAMES = st.builds(
+    Acl,
+    st.sampled_from([Resource.TOPIC, Resource.TOPIC, Resource.GROUP]),
+    st.sampled_from([*TOPICS, "o", "ol", "p", "a", EVERY]),
+    st.sampled_from(Pattern),
+    st.sampled_from(["User:ann", "User:*"]),
+    st.sampled_from([EVERY, "10.0.0.1"]),
+    st.sampled_from([Operation.ALL, Operation.READ, Operation.WRITE, Operation.DESCRIBE]),
+    st.sampled_from(Permission),
+)
+
+
+@settings(max_examples=400)
+@given(
+    acls=st.sets(ABOUT_NAMES, max_size=6),
+    mode=st.sampled_from(["safe", "full"]),
+    rename=st.sampled_from(["{topic}", "eu.{topic}"]),
+    seen=st.sampled_from([(), ("orders",), ("orders", "payments")]),
+)
+def test_nobody_may_do_more_on_the_target(
+    acls: set[Acl], mode: str, rename: str, seen: tuple[str, ...]
+) -> None:
+    """Neither with a copy nor with a topic whose name a copy might have, mirrored or not."""
+    config = link(mode, rename=rename)
+    names = {TopicName(name): config.topics.target_name(name) for name in seen}
+    target = World()
+    for step in differ(World(acls), World(), config, names=names).steps:
+        target.do(step)
+    for who, host, operation in product(
+        ("User:ann", "User:bob"), ("10.0.0.1", "10.0.0.2"), Operation
+    ):
+        asked = who, host, operation
+        for name in TOPICS:
+            copy = config.topics.target_name(name)
+            here, there = (
+                may(acls, *asked, Resource.TOPIC, name),
+                may(target.acls, *asked, Resource.TOPIC, copy),
+            )
+            assert here or not there, (*asked, name)
+            assert may(acls, *asked, Resource.GROUP, name) or not may(
+                target.acls, *asked, Resource.GROUP, name
+            )
+            if mode == "full" and name in seen:
+                assert here == there

@@ -108,6 +108,44 @@ def test_topics_that_are_not_mirrored_keep_theirs_to_themselves() -> None:
     assert (found.wanted, found.elsewhere) == ({}, 4)
 
 
+DENY = Permission.DENY
+
+
+@pytest.mark.parametrize("wide", [acl(name=EVERY), prefixed("o")])
+def test_what_is_denied_on_other_topics_goes_where_what_is_allowed_reaches(wide: Acl) -> None:
+    reached = [acl(name="older", permission=DENY), prefixed("old", DENY)]
+    strangers = [prefixed("zzz", DENY), acl(name="older")]
+    found = translated([wide, *strangers, *reached], rename="eu.{topic}")
+    guards = [acl(name="eu.older", permission=DENY), prefixed("eu.old", DENY)]
+    if wide.about_all:
+        guards.append(prefixed("eu.zzz", DENY))
+    assert set(found.wanted) == {*guards, prefixed("eu." if wide.about_all else "eu.o")}
+    assert set(found.guards) == set(guards)
+    assert found.elsewhere == 5 - 1 - len(guards)
+    assert translated([acl(), *reached, *strangers]).guards == []
+
+
+def test_what_is_denied_is_spared_as_long_as_the_source_has_it() -> None:
+    denied = acl(name="older", permission=DENY)
+    assert translated([denied], rename="eu.{topic}").spared == {
+        acl(name="eu.older", permission=DENY)
+    }
+    assert translated([denied], rename="{topic}.eu").spared == set()
+
+
+def test_which_acls_may_be_about_the_same() -> None:
+    group = acl(resource=Resource.GROUP)
+    same = [acl(), prefixed("ord"), prefixed("orders"), acl(name=EVERY)]
+    others = [acl(name="order"), prefixed("orders2"), group]
+    assert [acl().meets(each) and each.meets(acl()) for each in (*same, *others)] == (
+        [True] * 4 + [False] * 3
+    )
+    assert prefixed("o").meets(prefixed("ord"))
+    assert prefixed("ord").meets(prefixed("o"))
+    assert not prefixed("ord").meets(prefixed("p"))
+    assert acl(name=EVERY).meets(prefixed("p"))
+
+
 def test_an_acl_of_a_topic_that_is_not_seen_just_now_is_spared() -> None:
     found = translated([acl(name="later"), prefixed("lat"), acl(name="audit")], rename="eu.{topic}")
     assert (found.wanted, found.elsewhere) == ({}, 3)

@@ -58,12 +58,20 @@ def acl_notes(
     for acl in translated.wanted:
         if acl not in acls.target:
             yield from _reaching_far(acl, login)
+    for acl in translated.guards:
+        if acl not in acls.target:
+            yield Note(str(acl), _GUARD)
     if translated.elsewhere:
         text = f"{translated.elsewhere} ACLs of topics that are not mirrored are not copied"
         yield Note(PATHS[ACLS], text)
 
 
 _TOO_NEW = "the target's brokers are too old to know such ACLs, so it is not copied"
+
+_GUARD = (
+    "is copied though the source's topics of these names are not mirrored, as an ACL that is copied"
+    " allows more topics of the target than are"
+)
 
 
 def _unnamed(acl: Acl) -> str:

@@ -41,6 +41,8 @@ class Translated:
         spared: Those that it may have: of topics that are asked for and not mirrored now.
         withheld: ACLs of the source that `safe` leaves out.
         narrowed: ACLs of the source of which `safe` leaves reading alone.
+        guards: ACLs of the target about topics that are not mirrored: they deny there what an
+            ACL that reaches further would allow.
         unnamed: ACLs of the source that have no name on the target.
         too_new: ACLs of the source that the target's brokers do not know.
         elsewhere: How many of the source are about topics that are not mirrored.
@@ -50,6 +52,7 @@ class Translated:
     spared: set[Acl] = field(default_factory=set)
     withheld: list[Acl] = field(default_factory=list)
     narrowed: list[Acl] = field(default_factory=list)
+    guards: list[Acl] = field(default_factory=list)
     unnamed: list[Acl] = field(default_factory=list)
     too_new: list[Acl] = field(default_factory=list)
     elsewhere: int = 0
@@ -73,27 +76,75 @@ def translate(
     """
     found = Translated()
     mirrored = sorted(names)
+    aside: list[Acl] = []
     for acl in sorted(acls) if mode is not AclMode.OFF else ():
-        kept = acl if mode is AclMode.FULL else _safe(acl)
-        if not _concerns(acl, mirrored):
-            found.elsewhere += 1
-            _spare(kept, topics, found)
-        elif kept is None:
-            found.withheld.append(acl)
-        elif kept.resource in unknown or kept.operation in unknown:
-            found.too_new.append(acl)
+        if _concerns(acl, mirrored):
+            kept = _kept(acl, mode)
+            _take(acl, kept, kept and _renamed(kept, topics, names), unknown, found)
         else:
-            _want(acl, kept, _renamed(kept, topics, names), found)
+            aside.append(acl)
+    reach = _Reach(found.wanted.values())
+    for acl in aside:
+        if reach.needs(acl):
+            _guard(acl, _like_all(acl, topics), unknown, found)
+        else:
+            found.elsewhere += 1
+            _spare(_kept(acl, mode), topics, found)
     return found
 
 
-def _want(acl: Acl, kept: Acl, renamed: Acl | None, found: Translated) -> None:
-    if renamed is None:
+class _Reach:
+    """Whose names fit what is allowed beyond single topics, mirrored or not."""
+
+    def __init__(self, wanted: Iterable[Acl]) -> None:
+        wide = [
+            acl
+            for acl in wanted
+            if (acl.resource, acl.permission) == (Resource.TOPIC, Permission.ALLOW)
+            and (acl.about_all or acl.pattern is Pattern.PREFIXED)
+        ]
+        self._all = any(acl.about_all for acl in wide)
+        self._prefixes = tuple({acl.name for acl in wide})
+
+    def needs(self, acl: Acl) -> bool:
+        """Whether an ACL of topics that are not mirrored denies what would be allowed."""
+        # A prefix that is shorter than theirs fits what they are copied for, a mirrored topic.
+        reached = self._all or acl.name.startswith(self._prefixes)
+        return reached and acl.permission is Permission.DENY
+
+
+def _take(
+    acl: Acl,
+    kept: Acl | None,
+    renamed: Acl | None,
+    unknown: Collection[Resource | Operation],
+    found: Translated,
+) -> None:
+    """Decide what becomes of an ACL of the source, of which the mode leaves `kept`."""
+    if kept is None:
+        found.withheld.append(acl)
+    elif kept.resource in unknown or kept.operation in unknown:
+        found.too_new.append(acl)
+    elif renamed is None:
         found.unnamed.append(acl)
-        return
-    if kept.operation is not acl.operation:
-        found.narrowed.append(acl)
-    found.wanted.setdefault(renamed, acl)
+    else:
+        found.narrowed += [acl] if kept.operation is not acl.operation else []
+        found.wanted.setdefault(renamed, acl)
+
+
+def _guard(
+    acl: Acl,
+    renamed: Acl | None,
+    unknown: Collection[Resource | Operation],
+    found: Translated,
+) -> None:
+    _take(acl, acl, renamed, unknown, found)
+    if renamed is not None and renamed in found.wanted:
+        found.guards.append(renamed)
+
+
+def _kept(acl: Acl, mode: AclMode) -> Acl | None:
+    return acl if mode is AclMode.FULL else _safe(acl)
 
 
 def _safe(acl: Acl) -> Acl | None:
@@ -121,10 +172,10 @@ def _spare(kept: Acl | None, topics: TopicsConfig, found: Translated) -> None:
     """Keep from removal what returns as soon as its topic is seen again."""
     if kept is None:
         return
-    if kept.pattern is Pattern.PREFIXED:
-        renamed = _renamed(kept, topics, {})
-    else:
-        renamed = _renamed(kept, topics, _asked_for(kept.name, topics))
+    # What is denied may guard against what is allowed further on, and stays with it.
+    wide = kept.pattern is Pattern.PREFIXED or kept.permission is Permission.DENY
+    renamed = _like_all(kept, topics) if wide else None
+    renamed = renamed or _renamed(kept, topics, _asked_for(kept.name, topics))
     if renamed is not None:
         found.spared.add(renamed)
 
@@ -144,10 +195,15 @@ def _renamed(acl: Acl, topics: TopicsConfig, names: Mapping[TopicName, TopicName
         return acl
     if acl.about_all:
         return _about_all_copies(acl, topics)
-    if acl.pattern is Pattern.LITERAL:
-        name: str | None = names.get(TopicName(acl.name))
-    else:
-        name = acl.name if topics.keeps_names else topics.target_prefix(acl.name)
+    if acl.pattern is Pattern.PREFIXED:
+        return _like_all(acl, topics)
+    name = names.get(TopicName(acl.name))
+    return replace(acl, name=name) if name else None
+
+
+def _like_all(acl: Acl, topics: TopicsConfig) -> Acl | None:
+    """Return an ACL under the name that a copy would have, where all names change alike."""
+    name = topics.target_prefix(acl.name)
     return replace(acl, name=name) if name else None
 
 

@@ -81,6 +81,18 @@ class Acl:
         """Whether it is about all resources of its kind; a prefix `*` is no such thing."""
         return self.name == EVERY and self.pattern is Pattern.LITERAL
 
+    def meets(self, other: Acl) -> bool:
+        """Whether there may be a resource that both are about."""
+        if self.resource is not other.resource:
+            return False
+        return self.about_all or other.about_all or self._covers(other) or other._covers(self)
+
+    def _covers(self, other: Acl) -> bool:
+        """Whether the names of another, neither about all resources, are among those of this."""
+        if self.pattern is Pattern.PREFIXED:
+            return other.name.startswith(self.name)
+        return other.pattern is Pattern.LITERAL and other.name == self.name
+
     def __str__(self) -> str:
         of = "" if self.pattern is Pattern.LITERAL else "prefixed "
         host = "" if self.host == EVERY else f" from {quoted(self.host)}"
