@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import assert_never
 
 from towpath.access.steps import (
@@ -15,8 +16,10 @@ from towpath.access.steps import (
     Step,
 )
 from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import Answers
 from towpath.model.acl import Acl
-from towpath.model.errors import ConfigError, Problem, StepOutdatedError
+from towpath.model.errors import ConfigError, Problem, StepOutdatedError, TowpathError
+from towpath.model.outcome import Changed
 from towpath.model.quota import Quota
 from towpath.model.scram import Credential
 from towpath.model.secret import Secret
@@ -82,47 +85,101 @@ def apply(step: Step, target: Admin, passwords: Mapping[str, Secret]) -> None:
         ConfigError: The file no longer names the password that the step needs.
         ClusterError: The target cannot be asked, or refused.
     """
-    match step:
-        case CreateAcl():
-            target.create_acls([step.acl]).sure(step.acl)
-        case DeleteAcl():
-            target.delete_acls([step.acl]).sure(step.acl)
-        case SetUser():
-            _set_user(step, target, passwords)
-        case DeleteUser():
-            _delete_user(step, target)
-        case SetQuota():
-            _set_quota(step, step.value, target)
-        case RemoveQuota():
-            _set_quota(step, None, target)
-        case _:
-            assert_never(step)
+    apply_all([step], target, passwords).sure(step.about)
 
 
-def _set_user(step: SetUser, target: Admin, passwords: Mapping[str, Secret]) -> None:
+def apply_all(steps: Sequence[Step], target: Admin, passwords: Mapping[str, Secret]) -> Changed:
+    """Do steps of one kind together, each about another thing; see `apply`.
+
+    Raises:
+        ClusterError: The target cannot be asked, or gave no answer.
+    """
+    changed = Changed()
+    _acls([s for s in steps if isinstance(s, CreateAcl)], target.create_acls, changed)
+    _acls([s for s in steps if isinstance(s, DeleteAcl)], target.delete_acls, changed)
+    _quotas([s for s in steps if isinstance(s, SetQuota | RemoveQuota)], target, changed)
+    for step in steps:
+        if isinstance(step, SetUser | DeleteUser):
+            with changed.about(step.about):
+                changed.done[step.about] = _user(step, target, passwords)
+    return changed
+
+
+def _user(
+    step: SetUser | DeleteUser, target: Admin, passwords: Mapping[str, Secret]
+) -> float | None:
+    began = time.monotonic()
+    if isinstance(step, SetUser):
+        done = _set_user(step, target, passwords)
+    else:
+        done = _delete_user(step, target)
+    return time.monotonic() - began if done else None
+
+
+def _acls(
+    steps: Sequence[CreateAcl | DeleteAcl],
+    change: Callable[[Iterable[Acl]], Answers[Acl, None]],
+    changed: Changed,
+) -> None:
+    began = time.monotonic()
+    answers = change(step.acl for step in steps)
+    failed = {str(acl): error for acl, error in answers.failed.items()}
+    _share(map(str, answers), failed, began, changed)
+
+
+def _quotas(steps: Sequence[SetQuota | RemoveQuota], target: Admin, changed: Changed) -> None:
+    values: dict[Quota, float | None] = {}
+    for step, found in zip(steps, _found_quotas(steps, target), strict=True):
+        value = step.value if isinstance(step, SetQuota) else None
+        with changed.about(step.about):
+            if found != value:
+                _require(f"the quota of {step.about}", step.had, found)
+                values[step.quota] = value
+            else:
+                changed.done[step.about] = None
+    began = time.monotonic()
+    answers = target.set_quotas(values) if values else Answers[Quota, None]({}, {})
+    failed = {str(quota): error for quota, error in answers.failed.items()}
+    _share(map(str, answers), failed, began, changed)
+
+
+def _found_quotas(steps: Sequence[Step], target: Admin) -> list[float | None]:
+    """Return what the target has of each; one alone is asked for by itself."""
+    quotas = [step.quota for step in steps if isinstance(step, SetQuota | RemoveQuota)]
+    whose = quotas[0].entities if len(quotas) == 1 else ()
+    found = target.quotas(whose).known if quotas else {}
+    return [found.get(quota) for quota in quotas]
+
+
+def _share(
+    done: Iterable[str], failed: Mapping[str, TowpathError], began: float, changed: Changed
+) -> None:
+    names = list(done)
+    took = (time.monotonic() - began) / max(1, len(names) + len(failed))
+    changed.take(dict.fromkeys(names, took), failed)
+
+
+def _set_user(step: SetUser, target: Admin, passwords: Mapping[str, Secret]) -> bool:
+    """Give a user its password; whether it had none as good."""
     found = _iterations(step.credential, target)
     if found is not None and found >= step.iterations:
-        return
+        return False
     _require(f"user {step.about}", step.had, found, "iterations")
     user = step.credential.user
     if user not in passwords:
         text = "is required by this plan: the password that the user gets on the target"
         raise ConfigError((Problem(f"access.users.{user}", text),))
     target.set_credential(step.credential, step.iterations, passwords[user])
+    return True
 
 
-def _delete_user(step: DeleteUser, target: Admin) -> None:
+def _delete_user(step: DeleteUser, target: Admin) -> bool:
     found = _iterations(step.credential, target)
-    if found is not None:
-        _require(f"user {step.about}", step.had, found, "iterations")
-        target.delete_credential(step.credential)
-
-
-def _set_quota(step: SetQuota | RemoveQuota, value: float | None, target: Admin) -> None:
-    found = target.quotas(step.quota.entities).known.get(step.quota)
-    if found != value:
-        _require(f"the quota of {step.about}", step.had, found)
-        target.set_quota(step.quota, value)
+    if found is None:
+        return False
+    _require(f"user {step.about}", step.had, found, "iterations")
+    target.delete_credential(step.credential)
+    return True
 
 
 def _iterations(credential: Credential, target: Admin) -> int | None:

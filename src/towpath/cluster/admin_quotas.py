@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
 from towpath.cluster.admin_changes import ChangeAdmin, Listing
+from towpath.cluster.metadata import Answers
 from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 
 _EXACT, _DEFAULT = 0, 1
@@ -39,19 +42,37 @@ class QuotaAdmin(ChangeAdmin):
 
     def set_quota(self, quota: Quota, value: float | None) -> None:
         """Set a quota; `None` removes it, and one that is gone already counts as removed."""
-        kind = AlterClientQuotasRequest.EntryData
-        entity = [kind.EntityData(entity_type=e.kind, entity_name=e.name) for e in quota.entities]
-        change = kind.OpData(key=quota.key, value=value or 0.0, remove=value is None)
-        what = f"{'removing' if value is None else 'setting'} the quota of {quota}"
+        self.set_quotas({quota: value}).sure(quota)
+
+    def set_quotas(self, values: Mapping[Quota, float | None]) -> Answers[Quota, None]:
+        """Set quotas; those of the same entities are set together, or none of them."""
+        changes: dict[tuple[Entity, ...], list[Quota]] = defaultdict(list)
+        for quota in values:
+            changes[quota.entities].append(quota)
         request = AlterClientQuotasRequest(
-            entries=[kind(entity=entity, ops=[change])], validate_only=False
+            entries=[_change(each, values) for each in changes.values()], validate_only=False
         )
+        entries = self._told("changing client quotas", request, lambda answer: answer.entries)
+        failed: dict[Quota, ClusterError] = {}
+        for said in entries:
+            for quota in changes[_entities(said)] if said.error_code else ():
+                what = f"{'removing' if values[quota] is None else 'setting'} the quota of {quota}"
+                failed[quota] = self._refused(said, what, "AlterConfigs on the cluster")
+        return Answers(dict.fromkeys(values.keys() - failed.keys()), failed)
 
-        def read(answer: Any) -> None:
-            for said in answer.entries:
-                self._check(said, what, "AlterConfigs on the cluster")
 
-        self._told(what, request, read)
+def _change(quotas: Sequence[Quota], values: Mapping[Quota, float | None]) -> Any:
+    kind = AlterClientQuotasRequest.EntryData
+    return kind(
+        entity=[
+            kind.EntityData(entity_type=entity.kind, entity_name=entity.name)
+            for entity in quotas[0].entities
+        ],
+        ops=[
+            kind.OpData(key=quota.key, value=values[quota] or 0.0, remove=values[quota] is None)
+            for quota in quotas
+        ],
+    )
 
 
 def _component(entity: Entity) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -11,27 +11,24 @@ from uuid import UUID
 from kafka.protocol.admin import DeleteTopicsRequest
 
 from towpath.cluster.admin_brokers import TOPIC, describe_configs
-from towpath.cluster.admin_checks import (
-    Changes,
-    NewTopic,
-    TopicChecks,
-    alter_configs,
-    changing,
-    create_partitions,
-    create_topics,
-    growing,
-)
+from towpath.cluster.admin_checks import TopicChecks
 from towpath.cluster.codes import (
-    INVALID_PARTITIONS,
     LEADER_NOT_AVAILABLE,
     REQUEST_TIMED_OUT,
-    TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_OR_PARTITION,
     refused,
 )
 from towpath.cluster.control import UNKNOWN_PATIENCE
-from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo, non_default, read_configs
+from towpath.cluster.metadata import (
+    Answers,
+    ConfigEntry,
+    Metadata,
+    TopicInfo,
+    non_default,
+    read_configs,
+)
 from towpath.cluster.rights import Right, missing_rights
+from towpath.cluster.topic_changes import Change, NewTopic, Settings, creation, growth, setting
 from towpath.cluster.values import meaning
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, UnreachableError
@@ -91,6 +88,14 @@ class TopicAdmin(TopicChecks):
                     found[name] = read_configs(said)
         return Answers(found, failed)
 
+    def create_topics(self, topics: Iterable[NewTopic]) -> Answers[TopicName, float]:
+        """Create topics; each answer is the seconds that it took, its share of its request's.
+
+        They may have no leaders yet, for which one can wait.
+        """
+        change = creation(self._timeout_ms)
+        return self._change_all(change, {topic.name: topic for topic in topics})
+
     def create_topic(
         self,
         name: TopicName,
@@ -102,56 +107,83 @@ class TopicAdmin(TopicChecks):
     ) -> None:
         """Create a topic, and wait until it has leaders; or only let the cluster check all this."""
         topic = NewTopic(name, partitions, replication_factor, configs)
-        self._change(
-            topic.creating,
-            create_topics([topic], self._timeout_ms, validate_only=validate_only),
-            lambda answer: answer.topics[0],
-            topic.acl,
-            TOPIC_ALREADY_EXISTS,
-        )
-        if not validate_only:
-            self._wait_for_leaders(name, partitions)
+        if validate_only:
+            for error in self.refused_topics([topic]).values():
+                raise error
+            return
+        self.create_topics([topic]).sure(name)
+        self.wait_for_leaders({name: partitions}).sure(name)
 
-    def add_partitions(self, name: TopicName, count: int, *, validate_only: bool = False) -> None:
-        """Let a topic grow to `count` partitions, and wait until they have leaders.
+    def add_partitions(self, name: TopicName, count: int) -> None:
+        """Let a topic grow to `count` partitions, and wait until they have leaders."""
+        self.grow_topics({name: count}).sure(name)
 
-        With `validate_only` the cluster only checks all this.
+    def grow_topics(self, counts: Mapping[TopicName, int]) -> Answers[TopicName, float]:
+        """Let topics grow to so many partitions, and wait until they have leaders.
+
+        Each answer is the seconds that it took, its share of its request's.
         """
-        self._change(
-            growing(name, count),
-            create_partitions({name: count}, self._timeout_ms, validate_only=validate_only),
-            lambda answer: answer.results[0],
-            f"Alter on topic {name}",
-            INVALID_PARTITIONS,
-        )
-        if not validate_only:
-            self._wait_for_leaders(name, count)
+        grown = self._change_all(growth(self._timeout_ms), counts)
+        led = self.wait_for_leaders({name: counts[name] for name in grown})
+        return Answers({name: grown[name] for name in led}, {**grown.failed, **led.failed})
 
-    def set_configs(self, topic: TopicName, configs: Changes) -> None:
+    def set_configs(self, topic: TopicName, configs: Settings) -> None:
         """Change these settings of a topic and no others, and wait until all brokers tell so.
 
         `None` takes a setting back to the default.
         """
-        self._change(
-            changing(topic, configs),
-            alter_configs({topic: configs}, validate_only=False),
-            lambda answer: answer.responses[0],
-            f"AlterConfigs on topic {topic}",
-        )
-        self._wait_for_configs(topic, configs)
+        self.set_configs_of({topic: configs}).sure(topic)
+
+    def set_configs_of(self, changes: Mapping[TopicName, Settings]) -> Answers[TopicName, float]:
+        """Change settings of many topics; each answer is the seconds that it took.
+
+        That is its share of its request's.
+        """
+        changed = self._change_all(setting(), changes)
+        if changed:
+            self._wait_for_configs({name: changes[name] for name in changed})
+        return changed
+
+    def wait_for_leaders(self, counts: Mapping[TopicName, int]) -> Answers[TopicName, None]:
+        """Wait until topics have leaders for so many partitions each.
+
+        A change is acknowledged before all brokers have heard of it.
+        """
+        left = dict(counts)
+        missing: dict[TopicName, ClusterError] = {}
+
+        def once(deadline: Deadline) -> None:
+            found = list(self._control.metadata_of_all(deadline, sorted(left)))
+            missing.clear()
+            for name in list(left):
+                if not all(_led(each, name, left[name]) for each in found):
+                    what = f"waiting for the leaders of topic {name}"
+                    missing[name] = refused(self._side, what, LEADER_NOT_AVAILABLE)
+                else:
+                    del left[name]
+            for error in missing.values():
+                raise error
+
+        try:
+            self._control.retried(once)
+        except ClusterError as error:
+            failed = {name: missing.get(name, error) for name in left}
+            return Answers(dict.fromkeys(counts.keys() - left.keys()), failed)
+        return Answers(dict.fromkeys(counts), {})
 
     def delete_topic(self, name: TopicName, number: TopicId) -> None:
         """Delete a topic, where brokers can do so only if it has this id, and wait for that."""
         by_id = self.api_versions().get(_DELETE_TOPICS, (0, -1))[1] >= _DELETE_BY_ID and number
         kind = DeleteTopicsRequest.DeleteTopicState
         state = kind(name=None, topic_id=UUID(number)) if by_id else kind(name=name)
-        self._change(
-            f"deleting topic {name}",
-            DeleteTopicsRequest(topics=[state], timeout_ms=self._timeout_ms),
-            lambda answer: answer.responses[0],
-            f"Delete on topic {name}",
-            _UNKNOWN_TOPIC_ID if by_id else UNKNOWN_TOPIC_OR_PARTITION,
+        deletion: Change[TopicId] = Change(
+            lambda *_: f"deleting topic {name}",
+            lambda _: f"Delete on topic {name}",
+            lambda _: DeleteTopicsRequest(topics=[state], timeout_ms=self._timeout_ms),
+            lambda answer: [(name, answer.responses[0])],
+            done_already=_UNKNOWN_TOPIC_ID if by_id else UNKNOWN_TOPIC_OR_PARTITION,
         )
+        self._change_all(deletion, {name: number}).sure(name)
         self._wait_until_gone(name, number)
 
     def _configs(self, names: Sequence[TopicName], deadline: Deadline) -> Sequence[Any]:
@@ -161,57 +193,22 @@ class TopicAdmin(TopicChecks):
         ).results
         return results
 
-    def _change(
-        self,
-        what: str,
-        request: Any,
-        result: Callable[[Any], Any],
-        acl: str,
-        done_already: int | None = None,
-    ) -> None:
-        """Send a change to the controller; an attempt without answer may have done it."""
-        unsure = False
-
-        def once(deadline: Deadline) -> None:
-            nonlocal unsure
-            controller = self._control.controller(deadline)
-            try:
-                said = result(self._control.ask(controller, request, deadline, what))
-                if said.error_code and not (unsure and said.error_code == done_already):
-                    raise refused(self._side, what, said.error_code, said.error_message, acl)
-            except ClusterError as error:
-                silent = isinstance(error, UnreachableError)
-                unsure |= silent or getattr(error, "error", None) == REQUEST_TIMED_OUT
-                raise
-
-        self._control.retried(once)
-
-    def _wait_for_leaders(self, name: TopicName, count: int) -> None:
-        """A change is acknowledged before all brokers have heard of it."""
-
-        def once(deadline: Deadline) -> None:
-            wanted = [TopicPartition(name, number) for number in range(count)]
-            for found in self._control.metadata_of_all(deadline, [name]):
-                for tp in wanted:
-                    if found.leader(tp) is None:
-                        what = f"waiting for the leader of {tp}"
-                        raise refused(self._side, what, LEADER_NOT_AVAILABLE)
-
-        self._control.retried(once)
-
-    def _wait_for_configs(self, name: TopicName, configs: Changes) -> None:
+    def _wait_for_configs(self, changes: Mapping[TopicName, Settings]) -> None:
         """Nothing is wrong if a broker is late, or another hand was quicker."""
-        what = f"waiting for the settings of topic {name}"
+        what = "waiting for the settings of topics"
+        keys = sorted({key for settings in changes.values() for key in settings})
+        request = describe_configs(TOPIC, sorted(changes), keys)
 
         def once(deadline: Deadline) -> None:
             brokers = self._control.metadata(deadline).brokers.values()
             for broker in brokers:
                 share = Deadline.after(deadline.left() / len(brokers))
-                request = describe_configs(TOPIC, [name], list(configs))
                 with suppress(UnreachableError):
-                    said = self._control.ask(broker, request, share, what).results[0]
-                    if not said.error_code and not _holds(non_default(read_configs(said)), configs):
-                        raise refused(self._side, what, REQUEST_TIMED_OUT)
+                    for said in self._control.ask(broker, request, share, what).results:
+                        own = non_default(read_configs(said))
+                        wanted = changes[TopicName(said.resource_name)]
+                        if not said.error_code and not _holds(own, wanted):
+                            raise refused(self._side, what, REQUEST_TIMED_OUT)
 
         with suppress(ClusterError):
             self._control.retried(once, Deadline.after(UNKNOWN_PATIENCE))
@@ -226,5 +223,10 @@ class TopicAdmin(TopicChecks):
         self._control.retried(once)
 
 
-def _holds(own: Mapping[str, str], configs: Changes) -> bool:
+def _holds(own: Mapping[str, str], configs: Settings) -> bool:
     return all(meaning(own.get(key)) == meaning(value) for key, value in configs.items())
+
+
+def _led(found: Metadata, name: TopicName, count: int) -> bool:
+    tps = (TopicPartition(name, number) for number in range(count))
+    return all(found.leader(tp) is not None for tp in tps)

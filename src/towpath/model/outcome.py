@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from towpath.model.errors import TowpathError
 
 T = TypeVar("T")
+Name = TypeVar("Name", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +19,35 @@ class Outcome(Generic[T]):
 
     done: tuple[T, ...] = ()
     failed: Mapping[str, TowpathError] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Changed:
+    """What became of changes that were made together, by the name of what they are about.
+
+    Attributes:
+        done: The seconds that each took, its share of its request's; `None` where it was there
+            already as the change would leave it.
+        failed: Why the others were not made.
+    """
+
+    done: dict[str, float | None] = field(default_factory=dict)
+    failed: dict[str, TowpathError] = field(default_factory=dict)
+
+    @contextmanager
+    def about(self, name: str) -> Iterator[None]:
+        """Keep what goes wrong with one of them from the others."""
+        try:
+            yield
+        except TowpathError as error:
+            self.failed[name] = error
+
+    def take(self, done: Mapping[Name, float], failed: Mapping[Name, TowpathError]) -> None:
+        """Take in what a request came to."""
+        self.done.update(done.items())
+        self.failed.update(failed.items())
+
+    def sure(self, name: str) -> None:
+        """Raise why the change of this name was not made, if it was not."""
+        if name in self.failed:
+            raise self.failed[name]

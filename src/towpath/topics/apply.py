@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import assert_never
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar, assert_never
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.admin_checks import NewTopic
 from towpath.cluster.codes import TOPIC_AUTHORIZATION_FAILED, refused
-from towpath.cluster.metadata import TopicInfo, non_default
+from towpath.cluster.metadata import Answers, TopicInfo, non_default
 from towpath.cluster.rights import Right
+from towpath.cluster.topic_changes import NewTopic
 from towpath.model.errors import ClusterError, RefusedError, StepOutdatedError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName
+from towpath.model.outcome import Changed
 from towpath.topics.settings import equal
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
+
+T = TypeVar("T", bound=Step)
+_Found = dict[TopicName, TopicInfo]
 
 _MADE_MEANWHILE = "TOPIC_ALREADY_EXISTS"
 _GONE = "none: it is gone"
@@ -28,17 +33,22 @@ def apply(step: Step, target: Admin) -> None:
         StepOutdatedError: The target is not as the step requires it.
         ClusterError: The target cannot be asked, or refused.
     """
-    match step:
-        case CreateTopic():
-            _create(step, _look_for_copy(step, target), target)
-        case AddPartitions():
-            _grow(step, _look(step.target, target), target)
-        case SetConfigs():
-            _set(step, _look(step.target, target), target)
-        case DeleteTopic():
-            _delete(step, _look(step.target, target), target)
-        case _:
-            assert_never(step)
+    apply_all([step], target).sure(step.about)
+
+
+def apply_all(steps: Sequence[Step], target: Admin) -> Changed:
+    """Do steps of one kind together, each about another topic; see `apply`.
+
+    Raises:
+        ClusterError: The target cannot be asked, and nothing was done.
+    """
+    changed = Changed()
+    # Each does nothing without steps.
+    _create([step for step in steps if isinstance(step, CreateTopic)], target, changed)
+    _grow([step for step in steps if isinstance(step, AddPartitions)], target, changed)
+    _set([step for step in steps if isinstance(step, SetConfigs)], target, changed)
+    _delete([step for step in steps if isinstance(step, DeleteTopic)], target, changed)
+    return changed
 
 
 def check_all(steps: Iterable[Step], target: Admin) -> Refusals:
@@ -80,9 +90,7 @@ def _named(steps: Mapping[TopicName, Step], why: Mapping[TopicName, ClusterError
 def _uncreatable(steps: Iterable[CreateTopic], target: Admin) -> dict[TopicName, ClusterError]:
     topics = [_new(step) for step in steps]
     refusals: dict[TopicName, ClusterError] = {
-        name: error
-        for name, error in target.refused_topics(topics).items()
-        if error.name != _MADE_MEANWHILE
+        name: error for name, error in target.refused_topics(topics).items() if not _is_there(error)
     }
     # A login that may create a topic need not be allowed to see it.
     wanted = [topic.name for topic in topics if topic.name not in refusals]
@@ -106,72 +114,119 @@ def _new(step: CreateTopic) -> NewTopic:
     return NewTopic(step.target, step.partitions, step.replication_factor, step.configs)
 
 
-def _look(name: TopicName, target: Admin) -> TopicInfo | None:
-    found = target.topics([name]).get(name)
-    if found is not None and found.error is not None:
-        raise found.error
-    return found
+def _look(names: Iterable[TopicName], target: Admin, changed: Changed) -> _Found:
+    """Return the topics of these names that are there and may be looked at."""
+    wanted = list(names)
+    found = target.topics(wanted) if wanted else {}
+    changed.take({}, {name: info.error for name, info in found.items() if info.error})
+    return {name: info for name, info in found.items() if not info.error}
 
 
-def _look_for_copy(step: CreateTopic, target: Admin) -> TopicInfo | None:
-    try:
-        return _look(step.target, target)
-    except RefusedError as error:
-        # Where the login may not even look, it may lack more, which helps more to know.
-        refusals = [why for _, why in check_all([step], target)]
-        raise (refusals or [error])[0] from None
+def _create(steps: Sequence[CreateTopic], target: Admin, changed: Changed) -> None:
+    found = _look((step.target for step in steps), target, changed)
+    _explain([step for step in steps if step.target in changed.failed], target, changed)
+    new = [step for step in _hopeful(steps, changed) if step.target not in found]
+    found |= _look(_make(new, target, changed), target, changed)
+    there = [step for step in steps if step.target in found]
+    own = _own((step.target for step in there if step.configs), target)
+    for step in there:
+        changed.failed.pop(step.target, None)
+        with changed.about(step.target):
+            _require_partitions(step.target, step.partitions, found[step.target])
+            _require(step.target, own.sure(step.target) if step.configs else {}, step.configs)
+            changed.done[step.target] = None
 
 
-def _create(step: CreateTopic, found: TopicInfo | None, target: Admin) -> None:
-    if found is None:
-        found = _make(step, target)
-    if found is not None:
-        _require_partitions(step.target, step.partitions, found)
-        there = _own(step.target, target) if step.configs else {}
-        _require(step.target, there, step.configs)
+def _explain(hidden: Sequence[CreateTopic], target: Admin, changed: Changed) -> None:
+    """Where the login may not even look, it may lack more, which helps more to know."""
+    refusals = check_all(hidden, target) if hidden else []
+    changed.take({}, {step.target: error for step, error in refusals})
 
 
-def _make(step: CreateTopic, target: Admin) -> TopicInfo | None:
-    """Create the topic; return the one that was there already, if any."""
-    try:
-        target.create_topic(step.target, step.partitions, step.replication_factor, step.configs)
-    except RefusedError as error:
-        if error.name != _MADE_MEANWHILE:
-            raise
-        return _look(step.target, target)
-    return None
+def _make(new: Sequence[CreateTopic], target: Admin, changed: Changed) -> list[TopicName]:
+    """Create topics; return those that somebody else has created since we looked."""
+    if not new:
+        return []
+    made = target.create_topics(map(_new, new))
+    counts = {step.target: step.partitions for step in new if step.target in made}
+    led = target.wait_for_leaders(counts)
+    changed.take({name: made[name] for name in led}, {**made.failed, **led.failed})
+    return [name for name, error in made.failed.items() if _is_there(error)]
 
 
-def _grow(step: AddPartitions, found: TopicInfo | None, target: Admin) -> None:
-    if found is None:
-        raise StepOutdatedError(f"topic {step.target}", _partitions(step.from_count), _GONE)
-    if len(found.partitions) != step.to_count:
-        _require_partitions(step.target, step.from_count, found)
-        target.add_partitions(step.target, step.to_count)
+def _is_there(error: ClusterError) -> bool:
+    return isinstance(error, RefusedError) and error.name == _MADE_MEANWHILE
 
 
-def _set(step: SetConfigs, found: TopicInfo | None, target: Admin) -> None:
-    if found is None:
-        raise StepOutdatedError(f"topic {step.target}", _settings(step.before), _GONE)
-    if NO_TOPIC_ID not in (step.id, found.id):
-        _require_id(step.target, step.id, found)
-    there = _own(step.target, target)
+def _grow(steps: Sequence[AddPartitions], target: Admin, changed: Changed) -> None:
+    found = _look((step.target for step in steps), target, changed)
+    counts: dict[TopicName, int] = {}
+    for step in _hopeful(steps, changed):
+        with changed.about(step.target):
+            count = len(_there(step, found, _partitions(step.from_count)).partitions)
+            if count != step.to_count:
+                _require_partitions(step.target, step.from_count, found[step.target])
+                counts[step.target] = step.to_count
+            else:
+                changed.done[step.target] = None
+    if counts:
+        grown = target.grow_topics(counts)
+        changed.take(grown, grown.failed)
+
+
+def _set(steps: Sequence[SetConfigs], target: Admin, changed: Changed) -> None:
+    found = _look((step.target for step in steps), target, changed)
+    own = _own(found, target)
+    left: dict[TopicName, dict[str, str | None]] = {}
+    for step in _hopeful(steps, changed):
+        with changed.about(step.target):
+            info = _there(step, found, _settings(step.before))
+            if NO_TOPIC_ID not in (step.id, info.id):
+                _require_id(step.target, step.id, info)
+            wrong = _wrong(step, own.sure(step.target))
+            if wrong:
+                left[step.target] = wrong
+            else:
+                changed.done[step.target] = None
+    if left:
+        made = target.set_configs_of(left)
+        changed.take(made, made.failed)
+
+
+def _wrong(step: SetConfigs, there: Mapping[str, str]) -> dict[str, str | None]:
+    """Return the changes that are left, of settings that must be as they were before."""
     left = {key: v for key, v in step.changes.items() if not equal(key, there.get(key), v)}
     _require(step.target, there, {key: step.before.get(key) for key in left})
-    if left:
-        target.set_configs(step.target, left)
+    return left
 
 
-def _delete(step: DeleteTopic, found: TopicInfo | None, target: Admin) -> None:
-    if found is None:
-        return
-    _require_id(step.target, step.id, found)
-    _require_partitions(step.target, step.partitions, found)
-    target.delete_topic(step.target, step.id)
+def _delete(steps: Sequence[DeleteTopic], target: Admin, changed: Changed) -> None:
+    found = _look((step.target for step in steps), target, changed)
+    for step in _hopeful(steps, changed):
+        with changed.about(step.target):
+            info = found.get(step.target)
+            began = time.monotonic()
+            if info is not None:
+                _require_id(step.target, step.id, info)
+                _require_partitions(step.target, step.partitions, info)
+                target.delete_topic(step.target, step.id)
+            changed.done[step.target] = None if info is None else time.monotonic() - began
 
 
-def _own(name: TopicName, target: Admin) -> dict[str, str]:
-    return non_default(target.configs([name]).sure(name))
+def _hopeful(steps: Sequence[T], changed: Changed) -> list[T]:
+    return [step for step in steps if step.target not in changed.failed]
+
+
+def _there(step: AddPartitions | SetConfigs, found: _Found, expected: str) -> TopicInfo:
+    if step.target not in found:
+        raise StepOutdatedError(f"topic {step.target}", expected, _GONE)
+    return found[step.target]
+
+
+def _own(names: Iterable[TopicName], target: Admin) -> Answers[TopicName, dict[str, str]]:
+    """Return what topics have that is not the target's default."""
+    found = target.configs(names)
+    return Answers({name: non_default(all_) for name, all_ in found.items()}, found.failed)
 
 
 def _require_id(name: TopicName, number: TopicId, found: TopicInfo) -> None:

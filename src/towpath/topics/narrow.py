@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.admin_checks import NewTopic
+from towpath.cluster.topic_changes import NewTopic
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.findings import Cause, Obstacle
 from towpath.model.nouns import TopicName
