@@ -43,7 +43,7 @@ def test_everything_that_a_meter_was_told_is_served() -> None:
     assert 0 <= (got.get("towpath_round_seconds") or 0.0) < 60
     assert got.get("towpath_rounds_failed_total", reason="CLUSTER") == 1
     assert got.of("towpath_steps_done_total") == {
-        ("CreateTopic", "topics"): 2,
+        ("CreateTopic", "topics"): 3,
         ("AddPartitions", "topics"): 1,
     }
     refused = {"subject": "topics", "do": "CreateTopic", "reason": "CLUSTER_REFUSED"}

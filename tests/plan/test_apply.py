@@ -25,6 +25,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
+from towpath.plan import batches
 from towpath.plan.apply import Wanted, apply
 from towpath.plan.build import build
 from towpath.plan.steps import Step
@@ -212,8 +213,11 @@ def _kill_behind_one(config: LinkConfig) -> None:
     assert process.exitcode == -signal.SIGKILL
 
 
-def test_killed_between_any_two_steps(files: Files, rng: random.Random) -> None:
+def test_killed_between_any_two_steps(
+    files: Files, rng: random.Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever was done before the kill, the end is the same, and all of it is ours."""
+    monkeypatch.setattr(batches, "AT_ONCE", 1)
     names = [files.topic(letter, rng.randint(1, 3), segment_ms="60000") for letter in "abcd"]
     for _ in names:
         _kill_behind_one(files.config)

@@ -41,7 +41,7 @@ def apply(
     report: ReportOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Do the steps of a plan, one after the other; again does only what is left."""
+    """Do the steps of a plan; again does only what is left."""
     del output  # `show` knows it
     require_writable(report)
     wanted = _wanted(file, _subjects(only))

@@ -58,13 +58,12 @@ class MeterCollector(Collector):
 
 def _theirs(now: Reading) -> Iterator[Family]:
     """Yield Redpanda's metrics of topics, but for the lag."""
-    created = now.done.get(CREATE, 0)
     errors = sum(n for (*step, _), n in now.failed.items() if tuple(step) in {CREATE, GROW})
-    yield _family(names.TOPICS_CREATED, [((), created)])
+    yield _family(names.TOPICS_CREATED, [((), now.created)])
     yield _family(names.TOPIC_CREATE_ERRORS, [((), errors)])
     latency = names.TOPIC_CREATE_LATENCY
     family = Family(latency.name, latency.meaning, latency.kind)
-    family.add_sample(f"{latency.name}_count", {}, created)
+    family.add_sample(f"{latency.name}_count", {}, now.created)
     family.add_sample(f"{latency.name}_sum", {}, round(now.created_seconds * 1e9))
     yield family
 

@@ -21,11 +21,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A step that was tried: of which subject, what it should do, why not, in seconds."""
+    """A step that was tried: of which subject, what it should do, and why it was not done."""
 
     subject: str
     do: str
-    seconds: float
     reason: str = ""
     """The stable code of the error; empty where it was done."""
 
@@ -38,7 +37,8 @@ class Reading:
         copied: Records and bytes that this run copied, by topic and partition.
         done: How many steps, by subject and what they do.
         failed: The same, and the error's code.
-        created_seconds: How long all topics that were created took together.
+        created: How many topics were created.
+        created_seconds: How long all those took together.
         left_out: How many things, by cause.
         failed_rounds: How many rounds, by the error's code.
         round_seconds: How long the last round took that ended.
@@ -49,6 +49,7 @@ class Reading:
     copied: Mapping[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     done: Mapping[tuple[str, str], int] = field(default_factory=dict)
     failed: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    created: int = 0
     created_seconds: float = 0.0
     left_out: Mapping[str, int] = field(default_factory=dict)
     rounds: int = 0
@@ -86,8 +87,15 @@ class Meter:
                 failed = _one_more(now.failed, (*key, step.reason))
                 self._reading = replace(now, failed=failed)
             else:
-                seconds = now.created_seconds + (step.seconds if key == CREATE else 0.0)
-                self._reading = replace(now, done=_one_more(now.done, key), created_seconds=seconds)
+                self._reading = replace(now, done=_one_more(now.done, key))
+
+    def created(self, seconds: float) -> None:
+        """Count a topic that was created, which took so long."""
+        with self._lock:
+            now = self._reading
+            self._reading = replace(
+                now, created=now.created + 1, created_seconds=now.created_seconds + seconds
+            )
 
     def left_out(self, causes: Mapping[str, int]) -> None:
         """Take in how many things are left out now, by cause."""

@@ -41,7 +41,7 @@ _PLACE = ("topic", "partition")
 
 TOPICS_CREATED = Metric(
     "redpanda_migrator_topics_created_total", Kind.COUNTER, "topics", (),
-    "Topics created on the target.",
+    "Topics created on the target; without those that were there already.",
 )  # fmt: skip
 TOPIC_CREATE_ERRORS = Metric(
     "redpanda_migrator_topic_create_errors_total", Kind.COUNTER, "steps", (),
@@ -49,8 +49,8 @@ TOPIC_CREATE_ERRORS = Metric(
 )  # fmt: skip
 TOPIC_CREATE_LATENCY = Metric(
     "redpanda_migrator_topic_create_latency_ns", Kind.SUMMARY, "nanoseconds", (),
-    "How long it took to create a topic, its checks and its entries in the journal included;"
-    " without those that failed.",
+    "How long requests took that created topics, for each topic its share: the time of its request"
+    " divided by the topics in it.",
 )  # fmt: skip
 REDPANDA_LAG = Metric(
     "redpanda_lag", Kind.GAUGE, "records", _PLACE,

@@ -18,6 +18,10 @@
     ├── StepOutdatedError           3  a cluster is no longer as it was when a step was planned
     └── StoppedError                3  Ctrl-C or SIGTERM came before the end
 
+
+    ├── StepHeldBackError           3  a step that must come first could not be done
+    └── StepOutdatedError           3  a cluster is no longer as it was when a step was planned
+
 Others stand beside what raises them: two kinds of UnreachableError, SecurityError in
 `cluster/login.py` and UnresolvedError in `cluster/connection.py`; DevError (2) and its kinds in
 `dev/errors.py`.
@@ -314,3 +318,20 @@ class StoppedError(TowpathError):
 
     def __str__(self) -> str:
         return f"stopped: {self.what}"
+
+
+class StepHeldBackError(TowpathError):
+    """An ACL that must be changed before another one could not be: `first`, and what was tried."""
+
+    code = "STEP_HELD_BACK"
+    exit_code = 3
+
+    def __init__(self, first: str, tried: str) -> None:
+        super().__init__(first, tried)
+        self.first, self.tried = first, tried
+
+    def __str__(self) -> str:
+        return (
+            f"target: this would allow too much, as another ACL ({self.first}) could not be"
+            f" {self.tried} before; mend what keeps that one back, then apply again"
+        )

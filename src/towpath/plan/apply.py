@@ -44,7 +44,7 @@ def apply(wanted: Wanted, on_step: Told, stop: threading.Event) -> Applied:
     Args:
         wanted: The plan.
         on_step: Told of each step.
-        stop: Set to end between two steps.
+        stop: Set to end early, behind steps that are done together.
 
     Raises:
         ClusterError: A cluster cannot be used, or the journal cannot be written.
@@ -62,9 +62,9 @@ def apply(wanted: Wanted, on_step: Told, stop: threading.Event) -> Applied:
             link.target,
             journal,
             wanted.config.access.users,
-            on_step,
-            stop,
-            Removals(link).require,
+            on_step=on_step,
+            stop=stop,
+            require=Removals(link).require,
         )
         applied = applier.apply(step for step in steps if key(step) not in known)
         applied.before = before

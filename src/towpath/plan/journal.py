@@ -17,31 +17,36 @@ from towpath.plan.steps import Step, as_data, from_data, key, kind
 from towpath.topics import steps as topics
 from towpath.topics.ours import Ours, Tried
 
+Key = tuple[str, str, str, str]
 _TOPICS, _CREATE = topics.CreateTopic.subject, topics.CreateTopic.__name__
 _DELETE = topics.DeleteTopic.__name__
 
 
 class JournalWriter:
-    """Writes down each step before and after it is done.
+    """Writes down steps before and after they are done, several at once.
 
-    Before, so that what a process that dies has created is known as ours. The end of one step and
+    Before, so that what a process that dies has created is known as ours. The end of some steps and
     the beginning of the next are written together.
+
+    Another process of the link may be at the same steps (`towpath apply` beside `towpath run`). Of
+    a step the ledger keeps the last entry, so none of ours may deny what the other one created.
     """
 
     def __init__(self, ledger: Ledger, books: LinkBooks, plan: str = "") -> None:
         self._ledger, self._books, self._plan = ledger, books, plan
         self._held: list[Journal] = []
+        self._mine: set[tuple[Key, Phase, int]] = set()
+        self._theirs: dict[Key, Journal] = {}
 
-    def begin(self, step: Step, *, owned: bool) -> None:
-        """Write that a step begins, and that those before it are done.
+    def begin(self, steps: Iterable[tuple[Step, bool]]) -> None:
+        """Write that steps begin, and that those before them are done.
 
         Args:
-            step: The step.
-            owned: Whether what it is about is ours once it is done.
+            steps: Each with whether what it is about is ours once it is done.
         """
-        entry = self._entry(step, Phase.BEGUN, owned, NO_TOPIC_ID)
-        self._ledger.append([*self._held, entry])
-        self._held = []
+        for step, owned in steps:
+            self._hold(self._entry(step, Phase.BEGUN, owned, NO_TOPIC_ID))
+        self.close()
 
     def done(self, step: Step, *, owned: bool, topic_id: TopicId = NO_TOPIC_ID) -> None:
         """Remember that a step is done.
@@ -51,17 +56,24 @@ class JournalWriter:
             owned: Whether it created what it is about, or changed what an earlier one created.
             topic_id: The topic that was created or changed.
         """
-        self._held = [self._entry(step, Phase.DONE, owned, topic_id)]
-        self._books.take(self._held[0])
+        entry = self._entry(step, Phase.DONE, owned, topic_id)
+        self._hold(entry)
+        self._books.take(entry)
 
     def failed(self, step: Step, error: TowpathError) -> None:
-        """Remember that a step was not done, and why."""
-        entry = self._entry(step, Phase.FAILED, self.owns(step), NO_TOPIC_ID)
-        self._held = [replace(entry, error=str(error))]
-        self._books.take(self._held[0])
+        """Remember that a step was not done, and why; what another process did stays done."""
+        theirs = self._theirs.get(key(step))
+        if theirs is not None:
+            self._hold(theirs)
+            return
+        ours = self.made(step, surely=True) if step.creates else bool(self.owned([step]))
+        owned = step.subject != _TOPICS and ours
+        entry = replace(self._entry(step, Phase.FAILED, owned, NO_TOPIC_ID), error=str(error))
+        self._hold(entry)
+        self._books.take(entry)
 
     def settle(self, target: Admin) -> None:
-        """Find out what a process that died in the middle of a step has created.
+        """Find out what a process that died in the middle of steps has created.
 
         Raises:
             ClusterError: The target or the ledger cannot be asked.
@@ -77,36 +89,72 @@ class JournalWriter:
             info = found.get(step.target)
             if info is not None and len(info.partitions) == step.partitions:
                 self.done(step, owned=True, topic_id=info.id)
-                self.close()
+        self.close()
 
     def close(self) -> None:
         """Write what is remembered."""
-        if self._held:
-            self._ledger.append(self._held)
-        self._held = []
+        held, self._held = self._held, []
+        if held:
+            self._ledger.append(held)
 
-    def owns(self, step: Step) -> bool:
-        """Whether the link created what this step changes; of topics their ids tell that."""
-        known = step.subject == _TOPICS or step.creates or kind(step) in _REMOVALS
-        return not known and (step.subject, step.about) in access_ours(self._books)
-
-    def began(self, step: Step) -> bool:
-        """Whether the link began the same step before and may have died in it."""
-        before = self._books.journal.get(key(step))
-        return before is not None and before.phase is Phase.BEGUN and before.owned
-
-    def made_meanwhile(self, step: Step, topic_id: TopicId) -> bool:
-        """Whether another process of the link has created just this topic since we looked."""
+    def read(self) -> None:
+        """Take in what other processes of the link wrote meanwhile."""
         for entry in self._ledger.read():
+            if isinstance(entry, Journal) and entry.link == self._books.link:
+                own = _mark(entry) in self._mine
+                if own and entry.phase is Phase.BEGUN:
+                    continue  # it says nothing about who made what is there
+                if not own:
+                    self._remember(entry)
             self._books.take(entry)
+
+    def owned(self, steps: Iterable[Step]) -> frozenset[str]:
+        """Return what the link created of that which steps change; of topics their ids tell it."""
+        ours = access_ours(self._books)
+        return frozenset(
+            step.about
+            for step in steps
+            if kind(step) not in _REMOVALS and (step.subject, step.about) in ours
+        )
+
+    def made(self, step: Step, topic_id: TopicId = NO_TOPIC_ID, *, surely: bool = False) -> bool:
+        """Whether the link, and not somebody else, created what is there.
+
+        Args:
+            step: What would have created it.
+            topic_id: The topic that is there.
+            surely: Leave out what the link only began, and may not have done.
+        """
         before = self._books.journal.get(key(step))
-        return before is not None and before.owned and before.topic_id == topic_id
+        if before is None or not before.owned:
+            return False
+        if before.phase is Phase.DONE:
+            return before.topic_id == topic_id
+        return not surely
+
+    def _remember(self, entry: Journal) -> None:
+        if entry.owned and entry.phase is not Phase.FAILED:
+            self._theirs[_key(entry)] = entry
+        else:
+            self._theirs.pop(_key(entry), None)
+
+    def _hold(self, entry: Journal) -> None:
+        self._held.append(entry)
+        self._mine.add(_mark(entry))
 
     def _entry(self, step: Step, phase: Phase, owned: bool, topic_id: TopicId) -> Journal:
         return Journal(
             self._books.link, *key(step), as_data(step), phase, self._plan, owned, topic_id, "",
             now_ms(),
         )  # fmt: skip
+
+
+def _key(entry: Journal) -> Key:
+    return entry.subject, entry.name, entry.do, entry.part
+
+
+def _mark(entry: Journal) -> tuple[Key, Phase, int]:
+    return _key(entry), entry.phase, entry.at
 
 
 def done_before(books: LinkBooks, step: Step, plan: str) -> bool:

@@ -55,7 +55,7 @@ def reconcile(
         link: The link, its books read.
         rows: Where each partition stands; what is held while copies are filled depends on it.
         meter: Counts the steps, and what is left out.
-        stop: Set to end between two steps.
+        stop: Set to end early, behind steps that are done together.
 
     Raises:
         ClusterError: A cluster cannot be asked at all, or the journal cannot be written.
@@ -70,8 +70,9 @@ def reconcile(
         link.target,
         journal,
         link.config.access.users,
-        telling_steps(meter),
-        stop or threading.Event(),
+        on_step=telling_steps(meter),
+        on_created=meter.created,
+        stop=stop or threading.Event(),
     )
     applied = applier.apply(ordered((*checked.steps, *found.access.steps)))
     # Only of a copy that is there do brokers tell which rights the login has on it.

@@ -1,0 +1,368 @@
+"""Steps that are done together on real clusters: refused, killed, and beside another process."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.access.sides import clear
+from tests.access.sides import link as link_of
+from tests.support.clusters import Vault
+from tests.support.kafka import wait_until
+from towpath.access.apply import apply as make_access
+from towpath.access.steps import CreateAcl, SetQuota, SetUser
+from towpath.cluster.admin import Admin
+from towpath.cluster.control import Control
+from towpath.cluster.metadata import Answers
+from towpath.config import LinkConfig
+from towpath.dev.broker import LocalCluster
+from towpath.ledger.books import Ledger
+from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
+from towpath.model.errors import RefusedError, StepHeldBackError, TowpathError
+from towpath.model.nouns import Side, TopicName
+from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
+from towpath.model.scram import Credential, Mechanism
+from towpath.model.secret import Secret
+from towpath.plan import batches
+from towpath.plan.applier import Applied, Applier
+from towpath.plan.build import build
+from towpath.plan.journal import JournalWriter, access_ours, failures, ours_of
+from towpath.plan.model import Plan
+from towpath.plan.opened import OpenLink, open_link
+from towpath.plan.steps import Step, ordered
+from towpath.topics.apply import apply as make_topic
+from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+
+NewName = Callable[[str], str]
+PASSWORD = Secret("a long one")
+
+
+@dataclass
+class Both:
+    """A link between two clusters with ACLs, over the topics and users that begin with its name."""
+
+    config: LinkConfig
+    source: Admin
+    target: Admin
+    name: str
+
+    def acl(self, name: str, permission: Permission = Permission.ALLOW, who: str = "") -> Acl:
+        return Acl(
+            Resource.TOPIC, f"{self.name}{name}", Pattern.PREFIXED, f"User:{who or self.name}",
+            EVERY, Operation.READ, permission,
+        )  # fmt: skip
+
+    def topic(self, name: str) -> TopicName:
+        return TopicName(f"{self.name}.{name}")
+
+    def plan(self) -> Plan:
+        """Return a plan of what this test made alone: others use these clusters, too."""
+        plan = build(self.config)
+        return replace(plan, steps=tuple(s for s in plan.steps if self.name in s.about))
+
+    def mine(self, admin: Admin) -> set[str]:
+        """Return all that a cluster has of this test."""
+        listing = admin.acls()
+        assert listing is not None
+        found = [*admin.topics(), *listing.known, *admin.quotas().known, *admin.credentials()]
+        return {str(each) for each in found if self.name in str(each)}
+
+
+@pytest.fixture
+def both(
+    secured_source: LocalCluster, secured_target: LocalCluster, vault: Vault, new_name: NewName
+) -> Iterator[Both]:
+    name = new_name("together") + "-x"
+    config = link_of(
+        secured_source, secured_target, vault,
+        link=name, topics={"include": [f"{name}.*"]}, users={name: PASSWORD},
+    )  # fmt: skip
+    with Admin(config.source, Side.SOURCE) as one, Admin(config.target, Side.TARGET) as other:
+        made = Both(config, one, other, name)
+        yield made
+        for each in (one, other):
+            clear(each, name)
+
+
+@dataclass
+class Process:
+    """What one process of the link has in hand."""
+
+    link: OpenLink
+    told: list[tuple[Step, TowpathError | None]] = field(default_factory=list)
+    created: list[float] = field(default_factory=list)
+
+    def apply(self, steps: Sequence[Step]) -> Applied:
+        journal = JournalWriter(self.link.ledger, self.link.books)
+        return Applier(
+            self.link.target,
+            journal,
+            self.link.config.access.users,
+            lambda step, error: self.told.append((step, error)),
+            self.created.append,
+        ).apply(steps)
+
+    def before(self, request: str, do: Callable[[], object]) -> None:
+        """Do something once, right before a request of this process."""
+        real = getattr(self.link.target, request)
+
+        def called(*arguments: Any, **more: Any) -> Any:
+            setattr(self.link.target, request, real)
+            do()
+            return real(*arguments, **more)
+
+        setattr(self.link.target, request, called)
+
+
+@contextmanager
+def process(config: LinkConfig) -> Iterator[Process]:
+    with open_link(config) as link:
+        link.prepare()
+        yield Process(link)
+
+
+def created(both: Both) -> tuple[Step, ...]:
+    """Return steps that create something of each kind."""
+    quota = Quota((Entity(EntityKind.USER, both.name),), QuotaKey.CONSUMER_BYTE_RATE)
+    other = Quota((Entity(EntityKind.USER, both.name),), QuotaKey.PRODUCER_BYTE_RATE)
+    names = [both.topic(letter) for letter in "abc"]
+    acls = [both.acl(".a", Permission.DENY), both.acl("."), both.acl(".b", who="other")]
+    return ordered(
+        (
+            *(CreateTopic(name, name, 2, 1, {"segment.ms": "600000"}) for name in names),
+            *(CreateAcl(acl, str(acl)) for acl in acls),
+            SetQuota(quota, 1024.0, None),
+            SetQuota(other, 2048.0, None),
+            SetUser(Credential(both.name, Mechanism.SHA_256), 4096, None),
+        )
+    )
+
+
+def ours(both: Both) -> set[str]:
+    """Return what the ledger says is the link's own."""
+    with open_link(both.config) as link:
+        link.read()
+        known = [TopicName(e.name) for e in link.books.journal.values() if e.subject == "topics"]
+        ids = {name: info.id for name, info in link.target.topics(known).items()}
+        return {
+            *(about for _, about in access_ours(link.books)),
+            *ours_of(link.books, ids).created,
+        }
+
+
+def test_what_is_denied_in_vain_holds_back_what_is_allowed(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    denied = both.acl(".secret", Permission.DENY)
+    others = both.acl("-no", Permission.DENY, "other")
+    wide, elsewhere, everybody = both.acl("."), both.acl(".open"), both.acl(".secret.x", who="*")
+    apart = both.acl(".secret", who="other")
+    steps = [CreateAcl(a, "") for a in (denied, others, wide, elsewhere, everybody, apart)]
+    with process(both.config) as one:
+        real = one.link.target.create_acls
+
+        def create(acls: Any) -> Any:
+            wanted = list(acls)
+            made = real(acl for acl in wanted if acl != denied)
+            if denied in wanted:
+                return Answers(made, {denied: RefusedError("target", "creating it", 1, "NO", "")})
+            return made
+
+        monkeypatch.setattr(one.link.target, "create_acls", create)
+        applied = one.apply(steps)
+        assert [step.about for step, _ in applied.failed] == [
+            str(denied), str(wide), str(everybody),
+        ]  # fmt: skip
+        for _, error in applied.failed[1:]:
+            assert isinstance(error, StepHeldBackError)
+            assert f"another ACL ({denied}) could not be created before" in str(error)
+        wait_until(
+            lambda: both.mine(both.target) == set(map(str, (others, elsewhere, apart))), "made"
+        )
+        assert [error is None for _, error in one.told] == [False, True, False, True, False, True]
+        assert len(failures(one.link.books)) == 3
+        monkeypatch.undo()
+        again = one.apply([step for step, _ in applied.failed])
+        assert (len(again.done), again.failed) == (3, [])
+    assert ours(both) == {step.about for step in steps}
+
+
+def test_one_refused_change_does_not_fail_the_others_of_its_request(both: Both) -> None:
+    good, bad, late = (both.topic(letter) for letter in "abc")
+    wrong = CreateTopic(bad, bad, 1, 1, {"no.such.setting": "1"})
+    acl = both.acl("x")
+    with process(both.config) as one:
+        steps = [CreateTopic(good, good, 3, 1, {}), wrong, CreateTopic(late, late, 1, 1, {})]
+        made = one.apply(steps)
+        [(step, error)] = made.failed
+        assert (step, "no.such.setting" in str(error)) == (wrong, True)
+        assert len(one.created) == 2
+        assert 0 < sum(one.created) < 10
+        changes = one.apply(
+            [
+                AddPartitions(good, good, 3, 4),
+                AddPartitions(bad, bad, 1, 2),
+                AddPartitions(late, late, 1, 3),
+                SetConfigs(good, good, {"segment.ms": "700000"}, (), {"segment.ms": None}),
+                SetConfigs(bad, bad, {"segment.ms": "700000"}, (), {"segment.ms": None}),
+                SetConfigs(late, late, {"segment.ms": "-1"}, (), {"segment.ms": None}),
+                CreateAcl(acl, ""),
+            ]
+        )
+        assert [type(step) for step in changes.done] == [
+            AddPartitions, AddPartitions, SetConfigs, CreateAcl,
+        ]  # fmt: skip
+        assert [step.about for step, _ in changes.failed] == [bad, bad, late]
+    assert ours(both) == {good, late, str(acl)}
+    found = both.target.topics([good, bad, late])
+    assert {name: len(info.partitions) for name, info in found.items()} == {good: 4, late: 3}
+
+
+def test_two_processes_of_the_link_own_together_what_either_makes(both: Both) -> None:
+    """The second does it right before the first asks for it, the third comes too late."""
+    steps = created(both)
+    with ExitStack() as stack:
+        one, other = (stack.enter_context(process(both.config)) for _ in range(2))
+        third = stack.enter_context(process(both.config))
+        for request, kind in (
+            ("create_topics", CreateTopic), ("create_acls", CreateAcl), ("set_quotas", SetQuota),
+            ("set_credential", SetUser),
+        ):  # fmt: skip
+            alike = [step for step in steps if isinstance(step, kind)]
+            one.before(request, partial(other.apply, alike))
+            assert one.apply(alike).failed == []
+        assert third.apply(steps).failed == []
+        assert len(other.created) == 3
+        assert one.created == third.created == []
+        assert failures(one.link.books) == failures(third.link.books) == []
+    assert ours(both) == {step.about for step in steps}
+
+
+def test_a_process_that_fails_disowns_nothing(both: Both) -> None:
+    """It wanted other partitions and quotas, planned before the source changed."""
+    steps = created(both)
+    old = tuple(_as_before(step) for step in steps)
+    with ExitStack() as stack:
+        one, other = (stack.enter_context(process(both.config)) for _ in range(2))
+        assert other.apply(steps).failed == []
+        one.apply(old)
+        assert {step.about for step in steps} == ours(both)
+        third = stack.enter_context(process(both.config))
+        third.apply(old)
+    assert ours(both) == {step.about for step in steps}
+
+
+def _as_before(step: Step) -> Step:
+    match step:
+        case CreateTopic():
+            return CreateTopic(step.source, step.target, 1, 1, {})
+        case SetQuota():
+            return SetQuota(step.quota, 1.0, None)
+        case SetUser():
+            return SetUser(step.credential, 16384, None)
+        case _:
+            return step
+
+
+def test_what_a_stranger_makes_meanwhile_is_not_ours(both: Both) -> None:
+    steps = created(both)
+    theirs = [step for step in steps if isinstance(step, CreateTopic | SetQuota | SetUser)]
+
+    def stranger(step: Step) -> None:
+        match step:
+            case CreateTopic():
+                both.target.create_topic(step.target, 2, 1, step.configs)
+            case SetQuota():
+                both.target.set_quota(step.quota, step.value)
+            case SetUser():
+                both.target.set_credential(step.credential, 4096, PASSWORD)
+            case _:
+                raise AssertionError(step)
+
+    topic, quota = theirs[0], next(s for s in theirs if isinstance(s, SetQuota))
+    with process(both.config) as one:
+        one.before("create_topics", lambda: stranger(topic))
+        stranger(quota)
+        wait_until(lambda: both.target.quotas().known.get(quota.quota) is not None, "it is set")
+        applied = one.apply(steps)
+        assert applied.failed == []
+        assert len(one.created) == 2
+    assert ours(both) == {step.about for step in steps} - {topic.about, quota.about}
+
+
+def test_it_ends_between_two_batches(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "AT_ONCE", 2)
+    steps = [CreateAcl(both.acl(f"{n}"), "") for n in range(5)]
+    stop = threading.Event()
+    with process(both.config) as one:
+        journal = JournalWriter(one.link.ledger, one.link.books)
+        applied = Applier(one.link.target, journal, on_step=lambda *_: stop.set(), stop=stop).apply(
+            steps
+        )
+    assert (applied.done, applied.rest) == (steps[:2], steps[2:])
+    assert ours(both) == {step.about for step in steps[:2]}
+
+
+def _killed(both: Both, count: int) -> None:
+    """Apply, and die without a word before or behind a request, or an entry of the journal."""
+    left = iter(range(count))
+
+    def die_in_time() -> None:
+        if next(left, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def deadly(real: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any, **more: Any) -> Any:
+            die_in_time()
+            answer = real(*arguments, **more)
+            die_in_time()
+            return answer
+
+        return called
+
+    steps = both.plan().steps
+    with process(both.config) as one:
+        for where, name in ((Control, "_ask_at"), (Ledger, "append")):
+            setattr(where, name, deadly(getattr(where, name)))
+        one.apply(steps)
+
+
+def test_killed_anywhere(both: Both, rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever it was killed, the end is the same, and all of it is ours."""
+    monkeypatch.setattr(batches, "AT_ONCE", 2)
+    wanted = created(both)
+    for step in wanted:
+        if isinstance(step, CreateTopic):
+            make_topic(step, both.source)
+        elif not isinstance(step, AddPartitions | SetConfigs | DeleteTopic):
+            make_access(step, both.source, {both.name: PASSWORD})
+    wait_until(lambda: len(both.mine(both.source)) == len(wanted), "the source is ready")
+    expected = both.mine(both.source)
+    killed = 0
+    while killed < 12:
+        context = multiprocessing.get_context("fork")
+        child = context.Process(target=_killed, args=(both, rng.randint(0, 30)))
+        child.start()
+        child.join(60)
+        if child.exitcode == 0:
+            break
+        assert child.exitcode == -signal.SIGKILL
+        killed += 1
+    assert killed > 1
+    with process(both.config) as last:
+        assert last.apply(both.plan().steps).failed == []
+    wait_until(lambda: both.mine(both.target) == expected, "everything is there")
+    assert ours(both) == {step.about for step in wanted}
+    wait_until(lambda: both.plan().steps == (), "nothing is left to do")
