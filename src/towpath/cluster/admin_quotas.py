@@ -29,9 +29,7 @@ class QuotaAdmin(ChangeAdmin):
             RefusedError: Also where the brokers do not know this question.
         """
         what = "asking for the client quotas"
-        request = DescribeClientQuotasRequest(
-            components=[_component(entity) for entity in whose], strict=bool(whose)
-        )
+        request = _asking(whose)
 
         def once(deadline: Deadline) -> Listing[dict[Quota, float]]:
             answer = self._control.ask_any(request, deadline, what)
@@ -58,7 +56,16 @@ class QuotaAdmin(ChangeAdmin):
             for quota in changes[_entities(said)] if said.error_code else ():
                 what = f"{'removing' if values[quota] is None else 'setting'} the quota of {quota}"
                 failed[quota] = self._refused(said, what, "AlterConfigs on the cluster")
-        return Answers(dict.fromkeys(values.keys() - failed.keys()), failed)
+        done = [quota for group in changes.values() for quota in group if quota not in failed]
+        if done:
+            self._quota_heard(done[-1], values[done[-1]])
+        return Answers(dict.fromkeys(done), failed)
+
+    def _quota_heard(self, quota: Quota, value: float | None) -> None:
+        what = f"waiting until all brokers know the quota of {quota}"
+        self._heard_by_all(
+            _asking(quota.entities), what, lambda said: _read(said).known.get(quota) == value
+        )
 
 
 def _change(quotas: Sequence[Quota], values: Mapping[Quota, float | None]) -> Any:
@@ -73,6 +80,11 @@ def _change(quotas: Sequence[Quota], values: Mapping[Quota, float | None]) -> An
             for quota in quotas
         ],
     )
+
+
+def _asking(whose: Sequence[Entity]) -> Any:
+    components = [_component(entity) for entity in whose]
+    return DescribeClientQuotasRequest(components=components, strict=bool(whose))
 
 
 def _component(entity: Entity) -> Any:

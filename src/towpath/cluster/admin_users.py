@@ -54,7 +54,7 @@ class UserAdmin(ChangeAdmin):
             salted_password=salted(credential.mechanism, password, salt, iterations),
         )  # fmt: skip
         self._alter(f"setting the password of {credential}", upsertions=[upsertion])
-        self._heard(credential, iterations)
+        self._user_heard(credential, iterations)
 
     def delete_credential(self, credential: Credential) -> None:
         """Delete a credential; one that is gone already counts as deleted."""
@@ -62,9 +62,9 @@ class UserAdmin(ChangeAdmin):
             name=credential.user, mechanism=MECHANISMS[credential.mechanism]
         )
         self._alter(f"deleting the password of {credential}", deletions=[deletion])
-        self._heard(credential, None)
+        self._user_heard(credential, None)
 
-    def _heard(self, credential: Credential, iterations: int | None) -> None:
+    def _user_heard(self, credential: Credential, iterations: int | None) -> None:
         what = f"waiting until all brokers know {credential}"
         self._heard_by_all(
             _asking([credential.user]), what, lambda said: _read(said).get(credential) == iterations
