@@ -28,7 +28,7 @@ from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import Ledger
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
-from towpath.model.errors import RefusedError, StepHeldBackError, TowpathError
+from towpath.model.errors import RefusedError, StepHeldBackError, TowpathError, UnreachableError
 from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
@@ -300,6 +300,27 @@ def test_what_a_stranger_makes_meanwhile_is_not_ours(both: Both) -> None:
         assert applied.failed == []
         assert len(one.created) == 2
     assert ours(both) == {step.about for step in steps} - {topic.about, quota.about}
+
+
+def test_what_was_made_without_an_answer_is_ours_once_the_run_goes_on(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, lost = (CreateTopic(both.topic(n), both.topic(n), 2, 1, {}) for n in "ab")
+    with process(both.config) as one:
+        real = one.link.target.create_topics
+
+        def create(wanted: Any) -> Any:
+            made = dict(real(wanted))
+            made.pop(lost.target)
+            return Answers(made, {lost.target: UnreachableError("target", "creating it", "away")})
+
+        monkeypatch.setattr(one.link.target, "create_topics", create)
+        applied = one.apply([good, lost])
+        assert (applied.done, [step for step, _ in applied.failed]) == ([good], [lost])
+        assert ours(both) == {good.about}
+        one.link.read()
+        assert one.apply([]).complete
+        assert ours(both) == {good.about, lost.about}
 
 
 def test_it_ends_between_two_batches(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:

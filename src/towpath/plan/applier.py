@@ -193,7 +193,9 @@ class Applier:
 
     def _fail(self, step: Step, error: TowpathError, applied: Applied) -> None:
         # A topic may have been created though no answer came; the next time it is looked at again.
-        if not isinstance(step, CreateTopic) or _surely(error):
+        if isinstance(step, CreateTopic) and not _surely(error):
+            self.journal.unknown(step)
+        else:
             self.journal.failed(step, error)
         applied.failed.append((step, error))
 

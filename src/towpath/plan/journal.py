@@ -37,6 +37,7 @@ class JournalWriter:
         self._held: list[Journal] = []
         self._mine: set[tuple[Key, Phase, int]] = set()
         self._theirs: dict[Key, Journal] = {}
+        self._begun: dict[Key, Journal] = {}
 
     def begin(self, steps: Iterable[tuple[Step, bool]]) -> None:
         """Write that steps begin, and that those before them are done.
@@ -45,7 +46,9 @@ class JournalWriter:
             steps: Each with whether what it is about is ours once it is done.
         """
         for step, owned in steps:
-            self._hold(self._entry(step, Phase.BEGUN, owned, NO_TOPIC_ID))
+            entry = self._entry(step, Phase.BEGUN, owned, NO_TOPIC_ID)
+            self._begun[key(step)] = entry
+            self._hold(entry)
         self.close()
 
     def done(self, step: Step, *, owned: bool, topic_id: TopicId = NO_TOPIC_ID) -> None:
@@ -71,6 +74,14 @@ class JournalWriter:
         entry = replace(self._entry(step, Phase.FAILED, owned, NO_TOPIC_ID), error=str(error))
         self._hold(entry)
         self._books.take(entry)
+
+    def unknown(self, step: Step) -> None:
+        """Remember that a step, if it was begun, may have been done; `settle` finds that out."""
+        theirs, begun = self._theirs.get(key(step)), self._begun.get(key(step))
+        if theirs is not None:
+            self._hold(theirs)
+        elif begun is not None:
+            self._books.take(begun)
 
     def settle(self, target: Admin) -> None:
         """Find out what a process that died in the middle of steps has created.
