@@ -69,8 +69,9 @@ class JournalWriter:
         if theirs is not None:
             self._hold(theirs)
             return
-        ours = self.made(step, surely=True) if step.creates else bool(self.owned([step]))
-        owned = step.subject != _TOPICS and ours
+        owned = step.subject != _TOPICS and (
+            self.made(step, surely=True) if step.creates else bool(self.owned([step]))
+        )
         entry = replace(self._entry(step, Phase.FAILED, owned, NO_TOPIC_ID), error=str(error))
         self._hold(entry)
         self._books.take(entry)
