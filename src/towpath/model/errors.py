@@ -15,12 +15,9 @@
     ├── TargetLostError             3  the target lost what it had acknowledged
     ├── TargetReplacedError         3  the copy is another topic now
     ├── NotIdenticalError           3  offsets cannot stay the same where that was demanded
+    ├── StepHeldBackError           3  a step that must come first could not be done
     ├── StepOutdatedError           3  a cluster is no longer as it was when a step was planned
     └── StoppedError                3  Ctrl-C or SIGTERM came before the end
-
-
-    ├── StepHeldBackError           3  a step that must come first could not be done
-    └── StepOutdatedError           3  a cluster is no longer as it was when a step was planned
 
 Others stand beside what raises them: two kinds of UnreachableError, SecurityError in
 `cluster/login.py` and UnresolvedError in `cluster/connection.py`; DevError (2) and its kinds in
