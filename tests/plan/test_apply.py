@@ -17,7 +17,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from tests.support.here import Ended, Here
-from tests.support.kafka import create_topic, grow, wait_until
+from tests.support.kafka import Record, create_topic, grow, produce, wait_until
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import non_default
 from towpath.config import LinkConfig, load
@@ -28,7 +28,12 @@ from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.plan import batches
 from towpath.plan.apply import Wanted, apply
 from towpath.plan.build import build
+from towpath.plan.journal import JournalWriter
+from towpath.plan.opened import open_link
+from towpath.plan.rounds import RoundPlan, plan_round
 from towpath.plan.steps import Step
+from towpath.records.copy import copy
+from towpath.topics.steps import CreateTopic
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -63,6 +68,11 @@ class Files:
     @property
     def config(self) -> LinkConfig:
         return load(Path(self.yaml))
+
+    def copy(self) -> None:
+        """Copy everything that the source has now, without Spark."""
+        for work in plan_round(RoundPlan(self.config, "test", 1, once=True), 1):
+            list(copy(work))
 
     def run(self, *arguments: str) -> Ended:
         assert self.here is not None
@@ -317,3 +327,42 @@ def test_plan_apply_and_plan_again_is_empty(files: Files, rng: random.Random) ->
     assert files.run("apply", files.yaml, "--yes").code == 0
     again: Any = json.loads(files.run("diff", files.yaml, "--output", "json").out)
     assert again["steps"] == []
+
+
+def test_a_copy_that_others_write_to_is_not_deleted(files: Files) -> None:
+    """As after a cutover, when the old cluster is cleared while `prune` is still in the file."""
+    live, still, late = (files.topic(letter) for letter in "abc")
+    for topic in (live, still, late):
+        produce(files.source.bootstrap, topic, [Record(b"k", b"v")])
+    files.more = "prune: true\n"
+    assert files.run("apply", files.yaml, "--yes").code == 0
+    files.copy()
+    produce(files.target.bootstrap, f"eu.{live}", [Record(b"k", b"of a client")])
+    delete(files.source, live, still, late)
+    planned = files.run("plan", files.yaml, "--save", files.plan, "--output", "json")
+    assert [step["source"] for step in planned.json["steps"]] == [still, late], planned.said
+    assert any("records that this link did not write" in n["text"] for n in planned.json["notes"])
+    produce(files.target.bootstrap, f"eu.{late}", [Record(b"k", b"of a client")])
+    ended = files.run("apply", files.plan, "--yes", "--output", "json")
+    assert [step["source"] for step in ended.json["done"]] == [still], ended.said
+    assert "no records but those of this link and has others" in ended.said
+    assert topics(files.target, f"eu.{files.name}") == {f"eu.{live}": 1, f"eu.{late}": 1}
+
+
+def test_what_a_stranger_made_as_the_killed_step_would_not_have_is_not_ours(files: Files) -> None:
+    """A process died between the journal and the request; somebody created the topic by hand."""
+    ours, theirs = (TopicName(files.topic(letter, segment_ms="60000")) for letter in "ab")
+    with open_link(files.config) as link:
+        link.prepare()
+        made = [
+            CreateTopic(name, TopicName(f"eu.{name}"), 1, 1, {"segment.ms": "60000"})
+            for name in (ours, theirs)
+        ]
+        JournalWriter(link.ledger, link.books).begin((step, True) for step in made)
+    create_topic(files.target.bootstrap, f"eu.{ours}", 1, {"segment.ms": "60000"})
+    create_topic(files.target.bootstrap, f"eu.{theirs}", 1, {"segment.ms": "70000"})
+    assert files.run("apply", files.yaml, "--yes").code == 0
+    delete(files.source, ours, theirs)
+    files.more = "prune: true\n"
+    ended = files.run("apply", files.yaml, "--yes", "--output", "json")
+    assert [step["source"] for step in ended.json["done"]] == [ours], ended.said

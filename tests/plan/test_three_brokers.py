@@ -261,3 +261,18 @@ def test_a_broker_that_is_down_costs_no_replicas(
     assert [step["replication_factor"] for step in plan["steps"]] == [3], plan["notes"]
     assert applied.code == 0, applied.said
     assert [sorted(nodes) for nodes in three.replicas(f"eu.{wide}")] == [[1, 2, 3]] * 2
+
+
+def test_a_saved_plan_grants_nothing_that_was_revoked_since(
+    three: Three, here: Here, tmp_path: Path
+) -> None:
+    three.topic("wide", 1, 1)
+    kept, revoked = three.acl(Operation.READ), three.acl(Operation.DESCRIBE)
+    assert not three.source.create_acls([kept, revoked]).failed
+    file, saved = three.access("full"), str(tmp_path / "plan.json")
+    assert here("plan", file, "--save", saved).code == 0
+    assert not three.source.delete_acls([revoked]).failed
+    applied = here("apply", saved, "--yes", "--output", "json")
+    assert applied.code == 3, applied.said
+    assert "it should have something that asks for" in applied.said
+    assert three.acls() == [{three.acl(Operation.READ, f"eu.{three.name}.wide")}] * 4

@@ -103,7 +103,9 @@ def between(
     """Go from each version to the next one, and from the newest one to the oldest."""
     following = VERSIONS[(VERSIONS.index(version) + 1) % len(VERSIONS)]
     source, target = (
-        clusters.get("secured-target", each, security=vault.security())
+        # Not `secured_target`: it may have been stopped since users were deleted there, and once
+        # started again such a broker knows nobody any more by the mechanism that they had.
+        clusters.get("between", each, security=vault.security())
         for each in (version, following)
     )
     made = Between(tmp_path, (source, target), vault, new_name("between") + "-x")

@@ -12,7 +12,7 @@ from towpath.plan.applier import Applied, Applier, Told
 from towpath.plan.journal import JournalWriter, done_before
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.opened import OpenLink, open_link
-from towpath.plan.removals import Removals
+from towpath.plan.review import Review
 from towpath.plan.steps import SUBJECTS, key
 
 
@@ -64,7 +64,7 @@ def apply(wanted: Wanted, on_step: Told, stop: threading.Event) -> Applied:
             wanted.config.access.users,
             on_step=on_step,
             stop=stop,
-            require=Removals(link).require,
+            require=Review(link, saved=bool(wanted.digest)).require,
         )
         applied = applier.apply(step for step in steps if key(step) not in known)
         applied.before = before

@@ -15,9 +15,11 @@ from towpath.model.findings import Note, Obstacle
 from towpath.model.nouns import TopicName
 from towpath.plan.circles import without_circles
 from towpath.plan.journal import access_ours, ours_of
+from towpath.plan.others import writes_of_others
 from towpath.plan.steps import Step, ordered
 from towpath.topics.diff import Difference, diff
 from towpath.topics.observe import Observed, observe
+from towpath.topics.steps import DeleteTopic
 from towpath.topics.sync import waiting
 
 
@@ -77,8 +79,27 @@ def differences(
     observed = without_circles(seen, config, source, target)
     if any(waiting(copy, ours) for copy in observed.target.values()):
         ours = replace(ours, caught_up=frozenset(caught_up()))
-    found = diff(observed, config, ours)
+    found = _spared(diff(observed, config, ours), books, target)
     of_access = diff_access(
         observe_access(source, target, config), config, found.topics, access_ours(books)
     )
     return Differences(observed, found, of_access)
+
+
+def _spared(found: Difference, books: LinkBooks, target: Admin) -> Difference:
+    """Return the difference without deletions of copies to which others write, too."""
+    deletions = [step for step in found.steps if isinstance(step, DeleteTopic)]
+    theirs = writes_of_others(deletions, books, target)
+    steps = (s for s in found.steps if not isinstance(s, DeleteTopic) or s.target not in theirs)
+    notes = (
+        Note(step.source, f"its copy {step.target} {_THEIRS}")
+        for step in deletions
+        if step.target in theirs
+    )
+    return replace(found, steps=tuple(steps), notes=(*found.notes, *notes))
+
+
+_THEIRS = (
+    "stays although nobody asks for it: it has records that this link did not write, as after a"
+    " cutover; delete it by hand if nobody needs it"
+)

@@ -15,6 +15,7 @@ from towpath.model.errors import TowpathError
 from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
 from towpath.plan.steps import Step, as_data, from_data, key, kind
 from towpath.topics import steps as topics
+from towpath.topics.apply import is_as_made
 from towpath.topics.ours import Ours, Tried
 
 Key = tuple[str, str, str, str]
@@ -96,11 +97,14 @@ class JournalWriter:
             if entry.phase is Phase.BEGUN and entry.owned and entry.do == _CREATE
             if isinstance(step := from_data(entry.step, "ledger"), topics.CreateTopic)
         ]
-        found = target.topics(step.target for step in begun) if begun else {}
+        names = [step.target for step in begun]
+        found = target.topics(names) if begun else {}
+        settings = target.configs(found) if found else {}
         for step in begun:
             info = found.get(step.target)
-            if info is not None and len(info.partitions) == step.partitions:
-                self.done(step, owned=True, topic_id=info.id)
+            if info is not None and not info.error:
+                ours = is_as_made(step, info, settings.get(step.target, {}))
+                self.done(step, owned=ours, topic_id=info.id)
         self.close()
 
     def close(self) -> None:

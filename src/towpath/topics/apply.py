@@ -8,7 +8,7 @@ from typing import TypeVar, assert_never
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.codes import TOPIC_AUTHORIZATION_FAILED, refused
-from towpath.cluster.metadata import Answers, TopicInfo, non_default
+from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo, non_default
 from towpath.cluster.rights import Right
 from towpath.cluster.topic_changes import NewTopic
 from towpath.model.errors import ClusterError, RefusedError, StepOutdatedError
@@ -49,6 +49,21 @@ def apply_all(steps: Sequence[Step], target: Admin) -> Changed:
     _set([step for step in steps if isinstance(step, SetConfigs)], target, changed)
     _delete([step for step in steps if isinstance(step, DeleteTopic)], target, changed)
     return changed
+
+
+def is_as_made(step: CreateTopic, found: TopicInfo, settings: Mapping[str, ConfigEntry]) -> bool:
+    """Whether a topic is just as a step would have created it, so that nobody else did.
+
+    Settings that nobody may see count as different.
+    """
+    replicas = {len(partition.replicas) for partition in found.partitions}
+    own = non_default(settings)
+    return (
+        len(found.partitions) == step.partitions
+        and (step.replication_factor < 0 or replicas == {step.replication_factor})
+        and own.keys() == step.configs.keys()
+        and all(equal(key, value, own[key]) for key, value in step.configs.items())
+    )
 
 
 def check_all(steps: Iterable[Step], target: Admin) -> Refusals:
