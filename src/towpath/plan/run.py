@@ -228,8 +228,8 @@ class _Mirror:
         same = now == self._shape and number == self._reconciled
         if same and not before.left_out and not all_subjects:
             return False
-        self._next_sync = time.monotonic() + self._config.run.sync_interval
         self.progress.topics = reconcile(link, self.progress.rows, self._meter, self._stop)
+        self._next_sync = time.monotonic() + self._config.run.sync_interval
         fresh = appeared(self._shape, now)
         self._shape, self._reconciled = now, number
         after = self.progress.topics

@@ -35,7 +35,8 @@ _KINDS: tuple[type[Step], ...] = (
 REMOVALS = (access.DeleteAcl, access.RemoveQuota, access.DeleteUser, topics.DeleteTopic)
 """Those that take something away from the target."""
 
-_BY_NAME = {kind.__name__: kind for kind in _KINDS}
+_READERS: Mapping[str, TypeAdapter[Step]] = {k.__name__: TypeAdapter(k) for k in _KINDS}
+"""What reads steps of each kind, made once: a ledger may hold thousands."""
 SUBJECTS = tuple(dict.fromkeys(kind.subject for kind in _KINDS))
 """What a plan is about, in the order of its steps."""
 
@@ -83,13 +84,13 @@ def from_data(data: Mapping[str, Any], path: str) -> Step:
     Raises:
         ConfigError: It is no step that this program knows.
     """
-    known = _BY_NAME.get(str(data.get("do")))
+    known = _READERS.get(str(data.get("do")))
     if known is None:
         text = f"{data.get('do')!r} is no step that this Towpath knows; use the one that planned it"
         raise ConfigError((Problem(path, text),))
     fields = {key: value for key, value in data.items() if key not in {"do", "subject"}}
     try:
-        return TypeAdapter(known).validate_python(fields)
+        return known.validate_python(fields)
     except ValidationError as error:
         problems = (
             Problem(".".join((path, *map(str, each["loc"]))), _unknown(each))
