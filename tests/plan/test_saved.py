@@ -93,6 +93,21 @@ def test_an_edited_plan_is_refused(file: Path) -> None:
     )
 
 
+def test_a_plan_whose_variables_name_another_link_is_refused(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAGE", "new")
+    yaml = file.with_name("link.yaml")
+    yaml.write_text(yaml.read_text().replace("orders-to-new", "orders-to-${STAGE}"))
+    save(PLAN, yaml, file)
+    assert load_plan(file).plan == PLAN
+    monkeypatch.setenv("STAGE", "old")
+    assert refusal(file) == (
+        f"{file}: was made for link 'orders-to-new', and `link: orders-to-${{STAGE}}` names link"
+        " 'orders-to-old' now; give the variables the values that they had, or make the plan again"
+    )
+
+
 def test_a_plan_of_a_newer_program_is_refused(file: Path) -> None:
     assert "was written in format 2, this program knows up to 1" in refusal(edited(file, format=2))
 

@@ -81,7 +81,8 @@ def load_plan(path: Path) -> SavedPlan:
     """Return the plan in a file.
 
     Raises:
-        ConfigError: It holds none, one of a newer Towpath, or one that was edited.
+        ConfigError: It holds none, one of a newer Towpath, or one that was edited; or its variables
+            name another link now.
     """
     data = _read(path)
     _require_format(path, data)
@@ -98,6 +99,13 @@ def load_plan(path: Path) -> SavedPlan:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         text = "is not whole: its parts are not those of a plan; make the plan again"
         raise _refused(path, text) from error
+    if config.link != plan.link:
+        raise _refused(
+            path,
+            f"was made for link {plan.link!r}, and `link: {data['config']['link']}` names link"
+            f" {config.link!r} now; give the variables the values that they had, or make the plan"
+            " again",
+        )
     return SavedPlan(config, data["made"], plan, data["digest"])
 
 
