@@ -58,6 +58,10 @@ def test_a_plan_as_text_and_as_json(
     ]
     assert data["source"]["id"] == source.cluster_id
     assert (data["notes"], data["problems"]) == ([], [])
+    to = tmp_path / "plan.json"
+    assert main(["plan", file, "--save", str(to), "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {**data, "saved": True}
+    assert json.loads(to.read_text()).items() >= data.items()
 
 
 def test_clusters_that_are_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,6 +73,25 @@ def test_clusters_that_are_away(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "target  did not answer" in shown
     for side, port in (("source", first), ("target", second)):
         assert f"problem: {side}: {side}: connecting to 127.0.0.1:{port}" in shown
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+def test_a_plan_that_cannot_be_applied_is_not_saved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    first, second = ports.reserve(2)
+    file = write(tmp_path, f"127.0.0.1:{first}", f"127.0.0.1:{second}", "orders", "1s")
+    to = tmp_path / "plan.json"
+    assert main(["plan", file, "--save", str(to), "--output", form]) == 4
+    assert not to.exists()
+    out, err = capsys.readouterr()
+    assert err == ""
+    if form == "json":
+        data = json.loads(out)
+        assert data["saved"] is False
+        assert [each["about"] for each in data["problems"]] == ["source", "target"]
+    else:
+        assert out.count("nothing was saved, as this plan could not be applied") == 1
 
 
 def test_a_wrong_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,6 @@ from towpath.cli.planned import show_plan
 from towpath.config import load
 from towpath.model.errors import ConfigError, Problem
 from towpath.plan.build import build
-from towpath.plan.model import Plan
 from towpath.plan.saved import save as save_plan
 
 
@@ -31,9 +30,10 @@ def plan(
     require_writable(save, "--save")
     _require_apart(save, file)
     made = build(load(file))
-    show_plan(made)
-    if save is not None:
-        _save(made, file, save)
+    saved = None if save is None else not (made.refusals or made.faults)
+    if save is not None and saved:
+        save_plan(made, file, save)  # first: what fails is then all that is shown
+    show_plan(made, saved=saved)
     return made.exit_code
 
 
@@ -43,11 +43,3 @@ def _require_apart(save: Path | None, file: Path) -> None:
     if save.suffix in {".yaml", ".yml"} or save.resolve() == file.resolve():
         text = f"{save} would be taken for the file of a link; name one that ends with .json"
         raise ConfigError((Problem("--save", text),))
-
-
-def _save(made: Plan, file: Path, to: Path) -> None:
-    if made.refusals or made.faults:
-        texts = map(str, (*made.refusals, *made.faults))
-        text = "nothing was saved, as this plan could not be applied: " + "; ".join(texts)
-        raise ConfigError((Problem("--save", text),))
-    save_plan(made, file, to)

@@ -11,10 +11,23 @@ from towpath.cli.render import table
 from towpath.plan.explain import clusters, groups, remarks, summary
 from towpath.plan.model import Plan
 
+_UNSAVED = (
+    "nothing was saved, as this plan could not be applied; mend its problems, then plan again"
+)
 
-def show_plan(plan: Plan) -> None:
-    """Print a plan in the form that was asked for."""
-    show(picture(plan), plan.as_data(), as_markdown(plan))
+
+def show_plan(plan: Plan, *, saved: bool | None = None) -> None:
+    """Print a plan in the form that was asked for.
+
+    Args:
+        plan: It.
+        saved: Whether it was written to a file, where that was asked for.
+    """
+    data = plan.as_data() if saved is None else {**plan.as_data(), "saved": saved}
+    if saved is False:
+        show(Group(picture(plan), line(_UNSAVED)), data, f"{as_markdown(plan)}\n{_UNSAVED}.\n")
+    else:
+        show(picture(plan), data, as_markdown(plan))
 
 
 def picture(plan: Plan) -> RenderableType:
