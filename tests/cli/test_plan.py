@@ -111,3 +111,21 @@ def test_a_saved_plan_is_no_link(
         f"{file}: is a saved plan, which `towpath apply` takes alone; name the YAML file of the"
         " link\n"
     )
+
+
+@pytest.mark.parametrize("command", ["apply", "plan"])
+def test_a_file_that_is_nested_too_deeply(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text('{"format": ' + "[" * 100_000)
+    assert main([command, str(file)]) == 2
+    assert "nested too deeply" in capsys.readouterr().err
+
+
+def test_a_plan_that_is_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "plan.json"
+    assert main(["apply", str(file)]) == 2
+    assert capsys.readouterr().err == (
+        f"{file}: no such plan; `towpath plan FILE --save {file}` makes one\n"
+    )

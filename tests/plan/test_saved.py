@@ -155,6 +155,8 @@ def test_a_plan_whose_parts_are_none_is_refused(file: Path, odd: dict[str, Any])
         ("{", "is no saved plan: it is no JSON"),
         ("[]", "is no saved plan; `towpath plan FILE --save` makes one"),
         ('{"format": 1}', "is not whole: towpath, made, file"),
+        ('{"format": ' + "[" * 100_000, "is no saved plan: it is nested too deeply"),
+        ('{"format": ' + "[" * 100_000 + "]" * 100_000 + "}", "it is nested too deeply"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, text: str, why: str) -> None:
@@ -164,4 +166,8 @@ def test_other_files_are_refused(tmp_path: Path, text: str, why: str) -> None:
 
 
 def test_a_file_that_is_away(tmp_path: Path) -> None:
-    assert "cannot be read: No such file or directory" in refusal(tmp_path / "none.json")
+    file = tmp_path / "none.json"
+    assert is_saved(file)
+    assert not is_saved(tmp_path / "none.yaml")
+    assert refusal(file) == f"{file}: no such plan; `towpath plan FILE --save {file}` makes one"
+    assert "cannot be read: Is a directory" in refusal(tmp_path)

@@ -18,7 +18,7 @@ def _no_plan(file: Path) -> Path:
     """Refuse a saved plan in one sentence, not in one per key that no YAML file has."""
     try:
         data = json.loads(file.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return file
     if isinstance(data, dict) and data.keys() >= {"format", "steps", "digest"}:
         text = "is a saved plan, which `towpath apply` takes alone; name the YAML file of the link"

@@ -70,11 +70,14 @@ def save(plan: Plan, yaml: Path, to: Path) -> None:
 
 
 def is_saved(path: Path) -> bool:
-    """Whether a file holds JSON, as plans do and YAML files of links do not."""
+    """Whether a file holds JSON, as plans do and YAML files of links do not.
+
+    One that cannot be read is judged by its name.
+    """
     try:
         return path.read_bytes().lstrip()[:1] == b"{" and path.suffix not in {".yaml", ".yml"}
     except OSError:
-        return False
+        return path.suffix == ".json"
 
 
 def load_plan(path: Path) -> SavedPlan:
@@ -84,6 +87,13 @@ def load_plan(path: Path) -> SavedPlan:
         ConfigError: It holds none, one of a newer Towpath, or one that was edited; or its variables
             name another link now.
     """
+    try:
+        return _load(path)
+    except RecursionError:
+        raise _refused(path, "is no saved plan: it is nested too deeply") from None
+
+
+def _load(path: Path) -> SavedPlan:
     data = _read(path)
     _require_format(path, data)
     said = {key: value for key, value in data.items() if key != "digest"}
@@ -130,6 +140,9 @@ def _facts(data: Mapping[str, Any]) -> ClusterFacts:
 def _read(path: Path) -> Mapping[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        text = f"no such plan; `towpath plan FILE --save {path}` makes one"
+        raise _refused(path, text) from None
     except OSError as error:
         raise _refused(path, f"cannot be read: {error.strerror}") from error
     except ValueError as error:
