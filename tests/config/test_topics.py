@@ -42,6 +42,16 @@ def test_the_template_names_the_target_topic() -> None:
     assert ALL.target_name("orders") == "orders"
 
 
+def test_an_empty_name_is_told() -> None:
+    topics = TopicsConfig(include=("old(.*)",), rename="{1}")
+    assert topics.target_name("older") == "er"
+    with pytest.raises(ConfigError) as caught:
+        topics.target_name("old")
+    assert str(caught.value) == (
+        "topics.rename: topic old has no name on the target: '{1}' gives it an empty one"
+    )
+
+
 @pytest.mark.parametrize(
     ("rename", "topic", "why"),
     [

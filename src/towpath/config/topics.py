@@ -193,9 +193,13 @@ class TopicsConfig(Section):
         """Return the name that a source topic gets on the target.
 
         Raises:
-            ConfigError: Kafka does not allow that name, or it belongs to an internal topic.
+            ConfigError: Kafka does not allow that name (an empty one, say), or it belongs to an
+                internal topic.
         """
         name = _PLACEHOLDER.sub(lambda found: self._filled(found[1], topic), self.rename)
+        if not name:
+            text = f"topic {topic} has no name on the target: {self.rename!r} gives it an empty one"
+            raise _misnamed(text)
         why = ""
         if not _LEGAL.fullmatch(name):
             why = "is longer than 249 characters" if len(name) > 249 else "has illegal characters"
