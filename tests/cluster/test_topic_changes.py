@@ -40,7 +40,7 @@ def test_each_topic_is_made_or_refused_by_itself() -> None:
     assert {name: error.error for name, error in tried.refused.items()} == {
         B: INVALID_PARTITIONS, C: TOPIC_ALREADY_EXISTS,
     }  # fmt: skip
-    assert "creating topic b with 1 partitions and replication factor 1" in str(tried.refused[B])
+    assert "creating topic b with 1 partition and replication factor 1" in str(tried.refused[B])
     assert tried.failed(None) == tried.refused
 
 

@@ -316,7 +316,7 @@ def test_missing_rights_are_named(
         "target: target: creating topic __towpath_ledger with 2 partitions and replication factor"
         " 1: TOPIC_AUTHORIZATION_FAILED (29)",
         f"{unsettled}: source: the login mirror lacks the ACL DescribeConfigs on this topic",
-        f"{unmade}: target: creating topic {unmade} with 1 partitions and replication factor 1:"
+        f"{unmade}: target: creating topic {unmade} with 1 partition and replication factor 1:"
         f" TOPIC_AUTHORIZATION_FAILED (29)",
         f"{unread}: source: the login lacks the ACL Read on topic {unread}; add it there",
         f"{unwritten}: target: the login lacks the ACL Write and Delete on topic {unwritten};"

@@ -398,7 +398,7 @@ def test_many_steps_are_checked_in_few_requests(
     monkeypatch.setattr(Control, "ask", told)
     refusals = check_all(steps, sides.target)
     assert {step.source: str(error).partition(";")[0] for step, error in refusals} == {
-        bad: f"target: creating topic {bad} with 1 partitions and replication factor 7:"
+        bad: f"target: creating topic {bad} with 1 partition and replication factor 7:"
         " INVALID_REPLICATION_FACTOR (38)",
         small: f"target: growing topic {small} to 1 partitions: INVALID_PARTITIONS (37)",
         odd: f"target: changing segment.ms of topic {odd}: INVALID_CONFIG (40)",

@@ -201,7 +201,5 @@ def setting(*, validate_only: bool = False) -> Change[Settings]:
 
 def _creating(topic: NewTopic) -> str:
     factor = topic.replication_factor if topic.replication_factor > 0 else "of the cluster"
-    return (
-        f"creating topic {topic.name} with {topic.partitions} partitions and replication factor"
-        f" {factor}"
-    )
+    count = f"{topic.partitions} partition{'' if topic.partitions == 1 else 's'}"
+    return f"creating topic {topic.name} with {count} and replication factor {factor}"
