@@ -72,7 +72,7 @@ def test_clusters_that_are_away(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "source  did not answer" in shown
     assert "target  did not answer" in shown
     for side, port in (("source", first), ("target", second)):
-        assert f"problem: {side}: {side}: connecting to 127.0.0.1:{port}" in shown
+        assert f"problem: {side}: connecting to 127.0.0.1:{port}" in shown
 
 
 @pytest.mark.parametrize("form", ["text", "json", "markdown"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from towpath.model.findings import beside
 from towpath.plan.explain import clusters, grouped, groups, summary
 from towpath.plan.model import Plan
 
@@ -22,11 +23,13 @@ def _lines(plan: Plan) -> Iterator[str]:
     if plan.notes:
         yield from ("", "## Notes", "")
         for text, about in grouped(plan.notes).items():
-            yield f"- {_plain(', '.join(about))}: {_plain(text)}"
+            named = ", ".join(about)
+            yield f"- {_plain(named)}: {_plain(beside(named, text))}"
     if plan.obstacles:
         yield from ("", "## Problems", "")
         for obstacle in plan.obstacles:
-            yield f"- **{_plain(obstacle.about)}**: {_plain(obstacle.text)}"
+            text = beside(obstacle.about, obstacle.text)
+            yield f"- **{_plain(obstacle.about)}**: {_plain(text)}"
 
 
 def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

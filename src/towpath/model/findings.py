@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from towpath.model.errors import ClusterError, RefusedError
+from towpath.model.nouns import Side
 
 
 class Cause(StrEnum):
@@ -23,6 +24,16 @@ class Cause(StrEnum):
     """Something beside records, a setting or a user say, cannot be made the same."""
 
 
+def beside(about: str, text: str) -> str:
+    """Return a text that is shown beside what it is about.
+
+    Errors of clusters begin with the side, which need not be said twice.
+    """
+    if about not in set(Side):
+        return text
+    return text.removeprefix(f"{about}: ").replace(f": {about}: ", ": ")
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Note:
     """Something that goes on in another way than one may think.
@@ -36,7 +47,7 @@ class Note:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.about}: {self.text}"
+        return f"{self.about}: {beside(self.about, self.text)}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,7 +65,7 @@ class Obstacle:
     cause: Cause
 
     def __str__(self) -> str:
-        return f"{self.about}: {self.text}"
+        return f"{self.about}: {beside(self.about, self.text)}"
 
     @classmethod
     def of(cls, error: ClusterError, about: str) -> Obstacle:

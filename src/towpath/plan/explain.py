@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from towpath.access import steps as access
-from towpath.model.findings import Note
+from towpath.model.findings import Note, beside
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.steps import SUBJECTS, Step
 from towpath.topics import steps as topics
@@ -96,7 +96,10 @@ def sentence(step: Step) -> str:
 
 def remarks(plan: Plan) -> list[str]:
     """Return the notes, equal ones once with all that they are about, and then the problems."""
-    notes = [f"note: {_named(about)}: {text}" for text, about in grouped(plan.notes).items()]
+    notes = [
+        f"note: {_named(about)}: {beside(_named(about), text)}"
+        for text, about in grouped(plan.notes).items()
+    ]
     return notes + [f"problem: {obstacle}" for obstacle in plan.obstacles]
 
 

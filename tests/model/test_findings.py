@@ -1,0 +1,33 @@
+"""How notes and obstacles read, alone and in a plan."""
+
+from __future__ import annotations
+
+import pytest
+
+from towpath.cli.markdown import as_markdown
+from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.nouns import LinkName
+from towpath.plan.explain import remarks
+from towpath.plan.model import Plan
+
+
+@pytest.mark.parametrize(
+    ("about", "text", "said"),
+    [
+        ("target", "target: creating x: refused", "target: creating x: refused"),
+        ("source", "is down", "source: is down"),
+        ("source", "not known: source: looking at x", "source: not known: looking at x"),
+        ("target", "source: looking at x", "target: source: looking at x"),
+        ("orders", "source: looking at x", "orders: source: looking at x"),
+        ("orders", "orders: is odd", "orders: orders: is odd"),
+    ],
+)
+def test_a_side_is_said_once(about: str, text: str, said: str) -> None:
+    note, obstacle = Note(about, text), Obstacle(about, text, Cause.CLUSTER)
+    plan = Plan(LinkName("l"), None, None, notes=(note,), obstacles=(obstacle,))
+    assert (str(note), str(obstacle)) == (said, said)
+    assert remarks(plan) == [f"note: {said}", f"problem: {said}"]
+    shown = as_markdown(plan)
+    assert f"\n- {said}\n" in shown
+    assert f"\n- **{about}**{said.removeprefix(about)}\n" in shown
+    assert [each["text"] for each in plan.as_data()["problems"]] == [text]
