@@ -56,7 +56,7 @@ def acl_notes(
     for acl in translated.too_new:
         yield Note(str(acl), _TOO_NEW)
     for acl in translated.wanted:
-        if acl not in acls.target:
+        if acl not in acls.target and acl not in translated.guards:
             yield from _reaching_far(acl, login)
     for acl in translated.guards:
         if acl not in acls.target:

@@ -12,7 +12,13 @@ from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 
 Quotas = Both[Mapping[Quota, float]]
 
-_SLOWING = frozenset({QuotaKey.PRODUCER_BYTE_RATE, QuotaKey.REQUEST_PERCENTAGE})
+_SLOWING = frozenset({
+    QuotaKey.PRODUCER_BYTE_RATE,
+    QuotaKey.CONSUMER_BYTE_RATE,
+    QuotaKey.REQUEST_PERCENTAGE,
+    QuotaKey.CONTROLLER_MUTATION_RATE,
+})  # fmt: skip
+"""A link writes records, reads its ledger and the copies, and creates topics."""
 
 
 def quota_steps(quotas: Quotas) -> Iterator[SetQuota]:
