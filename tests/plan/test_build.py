@@ -169,6 +169,23 @@ def test_a_setting_that_the_target_refuses_stops_nothing_else(
     assert (again.steps, [o.about for o in again.obstacles]) == ((), [grown, new])
 
 
+def test_no_copy_is_made_whose_final_settings_the_target_refuses(
+    source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> None:
+    name = TopicName(create_topic(source.bootstrap, new_name("typo")))
+    config = link(
+        source.bootstrap, target.bootstrap, name, configs={"override": {"retention.ms": "abc"}}
+    ).model_copy(update={"link": name})
+    plan = build(config)
+    assert (plan.steps, plan.topics) == ((), {})
+    [problem] = [each for each in plan.obstacles if each.about == name]
+    assert " with retention.ms=abc, which it gets once it is filled: INVALID" in problem.text
+    with open_link(config) as opened:
+        opened.prepare()
+        assert list(reconcile(opened).outcome.failed) == [name]
+        assert not opened.target.topics([name])
+
+
 def test_where_copies_stand_is_asked_while_something_waits_for_it(
     source: LocalCluster, target: LocalCluster, new_name: NewName
 ) -> None:

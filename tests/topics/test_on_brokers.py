@@ -410,6 +410,27 @@ def test_many_steps_are_checked_in_few_requests(
     assert sides.own(there) == {}
 
 
+def test_what_is_held_back_is_checked_as_it_will_be(sides: Sides, new_name: NewName) -> None:
+    prefix = new_name("final")
+    fine, typo, ended, there = (TopicName(f"{prefix}-{end}") for end in "abcd")
+    sides.target.create_topic(there, 1, 1, {})
+    held = {"retention.ms": "-1", "flush.ms": "-5"}
+    steps = (
+        CreateTopic(fine, fine, 1, 1, {"retention.ms": "-1"}, {"retention.ms": None}),
+        CreateTopic(typo, typo, 1, 1, held, {"retention.ms": "abc"}),
+        CreateTopic(ended, ended, 1, 7, {"retention.ms": "-1"}, {"retention.ms": "abc"}),
+        CreateTopic(there, there, 1, 1, {"retention.ms": "-1"}, {"retention.ms": "7"}),
+    )
+    found = narrowed(steps, sides.target)
+    assert found.possible == (steps[0], steps[3])
+    assert [step.target for step, _ in found.refused] == [ended, typo]
+    assert (len(found.steps), found.later) == (4, found.refused[1:])
+    assert "which it gets" not in str(found.refused[0][1])
+    why = str(found.refused[1][1])
+    assert " with retention.ms=abc, which it gets once it is filled: INVALID_CONFIG (40); " in why
+    assert "Invalid value abc for configuration retention.ms" in why
+
+
 def test_refused_settings_are_left_out_one_by_one(sides: Sides, new_name: NewName) -> None:
     prefix = new_name("narrowed")
     new, pair, large, many, there, odd = (TopicName(f"{prefix}-{end}") for end in "abcdef")

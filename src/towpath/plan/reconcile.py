@@ -73,6 +73,7 @@ def reconcile(
         on_step=telling_steps(meter),
         on_created=meter.created,
         stop=stop or threading.Event(),
+        require=checked.require,
     )
     applied = applier.apply(ordered((*checked.steps, *found.access.steps)))
     # Only of a copy that is there do brokers tell which rights the login has on it.

@@ -105,7 +105,7 @@ def _named(steps: Mapping[TopicName, Step], why: Mapping[TopicName, ClusterError
 def _uncreatable(steps: Iterable[CreateTopic], target: Admin) -> dict[TopicName, ClusterError]:
     topics = [_new(step) for step in steps]
     refusals: dict[TopicName, ClusterError] = {
-        name: error for name, error in target.refused_topics(topics).items() if not _is_there(error)
+        name: error for name, error in target.refused_topics(topics).items() if not is_there(error)
     }
     # A login that may create a topic need not be allowed to see it.
     wanted = [topic.name for topic in topics if topic.name not in refusals]
@@ -166,10 +166,11 @@ def _make(new: Sequence[CreateTopic], target: Admin, changed: Changed) -> list[T
     counts = {step.target: step.partitions for step in new if step.target in made}
     led = target.wait_for_leaders(counts)
     changed.take({name: made[name] for name in led}, {**made.failed, **led.failed})
-    return [name for name, error in made.failed.items() if _is_there(error)]
+    return [name for name, error in made.failed.items() if is_there(error)]
 
 
-def _is_there(error: ClusterError) -> bool:
+def is_there(error: ClusterError) -> bool:
+    """Whether a topic is not created because there is one of its name."""
     return isinstance(error, RefusedError) and error.name == _MADE_MEANWHILE
 
 

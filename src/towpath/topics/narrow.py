@@ -10,7 +10,7 @@ from towpath.cluster.topic_changes import NewTopic
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.findings import Cause, Obstacle
 from towpath.model.nouns import TopicName
-from towpath.topics.apply import Refusals, check_all
+from towpath.topics.apply import Refusals, check_all, is_there
 from towpath.topics.settings import MOST_BYTES, POLICY, RETENTIONS
 from towpath.topics.steps import CreateTopic, SetConfigs, Step
 
@@ -28,11 +28,23 @@ class Checked:
         steps: All of them, in the same order; those without the settings that it refuses.
         refused: Those of these steps that it would not do at all, and why.
         obstacles: The settings that are left out, and why.
+        later: Those of the refused ones that it would do, but not finish once copies are filled.
     """
 
     steps: tuple[Step, ...]
     refused: tuple[tuple[Step, ClusterError], ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
+    later: tuple[tuple[Step, ClusterError], ...] = ()
+
+    def require(self, step: object) -> None:
+        """Make sure that a step can be finished; the target itself would begin it.
+
+        Raises:
+            ClusterError: It refuses what the step leads to.
+        """
+        for each, error in self.later:
+            if each == step:
+                raise error
 
     @property
     def possible(self) -> tuple[Step, ...]:
@@ -45,7 +57,8 @@ def narrowed(steps: Sequence[Step], target: Admin) -> Checked:
     """Return steps as the target would take them; it checks them, and nothing is done.
 
     Only where it refuses one for its settings are these tried one by one. A topic is created
-    without a setting, but not without one that keeps its records.
+    without a setting, but not without one that keeps its records. What is held back while a copy
+    is filled must be taken in the end, too; else that would show days later.
 
     Raises:
         ClusterError: The target cannot be asked.
@@ -70,7 +83,31 @@ def narrowed(steps: Sequence[Step], target: Admin) -> Checked:
         became.append(step)
         if id(step) in refusals:
             refused.append((step, trial.error if trial is not None else refusals[id(step)]))
-    return Checked(tuple(became), tuple(refused), tuple(obstacles))
+    no = {id(step) for step, _ in refused}
+    later = _refused_in_the_end([step for step in became if id(step) not in no], target)
+    return Checked(tuple(became), (*refused, *later), tuple(obstacles), tuple(later))
+
+
+def _refused_in_the_end(steps: Iterable[Step], target: Admin) -> Refusals:
+    """Return the new topics that the target refuses with what they get once they are filled."""
+    new = {s.target: s for s in steps if isinstance(s, CreateTopic) and s.held}
+    refusals = target.refused_topics(_filled(step) for step in new.values()) if new else {}
+    return [
+        (new[name], _later(new[name], error))
+        for name, error in refusals.items()
+        if not is_there(error)
+    ]
+
+
+def _filled(step: CreateTopic) -> NewTopic:
+    configs = _given({**step.configs, **step.held})
+    return NewTopic(step.target, step.partitions, step.replication_factor, configs)
+
+
+def _later(step: CreateTopic, error: RefusedError) -> RefusedError:
+    final = ", ".join(_said(key, value) for key, value in step.held.items())
+    what = f"{error.what} with {final}, which it gets once it is filled"
+    return RefusedError(error.side, what, error.error, error.name, error.advice)
 
 
 @dataclass(slots=True)
