@@ -81,15 +81,26 @@ def test_rights_that_are_missing_are_told_and_prune_nothing(
     for name in blind:
         made(secured_target, name, READ, AclOperation.WRITE, AclOperation.DELETE)
     made(secured_target, f"{prefix}-told", DESCRIBE, CONFIGS)
-    ours = Ours({name: name for name in (hidden, deleted, doubtful)})
+    held, able = (
+        made(secured_source, f"{prefix}-{end}", CONFIGS, READ) for end in ("held", "able")
+    )
+    for name, last in ((held, CONFIGS), (able, AclOperation.ALTER_CONFIGS)):
+        create_topic(secured_target.back_door, name, 1, {"retention.ms": "-1"})
+        allow(secured_target, name, READ, AclOperation.WRITE, AclOperation.DELETE, last)
+    waiting = {key: {"retention.ms": "7"} for key in (held, able)}
+    ours = Ours({name: name for name in (hidden, deleted, doubtful)}, held=waiting)
     config = link(
         secured_source.bootstrap, secured_target.bootstrap, f"{prefix}-.*", security=login,
         prune=True,
     )  # fmt: skip
     with Admin(config.source, Side.SOURCE) as source, Admin(config.target, Side.TARGET) as target:
-        wait_until(lambda: {*unseen, *blind} <= source.topics().keys(), "all of the source is seen")
         wait_until(
-            lambda: {*ours.created, *blind} <= target.topics().keys(), "all of the target is seen"
+            lambda: {*unseen, *blind, *waiting} <= source.topics().keys(),
+            "all of the source is seen",
+        )
+        wait_until(
+            lambda: {*ours.created, *blind, held, able} <= target.topics().keys(),
+            "all of the target is seen",
         )
         assert hidden not in source.topics()
         found = diff(observe(source, target, config, ours), config, ours)
@@ -104,6 +115,14 @@ def test_rights_that_are_missing_are_told_and_prune_nothing(
                 "target: the login mirror lacks the ACL DescribeConfigs on this topic, so its"
                 " settings are not known; add it there"
             )
+        lacking = {note.about for note in found.notes if "AlterConfigs" in note.text}
+        assert (lacking, {held, able} <= found.topics.keys()) == ({held}, True)
+        [text] = [note.text for note in found.notes if "AlterConfigs" in note.text]
+        assert text == (
+            f"target: the login mirror lacks the ACL AlterConfigs on topic {held}, so what is"
+            " held back there while the copy is filled cannot be released: retention.ms; add it"
+            " there"
+        )
         # None is in the list of all topics, but only of one it is told that it does not exist.
         for name in (hidden, doubtful):
             assert "TOPIC_AUTHORIZATION_FAILED (29)" in said[name]

@@ -15,11 +15,20 @@ _NEWEST = 12
 
 
 class Right(IntEnum):
-    """An operation that an ACL allows, under Kafka's number. Each of these implies Describe."""
+    """An operation that an ACL allows, under Kafka's number.
+
+    Each of these but AlterConfigs implies Describe.
+    """
 
     READ = 3
     WRITE = 4
     DELETE = 6
+    ALTER_CONFIGS = 11
+
+    @property
+    def kafka_name(self) -> str:
+        """Kafka's own name, such as `AlterConfigs`."""
+        return "".join(word.capitalize() for word in self.name.split("_"))
 
 
 def missing_rights(
@@ -50,7 +59,7 @@ def missing_rights(
 
 def lacks(side: str, topic: str, rights: Iterable[Right]) -> str:
     """Return the sentence about rights that are missing on a topic."""
-    names = " and ".join(right.name.title() for right in rights)
+    names = " and ".join(right.kafka_name for right in rights)
     return f"{side}: the login lacks the ACL {names} on topic {topic}; add it there"
 
 

@@ -11,9 +11,9 @@ from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
 from towpath.topics.kinds import Kind
 from towpath.topics.observe import Observed, Topic, alike
-from towpath.topics.ours import NOTHING, Ours
+from towpath.topics.ours import NOTHING, UNLIMITED, Ours
 from towpath.topics.remarks import remarks
-from towpath.topics.settings import RETENTIONS, UNLIMITED, deletes, limit, wanted
+from towpath.topics.settings import RETENTIONS, deletes, limit, wanted
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, Step
 from towpath.topics.sync import sync
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry, TopicInfo, non_default
-from towpath.cluster.rights import Right, lacks
-from towpath.config import ClusterConfig, LinkConfig, PasswordSasl, Replicas, TopicsConfig
-from towpath.model.errors import ClusterError, ConfigError
+from towpath.config import LinkConfig, Replicas, TopicsConfig
+from towpath.model.errors import ConfigError
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import ClusterId, Side, TopicId, TopicName
 from towpath.topics.defaults import (
@@ -22,10 +21,8 @@ from towpath.topics.defaults import (
 )
 from towpath.topics.kinds import Kind, kind_of, taken, uncertain
 from towpath.topics.ours import NOTHING, Ours
+from towpath.topics.rights import on_copies, on_sources, undescribed
 
-_ON_SOURCE = (Right.READ,)
-_ON_COPY = (Right.READ, Right.WRITE, Right.DELETE)
-"""Delete is for DeleteRecords, which lets a log start later."""
 _ENOUGH = 50
 """Of so many topics at most the settings are asked for when one would do."""
 
@@ -141,19 +138,22 @@ def observe(
     cluster = source.cluster_id()
     one_cluster = cluster if cluster == target.cluster_id() else None
     orphans, said = _orphans(source, found, there, config.topics, ours)
+    held = {name: keys for name, copy in seen.target.items() if (keys := _held(copy, ours))}
+    copies = {names[topic.name]: topic.name for topic in topics if names[topic.name] in seen.target}
+    missing, unreleased = on_copies(target, config.target, copies, held)
     return replace(
         seen,
         one_cluster=one_cluster,
         circular=_circular(names, config.topics) if one_cluster else frozenset(),
         orphans=orphans,
         unmatched=tuple(sorted(found.keys() - {info.name for info in matched})),
-        notes=(*seen.notes, *said),
+        notes=(*seen.notes, *said, *unreleased),
         obstacles=(
             *(Obstacle.of(info.error, info.name) for info in matched if info.error),
             *(Obstacle(name, text, Cause.TOPIC) for name, text in misnamed.items()),
-            *_undescribed(config.source, Side.SOURCE, settings.failed),
-            *_lacking(Side.SOURCE, source, _ON_SOURCE, {name: name for name in settings}),
-            *_lacking(Side.TARGET, target, _ON_COPY, _copies(topics, names, seen.target)),
+            *undescribed(config.source, Side.SOURCE, settings.failed),
+            *on_sources(source, settings),
+            *missing,
         ),
     )
 
@@ -227,7 +227,7 @@ def _look(
             *(Note(name, str(error)) for name, error in hidden.items()),
             *(
                 Note(each.about, each.text)
-                for each in _undescribed(config.target, Side.TARGET, settings.failed)
+                for each in undescribed(config.target, Side.TARGET, settings.failed)
             ),
         ),
     )
@@ -285,34 +285,10 @@ def _orphans(
     return tuple(orphans), notes
 
 
-def _copies(
-    topics: Iterable[Topic], names: Mapping[TopicName, TopicName], there: Mapping[TopicName, Topic]
-) -> dict[TopicName, TopicName]:
-    """Return the copies that exist, each with its topic of the source."""
-    copies = {names[topic.name]: topic.name for topic in topics}
-    return {copy: name for copy, name in copies.items() if copy in there}
-
-
-def _lacking(
-    side: Side, admin: Admin, rights: Sequence[Right], sources: Mapping[TopicName, TopicName]
-) -> Iterator[Obstacle]:
-    """Tell which of the rights the login lacks on topics of one side, by topic of the source."""
-    for name, missing in admin.lacking(dict.fromkeys(sources, rights)).items():
-        yield Obstacle(sources[name], lacks(side, name, missing), Cause.RIGHTS)
-
-
-def _undescribed(
-    cluster: ClusterConfig, side: Side, failed: Mapping[TopicName, ClusterError]
-) -> Iterator[Obstacle]:
-    """Tell of which topics the settings are hidden, and from whom."""
-    login = cluster.sasl.username if isinstance(cluster.sasl, PasswordSasl) else ""
-    who = f"the login {login}" if login else "the login"
-    for name, error in failed.items():
-        told = Obstacle.of(error, name)
-        if told.cause is Cause.RIGHTS:
-            text = f"{side}: {who} lacks the ACL DescribeConfigs on this topic, so its settings are"
-            told = replace(told, text=f"{text} not known; add it there")
-        yield told
+def _held(copy: Topic, ours: Ours) -> tuple[str, ...]:
+    """Return what is held back of a copy; all that was, where its settings are hidden."""
+    held = ours.waiting(copy.name, copy.own) if copy.settings else ours.held.get(copy.name, {})
+    return tuple(sorted(held))
 
 
 def _topic(info: TopicInfo, entries: Mapping[str, ConfigEntry]) -> Topic:

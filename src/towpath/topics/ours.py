@@ -10,6 +10,9 @@ from towpath.cluster.values import meaning
 from towpath.model.nouns import TopicName
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
 
+UNLIMITED = "-1"
+"""What limits are that are held back."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tried:
@@ -70,6 +73,18 @@ class Ours:
             frozenset(caught_up),
             {name: copy.tried for name, copy in copies.items() if copy.tried},
         )
+
+    def waiting(self, copy: TopicName, own: Mapping[str, str]) -> dict[str, str | None]:
+        """Return what is held back still of a copy, with the values in the end.
+
+        What another hand set is no longer ours.
+
+        Args:
+            copy: Its name.
+            own: The settings made on it.
+        """
+        known = self.held.get(copy, {})
+        return {key: value for key, value in known.items() if own.get(key) == UNLIMITED}
 
 
 @dataclass(slots=True)

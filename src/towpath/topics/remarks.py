@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from towpath.topics.observe import Topic
+from towpath.topics.ours import UNLIMITED
 from towpath.topics.settings import (
     MOST_BYTES,
     POLICY,
     RETENTIONS,
     TIME_LIMITS,
-    UNLIMITED,
     deletes,
     holding,
     limit,

@@ -14,7 +14,6 @@ TIMESTAMP_TYPE = "message.timestamp.type"
 POLICY = "cleanup.policy"
 MOST_BYTES = "max.message.bytes"
 RETENTIONS = ("retention.ms", "retention.bytes")
-UNLIMITED = "-1"
 _MIN_INSYNC = "min.insync.replicas"
 _DIFFERENCE = "message.timestamp.difference.max.ms"
 TIME_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from towpath.config import SettingsConfig
 from towpath.topics.observe import Observed, Topic
-from towpath.topics.ours import Ours
-from towpath.topics.settings import UNLIMITED, Wanted, equal, untouched, wanted, within
+from towpath.topics.ours import UNLIMITED, Ours
+from towpath.topics.settings import Wanted, equal, untouched, wanted, within
 from towpath.topics.steps import SetConfigs
 
 
@@ -123,9 +123,5 @@ def _mine(there: Topic, ours: Ours) -> frozenset[str]:
 
 
 def waiting(there: Topic, ours: Ours) -> dict[str, str | None]:
-    """Return what is held back still, with the values in the end.
-
-    What another hand set is no longer ours.
-    """
-    known = ours.held.get(there.name, {})
-    return {key: value for key, value in known.items() if there.own.get(key) == UNLIMITED}
+    """Return what is held back still of a copy, with the values in the end."""
+    return ours.waiting(there.name, there.own)
