@@ -23,6 +23,7 @@ from towpath.ledger.entries import (
     decode,
     encode,
 )
+from towpath.ledger.neighbours import Neighbours
 from towpath.ledger.offsets import OffsetMap
 from towpath.ledger.topic import APPEND_BYTES, TOPIC, create, find
 from towpath.model.clock import now_ms
@@ -109,6 +110,8 @@ class LinkBooks:
     """The last step of each kind about each thing on the target, by `Journal.about()`; the oldest
     first."""
     session: Session | None = None
+    others: Neighbours = field(default_factory=Neighbours)
+    """The copies of other links."""
 
     @property
     def begun(self) -> bool:
@@ -145,6 +148,7 @@ class LinkBooks:
     def take(self, entry: Entry) -> None:
         """Take one more fact in; facts may come twice and in any order of writers."""
         if entry.link != self.link:
+            self.others.take(entry)
             return
         match entry:
             case LinkIdentity():

@@ -15,6 +15,7 @@ from towpath.model.findings import Note, Obstacle
 from towpath.model.nouns import TopicName
 from towpath.plan.circles import without_circles
 from towpath.plan.journal import access_ours, ours_of
+from towpath.plan.neighbours import beside_neighbours
 from towpath.plan.others import writes_of_others
 from towpath.plan.steps import Step, ordered
 from towpath.topics.diff import Difference, diff
@@ -79,7 +80,8 @@ def differences(
     observed = without_circles(seen, config, source, target)
     if any(waiting(copy, ours) for copy in observed.target.values()):
         ours = replace(ours, caught_up=frozenset(caught_up()))
-    found = _spared(diff(observed, config, ours), books, target)
+    wanted = beside_neighbours(diff(observed, config, ours), observed, books.others)
+    found = _spared(wanted, books, target)
     of_access = diff_access(
         observe_access(source, target, config), config, found.topics, access_ours(books)
     )

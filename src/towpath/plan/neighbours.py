@@ -1,0 +1,72 @@
+"""Copies to which other links write, too. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from towpath.ledger.neighbours import Neighbours
+from towpath.model.findings import Note
+from towpath.model.nouns import LinkName, TopicName
+from towpath.topics.diff import Difference
+from towpath.topics.observe import Observed, Topic
+from towpath.topics.ours import UNLIMITED
+from towpath.topics.steps import SetConfigs, Step
+
+
+def beside_neighbours(found: Difference, observed: Observed, others: Neighbours) -> Difference:
+    """Tell of other links that write to copies, and leave what these hold back there as it is.
+
+    Else old records that they copy would be deleted as they arrive.
+    """
+    steps: list[Step] = []
+    notes = [
+        Note(source, f"link {each.link} writes to this copy, too ({copy.name})")
+        for source, copy in _copies(found, observed)
+        for each in others.of(copy.name, copy.id)
+    ]
+    for step in found.steps:
+        there = observed.target.get(step.target)
+        held = _held(there, others) if there and isinstance(step, SetConfigs) else {}
+        if isinstance(step, SetConfigs) and held.keys() & step.changes.keys():
+            kept = _without(step, held)
+            notes += (
+                Note(
+                    step.source,
+                    f"{key} of {step.target} stays {UNLIMITED}, as link {held[key]} holds it back"
+                    " until its copy has caught up; it is changed behind that",
+                )
+                for key in step.changes
+                if key in held
+            )
+            steps += [kept] if kept.changes else []
+        else:
+            steps.append(step)
+    return replace(found, steps=tuple(steps), notes=(*found.notes, *notes))
+
+
+def _copies(found: Difference, observed: Observed) -> list[tuple[TopicName, Topic]]:
+    """Return the copies that are there, each behind its topic of the source."""
+    there = observed.target
+    mirrored = [(source, there[name]) for source, name in found.topics.items() if name in there]
+    return [*mirrored, *((orphan.source, orphan.copy) for orphan in observed.orphans)]
+
+
+def _held(copy: Topic, others: Neighbours) -> dict[str, LinkName]:
+    """Return what other links hold back of a copy still, each with one of them."""
+    return {
+        key: each.link
+        for each in others.of(copy.name, copy.id)
+        for key in each.held
+        if copy.own.get(key) == UNLIMITED
+    }
+
+
+def _without(step: SetConfigs, keys: Mapping[str, object]) -> SetConfigs:
+    return replace(
+        step,
+        set={key: value for key, value in step.set.items() if key not in keys},
+        remove=tuple(key for key in step.remove if key not in keys),
+        before={key: value for key, value in step.before.items() if key not in keys},
+        owned=tuple(key for key in step.owned if key not in keys),
+    )
