@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from tests.access.worlds import World, differ, link, texts
+from tests.access.worlds import World, differ, link, named, texts
+from towpath.access.diff import diff
+from towpath.access.observe import Observed
 from towpath.access.steps import (
     CreateAcl,
     DeleteAcl,
@@ -121,6 +123,38 @@ def test_only_what_is_ours_is_removed_and_only_with_prune() -> None:
     assert set(gone.steps) - set(kept.steps) == {
         DeleteAcl(READ), DeleteUser(ANN, 4096), RemoveQuota(SLOW, 1.0),
     }  # fmt: skip
+
+
+def test_what_stays_of_what_is_switched_off_is_counted() -> None:
+    there = World({READ, WRITE}, {ANN: 4096, BOB: 4096}, {SLOW: 1.0})
+    ours = {*there.things, ("topics", "orders")} - {("users", str(BOB))}
+    off = link("off", quotas=False, prune=True)
+    found = diff(Observed(), off, named(off), frozenset(ours))
+    assert (found.steps, found.obstacles) == ((), ())
+    stays = "is switched off; what this link made of it on the target stays there"
+    assert {note.about: note.text.rpartition("; ")[0] for note in found.notes} == {
+        "access.acls": f"{stays} (ACLs: 2)",
+        "access.users": f"{stays} (passwords of SCRAM users: 1)",
+        "access.quotas": f"{stays} (quotas: 1)",
+    }
+    assert all("`prune: true`, to have them removed" in note.text for note in found.notes)
+    assert not diff(Observed(), off, named(off), frozenset()).notes
+    # Where a cluster did not tell of what is asked for, another sentence says so.
+    on = link(users=["ann"])
+    assert not diff(Observed(), on, named(on), frozenset(ours)).notes
+
+
+def test_users_that_are_not_listed_any_more_are_counted() -> None:
+    both = World(users={ANN: 4096, BOB: 4096})
+    found = differ(both, both, link(users=["bob"], prune=True), both.things)
+    assert not found.steps
+    [text] = texts(found, "access.users")
+    assert text.startswith("no longer lists some users; ")
+    assert "stays there (passwords of SCRAM users: 1); " in text
+    assert not texts(differ(both, both, link(users=["bob"])), "access.users")
+    assert not texts(differ(both, both, link(users=["ann", "bob"]), both.things), "access.users")
+    gone = differ(World(users={BOB: 4096}), both, link(users=["bob"]), both.things)
+    assert (texts(gone, "access.users"), len(texts(gone, str(ANN)))) == ([], 1)
 
 
 def test_a_topic_that_is_not_seen_just_now_keeps_its_acls() -> None:

@@ -72,6 +72,7 @@ def link(
     rename: str = "{topic}",
     prune: bool = False,
     login: str = "mirror",
+    quotas: bool = True,
 ) -> LinkConfig:
     """Return a link that copies access; the passwords are the names of the users."""
     sasl = {"mechanism": "PLAIN", "username": login, "password": Secret("pw")}
@@ -82,7 +83,7 @@ def link(
             "link": "test",
             "topics": {"include": ["orders", "payments"], "rename": rename},
             "access": {
-                "acls": acls, "users": {user: Secret(user) for user in users}, "quotas": True,
+                "acls": acls, "users": {user: Secret(user) for user in users}, "quotas": quotas,
             },
             "prune": prune,
         }

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from towpath.access.diff_acls import acl_notes, acl_steps, acls_gone
+from towpath.access.diff_off import no_longer_listed, switched_off
 from towpath.access.diff_quotas import quota_notes, quota_steps, quotas_gone, setting_notes
 from towpath.access.diff_users import unknown_users, user_notes, user_steps, users_gone
-from towpath.access.observe import PATHS, Observed, login
+from towpath.access.observe import PATHS, Observed, asked_for, login
 from towpath.access.steps import ACLS, QUOTAS, USERS, Step
 from towpath.access.translate import translate
 from towpath.config import LinkConfig
@@ -54,6 +55,7 @@ def diff(
     found.acls(names)
     found.quotas()
     found.users()
+    found.off()
     if observed.settings is not None:
         found.notes += setting_notes(observed.settings)
     notes = dict.fromkeys((*observed.notes, *found.notes))
@@ -103,8 +105,15 @@ class _Found:
             return
         listed, ours = self._config.access.users, self._own(USERS)
         self.notes += user_notes(users, listed, ours)
+        self.notes += no_longer_listed(users, listed, ours)
         self.obstacles += unknown_users(users, listed)
         self._add(USERS, list(user_steps(users, listed, ours)), list(users_gone(users, ours)))
+
+    def off(self) -> None:
+        asked = asked_for(self._config.access)
+        for subject in (ACLS, USERS, QUOTAS):
+            if subject not in asked:
+                self.notes += switched_off(subject, self._own(subject))
 
     def _own(self, subject: str) -> frozenset[str]:
         return frozenset(about for of, about in self._ours if of == subject)

@@ -10,7 +10,7 @@ from towpath.access.steps import ACLS, QUOTAS, USERS
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin_changes import Listing
 from towpath.cluster.codes import UNSUPPORTED_VERSION
-from towpath.config import AclMode, ClusterConfig, LinkConfig, PasswordSasl
+from towpath.config import AccessConfig, AclMode, ClusterConfig, LinkConfig, PasswordSasl
 from towpath.model.acl import Acl, Operation, Resource
 from towpath.model.errors import RefusedError
 from towpath.model.findings import Cause, Note, Obstacle
@@ -72,9 +72,7 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
         UnreachableError: One of them did not answer.
     """
     look = _Look(source, target, config)
-    asked = [ACLS] if config.access.acls is not AclMode.OFF else []
-    asked += [USERS] if config.access.users else []
-    asked += [QUOTAS] if config.access.quotas else []
+    asked = asked_for(config.access)
     return Observed(
         acls=look.acls() if ACLS in asked else None,
         users=look.users() if USERS in asked else None,
@@ -85,6 +83,14 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
         notes=tuple(look.notes),
         obstacles=tuple(look.obstacles),
     )
+
+
+def asked_for(access: AccessConfig) -> list[str]:
+    """Return the subjects that the file does not switch off."""
+    asked = [ACLS] if access.acls is not AclMode.OFF else []
+    asked += [USERS] if access.users else []
+    asked += [QUOTAS] if access.quotas else []
+    return asked
 
 
 def login(cluster: ClusterConfig) -> str | None:

@@ -168,7 +168,9 @@ class LinkConfig(Section):
     prune: StrictBool = Field(
         False,
         description="Whether what this link made on the target is removed when the source no longer"
-        " has it, or the file no longer asks for it; without it, such things are named.",
+        " has it, or the file no longer asks for it; without it, such things are named. What it"
+        " made of a subject that is switched off under `access` stays in any case, as does a user"
+        " that is not listed any more while the source has it: how many, is told.",
     )
     run: RunConfig = Field(RunConfig(), description="How a run goes on.")
     metrics: MetricsConfig = Field(
