@@ -57,6 +57,7 @@ def test_from_the_plan_to_the_cutover(
         planned = here("plan", file, "--save", saved)
         assert planned.code == 0, planned.said
         assert "5 topics to mirror: 5 to create" in planned.out
+        assert planned.out.count("1 broker, login admin") == 2, planned.said
         text = Path(saved).read_text()
         for secret in (*USERS.values(), Secret("ann-secret")):
             assert secret.reveal() not in text + planned.said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from towpath.access.observe import login
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.config import ClusterConfig, LinkConfig
@@ -62,7 +63,9 @@ def _whole(error: ClusterError, side: str) -> Obstacle:
 
 def _facts(admin: Admin, config: ClusterConfig) -> ClusterFacts:
     version = ".".join(map(str, admin.broker_version))
-    return ClusterFacts(config.bootstrap, admin.cluster_id(), version, len(admin.brokers()))
+    return ClusterFacts(
+        config.bootstrap, admin.cluster_id(), version, len(admin.brokers()), login(config) or ""
+    )
 
 
 def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> Plan:

@@ -9,6 +9,7 @@ from typing import assert_never
 
 from towpath.access import steps as access
 from towpath.model.findings import Note, beside
+from towpath.model.quoting import quoted
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.steps import SUBJECTS, Step
 from towpath.topics import steps as topics
@@ -116,7 +117,8 @@ def _cluster(facts: ClusterFacts | None) -> str:
         return "did not answer"
     where = ", ".join(facts.bootstrap)
     brokers = _count(facts.brokers, "broker")
-    return f"{where}: cluster {facts.id}, Kafka {facts.version}, {brokers}"
+    who = f", login {quoted(facts.login)}" if facts.login else ""
+    return f"{where}: cluster {facts.id}, Kafka {facts.version}, {brokers}{who}"
 
 
 def _group(subject: str, steps: list[Step]) -> Group:

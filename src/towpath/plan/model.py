@@ -21,12 +21,15 @@ class ClusterFacts:
         id: Its id.
         version: The Kafka version that its requests show.
         brokers: How many there are now.
+        login: Whom the file names to log in as: it is who lacks a right. Empty where that is not
+            by a name.
     """
 
     bootstrap: tuple[str, ...]
     id: ClusterId
     version: str
     brokers: int
+    login: str = ""
 
 
 @dataclass(frozen=True, slots=True)

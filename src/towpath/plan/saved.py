@@ -134,7 +134,10 @@ def _plan(data: Mapping[str, Any]) -> Plan:
 
 
 def _facts(data: Mapping[str, Any]) -> ClusterFacts:
-    return ClusterFacts(tuple(data["bootstrap"]), data["id"], data["version"], data["brokers"])
+    return ClusterFacts(
+        tuple(data["bootstrap"]), data["id"], data["version"], data["brokers"],
+        data.get("login", ""),
+    )  # fmt: skip
 
 
 def _read(path: Path) -> Mapping[str, Any]:
