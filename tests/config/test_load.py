@@ -6,7 +6,6 @@ import contextlib
 import json
 import pickle
 import subprocess
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.config.conftest import Write
 from towpath.cluster.security import ssl_context
 from towpath.config import (
     AccessConfig,
@@ -37,8 +37,6 @@ from towpath.config.shape import walk
 from towpath.model.errors import ConfigError
 from towpath.model.secret import Secret
 
-Write = Callable[[str], Path]
-
 PASSWORD = "hunter2-hunter2"  # noqa: S105, the secret to look for
 MINIMAL = """\
 source: {bootstrap: "a:9092"}
@@ -46,18 +44,6 @@ target: {bootstrap: "b:9092"}
 link: orders
 topics: {include: ["orders"]}
 """
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    """Write a text as the file of a link."""
-
-    def to_file(text: str) -> Path:
-        path = tmp_path / "link.yaml"
-        path.write_text(text, "utf-8")
-        return path
-
-    return to_file
 
 
 def with_source(rest: str) -> str:

@@ -37,7 +37,7 @@ def found(*facts: Opened | Journal, **own: str) -> Difference:
     settings = {key.replace("_", "."): value for key, value in own.items()}
     there = topic(own={"retention.ms": "-1", **settings})
     seen = observed(topic(own={"retention.ms": "7", "segment.ms": "9"}), target=(there,))
-    return beside_neighbours(compare(seen), seen, books.others)
+    return beside_neighbours(compare(seen), seen, books.neighbours)
 
 
 def said(result: Difference) -> list[str]:

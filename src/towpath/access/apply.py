@@ -25,39 +25,22 @@ from towpath.model.scram import Credential
 from towpath.model.secret import Secret
 
 
-def made_meanwhile(steps: Iterable[Step], target: Admin) -> frozenset[tuple[str, str]]:
-    """Return subject and name of what steps would create and is there by now: it is not ours.
+def present(steps: Iterable[Step], target: Admin) -> frozenset[tuple[str, str]]:
+    """Return subject and name of what steps are about and the target has; each kind is asked once.
 
     Raises:
         ClusterError: The target cannot be asked, or refused.
     """
-    new = [step for step in steps if step.creates]
+    wanted = list(steps)
     there: set[object] = set()
-    if any(isinstance(step, CreateAcl) for step in new) and (acls := target.acls()) is not None:
+    of_acls = any(isinstance(step, CreateAcl | DeleteAcl) for step in wanted)
+    if of_acls and (acls := target.acls()) is not None:
         there |= acls.known
-    users = [step.credential.user for step in new if isinstance(step, SetUser)]
+    users = [step.credential.user for step in wanted if isinstance(step, SetUser | DeleteUser)]
     there |= target.credentials(users).keys() if users else set()
-    if any(isinstance(step, SetQuota) for step in new):
+    if any(isinstance(step, SetQuota | RemoveQuota) for step in wanted):
         there |= target.quotas().known.keys()
-    return frozenset((step.subject, step.about) for step in new if _thing(step) in there)
-
-
-def present(step: Step, target: Admin) -> bool:
-    """Return whether the target has what a step is about.
-
-    Raises:
-        ClusterError: The target cannot be asked, or refused.
-    """
-    match step:
-        case CreateAcl() | DeleteAcl():
-            acls = target.acls()
-            return acls is not None and step.acl in acls.known
-        case SetUser() | DeleteUser():
-            return _iterations(step.credential, target) is not None
-        case SetQuota() | RemoveQuota():
-            return step.quota in target.quotas(step.quota.entities).known
-        case _:
-            assert_never(step)
+    return frozenset((step.subject, step.about) for step in wanted if _thing(step) in there)
 
 
 def _thing(step: Step) -> Acl | Credential | Quota:

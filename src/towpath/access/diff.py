@@ -10,7 +10,7 @@ from towpath.access.diff_acls import acl_notes, acl_steps, acls_gone
 from towpath.access.diff_off import no_longer_listed, switched_off
 from towpath.access.diff_quotas import quota_notes, quota_steps, quotas_gone, setting_notes
 from towpath.access.diff_users import unknown_users, user_notes, user_steps, users_gone
-from towpath.access.observe import PATHS, Observed, asked_for, login
+from towpath.access.observe import PATHS, Observed, asked_for
 from towpath.access.steps import ACLS, QUOTAS, USERS, Step
 from towpath.access.translate import translate
 from towpath.config import LinkConfig
@@ -72,7 +72,7 @@ class _Found:
 
     def __init__(self, observed: Observed, config: LinkConfig, ours: Ours) -> None:
         self._observed, self._config, self._ours = observed, config, ours
-        self._login = login(config.target)
+        self._login = config.target.login
         self.steps: list[Step] = []
         self.notes: list[Note] = []
         self.obstacles: list[Obstacle] = []

@@ -10,7 +10,7 @@ from towpath.access.steps import ACLS, QUOTAS, USERS
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin_changes import Listing
 from towpath.cluster.codes import UNSUPPORTED_VERSION
-from towpath.config import AccessConfig, AclMode, ClusterConfig, LinkConfig, PasswordSasl
+from towpath.config import AccessConfig, AclMode, LinkConfig
 from towpath.model.acl import Acl, Operation, Resource
 from towpath.model.errors import RefusedError
 from towpath.model.findings import Cause, Note, Obstacle
@@ -93,17 +93,12 @@ def asked_for(access: AccessConfig) -> list[str]:
     return asked
 
 
-def login(cluster: ClusterConfig) -> str | None:
-    """Return the name that we log in with, where the file tells it."""
-    return cluster.sasl.username if isinstance(cluster.sasl, PasswordSasl) else None
-
-
 class _Look:
     """Asks both clusters for one subject after the other, and gathers what goes wrong."""
 
     def __init__(self, source: Admin, target: Admin, config: LinkConfig) -> None:
         self._admins = {Side.SOURCE: source, Side.TARGET: target}
-        self._logins = {Side.SOURCE: login(config.source), Side.TARGET: login(config.target)}
+        self._logins = {Side.SOURCE: config.source.login, Side.TARGET: config.target.login}
         self.notes: list[Note] = []
         self.obstacles: list[Obstacle] = []
 

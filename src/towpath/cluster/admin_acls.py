@@ -18,6 +18,7 @@ from towpath.model.errors import ClusterError
 T = TypeVar("T")
 
 _ANY = 1
+_filter = DeleteAclsRequest.DeleteAclsFilter
 _AT_ONCE = 500
 _SINCE: Mapping[Resource | Operation, tuple[int, int]] = {
     Resource.USER: (3, 3),
@@ -65,7 +66,7 @@ class AclAdmin(ChangeAdmin):
         """Delete ACLs; one that is gone already counts as deleted."""
         return self._each(
             "deleting the ACL", acls,
-            lambda part: DeleteAclsRequest(filters=[_filter(acl) for acl in part]),
+            lambda part: DeleteAclsRequest(filters=[_filter(**_exactly(acl)) for acl in part]),
             lambda answer: [_worst(said) for said in answer.filter_results], there=False,
         )  # fmt: skip
 
@@ -92,7 +93,8 @@ class AclAdmin(ChangeAdmin):
         if done:
             last = list(done)[-1]
             self._heard_by_all(
-                _exactly(last), f"waiting until all brokers know the ACL {last}",
+                DescribeAclsRequest(**_exactly(last)),
+                f"waiting until all brokers know the ACL {last}",
                 lambda said: bool(said.resources) == there,
             )  # fmt: skip
         return Answers(done, failed)
@@ -106,22 +108,14 @@ def _creation(acl: Acl) -> Any:
     )  # fmt: skip
 
 
-def _filter(acl: Acl) -> Any:
-    return DeleteAclsRequest.DeleteAclsFilter(
-        resource_type_filter=RESOURCES[acl.resource], resource_name_filter=acl.name,
-        pattern_type_filter=PATTERNS[acl.pattern], principal_filter=acl.principal,
-        host_filter=acl.host, operation=OPERATIONS[acl.operation],
-        permission_type=PERMISSIONS[acl.permission],
-    )  # fmt: skip
-
-
-def _exactly(acl: Acl) -> Any:
-    return DescribeAclsRequest(
-        resource_type_filter=RESOURCES[acl.resource], resource_name_filter=acl.name,
-        pattern_type_filter=PATTERNS[acl.pattern], principal_filter=acl.principal,
-        host_filter=acl.host, operation=OPERATIONS[acl.operation],
-        permission_type=PERMISSIONS[acl.permission],
-    )  # fmt: skip
+def _exactly(acl: Acl) -> dict[str, Any]:
+    """Return the terms by which requests find this ACL alone."""
+    return {
+        "resource_type_filter": RESOURCES[acl.resource], "resource_name_filter": acl.name,
+        "pattern_type_filter": PATTERNS[acl.pattern], "principal_filter": acl.principal,
+        "host_filter": acl.host, "operation": OPERATIONS[acl.operation],
+        "permission_type": PERMISSIONS[acl.permission],
+    }  # fmt: skip
 
 
 def _worst(said: Any) -> Any:

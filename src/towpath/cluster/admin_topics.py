@@ -11,7 +11,7 @@ from uuid import UUID
 from kafka.protocol.admin import DeleteTopicsRequest
 
 from towpath.cluster.admin_brokers import TOPIC, describe_configs
-from towpath.cluster.admin_checks import TopicChecks
+from towpath.cluster.admin_topic_changes import TopicChangeAdmin
 from towpath.cluster.codes import (
     LEADER_NOT_AVAILABLE,
     REQUEST_TIMED_OUT,
@@ -40,7 +40,7 @@ _DELETE_TOPICS, _DELETE_BY_ID = 20, 6
 _UNKNOWN_TOPIC_ID = 100
 
 
-class TopicAdmin(TopicChecks):
+class TopicAdmin(TopicChangeAdmin):
     """Asks about topics and changes them; see `towpath.cluster.admin.Admin`."""
 
     def topics(self, names: Iterable[TopicName] | None = None) -> dict[TopicName, TopicInfo]:

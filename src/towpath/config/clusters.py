@@ -179,6 +179,11 @@ class ClusterConfig(Section):
         """Host (an IPv6 address without its brackets) and port of every bootstrap broker."""
         return tuple(map(host_and_port, self.bootstrap))
 
+    @property
+    def login(self) -> str:
+        """The name that we log in with; empty where the file does not tell it."""
+        return self.sasl.username if isinstance(self.sasl, PasswordSasl) else ""
+
     @field_validator("sasl")
     @classmethod
     def _msk_is_encrypted(cls, sasl: Sasl | None, info: ValidationInfo) -> Sasl | None:

@@ -110,7 +110,7 @@ class LinkBooks:
     """The last step of each kind about each thing on the target, by `Journal.about()`; the oldest
     first."""
     session: Session | None = None
-    others: Neighbours = field(default_factory=Neighbours)
+    neighbours: Neighbours = field(default_factory=Neighbours)
     """The copies of other links."""
 
     @property
@@ -148,7 +148,7 @@ class LinkBooks:
     def take(self, entry: Entry) -> None:
         """Take one more fact in; facts may come twice and in any order of writers."""
         if entry.link != self.link:
-            self.others.take(entry)
+            self.neighbours.take(entry)
             return
         match entry:
             case LinkIdentity():

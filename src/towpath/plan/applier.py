@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from towpath.access.apply import apply_all as apply_access
-from towpath.access.apply import made_meanwhile
+from towpath.access.apply import present
 from towpath.access.steps import CreateAcl
 from towpath.cluster.admin import Admin
 from towpath.model.errors import RefusedError, StepOutdatedError, TowpathError
@@ -134,7 +134,7 @@ class Applier:
     def _found(self, steps: Sequence[Step]) -> dict[str, TopicId]:
         """Return what is there of that which steps should create, topics with their ids."""
         new = [step for step in steps if step.creates]
-        others = made_meanwhile((s for s in new if not isinstance(s, topics.Step)), self.target)
+        others = present((s for s in new if not isinstance(s, topics.Step)), self.target)
         there = self._ids([step for step in new if isinstance(step, CreateTopic)])
         found = {**there, **dict.fromkeys((about for _, about in others), NO_TOPIC_ID)}
         if found:

@@ -64,7 +64,7 @@ def apply(wanted: Wanted, on_step: Told, stop: threading.Event) -> Applied:
             wanted.config.access.users,
             on_step=on_step,
             stop=stop,
-            require=Review(link, saved=bool(wanted.digest)).require,
+            require=Review(link, steps, saved=bool(wanted.digest)).require,
         )
         applied = applier.apply(step for step in steps if key(step) not in known)
         applied.before = before

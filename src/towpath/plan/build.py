@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from towpath.access.observe import login
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.config import ClusterConfig, LinkConfig
@@ -64,7 +63,7 @@ def _whole(error: ClusterError, side: str) -> Obstacle:
 def _facts(admin: Admin, config: ClusterConfig) -> ClusterFacts:
     version = ".".join(map(str, admin.broker_version))
     return ClusterFacts(
-        config.bootstrap, admin.cluster_id(), version, len(admin.brokers()), login(config) or ""
+        config.bootstrap, admin.cluster_id(), version, len(admin.brokers()), config.login
     )
 
 

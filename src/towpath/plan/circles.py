@@ -14,14 +14,11 @@ from towpath.config import LinkConfig, StartAt
 from towpath.ledger.books import SESSIONS, Ledger
 from towpath.ledger.entries import Entry, LinkIdentity, Opened, Session
 from towpath.ledger.topic import TOPIC
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import ClusterId, LinkName, Side, TopicId, TopicName
+from towpath.plan.session import may_live
 from towpath.topics.observe import Observed
-
-_LONG_AGO = 600_000
-"""Milliseconds without a sign of life after which no run lives, however much clocks differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +116,7 @@ def _found(entries: Iterable[Entry]) -> Iterator[tuple[tuple[TopicName, TopicId]
                 pass
     for entry in opened:
         if entry.link in clusters:
-            runs = _alive(sessions.get(entry.link))
+            last = sessions.get(entry.link)
+            runs = last is not None and may_live(last)
             origin = Origin(entry.link, clusters[entry.link], entry.topic, runs)
             yield (entry.target_topic, entry.target_topic_id), origin
-
-
-def _alive(last: Session | None) -> bool:
-    return last is not None and not last.over and now_ms() - last.beat < _LONG_AGO

@@ -21,7 +21,6 @@ from towpath.plan.steps import Step, ordered
 from towpath.topics.diff import Difference, diff
 from towpath.topics.observe import Observed, observe
 from towpath.topics.steps import DeleteTopic
-from towpath.topics.sync import waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +77,9 @@ def differences(
     ours = ours_of(books, {name: info.id for name, info in there.items() if not info.error})
     seen = observe(source, target, config, ours, there)
     observed = without_circles(seen, config, source, target)
-    if any(waiting(copy, ours) for copy in observed.target.values()):
+    if any(ours.waiting(copy.name, copy.own) for copy in observed.target.values()):
         ours = replace(ours, caught_up=frozenset(caught_up()))
-    wanted = beside_neighbours(diff(observed, config, ours), observed, books.others)
+    wanted = beside_neighbours(diff(observed, config, ours), observed, books.neighbours)
     found = _spared(wanted, books, target)
     of_access = diff_access(
         observe_access(source, target, config), config, found.topics, access_ours(books)

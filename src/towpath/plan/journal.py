@@ -13,12 +13,11 @@ from towpath.ledger.entries import Journal, Phase
 from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
-from towpath.plan.steps import Step, as_data, from_data, key, kind
+from towpath.plan.steps import Key, Step, as_data, from_data, key, kind
 from towpath.topics import steps as topics
 from towpath.topics.apply import is_as_made
 from towpath.topics.ours import Ours, Tried
 
-Key = tuple[str, str, str, str]
 _TOPICS, _CREATE = topics.CreateTopic.subject, topics.CreateTopic.__name__
 _DELETE = topics.DeleteTopic.__name__
 

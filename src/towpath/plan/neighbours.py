@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from towpath.ledger.neighbours import Neighbours
@@ -29,7 +28,7 @@ def beside_neighbours(found: Difference, observed: Observed, others: Neighbours)
         there = observed.target.get(step.target)
         held = _held(there, others) if there and isinstance(step, SetConfigs) else {}
         if isinstance(step, SetConfigs) and held.keys() & step.changes.keys():
-            kept = _without(step, held)
+            kept = step.only(step.changes.keys() - held.keys())
             notes += (
                 Note(
                     step.source,
@@ -60,13 +59,3 @@ def _held(copy: Topic, others: Neighbours) -> dict[str, LinkName]:
         for key in each.held
         if copy.own.get(key) == UNLIMITED
     }
-
-
-def _without(step: SetConfigs, keys: Mapping[str, object]) -> SetConfigs:
-    return replace(
-        step,
-        set={key: value for key, value in step.set.items() if key not in keys},
-        remove=tuple(key for key in step.remove if key not in keys),
-        before={key: value for key, value in step.before.items() if key not in keys},
-        owned=tuple(key for key in step.owned if key not in keys),
-    )

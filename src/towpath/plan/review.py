@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 from towpath.access.apply import present
 from towpath.access.steps import CreateAcl, SetUser
-from towpath.model.errors import StepOutdatedError
+from towpath.model.errors import ClusterError, StepOutdatedError
 from towpath.model.nouns import Side
 from towpath.plan.differences import differences
 from towpath.plan.opened import OpenLink
 from towpath.plan.others import writes_of_others
-from towpath.plan.steps import REMOVALS, Step, key
+from towpath.plan.steps import REMOVALS, Key, Step, key
 from towpath.topics import steps as topics
 
 _GRANTS = (CreateAcl, SetUser)
@@ -23,13 +24,15 @@ class Review:
 
     Args:
         link: The link.
+        steps: All that may be asked about.
         saved: Whether the plan was saved before; one that was made just now can grant nothing that
             is outdated.
     """
 
-    def __init__(self, link: OpenLink, *, saved: bool) -> None:
+    def __init__(self, link: OpenLink, steps: Iterable[Step], *, saved: bool) -> None:
         self._link = link
         self._kinds = (*REMOVALS, *_GRANTS) if saved else REMOVALS
+        self._steps = [step for step in steps if isinstance(step, self._kinds)]
 
     def require(self, step: Step) -> None:
         """Make sure that a step, if it removes or grants something, would be planned again now.
@@ -40,22 +43,36 @@ class Review:
             StepOutdatedError: It would not.
             ClusterError: A cluster cannot be asked.
         """
-        if not isinstance(step, self._kinds) or key(step) in self._wanted:
+        if not isinstance(step, self._kinds):
             return
-        if self._there(step) == isinstance(step, REMOVALS):
+        if isinstance(self._looked, ClusterError):
+            raise self._looked
+        wanted, there = self._looked
+        if key(step) not in wanted and (key(step) in there) == isinstance(step, REMOVALS):
             raise self._outdated(step)
 
     @cached_property
-    def _wanted(self) -> frozenset[tuple[str, ...]]:
+    def _looked(self) -> tuple[frozenset[Key], frozenset[Key]] | ClusterError:
+        """Look once, also where that fails: what is wanted now, and what of the steps is there."""
         link = self._link
-        found = differences(link.config, link.source, link.target, link.books)
-        return frozenset(map(key, found.steps))
+        try:
+            found = differences(link.config, link.source, link.target, link.books)
+            return frozenset(map(key, found.steps)), self._there()
+        except ClusterError as error:
+            return error
 
-    def _there(self, step: Step) -> bool:
-        if isinstance(step, topics.DeleteTopic):
-            found = self._link.target.topics([step.target]).get(step.target)
-            return found is not None and found.id == step.id
-        return not isinstance(step, topics.Step) and present(step, self._link.target)
+    def _there(self) -> frozenset[Key]:
+        target = self._link.target
+        copies = [step for step in self._steps if isinstance(step, topics.DeleteTopic)]
+        others = [step for step in self._steps if not isinstance(step, topics.Step)]
+        ids = {name: info.id for name, info in target.topics(s.target for s in copies).items()}
+        named = present(others, target)
+        return frozenset(
+            (
+                *(key(step) for step in copies if ids.get(step.target) == step.id),
+                *(key(step) for step in others if (step.subject, step.about) in named),
+            )
+        )
 
     def _outdated(self, step: Step) -> StepOutdatedError:
         if isinstance(step, topics.DeleteTopic):
@@ -65,10 +82,8 @@ class Review:
             wanted = f"no topic {step.source} to mirror as {step.target}"
             found = "one, or hides it"
         elif isinstance(step, REMOVALS):
-            wanted, found = (
-                f"nothing that asks for {step.about}",
-                "something that does, or hides it",
-            )
+            wanted = f"nothing that asks for {step.about}"
+            found = "something that does, or hides it"
         else:
             wanted, found = f"something that asks for {step.about}", "nothing that does"
         return StepOutdatedError("the cluster", wanted, found, Side.SOURCE)

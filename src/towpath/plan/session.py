@@ -93,9 +93,7 @@ class LinkSession:
 
     def _refuse_second(self) -> None:
         last = self._last()
-        if last is None or last.over or self._dead(last):
-            return
-        if now_ms() - last.beat > _LONG_AGO:
+        if last is None or not may_live(last) or self._dead(last):
             return
         deadline = time.monotonic() + _SILENCE
         while time.monotonic() < deadline:
@@ -161,6 +159,11 @@ class LinkSession:
                 self._ended_round, self._over,
             )  # fmt: skip
             self._ledger.append([entry], SESSIONS)
+
+
+def may_live(last: Session) -> bool:
+    """Whether the run that gave this last sign may be alive."""
+    return not last.over and now_ms() - last.beat <= _LONG_AGO
 
 
 def _host() -> str:

@@ -15,6 +15,8 @@ from towpath.model.errors import ConfigError, Problem
 from towpath.topics import steps as topics
 
 Step = topics.Step | access.Step
+Key = tuple[str, str, str, str]
+"""What the journal knows a step by."""
 _SHOWN = 60
 """Of a value that is no good, so many characters are shown."""
 
@@ -46,7 +48,7 @@ def kind(step: Step) -> str:
     return type(step).__name__
 
 
-def key(step: Step) -> tuple[str, str, str, str]:
+def key(step: Step) -> Key:
     """Return what the journal knows a step by: subject, name, kind, and which settings."""
     part = ",".join(sorted(step.before)) if isinstance(step, topics.SetConfigs) else ""
     return step.subject, step.about, kind(step), part

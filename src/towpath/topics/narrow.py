@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.topic_changes import NewTopic
+from towpath.cluster.topic_changes import NewTopic, Settings
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.findings import Cause, Obstacle
 from towpath.model.nouns import TopicName
@@ -43,7 +43,7 @@ class Checked:
             ClusterError: It refuses what the step leads to.
         """
         for each, error in self.later:
-            if each == step:
+            if each is step:
                 raise error
 
     @property
@@ -129,7 +129,7 @@ class _Trial:
     ended: bool = False
 
     @property
-    def wanted(self) -> Mapping[str, str | None]:
+    def wanted(self) -> Settings:
         """All settings, those first that matter most: of two that exclude each other one stays."""
         every = self.step.configs if isinstance(self.step, CreateTopic) else self.step.changes
         return dict(sorted(every.items(), key=lambda each: (not _guards(each[0]), each[0])))
@@ -158,13 +158,7 @@ class _Trial:
         if isinstance(step, CreateTopic):
             yield replace(step, configs={k: v for k, v in step.configs.items() if k in kept})
         elif kept:
-            yield replace(
-                step,
-                set={key: value for key, value in step.set.items() if key in kept},
-                remove=tuple(key for key in step.remove if key in kept),
-                before={key: value for key, value in step.before.items() if key in kept},
-                owned=tuple(key for key in step.owned if key in kept),
-            )
+            yield step.only(kept)
 
     def obstacles(self) -> Iterator[Obstacle]:
         """Tell what is left out, and why."""
@@ -185,7 +179,7 @@ def _said(key: str, value: str | None) -> str:
     return f"the default of {key}" if value is None else f"{key}={value}"
 
 
-Settings = Mapping[TopicName, Mapping[str, str | None]]
+ByTopic = Mapping[TopicName, Settings]
 
 
 def _try_all(trials: Iterable[_Trial], target: Admin) -> None:
@@ -197,7 +191,7 @@ def _try_all(trials: Iterable[_Trial], target: Admin) -> None:
 
 def _try(
     trials: Mapping[TopicName, _Trial],
-    ask: Callable[[Settings], Mapping[TopicName, RefusedError]],
+    ask: Callable[[ByTopic], Mapping[TopicName, RefusedError]],
 ) -> None:
     """Ask about one more setting of each step at a time, so that many steps cost few requests."""
     while asked := {n: key for n, trial in trials.items() if (key := trial.next()) is not None}:
@@ -207,7 +201,7 @@ def _try(
 
 
 def _try_new(trials: Mapping[TopicName, _Trial], target: Admin) -> None:
-    def ask(settings: Settings) -> Mapping[TopicName, RefusedError]:
+    def ask(settings: ByTopic) -> Mapping[TopicName, RefusedError]:
         return target.refused_topics(
             NewTopic(name, step.partitions, step.replication_factor, _given(settings[name]))
             for name in settings
@@ -220,5 +214,5 @@ def _try_new(trials: Mapping[TopicName, _Trial], target: Admin) -> None:
     _try(trials, ask)
 
 
-def _given(settings: Mapping[str, str | None]) -> dict[str, str]:
+def _given(settings: Settings) -> dict[str, str]:
     return {key: value for key, value in settings.items() if value is not None}

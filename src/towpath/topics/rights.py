@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.rights import Right, lacks
-from towpath.config import ClusterConfig, PasswordSasl
+from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import Side, TopicName
@@ -77,5 +77,4 @@ def undescribed(
 
 
 def _who(cluster: ClusterConfig) -> str:
-    login = cluster.sasl.username if isinstance(cluster.sasl, PasswordSasl) else ""
-    return f"the login {login}" if login else "the login"
+    return f"the login {cluster.login}" if cluster.login else "the login"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
@@ -88,6 +88,16 @@ class SetConfigs:
     def about(self) -> str:
         """The topic of the target."""
         return self.target
+
+    def only(self, keys: Container[str]) -> SetConfigs:
+        """Return the step with these of its settings alone."""
+        return replace(
+            self,
+            set={key: value for key, value in self.set.items() if key in keys},
+            remove=tuple(key for key in self.remove if key in keys),
+            before={key: value for key, value in self.before.items() if key in keys},
+            owned=tuple(key for key in self.owned if key in keys),
+        )
 
     @property
     def changes(self) -> dict[str, str | None]:

@@ -110,7 +110,7 @@ def sync(topic: Topic, there: Topic, seen: Observed, rules: SettingsConfig, ours
     mine = _mine(there, ours)
     asked = wanted(topic, seen, rules, there.replication_factor, there, mine)
     released = topic.name in ours.caught_up
-    copy = _Copy(topic, there, mine, waiting(there, ours), released)
+    copy = _Copy(topic, there, mine, ours.waiting(there.name, there.own), released)
     copy.compare(asked, rules)
     return Synced(copy.step(), tuple(copy.notes(asked)), copy.settings(seen.defaults))
 
@@ -120,8 +120,3 @@ def _mine(there: Topic, ours: Ours) -> frozenset[str]:
     tried = ours.tried.get(there.name, {})
     made = {key for key, value in tried.items() if equal(key, there.own.get(key), value)}
     return ours.set_keys.get(there.name, frozenset()) | made
-
-
-def waiting(there: Topic, ours: Ours) -> dict[str, str | None]:
-    """Return what is held back still of a copy, with the values in the end."""
-    return ours.waiting(there.name, there.own)

@@ -29,7 +29,7 @@ _PARTITIONS_AT_ONCE = 5000
 """A KRaft controller refuses requests about more than 10,000 partitions, each of their topics."""
 
 
-class TopicChecks(BrokerAdmin):
+class TopicChangeAdmin(BrokerAdmin):
     """Lets the cluster change topics, or check changes without making them.
 
     Each check returns the refusals alone, by topic, and raises where nothing could be checked.
