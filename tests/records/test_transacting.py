@@ -23,6 +23,7 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Mode, Side, TopicName, TopicPartition
 from towpath.plan.status import State, status
+from towpath.records import fencing
 from towpath.records.queue import Batch
 from towpath.records.writing import PartitionWriter
 from towpath.wire.filler import filler
@@ -91,6 +92,29 @@ def test_a_later_run_knows_without_being_refused_again(mirror: Mirror, refusal: 
     assert refusal.refused == 1
     assert len(mirror.books().writers) == 1
     assert assert_same_by_map(mirror) == 200
+
+
+def test_a_run_of_an_older_towpath_is_fenced(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It named its transactional ids in another way, and may be frozen with one of them open."""
+    older = f"towpath.{mirror.config.link}.{mirror.topic}-0"
+    produce(mirror.source.bootstrap, mirror.topic, numbered(0, 10))
+    with monkeypatch.context() as then, Admin(mirror.config.target, Side.TARGET) as admin:
+        then.setattr(fencing, "transactional_id", lambda *_: older)
+        mirror.catch_up()
+        frozen = admin.transactions(older)
+        who = frozen.fence(Deadline.after(10))
+        frozen.add(who, TopicPartition(TopicName(mirror.topic), 0), Deadline.after(10))
+        then.undo()
+        produce(mirror.source.bootstrap, mirror.topic, numbered(10, 20))
+        [done] = mirror.catch_up()
+        assert (done.records, done.error) == (10, "")
+        with pytest.raises(ClusterError, match="INVALID_PRODUCER_EPOCH"):
+            frozen.end(who, Deadline.after(10), commit=True)
+    ids = {writer.transactional_id for writer in mirror.books().writers.values()}
+    assert ids == {older, f"towpath.{mirror.config.link}.:{mirror.topic}-0"}
+    assert assert_same_by_map(mirror) == 20
 
 
 def test_status_says_so_and_verify_proves_it(mirror: Mirror) -> None:

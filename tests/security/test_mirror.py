@@ -34,7 +34,7 @@ def permit(secured: SecuredLink, on_source: Any = READ) -> None:
     allow(source, ResourceType.TOPIC, secured.name, AclOperation.DESCRIBE_CONFIGS)
     allow(target, ResourceType.TOPIC, secured.name)
     allow(target, ResourceType.TOPIC, "__towpath_ledger")
-    allow(target, ResourceType.TRANSACTIONAL_ID, f"towpath.{secured.name}")
+    allow(target, ResourceType.TRANSACTIONAL_ID, f"towpath.{secured.name}.:")
 
 
 @pytest.mark.spark

@@ -19,8 +19,13 @@ from towpath.records.writing import PartitionWriter
 
 
 def transactional_id(link: LinkName, target: TopicPartition) -> str:
-    """Return the transactional id under which a link writes and fills a target partition."""
-    return f"towpath.{link}.{target}"
+    """Return the transactional id under which a link writes and fills a target partition.
+
+    Neither a link's name nor a topic's holds a colon, so no two links share an id, and an ACL for
+    the prefix `towpath.<link>.:` covers this link alone. The dot before the colon keeps ACLs for
+    the prefix `towpath.<link>.` enough.
+    """
+    return f"towpath.{link}.:{target}"
 
 
 class Fences:
@@ -54,8 +59,16 @@ class Fences:
             raise NotIdenticalError(str(a.source), self.reason(a, books))
         transactions = self._admin.transactions(transactional_id(self._work.link, a.target))
         timeout = self._work.target.request_timeout
+        # A run of an older Towpath, which named its ids in another way, may be frozen and wake up.
+        for older in self._ids(books) - {transactions.transactional_id}:
+            self._admin.transactions(older).fence(Deadline.after(timeout))
         who = transactions.fence(Deadline.after(timeout))
         return PartitionWriter(a.target, transactions, who, timeout)
+
+    @staticmethod
+    def _ids(books: PartitionBooks) -> set[str]:
+        """Return the transactional ids under which the partition was ever written."""
+        return {writer.transactional_id for writer in books.writers.values()}
 
     def entry(
         self, a: Assignment, books: PartitionBooks, writer: PartitionWriter, log_end: int
