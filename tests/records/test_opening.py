@@ -13,7 +13,15 @@ from tests.chaos.test_races import copy_without_receipts
 from tests.records.test_copy import delete_before
 from tests.records.test_transacting import numbered
 from tests.support.chaos import Copiers, endless
-from tests.support.kafka import Record, end_offsets, grow, produce, wait_until
+from tests.support.kafka import (
+    Record,
+    consume,
+    create_topic,
+    end_offsets,
+    grow,
+    produce,
+    wait_until,
+)
 from tests.support.mirror import Mirror
 from towpath.cluster.admin_partitions import PartitionAdmin
 from towpath.cluster.metadata import Answers
@@ -60,6 +68,22 @@ def test_identical_stays_where_it_stopped_when_the_source_lost_what_a_crash_hid(
         [done] = mirror.catch_up()
         assert "offsets cannot stay identical: offsets 0 to 4 are missing" in done.error
         assert (done.source_end, done.target_end) == (0, 0)
+
+
+def test_where_the_target_stamps_times_hidden_records_are_found_by_content(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName, copiers: Copiers
+) -> None:
+    mirror = Mirror(tmp_path, source, target, new_name("append"), records={"on_gap": "record"})
+    create_topic(source.bootstrap, mirror.topic)
+    create_topic(target.bootstrap, mirror.topic, 1, {"message.timestamp.type": "LogAppendTime"})
+    produce(source.bootstrap, mirror.topic, numbered(0, 10))
+    copy_without_receipts(mirror, copiers, 10)
+    delete_before(source.bootstrap, mirror.topic, 5)
+    produce(source.bootstrap, mirror.topic, numbered(10, 20))
+    [done] = mirror.catch_up()
+    assert (done.error, done.source_end) == ("", 20)
+    there = [record.value for record in consume(target.bootstrap, mirror.topic)]
+    assert there == [record.value for record in numbered(0, 20)]
 
 
 def test_a_copier_that_goes_on_while_another_opens_is_not_a_loss(

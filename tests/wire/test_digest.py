@@ -73,6 +73,16 @@ def test_log_append_time_counts_as_the_time_a_consumer_sees() -> None:
     assert digest_of(late) == digest_of(batch([replace(r, timestamp=9) for r in SMALL]))
 
 
+def test_without_times_only_times_may_differ() -> None:
+    late = batch(SMALL, attributes=LOG_APPEND_TIME, max_timestamp=9)
+    other = batch([replace(r, timestamp=1, value=b"other") for r in SMALL])
+    timeless = [record_hashes(b, timed=False)[1].tolist() for b in (batch(SMALL), late, other)]
+    assert timeless[0] == timeless[1]
+    assert not set(timeless[0]) & set(timeless[2])
+    parts = [joined([b]) for b in (batch(SMALL), late)]
+    assert digest_batches(*parts[0], timed=False) == digest_batches(*parts[1], timed=False)
+
+
 def test_the_first_difference_is_found() -> None:
     other = [SMALL[0], replace(SMALL[1], value=None), SMALL[2]]
     offsets, hashes = record_hashes(batch(at_offsets(SMALL, [5, 8, 9]), 3))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ class Segment:
     pieces: Sequence[Piece]
     first: int
     end: int
+    timed: bool = True
+    """Whether the records' times count."""
 
     @property
     def own_clock(self) -> bool:
@@ -36,8 +38,8 @@ class Segment:
         return any((p.rows[:, wire.ATTRIBUTES] & wire.LOG_APPEND_TIME).any() for p in self.pieces)
 
     def timeless(self) -> Segment:
-        """Return the same batches with time 0 in all records."""
-        return Segment([_timeless(piece) for piece in self.pieces], self.first, self.end)
+        """Return the same batches, of which the records' times do not count."""
+        return replace(self, timed=False)
 
     def offsets(self) -> wire.Table:
         """Return the offset of every record."""
@@ -49,13 +51,19 @@ class Segment:
         for piece in self.pieces:
             positions, lengths = _where(piece)
             total = total.then(
-                digest_batches(piece.buffer, positions, lengths, self.first, self.end)
+                digest_batches(
+                    piece.buffer, positions, lengths, self.first, self.end, timed=self.timed
+                )
             )
         return total
 
     def hashes(self) -> tuple[wire.Table, Hashes]:
         """Return offset and hash of every record."""
-        found = [record_hashes(batch) for piece in self.pieces for batch in piece.batches()]
+        found = [
+            record_hashes(batch, timed=self.timed)
+            for piece in self.pieces
+            for batch in piece.batches()
+        ]
         offsets = _joined(each[0] for each in found)
         hashes = np.concatenate([np.empty(0, np.uint64), *(each[1] for each in found)])
         inside = (offsets >= self.first) & (offsets < self.end)
@@ -64,7 +72,8 @@ class Segment:
     def record(self, offset: int) -> dict[str, Any]:
         """Return one record that is there."""
         rows = self.rows(np.array([offset], np.int64))
-        return dict(rows.to_pylist()[0])
+        record = dict(rows.to_pylist()[0])
+        return record if self.timed else {**record, "timestamp": None}
 
     def rows(self, offsets: wire.Table) -> pa.Table:
         """Return some records, given by their ascending offsets."""
@@ -135,15 +144,3 @@ def _offsets(piece: Piece) -> wire.Table:
         return parse(open_batches(piece.buffer, *_where(piece)))[:, OFFSET].copy()
     before = np.cumsum(counts) - counts
     return np.repeat(bases - before, counts) + np.arange(counts.sum())
-
-
-def _timeless(piece: Piece) -> Piece:
-    buffer = bytearray()
-    for batch in piece.batches():
-        patched = bytearray(batch)
-        attributes = int.from_bytes(patched[21:23], "big") | wire.LOG_APPEND_TIME
-        patched[21:23] = attributes.to_bytes(2, "big")
-        patched[35:43] = bytes(8)
-        buffer += wire.seal(patched)
-    array = np.frombuffer(buffer, np.uint8)
-    return Piece(array, wire.scan(array, 0, len(array)))

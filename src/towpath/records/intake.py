@@ -163,7 +163,8 @@ class Intake:
     def _pass_over(self, frame: Frame, row: Sequence[int]) -> None:
         """Acknowledge records that an earlier copier wrote, and send on the rest of the batch."""
         end = row[wire.POSITION] + row[wire.LENGTH]
-        held = record_hashes(frame.buffer[row[wire.POSITION] : end].data)
+        batch = frame.buffer[row[wire.POSITION] : end].data
+        held = record_hashes(batch, timed=self._passed.timed)
         try:
             self._pass(*self._fresh(*held))
         except NotHereError as error:

@@ -33,21 +33,28 @@ class NotHereError(Exception):
 class Passed:
     """Target records in the order of their offsets, consumed from the front.
 
-    `hashes` is `None` where the target stamped times of its own; then records are counted off.
+    Attributes:
+        timed: Whether the hashes cover the records' times; they do not where the target topic
+            stamps times itself (LogAppendTime).
     """
 
     def __init__(
-        self, offsets: Sequence[int] | Table = (), hashes: Sequence[int] | Hashes | None = ()
+        self,
+        offsets: Sequence[int] | Table = (),
+        hashes: Sequence[int] | Hashes = (),
+        *,
+        timed: bool = True,
     ) -> None:
         self._offsets = np.asarray(offsets, np.int64)
-        self._hashes = None if hashes is None else np.asarray(hashes, np.uint64)
+        self._hashes = np.asarray(hashes, np.uint64)
+        self.timed = timed
         self._at = 0
 
     def __len__(self) -> int:
         return len(self._offsets) - self._at
 
     def match(self, offsets: Table, hashes: Hashes, *, identical: bool) -> Iterator[Step]:
-        """Join the source's next records to ours, in steps.
+        """Join the source's next records, hashed as `timed` says, to ours, in steps.
 
         It ends before the first record that the target does not hold; then nothing is left here.
 
@@ -72,16 +79,11 @@ class Passed:
     def _find(self, source: int, wanted: np.uint64, *, identical: bool) -> int:
         """Return how many of ours stand before the record, all of them if it is not among them."""
         if identical:
-            if self.first != source or not self._equal(wanted):
+            if self.first != source or self._hashes[self._at] != wanted:
                 raise NotHereError(self.first)
-            return 0
-        if self._hashes is None:
             return 0
         found = np.flatnonzero(self._hashes[self._at :] == wanted)
         return int(found[0]) if len(found) else len(self)
-
-    def _equal(self, wanted: np.uint64) -> bool:
-        return self._hashes is None or bool(self._hashes[self._at] == wanted)
 
     def _together(self, offsets: Table, hashes: Hashes) -> int:
         """Return how many records from here on are the same and without a hole on both sides."""
@@ -89,7 +91,6 @@ class Passed:
         ours = self._offsets[self._at : self._at + most]
         breaks = ours - offsets[:most] != (ours[0] - offsets[0] if most else 0)
         breaks[1:] |= np.diff(ours) != 1
-        if self._hashes is not None:
-            breaks |= self._hashes[self._at : self._at + most] != hashes[:most]
+        breaks |= self._hashes[self._at : self._at + most] != hashes[:most]
         first = np.flatnonzero(breaks)
         return int(first[0]) if len(first) else most

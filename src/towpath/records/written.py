@@ -24,8 +24,8 @@ _FETCH_BYTES = 4 << 20
 _WAIT = 0.05
 _COMMIT = b"\0\1"
 
-Part = tuple[wire.Table, Hashes]
-"""Offsets and hashes of some records."""
+Part = tuple[wire.Table, Hashes, Hashes]
+"""Offsets of some records, their hashes with times, and those without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,9 @@ class Found:
 
     def _add(self, producer: int, attributes: int, batch: memoryview) -> None:
         offsets, hashes = record_hashes(batch)
+        _, timeless = record_hashes(batch, timed=False)
         fresh = offsets >= self.wanted.start
-        part = offsets[fresh], hashes[fresh]
+        part = offsets[fresh], hashes[fresh], timeless[fresh]
         self._by_clock |= bool(attributes & wire.LOG_APPEND_TIME)
         if attributes & wire.TRANSACTIONAL:
             self._open.setdefault(producer, []).append(part)
@@ -115,15 +116,17 @@ class Found:
             self._parts.extend(parts)
 
     def passed(self) -> Passed:
-        """Return what counts, in the order of offsets."""
+        """Return what counts, in the order of offsets.
+
+        Where the target topic stamped times itself, only hashes without times can be found again at
+        the source.
+        """
         if not self._parts:
             return Passed()
         offsets = np.concatenate([part[0] for part in self._parts])
         order = np.argsort(offsets)
-        if self._by_clock:
-            return Passed(offsets[order], None)
-        hashes = np.concatenate([part[1] for part in self._parts])
-        return Passed(offsets[order], hashes[order])
+        hashes = np.concatenate([part[2 if self._by_clock else 1] for part in self._parts])
+        return Passed(offsets[order], hashes[order], timed=not self._by_clock)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """A number for every record, and numbers for many that tell whether two logs are equal.
 
 The hash of a record covers key, value, headers and timestamp, and nothing that differs between
-equal logs: no offset, no batch boundaries, no codec. It is made to find damage, not to withstand
+equal logs: no offset, no batch boundaries, no codec. Without times it serves to compare with a
+topic whose broker sets the times (LogAppendTime). It is made to find damage, not to withstand
 somebody who looks for collisions.
 """
 
@@ -57,23 +58,27 @@ def digest_batches(
     lengths: Table,
     first_offset: int = 0,
     end_offset: int = NO_END,
+    *,
+    timed: bool = True,
 ) -> Digest:
     """Return the digest of the records of consecutive batches whose offsets lie in a range.
+
+    With `timed` false, the records' times are left out.
 
     Raises:
         CorruptBatchError: One of them is no batch of magic 2.
     """
-    offsets, hashes = _hashes(open_batches(buffer, positions, lengths))
+    offsets, hashes = _hashes(open_batches(buffer, positions, lengths), timed=timed)
     return fold(hashes[(offsets >= first_offset) & (offsets < end_offset)])
 
 
-def record_hashes(batch: Bytes) -> tuple[Table, Hashes]:
-    """Return offset and hash of every record, to find the first that differs.
+def record_hashes(batch: Bytes, *, timed: bool = True) -> tuple[Table, Hashes]:
+    """Return offset and hash of every record, with or without its time.
 
     Raises:
         CorruptBatchError: The bytes are no batch of magic 2.
     """
-    return _hashes(open_batch(batch))
+    return _hashes(open_batch(batch), timed=timed)
 
 
 def fold(hashes: Hashes) -> Digest:
@@ -82,10 +87,10 @@ def fold(hashes: Hashes) -> Digest:
     return Digest(len(hashes), int(unordered), int(ordered))
 
 
-def _hashes(source: Opened) -> tuple[Table, Hashes]:
+def _hashes(source: Opened, *, timed: bool) -> tuple[Table, Hashes]:
     table = rows.parse(source)
     hashes = np.empty(len(table), np.uint64)
-    _hash_records(source.data, table, hashes)
+    _hash_records(source.data, table, hashes, timed)
     return table[:, rows.OFFSET].copy(), hashes
 
 
@@ -137,11 +142,11 @@ def _hash_headers(state: Any, data: Any, position: Any, count: Any) -> Any:
     return state
 
 
-@njit(f"void({READ_ONLY}, int64[:, ::1], uint64[::1])", cache=True)
-def _hash_records(data: Any, table: Any, hashes: Any) -> None:
+@njit(f"void({READ_ONLY}, int64[:, ::1], uint64[::1], boolean)", cache=True)
+def _hash_records(data: Any, table: Any, hashes: Any, timed: Any) -> None:
     for index in range(len(table)):
         row = table[index]
-        state = _absorb(_FIRST, np.uint64(row[rows.TIME]))
+        state = _absorb(_FIRST, np.uint64(row[rows.TIME] if timed else 0))
         state = _absorb_bytes(state, data, row[rows.KEY_AT], row[rows.KEY_SIZE])
         state = _absorb_bytes(state, data, row[rows.VALUE_AT], row[rows.VALUE_SIZE])
         state = _absorb(state, np.uint64(row[rows.HEADERS]))
