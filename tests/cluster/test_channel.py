@@ -1,8 +1,9 @@
-"""A channel whose connection breaks while something is sent."""
+"""Channels: a connection that breaks while something is sent, and one that the broker mutes."""
 
 from __future__ import annotations
 
 import socket
+import time
 
 from towpath.cluster.channel import BufferPool, Channel
 from towpath.cluster.connection import Connected
@@ -22,4 +23,33 @@ def test_a_connection_that_breaks_while_sending_is_told_behind_the_sender() -> N
     for _ in range(2):
         reactor.turn(0)
         assert (len(lost), channel.closed) == (1, True)
+    reactor.close()
+
+
+def test_a_muted_channel_sends_nothing_and_misses_no_answer_meanwhile() -> None:
+    """A broker that throttles a client reads nothing for the time that it named (KIP-219)."""
+    reactor = Reactor()
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    channel = Channel(reactor, Connected(ours, None, {}), BufferPool(0), lambda _: None)
+    began = time.monotonic()
+    channel.send(3, 1, [b"first"], lambda _: None)
+    assert theirs.recv(1000).endswith(b"first")
+    channel.mute(0.3)
+    channel.mute(0.1)  # a shorter mute does not end the longer one
+    channel.send(3, 1, [b"second"], lambda _: None)
+    came = b""
+    while not came:
+        assert time.monotonic() < began + 10
+        reactor.turn(0.01)
+        try:
+            came = theirs.recv(1000)
+        except BlockingIOError:
+            assert channel.silence == 0
+    assert time.monotonic() - began > 0.3
+    assert came.endswith(b"second")
+    time.sleep(0.01)
+    assert channel.silence > 0  # an answer is due from now on
+    channel.close()
+    theirs.close()
     reactor.close()

@@ -117,6 +117,7 @@ class Channel:
         self._have = 0
         self._wants_write = False
         self._heard = 0.0
+        self._muted_until = 0.0
         self.closed = False
         reactor.watch(self, write=False)
 
@@ -131,10 +132,26 @@ class Channel:
 
     @property
     def silence(self) -> float:
-        """Seconds for which an answer is due and nothing came."""
+        """Seconds for which an answer is due and nothing came; a mute does not count."""
         if not self._waiting:
             return 0.0
-        return time.monotonic() - max(self._waiting[0].sent, self._heard)
+        since = max(self._waiting[0].sent, self._heard, self._muted_until)
+        return max(0.0, time.monotonic() - since)
+
+    def mute(self, seconds: float) -> None:
+        """Send nothing for `seconds`, the throttle time of an answer.
+
+        The broker answers at once and then reads nothing from the connection for that long
+        (KIP-219), so requests that it has not read yet are answered later, too.
+        """
+        if seconds > 0 and not self.closed:
+            self._muted_until = max(self._muted_until, time.monotonic() + seconds)
+            self._reactor.later(seconds, self._unmute)
+
+    def _unmute(self) -> None:
+        why = "" if self.closed else self._flush()
+        if why:
+            self.close(why)
 
     def send(
         self,
@@ -180,15 +197,17 @@ class Channel:
 
     def _flush(self) -> str:
         """Send what the socket takes now; return why it takes nothing any more, or ""."""
+        muted = time.monotonic() < self._muted_until
         try:
-            while self._out:
+            while self._out and not muted:
                 self._sent(self._send_some())
         except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
             pass
         except OSError as error:
             return f"sending: {error}"
-        if bool(self._out) != self._wants_write:
-            self._wants_write = bool(self._out)
+        wants_write = bool(self._out) and not muted
+        if wants_write != self._wants_write:
+            self._wants_write = wants_write
             self._reactor.watch(self, write=self._wants_write)
         return ""
 

@@ -61,6 +61,7 @@ class Client:
         self._admin = admin
         self._connections: dict[int, Connected] = {}
         self._homes: dict[TopicPartition, Home] = {}
+        self._muted: dict[int, Deadline] = {}
         self._correlation = 0
         self._closed = False
         self._calling = threading.Lock()
@@ -118,6 +119,7 @@ class Client:
             connected.socket.settimeout(deadline.left() + wait)
             buffer = self._ask(connected, fetching.API, version, body, tags=by_id)
             said = (session.response(buffer.data) or [None])[0]  # type: ignore[list-item]
+            self._muted[home.node] = Deadline.after(session.throttle)
             if said is None:
                 raise refused(self._side, f"fetching {tp}", UNKNOWN_TOPIC_OR_PARTITION)
             self._check(said.error, f"fetching {tp} at {offset}")
@@ -134,13 +136,15 @@ class Client:
                 been appended all the same.
         """
 
-        def once(_home: Home, connected: Connected, deadline: Deadline) -> int:
+        def once(home: Home, connected: Connected, deadline: Deadline) -> int:
             newest = connected.api_versions[producing.API][1]
             version = producing.NEWEST if newest >= producing.NEWEST else producing.OLDEST
             body = producing.request([(tp, batch)], int(deadline.left() * 1000), transactional_id)
             connected.socket.settimeout(deadline.left() + 1)
             buffer = self._ask(connected, producing.API, version, body)
-            said = next(iter(producing.response(buffer.data, version)))
+            answer = producing.response(buffer.data, version)
+            self._muted[home.node] = Deadline.after(answer.throttle)
+            said = answer.batches[0]
             self._check(said.error, f"producing to {tp}", said.text)
             return said.base_offset
 
@@ -164,6 +168,7 @@ class Client:
             home: Home | None = None
             try:
                 home = self._home(tp)
+                deadline = self._unmuted(home.node, deadline)
                 return once(home, self._connected(home, deadline), deadline)
             except (OSError, UnreachableError, RefusedError) as error:
                 self._recover(tp, home, error)
@@ -173,9 +178,22 @@ class Client:
                     raise self._given_up(what, error) from error
                 time.sleep(_PAUSE)
 
+    def _unmuted(self, node: int, deadline: Deadline) -> Deadline:
+        """Wait until a broker that throttles us reads requests again (KIP-219).
+
+        Returns what is left of the time of a call, which does not pass meanwhile.
+        """
+        left, muted = deadline.left(), self._muted.pop(node, None)
+        if muted is None:
+            return deadline
+        while not muted.over and not self._closed:
+            time.sleep(min(_PAUSE, muted.left()))
+        return Deadline.after(left)
+
     def _recover(self, tp: TopicPartition, home: Home | None, error: Exception) -> None:
         self._homes.pop(tp, None)
         if home is not None and not isinstance(error, RefusedError):
+            self._muted.pop(home.node, None)  # the broker mutes connections, not clients
             with suppress(KeyError):
                 self._connections.pop(home.node).socket.close()
 

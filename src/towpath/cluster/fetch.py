@@ -73,6 +73,7 @@ class FetchSession:
 
     Attributes:
         rack: Where we are; the leader then names a replica near us (KIP-392) instead of answering.
+        throttle: Seconds for which the broker takes no further request, by its last answer.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class FetchSession:
         self._max_bytes = max_bytes
         self._committed = committed
         self.rack = rack
+        self.throttle = 0.0
         self._wanted: dict[TopicPartition, FetchFrom] = {}
         self._changed: set[TopicPartition] = set()
         self._dropped: dict[TopicPartition, TopicId] = {}
@@ -130,7 +132,7 @@ class FetchSession:
         by_id = self.version >= BY_ID
         if by_id:
             reader.tags()
-        reader.int32()
+        self.throttle = reader.int32() / 1000
         error, self._id = reader.int16(), reader.int32()
         if error:
             self.reset()

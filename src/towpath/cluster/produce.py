@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -33,6 +33,19 @@ class Produced:
     error: int
     base_offset: int
     text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A produce response.
+
+    Attributes:
+        batches: What became of each batch.
+        throttle: Seconds for which the broker takes no further request on the connection.
+    """
+
+    batches: tuple[Produced, ...]
+    throttle: float
 
 
 def request(
@@ -73,10 +86,20 @@ def request_by_id(
     return [*parts, head + b"\0"]
 
 
-def response_by_id(data: memoryview, names: Mapping[TopicId, TopicName]) -> Iterable[Produced]:
+def response_by_id(data: memoryview, names: Mapping[TopicId, TopicName]) -> Answer:
     """Read a response of version 13."""
     reader = Reader(data, 4)
     reader.tags()
+    return Answer(tuple(_topics_by_id(reader, names)), reader.int32() / 1000)
+
+
+def response(data: memoryview, version: int) -> Answer:
+    """Read a response of `version` 7 or 8."""
+    reader = Reader(data, 4)
+    return Answer(tuple(_topics_by_name(reader, version)), reader.int32() / 1000)
+
+
+def _topics_by_id(reader: Reader, names: Mapping[TopicId, TopicName]) -> Iterator[Produced]:
     for _ in range(reader.uvarint() - 1):
         topic = names[TopicId(str(UUID(bytes=bytes(reader.take(16)))))]
         for _ in range(reader.uvarint() - 1):
@@ -88,9 +111,7 @@ def response_by_id(data: memoryview, names: Mapping[TopicId, TopicName]) -> Iter
         reader.tags()
 
 
-def response(data: memoryview, version: int) -> Iterable[Produced]:
-    """Read a response of `version` 7 or 8."""
-    reader = Reader(data, 4)
+def _topics_by_name(reader: Reader, version: int) -> Iterator[Produced]:
     for _ in range(reader.int32()):
         topic = TopicName(reader.string())
         for _ in range(reader.int32()):

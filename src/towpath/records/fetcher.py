@@ -202,7 +202,9 @@ class Fetcher:
         )
 
     def _came(self, node: int, session: FetchSession, channel: Channel, frame: Frame) -> None:
-        for said in session.response(frame.view) or ():
+        answers = session.response(frame.view) or ()
+        channel.mute(session.throttle)
+        for said in answers:
             lane = self._lanes.get(said.tp)
             stale = said.tp in self._stale.get(node, ())
             if lane is None or self._at.get(said.tp) != node or stale:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from towpath.cluster import produce as producing
 from towpath.cluster.admin import Admin
 from towpath.cluster.channel import BufferPool, Channel
 from towpath.cluster.frames import Part
 from towpath.cluster.nodes import Nodes
-from towpath.cluster.produce import Produced
+from towpath.cluster.produce import Answer, Produced
 from towpath.cluster.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
@@ -137,7 +137,9 @@ class Producer:
             body = producing.request_by_id(batches, self._ids, self._timeout_ms)
             channel.send(
                 producing.API, producing.BY_ID, body,
-                lambda frame: self._came(node, producing.response_by_id(frame.view, self._names)),
+                lambda frame: self._came(
+                    node, channel, producing.response_by_id(frame.view, self._names)
+                ),
                 tags=True,
             )  # fmt: skip
             return
@@ -145,7 +147,7 @@ class Producer:
         body = producing.request(batches, self._timeout_ms)
         channel.send(
             producing.API, version, body,
-            lambda frame: self._came(node, producing.response(frame.view, version)),
+            lambda frame: self._came(node, channel, producing.response(frame.view, version)),
         )  # fmt: skip
 
     def _gather(self, ready: dict[TopicPartition, None]) -> list[tuple[TopicPartition, Batch]]:
@@ -166,9 +168,10 @@ class Producer:
                 ready[tp] = None
         return batches
 
-    def _came(self, node: int, answers: Iterable[Produced]) -> None:
+    def _came(self, node: int, channel: Channel, answer: Answer) -> None:
         self._in_flight[node] -= 1
-        for said in answers:
+        channel.mute(answer.throttle)
+        for said in answer.batches:
             lane = self._lanes.get(said.tp)
             if lane is not None:
                 self._on_answer(lane, said)
