@@ -12,10 +12,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tests.records.test_copy import delete_before
 from tests.support.kafka import Record, create_topic, produce
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.dev.broker import LocalCluster
+from towpath.model.clock import now_ms
 from towpath.plan.build import build
 
 pytestmark = pytest.mark.broker
@@ -55,6 +57,35 @@ def test_from_not_started_to_caught_up(mirror: Mirror, capsys: pytest.CaptureFix
     behind = status(mirror, capsys)[0]
     assert (behind["state"], behind["lag_records"]) == ("behind", 3)
     assert behind["lag_seconds"] >= 0
+
+
+def test_what_the_target_lost_is_told_and_never_caught_up(
+    mirror: Mirror, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mirror.catch_up()
+    receipt = mirror.books().receipt
+    assert receipt is not None
+    acknowledged = replace(
+        receipt, source_end=15, target_end=15, sequence=15, records=15, run=(0, 0, 15), at=now_ms()
+    )
+    produce(mirror.source.bootstrap, mirror.topic, [Record(b"k", b"v")] * 5)
+    mirror.note(acknowledged)
+    first, second = status(mirror, capsys, 3)
+    assert (first["state"], first["lag_records"], second["state"]) == ("stopped", 0, "caught up")
+    assert first["lost"] == {
+        "target_end": 10, "acknowledged": 15, "source_first": 10, "source_end": 15, "records": 5
+    }  # fmt: skip
+    assert "the log ends at offset 10, but records up to offset 14 had been" in first["error"]
+    assert "`towpath repair`" in first["error"]
+
+
+def test_what_retention_took_from_the_target_is_not_lost(
+    mirror: Mirror, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mirror.catch_up()
+    delete_before(mirror.target.bootstrap, mirror.topic, 10)
+    first = status(mirror, capsys)[0]
+    assert (first["state"], first["lost"]) == ("caught up", None)
 
 
 def test_a_topic_that_the_file_no_longer_asks_for_is_no_trouble(

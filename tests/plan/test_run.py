@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from towpath.model.nouns import TopicName
+from towpath.plan.losses import Loss
 from towpath.plan.run import Progress
 from towpath.plan.status import PartitionStatus, State, caught_up
 
@@ -21,6 +22,7 @@ def test_what_comes_while_it_runs_need_not_be_copied() -> None:
     assert progress.caught_up(ROW)
     assert progress.caught_up(grown)
     assert not progress.caught_up(replace(ROW, source_end=9))
+    assert not progress.caught_up(replace(ROW, lost=Loss(5, 10, 5, 10, 5)))
 
 
 def test_a_partition_whose_end_was_unknown_is_caught_up_only_without_lag() -> None:

@@ -18,6 +18,7 @@ from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName
 from towpath.plan.build import build
 from towpath.plan.failure import of_spark
+from towpath.plan.losses import Losses
 from towpath.plan.model import refuse
 from towpath.plan.opened import OpenLink, open_link
 from towpath.plan.reconcile import Reconciled, Shape, appeared, reconcile, shape
@@ -65,6 +66,8 @@ class Progress:
     def caught_up(self, row: PartitionStatus) -> bool:
         """Whether everything of a partition was copied that was there when the run began."""
         end = self.ends.get((row.topic, row.partition), 0)
+        if row.lost is not None:
+            return False
         return row.lag_records == 0 if end is None else row.source_end >= end
 
 
@@ -110,6 +113,7 @@ class _Mirror:
         self._session = LinkSession(link.config, link.target)
         self._failures = 0
         self._next_look = 0.0
+        self._losses = Losses(patient=False)
         self._shape: Shape = {}
         self._reconciled = -1
         self._unopened: dict[tuple[str, int], str] = {}
@@ -244,6 +248,7 @@ class _Mirror:
 
     def _look_at_the_end(self) -> None:
         """Look again; who stopped the run hears where it stood, though a cluster is away."""
+        self._losses.patient = True
         try:
             self._look()
         except ClusterError as error:
@@ -254,7 +259,7 @@ class _Mirror:
     def _look(self) -> None:
         link = self._link
         link.read()
-        rows = status(link.config, link.books, link.source, link.target)
+        rows = status(link.config, link.books, link.source, link.target, self._losses)
         self.progress.rows = tuple(map(self._with_error, rows))
         self._meter.looked(stands(self.progress.rows))
         self.progress.trouble = ""

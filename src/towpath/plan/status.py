@@ -13,6 +13,7 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.plan.losses import Loss, Losses
 from towpath.records.trouble import DELETED, RECREATED
 from towpath.topics.observe import matches, target_names
 
@@ -40,6 +41,7 @@ class PartitionStatus:
         producer_id: Our private one, which names the incarnation; -1 before it was opened.
         lag_records: Counts source offsets; -1 where the source does not tell its end now.
         lag_seconds: -1 where it is not known.
+        lost: What the target lost of what it had acknowledged; then `error` tells of that.
     """
 
     topic: TopicName
@@ -57,6 +59,7 @@ class PartitionStatus:
     bytes: int
     gaps: tuple[Gap, ...]
     error: str
+    lost: Loss | None = None
 
     @property
     def left_out(self) -> bool:
@@ -88,9 +91,20 @@ class PartitionStatus:
 
 
 def status(
-    config: LinkConfig, books: LinkBooks, source: Admin, target: Admin
+    config: LinkConfig,
+    books: LinkBooks,
+    source: Admin,
+    target: Admin,
+    losses: Losses | None = None,
 ) -> tuple[PartitionStatus, ...]:
     """Return the status of every partition that matches or that the ledger knows.
+
+    Args:
+        config: The link.
+        books: What the ledger says of it.
+        source: Asked where its logs end.
+        target: Asked the same.
+        losses: Finds what the target lost; keep it where the status is asked for again and again.
 
     Raises:
         ClusterError: A cluster could not be reached.
@@ -104,17 +118,20 @@ def status(
     names, misnamed = target_names({tp.topic for tp in {*tps, *known}}, config.topics)
     there = target.topics(names.values())
     stop = config.records.on_gap is OnGap.STOP
-    rows = []
-    for tp in sorted({*tps, *known}):
-        name = names.get(tp.topic, TopicName(""))
-        if not config.topics.matches(tp.topic):
-            rows.append(_excluded(tp, books.of(tp)))
-            continue
-        info = topics.get(tp.topic) or hidden.get(tp.topic)
-        trouble = _identity(books.of(tp), info, there.get(name), stop=stop)
-        trouble = misnamed.get(tp.topic) or trouble or str(ends.failed.get(tp, ""))
-        rows.append(_row(tp, name, books.of(tp), ends, trouble))
-    return tuple(rows)
+    troubles: dict[TopicPartition, str] = {}
+    for tp in filter(lambda tp: config.topics.matches(tp.topic), {*tps, *known}):
+        info, copy = topics.get(tp.topic) or hidden.get(tp.topic), names.get(tp.topic)
+        trouble = _identity(books.of(tp), info, there.get(copy) if copy else None, stop=stop)
+        troubles[tp] = misnamed.get(tp.topic) or trouble or str(ends.failed.get(tp, ""))
+    begun = {tp: books.of(tp) for tp in known if troubles.get(tp) == ""}
+    lost, untold = (losses or Losses()).find(target, begun)
+    troubles |= {tp: str(error) for tp, error in untold.items()}
+    return tuple(
+        _row(tp, names.get(tp.topic, TopicName("")), books.of(tp), ends, troubles[tp], lost.get(tp))
+        if tp in troubles
+        else _excluded(tp, books.of(tp))
+        for tp in sorted({*tps, *known})
+    )
 
 
 def _identity(
@@ -141,11 +158,12 @@ def _row(
     books: PartitionBooks,
     ends: Mapping[TopicPartition, int],
     trouble: str,
+    lost: Loss | None = None,
 ) -> PartitionStatus:
     opened, receipt = books.opened, books.receipt
     position = receipt.source_end if receipt else opened.source_start if opened else 0
     lag = max(0, ends[tp] - position) if tp in ends else -1
-    error = trouble or (receipt.error if receipt else "")
+    error = trouble or str(lost or (receipt.error if receipt else ""))
     mode = receipt.mode if receipt else opened.mode if opened else ""
     return PartitionStatus(
         tp.topic, tp.partition, target, _state(lag, error, started=opened is not None), str(mode),
@@ -154,7 +172,7 @@ def _row(
         receipt.target_end if receipt else opened.target_start if opened else 0,
         lag, _lag_seconds(lag, receipt.last_timestamp if receipt else -1),
         receipt.records if receipt else 0, receipt.bytes if receipt else 0,
-        books.gaps, error,
+        books.gaps, error, lost,
     )  # fmt: skip
 
 

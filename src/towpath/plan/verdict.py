@@ -59,10 +59,12 @@ def verdict(
     reasons = [trouble] if trouble else []
     if comparison is not None and not comparison.equal:
         reasons.append(_difference(comparison))
+    if row.lost is not None:
+        reasons.append(str(row.lost))
     if row.lag_records and not trouble:
         behind = row.behind if row.lag_records > 0 else "the source did not tell where it ends"
-        reasons.append(f"{behind}: {row.error}" if row.error else behind)
-    different = comparison is not None and not comparison.equal
+        reasons.append(behind if row.lost or not row.error else f"{behind}: {row.error}")
+    different = bool(row.lost) or (comparison is not None and not comparison.equal)
     verdict = Verdict.DIFFERENT if different else Verdict.LEFT_OUT if reasons else Verdict.EQUAL
     return PartitionVerdict(
         row.topic, row.partition, row.target_topic, row.mode, verdict, "; ".join(reasons),

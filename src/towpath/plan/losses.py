@@ -1,0 +1,132 @@
+"""What target partitions lost: their logs end before what the target had acknowledged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from towpath.cluster.admin import Admin
+from towpath.ledger.books import PartitionBooks
+from towpath.ledger.entries import Run
+from towpath.ledger.offsets import OffsetMap
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import TopicPartition
+
+_AGAIN = 1.0
+"""Seconds between two looks at a log that ends too early. A broker that has just become leader
+answers OFFSET_NOT_AVAILABLE until it knows how far its log is committed (KIP-207), but one that has
+just ceased to be leader may answer for a moment longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a target partition lost: all from `target_end` up to `acknowledged`.
+
+    Attributes:
+        target_end: Where the target log ends now.
+        acknowledged: Where it ended when it acknowledged the last record.
+        source_first: The source offset of the first lost record.
+        source_end: The source offset behind the last lost record.
+        records: How many records; an upper bound where offsets are identical, as runs span gaps.
+    """
+
+    target_end: int
+    acknowledged: int
+    source_first: int
+    source_end: int
+    records: int
+
+    def __str__(self) -> str:
+        return (
+            f"target: the log ends at offset {self.target_end}, but records up to offset"
+            f" {self.acknowledged - 1} had been acknowledged; lost are target offsets"
+            f" {self.target_end} to {self.acknowledged - 1}, which are source offsets"
+            f" {self.source_first} to {self.source_end - 1}, at most {self.records} records (a disk"
+            " was lost, an unclean leader election, a power cut, a restored snapshot?); stop the"
+            " run, then let `towpath repair` say whether it can copy them again"
+        )
+
+
+def loss(books: PartitionBooks, target_end: int) -> Loss | None:
+    """Return what was lost of a partition whose target log ends at `target_end`, if anything."""
+    opened, receipt = books.opened, books.receipt
+    if opened is None or receipt is None or target_end >= receipt.target_end:
+        return None
+    if receipt.source_end == opened.source_start:
+        return None  # nothing was copied yet, and the front may still be filled
+    offsets = books.offsets()
+    return Loss(
+        target_end, receipt.target_end, _source_first(offsets, target_end, receipt.source_end),
+        receipt.source_end, sum(_inside(run, target_end) for run in offsets.runs),
+    )  # fmt: skip
+
+
+def _source_first(offsets: OffsetMap, target_end: int, source_end: int) -> int:
+    found = offsets.to_source(target_end).offset
+    return source_end if found < 0 else min(found, source_end)
+
+
+def _inside(run: Run, first: int) -> int:
+    """Return how many records of a run lie at target offset `first` or behind it."""
+    return max(0, run[1] + run[2] - max(run[1], first))
+
+
+@dataclass(slots=True)
+class Losses:
+    """Finds what targets lost; remembers which logs seemed to end too early at the last look.
+
+    Attributes:
+        patient: Wait for the second look. Who looks every second need not.
+    """
+
+    patient: bool = True
+    _doubted: dict[TopicPartition, float] = field(default_factory=dict)
+    """When a log seemed to end too early for the first time, in seconds of the monotonic clock."""
+
+    def find(
+        self, target: Admin, books: Mapping[TopicPartition, PartitionBooks]
+    ) -> tuple[dict[TopicPartition, Loss], dict[TopicPartition, ClusterError]]:
+        """Ask the target where its logs end.
+
+        Args:
+            target: The target.
+            books: The source partitions to look at, with what the ledger knew before this call.
+
+        Returns:
+            What was lost, and why the target did not tell an end; both by source partition.
+        """
+        found, failed = self._look(target, books, books)
+        doubted = found.keys() - self._sure(found)
+        if doubted and self.patient:
+            time.sleep(_AGAIN)
+            again, failed_again = self._look(target, books, doubted)
+            found = {tp: loss for tp, loss in found.items() if tp not in doubted} | again
+            failed |= failed_again
+        sure = self._sure(found)
+        return {tp: found[tp] for tp in sure}, failed
+
+    def _look(
+        self,
+        target: Admin,
+        books: Mapping[TopicPartition, PartitionBooks],
+        tps: Iterable[TopicPartition],
+    ) -> tuple[dict[TopicPartition, Loss], dict[TopicPartition, ClusterError]]:
+        there = {tp: opened.target for tp in tps if (opened := books[tp].opened) is not None}
+        try:
+            ends = target.latest(there.values())
+        except ClusterError as error:  # no partition at all has an answer
+            return {}, dict.fromkeys(there, error)
+        found: dict[TopicPartition, Loss] = {}
+        for tp, copy in there.items():
+            lost = loss(books[tp], ends[copy]) if copy in ends else None
+            if lost is None:
+                self._doubted.pop(tp, None)
+            else:
+                found[tp] = lost
+                self._doubted.setdefault(tp, time.monotonic())
+        return found, {tp: ends.failed[copy] for tp, copy in there.items() if copy in ends.failed}
+
+    def _sure(self, found: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
+        now = time.monotonic()
+        return frozenset(tp for tp in found if now - self._doubted[tp] >= _AGAIN)
