@@ -15,8 +15,11 @@ from tests.support.chaos import delete_topic
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
+from towpath.cluster import fetch as fetching
+from towpath.cluster.fetch import DIVERGING, version_for
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, TopicName, TopicPartition
+from towpath.records.copy import copy
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -110,6 +113,34 @@ def test_a_topic_that_was_deleted_and_created_again(
         assert [one.mode for one in done] == [Mode.MAPPED]
         assert values(mirror.target, mirror.topic) == [*range(10), 100, 101]
         assert mirror.books().offsets().runs == ((0, 10, 2),)
+
+
+@pytest.mark.parametrize("new", [2, 12], ids=["shorter", "cut by retention"])
+def test_another_topic_of_the_same_name_is_no_cut_and_no_retention(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, new: int
+) -> None:
+    """Brokers before Kafka 3.1 are asked by name, and so answer for the topic of today."""
+    versions: list[int] = []
+
+    def by_name(newest: int, *, ids: bool) -> int:
+        versions.append(min(version_for(newest, ids=ids), DIVERGING))
+        return versions[-1]
+
+    monkeypatch.setattr(fetching, "version_for", by_name)
+    write(mirror.source, mirror.topic, *range(10))
+    mirror.catch_up()
+    assert values(mirror.target, mirror.topic) == list(range(10))
+    write(mirror.source, mirror.topic, 10)
+    [work] = mirror.slices()
+    delete_topic(mirror.source.bootstrap, mirror.topic)
+    create_topic(mirror.source.bootstrap, mirror.topic)
+    write(mirror.source, mirror.topic, *range(100, 100 + new))
+    if new > 10:
+        delete_before(mirror.source.bootstrap, mirror.topic, new - 1)
+    [done] = copy(work)
+    assert done.error == f"{mirror.topic}-0: the topic was deleted and created again at the source"
+    assert values(mirror.target, mirror.topic) == list(range(10))
+    assert set(versions) == {DIVERGING}
 
 
 def test_a_deleted_topic(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from unittest.mock import Mock
 
+import pytest
+
 from tests.support.lanes import (
     Part,
     StandInReactor,
@@ -171,6 +173,36 @@ def test_what_was_read_is_copied_before_a_topic_that_is_another_one_stops() -> N
     sides.reactor.finish(RECREATED)
     assert landed(read) == [0]
     assert (read.progress.stopped, read.progress.error) == (True, f"orders-0: {RECREATED}")
+
+
+@pytest.mark.parametrize("error", [OUT_OF_RANGE, UNKNOWN_ID])
+def test_an_offset_out_of_range_of_another_topic_is_no_retention(error: int) -> None:
+    """Brokers before Kafka 3.1 are asked by name, and so answer for the topic of today."""
+    sides, read = Sides(), lane()
+    sides.fetcher.add(read)
+    admin = sides.source._source
+    admin.earliest.return_value = admin.latest.return_value = {read.work.source: 40}  # type: ignore[attr-defined]  # a stand-in
+    other = Mock(error=None, id="another")
+    admin.topics.return_value = {read.work.source.topic: other}  # type: ignore[attr-defined]
+    sides.source_node.answer(Part(0, error=error))
+    sides.work()
+    assert (read.progress.stopped, read.progress.error) == (True, f"orders-0: {RECREATED}")
+    assert [(gap.cause, gap.went_on) for gap in sides.gaps] == [(RECREATED, False)]
+
+
+def test_an_offset_that_is_in_range_after_all_is_asked_for_again_and_told() -> None:
+    sides, read = Sides(), lane()
+    sides.fetcher.add(read)
+    admin = sides.source._source
+    admin.earliest.return_value = admin.latest.return_value = {read.work.source: 0}  # type: ignore[attr-defined]  # a stand-in
+    ours = Mock(error=None, id=read.work.source_id)
+    admin.topics.return_value = {read.work.source.topic: ours}  # type: ignore[attr-defined]
+    sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
+    sides.work()
+    assert "source: fetching orders-0 at 0: OFFSET_OUT_OF_RANGE (1)" in read.progress.error
+    assert sides.source_node.asked == []
+    sides.reactor.ring()
+    assert len(sides.source_node.asked) == 1
 
 
 def test_nothing_that_the_source_has_unsaid_is_copied_before_a_cut_stops_its_partition() -> None:

@@ -111,13 +111,12 @@ class Client:
 
         def once(home: Home, connected: Connected, deadline: Deadline) -> Records:
             newest = connected.api_versions[fetching.API][1]
-            by_id = newest >= fetching.BY_ID and home.topic_id != NO_TOPIC_ID
-            version = fetching.BY_ID if by_id else fetching.BY_NAME
+            version = fetching.version_for(newest, ids=home.topic_id != NO_TOPIC_ID)
             session = FetchSession(version, max_bytes=max_bytes, committed=committed)
             session.want(tp, FetchFrom(offset, max_bytes, home.topic_id))
             body = session.request(int(wait * 1000))
             connected.socket.settimeout(deadline.left() + wait)
-            buffer = self._ask(connected, fetching.API, version, body, tags=by_id)
+            buffer = self._ask(connected, fetching.API, version, body, tags=session.flexible)
             said = (session.response(buffer.data) or [None])[0]  # type: ignore[list-item]
             self._muted[home.node] = Deadline.after(session.throttle)
             if said is None:

@@ -1,7 +1,8 @@
 """Fetch requests and responses, with incremental sessions (KIP-227).
 
-Version 13 names topics by id (KIP-516) and tells where logs part (KIP-595), so a recreated or
-truncated topic is never mistaken for the old one; version 11 is for brokers before Kafka 3.1.
+Version 13 (Kafka 3.1) names topics by id (KIP-516), so a recreated topic is never mistaken for the
+old one. From version 12 (Kafka 2.7) on the broker tells where its log diverges from what was
+fetched (KIP-595), so neither is a truncated one. Version 11 is for brokers before.
 """
 
 from __future__ import annotations
@@ -18,12 +19,11 @@ from towpath.cluster.frames import (
     compact_array,
     compact_string,
     string,
-    uvarint,
 )
 from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName, TopicPartition
 
 API = 1
-BY_NAME, BY_ID = 11, 13
+BY_NAME, DIVERGING, BY_ID = 11, 12, 13
 SESSION_ID_NOT_FOUND, INVALID_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR = 70, 71, 106
 _SESSION_ERRORS = (SESSION_ID_NOT_FOUND, INVALID_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR)
 _LAST_EPOCH = (1 << 31) - 1
@@ -32,7 +32,7 @@ _ANY = -1
 
 _HEAD = struct.Struct(">iiiibii")
 _PARTITION_11 = struct.Struct(">iiqqi")
-_PARTITION_13 = struct.Struct(">iiqiqi")
+_PARTITION_12 = struct.Struct(">iiqiqi")
 _ANSWER = struct.Struct(">ihqqq")
 _ABORTED = struct.Struct(">qq")
 
@@ -66,6 +66,16 @@ class Fetched:
     end: int
     diverging: tuple[int, int] | None = None
     """Epoch and end offset of the last record that broker and we have in common."""
+
+
+def version_for(newest: int, *, ids: bool) -> int:
+    """Return the version for a broker that takes versions up to `newest`.
+
+    Args:
+        newest: What the broker told.
+        ids: Whether the ids of all topics are known.
+    """
+    return max(BY_NAME, min(newest, BY_ID if ids else DIVERGING))
 
 
 class FetchSession:
@@ -113,14 +123,20 @@ class FetchSession:
     def __len__(self) -> int:
         return len(self._wanted)
 
+    @property
+    def flexible(self) -> bool:
+        """Whether requests and responses have tags, in their headers, too (KIP-482)."""
+        return self.version >= DIVERGING
+
     def request(self, wait_ms: int) -> list[Part]:
         """Return the body of the next request; it waits up to `wait_ms` for the first byte."""
         head = _HEAD.pack(-1, wait_ms, 1, self._max_bytes, self._committed, self._id, self._epoch)
         changed = {tp: self._wanted[tp] for tp in self._changed}
         dropped = self._dropped
         self._changed, self._dropped = set(), {}
-        write = _body_by_id if self.version >= BY_ID else _body_by_name
-        return [head + write(changed, dropped, self.rack)]
+        if self.flexible:
+            return [head + self._body(changed, dropped)]
+        return [head + _oldest_body(changed, dropped, self.rack)]
 
     def response(self, data: memoryview) -> list[Fetched] | None:
         """Read a response; `None` when the session was lost and the next request is a full one.
@@ -129,8 +145,7 @@ class FetchSession:
         answer as a whole is told of each partition that is wanted.
         """
         reader = Reader(data, 4)
-        by_id = self.version >= BY_ID
-        if by_id:
+        if self.flexible:
             reader.tags()
         self.throttle = reader.int32() / 1000
         error, self._id = reader.int16(), reader.int32()
@@ -142,16 +157,43 @@ class FetchSession:
         self._epoch = 1 if self._epoch == _LAST_EPOCH else self._epoch + 1
         if not self._id:
             self.reset()
-        return list(self._topics_by_id(reader) if by_id else _topics_by_name(reader))
+        return list(self._topics(reader) if self.flexible else _oldest_topics(reader))
 
-    def _topics_by_id(self, reader: Reader) -> Iterable[Fetched]:
+    def _topics(self, reader: Reader) -> Iterable[Fetched]:
         for _ in range(reader.uvarint() - 1):
-            name = self._names.get(TopicId(str(UUID(bytes=bytes(reader.take(16))))))
+            name = self._name(reader)
             for _ in range(reader.uvarint() - 1):
-                answer = _partition_by_id(reader, name or TopicName(""))
+                answer = _partition(reader, name or TopicName(""))
                 if name is not None:
                     yield answer
             reader.tags()
+
+    def _name(self, reader: Reader) -> TopicName | None:
+        if self.version < BY_ID:
+            return TopicName(reader.compact_string())
+        return self._names.get(TopicId(str(UUID(bytes=bytes(reader.take(16))))))
+
+    def _body(
+        self,
+        changed: Mapping[TopicPartition, FetchFrom],
+        dropped: Mapping[TopicPartition, TopicId],
+    ) -> bytes:
+        topics = compact_array(
+            self._key(topic, changed[partitions[0]].topic_id)
+            + compact_array(_wanted(tp, changed[tp]) for tp in partitions)
+            + b"\0"
+            for topic, partitions in _by_topic(changed).items()
+        )
+        gone = compact_array(
+            self._key(topic, dropped[partitions[0]])
+            + compact_array(struct.pack(">i", tp.partition) for tp in partitions)
+            + b"\0"
+            for topic, partitions in _by_topic(dropped).items()
+        )
+        return topics + gone + compact_string(self.rack) + b"\0"
+
+    def _key(self, topic: TopicName, number: TopicId) -> bytes:
+        return compact_string(topic) if self.version < BY_ID else UUID(number).bytes
 
 
 def _by_topic(
@@ -163,7 +205,7 @@ def _by_topic(
     return grouped
 
 
-def _body_by_name(
+def _oldest_body(
     changed: Mapping[TopicPartition, FetchFrom],
     dropped: Mapping[TopicPartition, TopicId],
     rack: str,
@@ -184,34 +226,12 @@ def _body_by_name(
     return bytes(out) + string(rack)
 
 
-def _body_by_id(
-    changed: Mapping[TopicPartition, FetchFrom],
-    dropped: Mapping[TopicPartition, TopicId],
-    rack: str,
-) -> bytes:
-    topics = compact_array(
-        UUID(changed[partitions[0]].topic_id).bytes
-        + compact_array(_wanted_by_id(tp, changed[tp]) for tp in partitions)
-        + b"\0"
-        for partitions in _by_topic(changed).values()
-    )
-    gone = compact_array(
-        UUID(dropped[partitions[0]]).bytes
-        + uvarint(len(partitions) + 1)
-        + b"".join(struct.pack(">i", tp.partition) for tp in partitions)
-        + b"\0"
-        for partitions in _by_topic(dropped).values()
-    )
-    return topics + gone + compact_string(rack) + b"\0"
+def _wanted(tp: TopicPartition, at: FetchFrom) -> bytes:
+    wanted = tp.partition, _ANY, at.offset, at.last_epoch, -1, at.max_bytes
+    return _PARTITION_12.pack(*wanted) + b"\0"
 
 
-def _wanted_by_id(tp: TopicPartition, at: FetchFrom) -> bytes:
-    return (
-        _PARTITION_13.pack(tp.partition, _ANY, at.offset, at.last_epoch, -1, at.max_bytes) + b"\0"
-    )
-
-
-def _topics_by_name(reader: Reader) -> Iterable[Fetched]:
+def _oldest_topics(reader: Reader) -> Iterable[Fetched]:
     for _ in range(reader.int32()):
         topic = TopicName(reader.string())
         for _ in range(reader.int32()):
@@ -226,7 +246,7 @@ def _topics_by_name(reader: Reader) -> Iterable[Fetched]:
             )  # fmt: skip
 
 
-def _partition_by_id(reader: Reader, topic: TopicName) -> Fetched:
+def _partition(reader: Reader, topic: TopicName) -> Fetched:
     partition, error, high, stable, start = reader.unpack(_ANSWER)
     aborted = []
     for _ in range(max(0, reader.uvarint() - 1)):

@@ -158,7 +158,7 @@ class Fetcher:
             return
         newest = channel.versions[fetching.API][1]
         ids = all(lane.work.source_id for lane in self._lanes.values())
-        version = fetching.BY_ID if newest >= fetching.BY_ID and ids else fetching.BY_NAME
+        version = fetching.version_for(newest, ids=ids)
         self._sessions[node] = FetchSession(version, max_bytes=_RESPONSE_BYTES, committed=True)
         for tp, at in self._at.items():
             if at == node:
@@ -198,7 +198,7 @@ class Fetcher:
             session.version,
             session.request(wait),
             lambda frame: self._came(node, session, channel, frame),
-            tags=session.version >= fetching.BY_ID,
+            tags=session.flexible,
         )
 
     def _came(self, node: int, session: FetchSession, channel: Channel, frame: Frame) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.codes import code, refused
@@ -10,7 +11,7 @@ from towpath.cluster.fetch import Fetched
 from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, GapError, RefusedError, TowpathError
-from towpath.model.nouns import Side
+from towpath.model.nouns import Side, TopicPartition
 from towpath.records.fetcher import Fetcher
 from towpath.records.jobs import Jobs
 from towpath.records.lane import Lane
@@ -60,13 +61,14 @@ class SourceSide:
                 self._ask_later(lane, error)
             case SourceTrouble.CUT:
                 end = said.diverging[1] if said.diverging else lane.expected
-                self._lost(lane, Loss(end, lane.expected, end, cut_text(end)))
+                cut = Loss(end, lane.expected, end, cut_text(end))
+                self._look(lane, said, lambda: cut)
             case SourceTrouble.DAMAGED:
                 self.damaged(lane, code(said.error).name)
             case SourceTrouble.RANGE:
-                self._out_of_range(lane)
+                self._look(lane, said, partial(self._range, said.tp, lane.expected))
             case SourceTrouble.GONE:
-                self._gone(lane)
+                self._look(lane, said, lambda: None)
             case SourceTrouble.NONE:
                 pass
 
@@ -92,45 +94,41 @@ class SourceSide:
         lane.progress.hinder(str(error))
         return error
 
-    def _ask_later(self, lane: Lane, error: TowpathError | None) -> None:
-        if error is not None and given_up(lane, error):
+    def _ask_later(self, lane: Lane, error: TowpathError) -> None:
+        if given_up(lane, error):
             self._end(lane, str(error))
         else:
             self._jobs.later(lane, back_off(lane.failures - 1), lambda: self._fetcher.add(lane))
 
     # Looking what happened
 
-    def _out_of_range(self, lane: Lane) -> None:
-        tp, expected = lane.work.source, lane.expected
+    def _look(self, lane: Lane, said: Fetched, lost: Callable[[], Loss | None]) -> None:
+        """Look whether the topic is still ours, then what of it is lost.
 
-        def work() -> Loss | None:
-            earliest, latest = self._source.earliest([tp])[tp], self._source.latest([tp])[tp]
-            return loss(expected, earliest, latest)
+        Before Kafka 3.1 topics are fetched by name: another topic of that name looks like the same
+        one after retention, or after a cut. So the identity is read behind the offsets.
+        """
 
-        def found(what: Loss | None) -> None:
-            if what is None:
-                self._nothing_found(lane, None)
-            else:
+        def work() -> str | Loss | None:
+            what = lost()
+            return self._identity(lane) or what
+
+        def found(what: str | Loss | None) -> None:
+            if isinstance(what, Loss):
                 self._lost(lane, what)
+            elif what:
+                self._gap(lane, lane.expected, lane.expected, what, went_on=False)
+                self._end(lane, f"{lane.work.source}: {what}")
+            else:
+                asking = f"fetching {said.tp} at {lane.expected}"
+                self._nothing_found(lane, refused(Side.SOURCE, asking, said.error))
 
         self._fetcher.remove(lane)
         self._jobs.look(lane, work, found, lambda error: self._nothing_found(lane, error))
 
-    def _gone(self, lane: Lane) -> None:
-        def found(why: str) -> None:
-            if why:
-                self._gap(lane, lane.expected, lane.expected, why, went_on=False)
-                self._end(lane, f"{lane.work.source}: {why}")
-            else:
-                self._nothing_found(lane, None)
-
-        self._fetcher.remove(lane)
-        self._jobs.look(
-            lane,
-            lambda: self._identity(lane),
-            found,
-            lambda error: self._nothing_found(lane, error),
-        )
+    def _range(self, tp: TopicPartition, expected: int) -> Loss | None:
+        earliest, latest = self._source.earliest([tp])[tp], self._source.latest([tp])[tp]
+        return loss(expected, earliest, latest)
 
     def _identity(self, lane: Lane) -> str:
         """Return why the topic is not ours any more, "" when it is."""
@@ -141,9 +139,8 @@ class SourceSide:
             raise found.error
         return "" if found.id == lane.work.source_id else RECREATED
 
-    def _nothing_found(self, lane: Lane, error: TowpathError | None) -> None:
-        if error is not None:
-            lane.progress.hinder(str(error))
+    def _nothing_found(self, lane: Lane, error: TowpathError) -> None:
+        lane.progress.hinder(str(error))
         lane.failures += 1
         self._ask_later(lane, error)
 
