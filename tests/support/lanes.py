@@ -146,6 +146,10 @@ class StandInChannel:
         del tags
         self.asked.append(answer)
 
+    def mute(self, seconds: float) -> None:
+        """Send nothing for so long; the answers here never ask for it."""
+        assert not seconds
+
     def answer(self, *parts: Part) -> None:
         """Answer the oldest request."""
         data = response(parts)
