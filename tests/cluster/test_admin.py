@@ -117,6 +117,19 @@ def test_offsets(admin: Admin, target: LocalCluster, topic: TopicName) -> None:
         admin.delete_records({one: 400})
 
 
+def test_the_log_end_is_asked_of_the_present_leader(
+    version_target: LocalCluster, new_name: Names
+) -> None:
+    name = TopicName(new_name("ends"))
+    with Admin(config(*version_target.addresses), Side.TARGET) as admin:
+        admin.create_topic(name, 2, 1, {})
+        produce(version_target.bootstrap, name, [Record(b"k", b"v", partition=1)] * 3)
+        assert admin.log_ends(parts(name, 2)) == {parts(name)[0]: 0, parts(name)[1]: 3}
+        missing = TopicPartition(name, 7)
+        found = admin.log_ends([parts(name)[1], missing], patience=1.0)
+        assert (dict(found), set(found.failed)) == ({parts(name)[1]: 3}, {missing})
+
+
 def test_an_open_transaction_holds_the_committed_end(
     admin: Admin, target: LocalCluster, topic: TopicName
 ) -> None:

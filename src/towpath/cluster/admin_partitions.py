@@ -7,7 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kafka.protocol.admin import DeleteRecordsRequest, DescribeProducersRequest
-from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
+from kafka.protocol.consumer import (
+    ListOffsetsRequest,
+    OffsetFetchRequest,
+    OffsetForLeaderEpochRequest,
+)
 
 from towpath.cluster.admin_brokers import BrokerAdmin
 from towpath.cluster.codes import refused
@@ -27,20 +31,53 @@ _GROUP_BY_NAME = 7
 class PartitionAdmin(BrokerAdmin):
     """Asks about offsets and producers, deletes records; see `towpath.cluster.admin.Admin`."""
 
-    def earliest(self, tps: Iterable[TopicPartition]) -> Answers[TopicPartition, int]:
-        """Return the first offset that is still there."""
-        return self._list_offsets(tps, lambda _: _EARLIEST)
+    def earliest(
+        self, tps: Iterable[TopicPartition], *, patience: float | None = None
+    ) -> Answers[TopicPartition, int]:
+        """Return the first offset that is still there; for `patience` see `ask_leaders`."""
+        return self._list_offsets(tps, lambda _: _EARLIEST, patience=patience)
 
     def latest(
-        self, tps: Iterable[TopicPartition], *, committed: bool = False
+        self,
+        tps: Iterable[TopicPartition],
+        *,
+        committed: bool = False,
+        patience: float | None = None,
     ) -> Answers[TopicPartition, int]:
-        """Return the offset behind the last record that all in-sync replicas have.
+        """Return the high watermark: the offset behind the last record on all in-sync replicas.
 
         Args:
             tps: The partitions.
             committed: Stop before the first transaction that is still open.
+            patience: See `ask_leaders`.
         """
-        return self._list_offsets(tps, lambda _: _LATEST, committed=committed)
+        return self._list_offsets(tps, lambda _: _LATEST, committed=committed, patience=patience)
+
+    def log_ends(
+        self, tps: Iterable[TopicPartition], *, patience: float | None = None
+    ) -> Answers[TopicPartition, int]:
+        """Return the log end offset of each leader, which the high watermark may trail.
+
+        A leader answers OffsetForLeaderEpoch for its own epoch with its log end offset (KIP-320;
+        Kafka's `LeaderEpochFileCache.endOffsetFor`). Where the cluster tells no epochs, the answer
+        is the high watermark.
+        """
+        wanted = tuple(tps)
+        epochs = self._epochs(wanted)
+        question = Question(
+            "asking for the log end of", lambda theirs: _for_epochs(theirs, epochs),
+            _epoch_ends, acl="Describe",
+        )  # fmt: skip
+        known = [tp for tp in wanted if epochs.get(tp, -1) >= 0]
+        found = ask_leaders(self._control, question, known, patience)
+        unknown = [tp for tp in wanted if epochs.get(tp, -1) < 0 or found.get(tp) == -1]
+        marks = self.latest(unknown, patience=patience)
+        return Answers({**found, **marks}, {**found.failed, **marks.failed})
+
+    def _epochs(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        found = self._metadata(tuple({tp.topic for tp in tps}))
+        infos = {tp: found.partition(tp) for tp in tps}
+        return {tp: info.epoch for tp, info in infos.items() if info is not None}
 
     def at_time(self, tps: Iterable[TopicPartition], ms: int) -> Answers[TopicPartition, int]:
         """Return the offset of the first record of this time or later, else the log's end."""
@@ -58,10 +95,10 @@ class PartitionAdmin(BrokerAdmin):
         return self._control.retried(lambda deadline: self._committed(group, wanted, deadline))
 
     def producers(
-        self, tps: Iterable[TopicPartition]
+        self, tps: Iterable[TopicPartition], *, patience: float | None = None
     ) -> Answers[TopicPartition, dict[ProducerId, int]]:
         """Return which producer ids the leader remembers, and the last sequence of each."""
-        return self._producers(tps, _sequences)
+        return self._producers(tps, _sequences, patience)
 
     def producer_states(
         self, tps: Iterable[TopicPartition]
@@ -70,7 +107,10 @@ class PartitionAdmin(BrokerAdmin):
         return self._producers(tps, _states)
 
     def _producers(
-        self, tps: Iterable[TopicPartition], read: Callable[[Any], T]
+        self,
+        tps: Iterable[TopicPartition],
+        read: Callable[[Any], T],
+        patience: float | None = None,
     ) -> Answers[TopicPartition, T]:
         kind = DescribeProducersRequest.TopicRequest
         question = Question(
@@ -80,7 +120,7 @@ class PartitionAdmin(BrokerAdmin):
             ),
             lambda answer: _each(answer, read), acl="Read",
         )  # fmt: skip
-        return ask_leaders(self._control, question, tps)
+        return ask_leaders(self._control, question, tps, patience)
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> Answers[TopicPartition, int]:
         """Delete all records before these offsets; return where each log begins now."""
@@ -113,6 +153,7 @@ class PartitionAdmin(BrokerAdmin):
         when: Callable[[TopicPartition], int],
         *,
         committed: bool = False,
+        patience: float | None = None,
     ) -> Answers[TopicPartition, int]:
         topic = ListOffsetsRequest.ListOffsetsTopic
         partition = topic.ListOffsetsPartition
@@ -132,7 +173,7 @@ class PartitionAdmin(BrokerAdmin):
             ),
             lambda answer: _each(answer, lambda said: int(said.offset)), acl="Describe",
         )  # fmt: skip
-        return ask_leaders(self._control, question, tps)
+        return ask_leaders(self._control, question, tps, patience)
 
     def _committed(
         self, group: str, tps: Sequence[TopicPartition], deadline: Deadline
@@ -162,6 +203,27 @@ def _by_topic(
     for tp in tps:
         grouped[tp.topic].append(tp.partition)
     return [make(name, numbers) for name, numbers in grouped.items()]
+
+
+def _for_epochs(tps: Sequence[TopicPartition], epochs: Mapping[TopicPartition, int]) -> Any:
+    topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+    partition = topic.OffsetForLeaderPartition
+
+    def one(name: TopicName, numbers: Sequence[int]) -> Any:
+        rows = []
+        for number in numbers:
+            epoch = epochs[TopicPartition(name, number)]
+            rows.append(partition(partition=number, current_leader_epoch=epoch, leader_epoch=epoch))
+        return topic(topic=name, partitions=rows)
+
+    return OffsetForLeaderEpochRequest(replica_id=-1, topics=_by_topic(tps, one))
+
+
+def _epoch_ends(answer: Any) -> Iterator[tuple[TopicPartition, int, int]]:
+    for topic in answer.topics:
+        for said in topic.partitions:
+            tp = TopicPartition(TopicName(topic.topic), said.partition)
+            yield tp, said.error_code, int(said.end_offset)
 
 
 def _each(answer: Any, read: Callable[[Any], T]) -> Iterator[tuple[TopicPartition, int, T]]:

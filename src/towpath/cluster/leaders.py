@@ -41,19 +41,30 @@ class Question(Generic[T]):
 
 
 def ask_leaders(
-    control: Control, question: Question[T], tps: Iterable[TopicPartition]
+    control: Control,
+    question: Question[T],
+    tps: Iterable[TopicPartition],
+    patience: float | None = None,
 ) -> Answers[TopicPartition, T]:
     """Ask the leaders of `tps` until each has answered or time is over.
 
+    Args:
+        control: The cluster.
+        question: What to ask.
+        tps: The partitions.
+        patience: Seconds for all leaders together, each of which is asked once: for callers who
+            ask again later, so that one partition without a leader does not hold up the others.
+            By default the request timeout, during which leaders are looked up again.
+
     Raises:
-        ClusterError: No partition at all has an answer.
+        ClusterError: No partition at all has an answer, and no `patience` was given.
     """
     left = set(tps)
     if not left:
         return Answers({}, {})
     done: dict[TopicPartition, T] = {}
     failed: dict[TopicPartition, ClusterError] = {}
-    deadline = control.deadline()
+    deadline = control.deadline() if patience is None else Deadline.after(patience)
     unknown_until = Deadline.after(UNKNOWN_PATIENCE)
     for pause in pauses():
         for tp, said in _one_pass(control, question, left, deadline):
@@ -66,10 +77,10 @@ def ask_leaders(
         if done and unknown_until.over:
             # The others need not wait for somebody to mend a name.
             left = {tp for tp in left if not isinstance(failed[tp], UnresolvedError)}
-        if not left or deadline.left() <= pause:
+        if not left or patience is not None or deadline.left() <= pause:
             break
         time.sleep(pause)
-    if not done and failed:
+    if not done and failed and patience is None:
         raise next(iter(failed.values()))
     return Answers(done, failed)
 

@@ -37,11 +37,12 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class PartitionInfo:
-    """One partition; `leader` is -1 while there is none."""
+    """One partition; `leader` is -1 while there is none, `epoch` where the broker tells none."""
 
     partition: int
     leader: int
     replicas: tuple[int, ...]
+    epoch: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,8 @@ def _topic(side: str, topic: Any) -> TopicInfo:
 
 
 def _partition(said: Any) -> PartitionInfo:
-    return PartitionInfo(said.partition_index, said.leader_id, tuple(said.replica_nodes))
+    epoch = -1 if said.leader_epoch is None else said.leader_epoch
+    return PartitionInfo(said.partition_index, said.leader_id, tuple(said.replica_nodes), epoch)
 
 
 def _source(number: int) -> Source:
