@@ -79,13 +79,18 @@ class PartitionAdmin(BrokerAdmin):
         infos = {tp: found.partition(tp) for tp in tps}
         return {tp: info.epoch for tp, info in infos.items() if info is not None}
 
-    def at_time(self, tps: Iterable[TopicPartition], ms: int) -> Answers[TopicPartition, int]:
-        """Return the offset of the first record of this time or later, else the log's end."""
-        found = self._list_offsets(tps, lambda _: ms)
+    def at_time(
+        self, tps: Iterable[TopicPartition], ms: int, *, patience: float | None = None
+    ) -> Answers[TopicPartition, int]:
+        """Return the offset of the first record of this time or later, else the log's end.
+
+        For `patience` see `ask_leaders`.
+        """
+        found = self._list_offsets(tps, lambda _: ms, patience=patience)
         younger = [tp for tp, offset in found.items() if offset < 0]
         if not younger:
             return found
-        ends = self.latest(younger)
+        ends = self.latest(younger, patience=patience)
         sure = {tp: offset for tp, offset in found.items() if offset >= 0}
         return Answers({**sure, **ends}, {**found.failed, **ends.failed})
 
