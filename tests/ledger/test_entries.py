@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import (
+    End,
     Entry,
+    FirstLook,
     Gap,
     Journal,
     LinkIdentity,
@@ -56,6 +58,8 @@ def receipt(producer: int = 1, end: int = 10, at: int = 6, error: str = "") -> R
 
 ENTRIES: list[Entry] = [
     LinkIdentity(LINK, ClusterId("a"), ClusterId("b")),
+    FirstLook(LINK, "r", 4),
+    End(LINK, ORDERS, TopicId("s"), (7, -1), (-1, 3), 4),
     opened(),
     receipt(),
     Runs(LINK, ORDERS, 0, ProducerId(1), ((0, 0, 5), (7, 5, 2))),

@@ -94,6 +94,21 @@ class PartitionAdmin(BrokerAdmin):
         sure = {tp: offset for tp, offset in found.items() if offset >= 0}
         return Answers({**sure, **ends}, {**found.failed, **ends.failed})
 
+    def epoch_ends(
+        self, epochs: Mapping[TopicPartition, int], *, patience: float | None = None
+    ) -> Answers[TopicPartition, int]:
+        """Return the offset at which a leader epoch of each partition ended.
+
+        That is where the next epoch with records begins, or the log end offset (KIP-320); -1 where
+        the leader does not know. For `patience` see `ask_leaders`.
+        """
+        question = Question(
+            "asking for the end of a leader epoch of",
+            lambda theirs: _for_epochs(theirs, epochs, current=False),
+            _epoch_ends, acl="Describe",
+        )  # fmt: skip
+        return ask_leaders(self._control, question, epochs, patience)
+
     def committed(self, group: str, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offsets that a consumer group has committed; partitions without are absent."""
         wanted = tuple(tps)
@@ -210,7 +225,9 @@ def _by_topic(
     return [make(name, numbers) for name, numbers in grouped.items()]
 
 
-def _for_epochs(tps: Sequence[TopicPartition], epochs: Mapping[TopicPartition, int]) -> Any:
+def _for_epochs(
+    tps: Sequence[TopicPartition], epochs: Mapping[TopicPartition, int], *, current: bool = True
+) -> Any:
     topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
     partition = topic.OffsetForLeaderPartition
 
@@ -218,7 +235,8 @@ def _for_epochs(tps: Sequence[TopicPartition], epochs: Mapping[TopicPartition, i
         rows = []
         for number in numbers:
             epoch = epochs[TopicPartition(name, number)]
-            rows.append(partition(partition=number, current_leader_epoch=epoch, leader_epoch=epoch))
+            leads = epoch if current else -1
+            rows.append(partition(partition=number, current_leader_epoch=leads, leader_epoch=epoch))
         return topic(topic=name, partitions=rows)
 
     return OffsetForLeaderEpochRequest(replica_id=-1, topics=_by_topic(tps, one))

@@ -10,7 +10,9 @@ import pyarrow as pa
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client, Records
 from towpath.ledger.entries import (
+    End,
     Entry,
+    FirstLook,
     Gap,
     Journal,
     LinkIdentity,
@@ -110,6 +112,9 @@ class LinkBooks:
     """The last step of each kind about each thing on the target, by `Journal.about()`; the oldest
     first."""
     session: Session | None = None
+    first_look: FirstLook | None = None
+    ends: dict[tuple[TopicName, TopicId], End] = field(default_factory=dict)
+    """Where source topics ended when the link ran first, with `start: latest`."""
     neighbours: Neighbours = field(default_factory=Neighbours)
     """The copies of other links."""
 
@@ -153,6 +158,8 @@ class LinkBooks:
         match entry:
             case LinkIdentity():
                 self.identity = self.identity or entry
+            case FirstLook() | End():
+                self._look(entry)
             case Session():
                 self.session = entry
             case Opened():
@@ -166,6 +173,12 @@ class LinkBooks:
                 self.journal[entry.about()] = entry
             case Gap():
                 self.of(entry.tp).noted[entry.producer_id, entry.first] = entry
+
+    def _look(self, entry: FirstLook | End) -> None:
+        if isinstance(entry, FirstLook):
+            self.first_look = self.first_look or entry
+        else:
+            self.ends.setdefault((entry.topic, entry.topic_id), entry)
 
     def _open(self, entry: Opened) -> None:
         books = self.of(entry.tp)

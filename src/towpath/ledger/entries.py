@@ -50,6 +50,46 @@ class LinkIdentity:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstLook:
+    """The first run of a link with `start: latest` has looked where all partitions end.
+
+    It stands behind the `End` entries of that look. A topic without one appeared later.
+    """
+
+    kind: ClassVar[str] = "look"
+
+    link: LinkName
+    run_id: str
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Where the partitions of a source topic ended when the link ran first, with `start: latest`.
+
+    `offsets` are their last stable offsets, by partition. Where one is -1, the partition had no
+    leader to tell it, and its copy begins where the leader epoch in `epochs` ended.
+    """
+
+    kind: ClassVar[str] = "end"
+
+    link: LinkName
+    topic: TopicName
+    topic_id: TopicId
+    offsets: tuple[int, ...]
+    epochs: tuple[int, ...]
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return (self.topic, self.topic_id)
+
+
+@dataclass(frozen=True, slots=True)
 class _OfPartition:
     """What the entries about one source partition begin with."""
 
@@ -246,9 +286,21 @@ class Session:
         return ()
 
 
-Entry = LinkIdentity | Opened | Receipt | Runs | Gap | Writer | Journal | Session
+Entry = LinkIdentity | FirstLook | End | Opened | Receipt | Runs | Gap | Writer | Journal | Session
 _KINDS: Mapping[str, type[Entry]] = {
-    kind.kind: kind for kind in (LinkIdentity, Opened, Receipt, Runs, Gap, Writer, Journal, Session)
+    kind.kind: kind
+    for kind in (
+        LinkIdentity,
+        FirstLook,
+        End,
+        Opened,
+        Receipt,
+        Runs,
+        Gap,
+        Writer,
+        Journal,
+        Session,
+    )
 }
 
 
@@ -287,7 +339,7 @@ def _typed(name: str, value: Any) -> Any:
         return Mode(value)
     if name == "phase":
         return Phase(value)
-    if name == "run":
+    if name in {"run", "offsets", "epochs"}:
         return tuple(value)
     if name == "runs":
         return tuple(tuple(run) for run in value)

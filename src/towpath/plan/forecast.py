@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import Answers
 from towpath.config import LinkConfig, OffsetsPolicy, OnGap, StartAt
 from towpath.ledger.books import LinkBooks
 from towpath.model.findings import Cause, Note, Obstacle
-from towpath.model.nouns import Mode, TopicName, TopicPartition
-from towpath.plan.starts import Offsets, from_group, starts
+from towpath.model.nouns import Mode, TopicId, TopicName, TopicPartition
+from towpath.plan.starts import Offsets, beginnings, from_group, looks_first
+from towpath.records.beginnings import PATIENCE, find_starts
 from towpath.records.modes import mode_at_opening
 from towpath.records.trouble import RECREATED
 from towpath.topics.diff import Difference
@@ -42,6 +44,7 @@ class Forecast:
 class _Fresh:
     source: TopicPartition
     target: TopicPartition
+    source_id: TopicId
     exists: bool
     compacted: bool
     again: bool
@@ -66,7 +69,7 @@ def forecast(
     if not fresh:
         return Forecast.of(made_again)
     begins, said = _begins(config, source, books, fresh)
-    ends = target.latest([each.target for each in fresh if each.exists])
+    ends = target.latest([each.target for each in fresh if each.exists], patience=PATIENCE)
     mapped = _mapped(config.records.offsets, fresh, begins, ends)
     return Forecast.of([*made_again, *said, *_told(config.records.offsets, mapped)])
 
@@ -104,22 +107,36 @@ def _fresh(books: LinkBooks, seen: Observed, found: Difference) -> Iterator[_Fre
             if copy is None or ids != (topic.id, copy.id):
                 exists = copy is not None and number < copy.partitions
                 again = topic.name in made_again
-                yield _Fresh(tp, TopicPartition(name, number), exists, compacted, again)
+                yield _Fresh(tp, TopicPartition(name, number), topic.id, exists, compacted, again)
 
 
 def _begins(
     config: LinkConfig, source: Admin, books: LinkBooks, fresh: list[_Fresh]
 ) -> tuple[Offsets, list[Finding]]:
     tps = [each.source for each in fresh]
-    earliest, latest = source.earliest(tps), source.latest(tps, committed=True)
     records = config.records
+    if looks_first(records, books):
+        return _as_told(source.latest(tps, committed=True, patience=PATIENCE))
     if records.start is not StartAt.COMMITTED:
-        return starts(records, source, tps, earliest, latest, begun=books.begun), []
+        ids = {each.source: each.source_id for each in fresh}
+        return _as_told(find_starts(source, beginnings(records, source, books, ids)))
+    earliest, said = _as_told(source.earliest(tps, patience=PATIENCE))
     group = records.group or ""
     committed = source.committed(group, tps)
     without = [str(tp) for tp in tps if tp not in committed]
-    said = [_uncommitted(group, without, len(tps), begun=books.begun)] if without else []
+    said += [_uncommitted(group, without, len(tps), begun=books.begun)] if without else []
     return from_group(committed, earliest), said
+
+
+def _as_told(found: Answers[TopicPartition, int]) -> tuple[Offsets, list[Finding]]:
+    """Return the offsets that leaders told, and a note about partitions without an answer."""
+    if not found.failed:
+        return found, []
+    error = next(iter(found.failed.values()))
+    if not found:
+        raise error
+    of = f"{len(found.failed)} of {len(found) + len(found.failed)} new partitions"
+    return found, [Note("partitions", f"{error}; so it is not known yet where {of} begin")]
 
 
 def _uncommitted(group: str, without: list[str], of: int, *, begun: bool) -> Finding:

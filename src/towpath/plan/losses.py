@@ -12,6 +12,7 @@ from towpath.ledger.entries import Run
 from towpath.ledger.offsets import OffsetMap
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicPartition
+from towpath.records.beginnings import PATIENCE
 
 _AGAIN = 1.0
 """Seconds between two looks at a log that ends too early. A broker that has just become leader
@@ -77,7 +78,7 @@ class Losses:
     """Finds what targets lost; remembers which logs seemed to end too early at the last look.
 
     Attributes:
-        patient: Wait for the second look. Who looks every second need not.
+        patient: Wait for the second look, and for leaders. Who looks every second need not.
     """
 
     patient: bool = True
@@ -114,7 +115,8 @@ class Losses:
     ) -> tuple[dict[TopicPartition, Loss], dict[TopicPartition, ClusterError]]:
         there = {tp: opened.target for tp in tps if (opened := books[tp].opened) is not None}
         try:
-            ends = target.latest(there.values())
+            patience = None if self.patient else PATIENCE
+            ends = target.latest(there.values(), patience=patience)
         except ClusterError as error:  # no partition at all has an answer
             return {}, dict.fromkeys(there, error)
         found: dict[TopicPartition, Loss] = {}

@@ -13,8 +13,9 @@ from towpath.ledger.books import SESSIONS, Ledger, LinkBooks
 from towpath.ledger.producers import producer_id
 from towpath.model.nouns import ClusterId, Side, TopicPartition
 from towpath.plan.circles import without_circles
-from towpath.plan.starts import starts
-from towpath.records.work import Assignment, Slice
+from towpath.plan.starts import beginnings, first_look, from_earliest, looks_first
+from towpath.records.beginnings import PATIENCE, find_starts
+from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, Slice
 from towpath.topics.diff import diff
 from towpath.topics.observe import Topic, observe
 from towpath.topics.settings import stamps_itself
@@ -54,7 +55,7 @@ def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
         last = books.session
         if last is not None and last.run_id == plan.run_id and last.over:
             return []
-        assignments = _Assigner(plan, source, target, books).assignments()
+        assignments = _Assigner(plan, source, target, books, ledger).assignments()
     if not assignments:
         time.sleep(_NOTHING)
     return [_slice(plan, number, part) for part in _spread(assignments, plan.parallelism)]
@@ -85,27 +86,25 @@ def _spread(weighed: list[tuple[int, Assignment]], slices: int) -> Iterable[tupl
 class _Assigner:
     """Finds the partitions that exist on both sides and where they begin and end."""
 
-    def __init__(self, plan: RoundPlan, source: Admin, target: Admin, books: LinkBooks) -> None:
-        self._config, self._once = plan.config, plan.once
-        self._source, self._target, self._books = source, target, books
+    def __init__(
+        self, plan: RoundPlan, source: Admin, target: Admin, books: LinkBooks, ledger: Ledger
+    ) -> None:
+        self._config, self._once, self._run_id = plan.config, plan.once, plan.run_id
+        self._source, self._target = source, target
+        self._books, self._ledger = books, ledger
 
     def assignments(self) -> list[tuple[int, Assignment]]:
         """Return each partition with its weight, the records that it is behind.
 
-        A partition without a leader now is left to a later round where its offsets are needed.
+        No partition waits for the leader of another: offsets that nobody can tell now are left to
+        the slice (`records/beginnings.py`).
         """
         made = list(self._raw(self._topics(), self._source.cluster_id()))
-        tps = [a.source for a in made]
-        earliest = self._source.earliest(tps)
-        latest = self._source.latest(tps, committed=True)
-        fresh = [a.source for a in made if self._new(a)]
-        begun = self._books.begun
-        begins = starts(self._config.records, self._source, fresh, earliest, latest, begun=begun)
-        return [
-            self._finished(a, begins, latest)
-            for a in made
-            if (a.source in begins or not self._new(a)) and (a.source in latest or not self._once)
-        ]
+        latest = self._source.latest([a.source for a in made], committed=True, patience=PATIENCE)
+        fresh = {a.source: a.source_id for a in made if self._new(a)}
+        begins = beginnings(self._config.records, self._source, self._books, fresh)
+        starts = find_starts(self._source, begins)
+        return [self._finished(a, begins, starts, latest) for a in made]
 
     def _topics(self) -> list[tuple[Topic, Topic]]:
         """Return the topics that nothing keeps from being mirrored, each with its copy."""
@@ -113,6 +112,7 @@ class _Assigner:
         seen = without_circles(observe(*both, self._config), self._config, *both)
         mirrored = diff(seen, self._config).topics
         again = self._books.made_again({topic.name: topic.id for topic in seen.source})
+        self._look_first([topic for topic in seen.source if topic.name in mirrored])
         return [
             (topic, seen.target[copy])
             for topic in seen.source
@@ -120,6 +120,15 @@ class _Assigner:
             and (copy := mirrored[topic.name]) in seen.target
             and not (self._stops and topic.name in again)
         ]
+
+    def _look_first(self, topics: list[Topic]) -> None:
+        """Write down where everything ends, if that is where the link begins."""
+        if not looks_first(self._config.records, self._books):
+            return
+        entries = list(first_look(self._source, self._books, self._run_id, topics))
+        self._ledger.append(entries)
+        for entry in entries:
+            self._books.take(entry)
 
     @property
     def _stops(self) -> bool:
@@ -148,12 +157,15 @@ class _Assigner:
     def _finished(
         self,
         a: Assignment,
-        begins: Mapping[TopicPartition, int],
+        begins: Mapping[TopicPartition, Beginning],
+        starts: Mapping[TopicPartition, int],
         latest: Mapping[TopicPartition, int],
     ) -> tuple[int, Assignment]:
         receipt = self._books.of(a.source).receipt
-        start = begins.get(a.source, 0)
+        start = starts.get(a.source, UNKNOWN) if a.source in begins else 0
         at = receipt.source_end if receipt and not self._new(a) else start
-        end = latest[a.source] if self._once else None
+        end = latest.get(a.source, UNKNOWN) if self._once else None
         behind = max(0, latest.get(a.source, at) - at)
-        return behind, replace(a, start=start, end=end)
+        moves = from_earliest(self._config.records, self._books, a.source, a.source_id)
+        begin = begins.get(a.source, EARLIEST)
+        return behind, replace(a, start=start, end=end, begin=begin, from_earliest=moves)

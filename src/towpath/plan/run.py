@@ -26,6 +26,7 @@ from towpath.plan.rounds import SUMMARY, WORK, RoundPlan, plan_round
 from towpath.plan.session import LinkSession
 from towpath.plan.status import PartitionStatus, State, status
 from towpath.plan.telling import stands, telling
+from towpath.records.beginnings import PATIENCE
 
 _LOOK = 1.0
 _PATIENCE = 50
@@ -128,7 +129,7 @@ class _Mirror:
         self._session.start()
         self._stack.callback(self._session.close)
         self._reconcile()
-        self._look()
+        self._look(PATIENCE)
         rows = self.progress.rows
         self.progress.before = {row.producer_id: (row.records, row.bytes) for row in rows}
         self.progress.ends = {(row.topic, row.partition): _end(row) for row in rows}
@@ -243,7 +244,7 @@ class _Mirror:
         """Look, but seldom where a look is dear: thousands of idle partitions must cost nothing."""
         began = time.monotonic()
         if began >= self._next_look:
-            self._look()
+            self._look(PATIENCE)
             self._next_look = began + _LOOK + _PATIENCE * (time.monotonic() - began)
 
     def _look_at_the_end(self) -> None:
@@ -256,10 +257,11 @@ class _Mirror:
                 raise
             self.progress.trouble = str(error)
 
-    def _look(self) -> None:
+    def _look(self, patience: float | None = None) -> None:
+        """Look where each partition stands; with `patience`, wait for no leader."""
         link = self._link
         link.read()
-        rows = status(link.config, link.books, link.source, link.target, self._losses)
+        rows = status(link.config, link.books, link.source, link.target, self._losses, patience)
         self.progress.rows = tuple(map(self._with_error, rows))
         self._meter.looked(stands(self.progress.rows))
         self.progress.trouble = ""

@@ -96,6 +96,7 @@ def status(
     source: Admin,
     target: Admin,
     losses: Losses | None = None,
+    patience: float | None = None,
 ) -> tuple[PartitionStatus, ...]:
     """Return the status of every partition that matches or that the ledger knows.
 
@@ -105,13 +106,14 @@ def status(
         source: Asked where its logs end.
         target: Asked the same.
         losses: Finds what the target lost; keep it where the status is asked for again and again.
+        patience: Seconds for the source's leaders, each of which is asked once; see `ask_leaders`.
 
     Raises:
         ClusterError: A cluster could not be reached.
     """
     topics = {n: info for n, info in source.topics().items() if matches(info, config.topics)}
     tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
-    ends = source.latest(tps, committed=True)
+    ends = source.latest(tps, committed=True, patience=patience)
     known = {tp for tp, b in books.partitions.items() if b.opened is not None}
     gone = {tp.topic for tp in known} - topics.keys()
     hidden = {n: info for n, info in source.topics(gone).items() if info.error} if gone else {}

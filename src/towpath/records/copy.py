@@ -24,6 +24,7 @@ from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, CorruptBatchError, TowpathError
 from towpath.model.nouns import Mode, Side, TopicPartition
+from towpath.records.beginnings import Beginnings
 from towpath.records.clients import Clients
 from towpath.records.fetcher import Fetcher
 from towpath.records.fills import Fills
@@ -40,7 +41,7 @@ from towpath.records.target_side import TargetSide
 from towpath.records.transacting import Transactor
 from towpath.records.trouble import SourceTrouble, hopeless, source_trouble
 from towpath.records.watch import Watch
-from towpath.records.work import Assignment, Slice, Summary
+from towpath.records.work import UNKNOWN, Assignment, Slice, Summary
 
 _TURN = 0.25
 _DRAIN = 15.0
@@ -97,6 +98,10 @@ class Copier:
             note_gap=self._receipts.note, go=self._go,
         )  # fmt: skip
         self._target_side = TargetSide(target, self._jobs, self._producers, self._reopening)
+        self._beginnings = Beginnings(
+            self._reactor, source, work.source.request_timeout,
+            on_found=lambda assignment: self._open([assignment]), on_failed=self._close_out,
+        )  # fmt: skip
         self._clients = Clients(work.target, Side.TARGET, target)
         self._fills = Fills(
             work, self._jobs, target, self._clients,
@@ -120,7 +125,7 @@ class Copier:
         """Copy until the round ends, then drain and write the last receipts."""
         limit = time.monotonic() + self._work.seconds
         self._watch.start()
-        self._open(self._work.assignments)
+        self._begin_all()
         self._receipts.begin()
         while not self._ended and time.monotonic() < limit and not self._finished():
             self._turn(_TURN)
@@ -129,6 +134,7 @@ class Copier:
     def close(self) -> None:
         """Close every connection and thread."""
         self._jobs.close()
+        self._beginnings.close()
         self._watch.finish()
         self._watch_client.close()
         self._watch.join()
@@ -168,6 +174,16 @@ class Copier:
         self._ended = why
 
     # Opening
+
+    def _begin_all(self) -> None:
+        """Open partitions; those of which the source has not told all are opened when it has."""
+        known: list[Assignment] = []
+        unknown: list[Assignment] = []
+        for each in self._work.assignments:
+            (unknown if UNKNOWN in (each.start, each.end) else known).append(each)
+        self._beginnings.find(unknown)
+        if known:
+            self._open(known)
 
     def _open(self, assignments: Sequence[Assignment], failures: int = 0) -> None:
         self._reactor.run(
@@ -222,6 +238,9 @@ class Copier:
         else:
             self._producers.of(lane).remove(lane)
         self._fetcher.add(lane)
+
+    def _close_out(self, a: Assignment, error: TowpathError) -> None:
+        self._closed_out[a.source] = str(error)
 
     def _leave_out(self, a: Assignment, error: str) -> None:
         self._closed_out[a.source] = error

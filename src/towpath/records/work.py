@@ -13,13 +13,37 @@ from towpath.model.nouns import (
     TopicPartition,
 )
 
+UNKNOWN = -1
+"""An offset that the source has not told yet: the partition has no leader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Where the copy of a partition begins that the ledger does not know yet.
+
+    Attributes:
+        offset: The first source offset to copy; the log's beginning, if that is further.
+        exact: The copy begins at `offset` in any case; records that are missing there are a gap.
+        time: If not `None`, the first record of this time (ms since 1970) or later is the first.
+        epoch: If not negative, the copy begins where this leader epoch ended.
+    """
+
+    offset: int = 0
+    exact: bool = False
+    time: int | None = None
+    epoch: int = -1
+
+
+EARLIEST = Beginning()
+
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """One source partition of a slice.
 
     `start` is the offset to begin at when the ledger knows nothing; `end`, if any, is the offset
-    at which a run until caught up is done.
+    at which a run until caught up is done. Both may be `UNKNOWN`, and then the slice asks for them:
+    `begin` says how to find `start`.
     """
 
     source: TopicPartition
@@ -35,6 +59,9 @@ class Assignment:
     """Both sides stamp by their own clock, so batches need not be opened for it."""
     max_batch: int = 1 << 20
     must_be_identical: bool = False
+    begin: Beginning = EARLIEST
+    from_earliest: bool = False
+    """The copy begins wherever the source's log begins."""
 
 
 @dataclass(frozen=True, slots=True)
