@@ -75,7 +75,7 @@ ERRORS = [
         RuntimeError("one\ntwo"),
         1,
         "FAULT",
-        "a fault in Towpath: RuntimeError: one; `towpath --debug ...` shows where",
+        "a fault in Towpath: RuntimeError: one two; `towpath --debug ...` shows where",
     ),
     (ValueError(), 1, "FAULT", "a fault in Towpath: ValueError; `towpath --debug ...` shows where"),
 ]

@@ -19,6 +19,7 @@ from typer.main import get_command
 from towpath import __version__
 from towpath.cli.output import INTERRUPTED, Failure, remember_form, show_failure
 from towpath.model.errors import ConfigError, TowpathError
+from towpath.model.foreign import foreign, printed, watch_threads
 
 COMMANDS = {
     "init": "Write a commented example file to start from.",
@@ -36,6 +37,7 @@ COMMANDS = {
 
 def run() -> None:
     """Run the program on the arguments of this process."""
+    watch_threads()
     sys.exit(main(sys.argv[1:]))
 
 
@@ -56,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001, the last border: nobody should meet a traceback
         if "--debug" in arguments:
-            traceback.print_exc()
+            sys.stderr.write(printed(traceback.format_exc()))
         return show_failure(_unexpected(error))
     return code if isinstance(code, int) else 0
 
@@ -125,7 +127,7 @@ def _of_usage(error: typer.TyperException) -> Failure:
 
 
 def _unexpected(error: Exception) -> Failure:
-    first_line = (str(error).strip().splitlines() or [""])[0][:300]
-    what = f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
+    name, told = type(error).__name__, foreign(error)[:300]
+    what = name if told == name else f"{name}: {told}"
     text = f"a fault in Towpath: {what}; `towpath --debug ...` shows where"
     return Failure("FAULT", text, 1)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from towpath.model.errors import UnreachableError
+from towpath.model.foreign import foreign
 
 _ALIVE = "look whether the broker runs and the network to it is open"
 
@@ -47,7 +48,7 @@ def translated(side: str, what: str, error: OSError) -> UnreachableError:
     if isinstance(error, TimeoutError):
         advice = f"{_ALIVE}, or raise `request_timeout`"
         return UnreachableError(side, what, "no answer in time", advice)
-    return UnreachableError(side, what, error.strerror or str(error), _ALIVE)
+    return UnreachableError(side, what, foreign(error), _ALIVE)
 
 
 silence()

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from towpath.cluster.connection import Connected
 from towpath.cluster.frames import Part, request
 from towpath.cluster.reactor import Reactor
+from towpath.model.foreign import foreign
 
 _MOST_PARTS = min(1024, os.sysconf("SC_IOV_MAX"))
 _LARGEST_FRAME = 1 << 30
@@ -204,7 +205,7 @@ class Channel:
         except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
             pass
         except OSError as error:
-            return f"sending: {error}"
+            return f"sending: {foreign(error)}"
         wants_write = bool(self._out) and not muted
         if wants_write != self._wants_write:
             self._wants_write = wants_write
@@ -233,7 +234,7 @@ class Channel:
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             pass
         except OSError as error:
-            self.close(f"receiving: {error}")
+            self.close(f"receiving: {foreign(error)}")
 
     def _receive_some(self) -> bool:
         """Take what one call gives; whether there may be more right now."""

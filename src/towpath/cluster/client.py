@@ -25,6 +25,7 @@ from towpath.cluster.homes import Home, find_homes
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
+from towpath.model.foreign import foreign
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
 
 T = TypeVar("T")
@@ -199,9 +200,8 @@ class Client:
     def _given_up(self, what: str, error: Exception) -> ClusterError:
         if isinstance(error, ClusterError):
             return error
-        return UnreachableError(
-            self._side, what, str(error), "look whether the broker is up and its network is open"
-        )
+        advice = "look whether the broker is up and its network is open"
+        return UnreachableError(self._side, what, foreign(error), advice)
 
     def _home(self, tp: TopicPartition) -> Home:
         home = self._homes.get(tp) or find_homes(self._admin, [tp]).get(tp)

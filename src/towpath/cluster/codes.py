@@ -13,6 +13,7 @@ from types import MappingProxyType
 from kafka.errors import kafka_errors
 
 from towpath.model.errors import RefusedError
+from towpath.model.secret import masked
 
 OFFSET_OUT_OF_RANGE = 1
 UNKNOWN_TOPIC_OR_PARTITION = 3
@@ -142,7 +143,7 @@ def refused(
     said = code(number)
     missing = acl and "AUTHORIZATION" in said.name
     advice = f"the login needs the ACL {acl}" if missing else said.advice
-    text = (text or "").strip().rstrip(".")
+    text = masked(text or "").strip().rstrip(".")
     return RefusedError(
         side, what, number, said.name, "; ".join(filter(None, (text, advice))),
         retriable=said.retriable,

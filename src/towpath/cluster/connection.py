@@ -32,6 +32,7 @@ from towpath.cluster.tls_errors import explain
 from towpath.config import ClusterConfig, Tls
 from towpath.model.deadline import Deadline
 from towpath.model.errors import UnreachableError
+from towpath.model.foreign import foreign
 
 _BUFFER = 4 << 20
 _API_VERSIONS_AT_FIRST = 3
@@ -143,7 +144,8 @@ def _not_reached(side: str, what: str, error: OSError | None) -> UnreachableErro
     elif isinstance(error, TimeoutError):
         why, advice = "no answer in time", "check the address, and firewalls on the way"
     else:
-        why, advice = str(error and error.strerror), "check the address and the network"
+        why = foreign(error) if error else "it has no address"
+        advice = "check the address and the network"
     return UnreachableError(side, what, why, advice)
 
 

@@ -20,6 +20,7 @@ from towpath.cluster.security import sasl_mechanism
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
+from towpath.model.foreign import foreign
 
 _USABLE = 0.85
 """Part of a session's life after which we leave it: time for what is in flight."""
@@ -93,7 +94,6 @@ def _our_part(side: str, what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        why = " ".join(str(error).split()) or type(error).__name__
         raise SecurityError(
-            side, what, why, "check the `sasl` block and what it needs on this machine"
+            side, what, foreign(error), "check the `sasl` block and what it needs on this machine"
         ) from error

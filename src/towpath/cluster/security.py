@@ -26,6 +26,8 @@ from towpath.config import (
     Tls,
     certificates,
 )
+from towpath.model.foreign import foreign
+from towpath.model.secret import remember
 
 _COMMAND_SECONDS = 30
 
@@ -112,10 +114,14 @@ class _Token(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python carri
         if self._sasl.token:
             return self._sasl.token.reveal()
         command = self._sasl.token_command or ()
-        done = subprocess.run(  # noqa: S603, the user's own command, and no shell
-            command, capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
-        )
+        try:
+            done = subprocess.run(  # noqa: S603, the user's own command, and no shell
+                command, capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
+            )
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+            raise ChildProcessError(f"token_command: {foreign(error)}") from None
         token = done.stdout.strip()
+        remember(token)
         if done.returncode or not token:
             # What it printed may hold secrets.
             raise ChildProcessError(

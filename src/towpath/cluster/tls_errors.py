@@ -5,6 +5,8 @@ from __future__ import annotations
 import ssl
 
 from towpath.config import Tls
+from towpath.model.foreign import foreign
+from towpath.model.secret import masked
 
 _EXPIRED, _NOT_YET, _SELF_SIGNED = 10, 9, 18
 _NO_ISSUER = (2, 19, 20, 21)
@@ -52,7 +54,7 @@ def explain(error: ssl.SSLError, tls: Tls | None, host: str) -> Explained:
     for part, why, advice in _OURS:
         if part in reason:
             return why, advice, True
-    return f"TLS: {reason or error}", "look what the broker's log says", True
+    return f"TLS: {reason or foreign(error)}", "look what the broker's log says", True
 
 
 def _theirs(error: ssl.SSLCertVerificationError, tls: Tls | None, host: str) -> Explained:
@@ -75,7 +77,8 @@ def _theirs(error: ssl.SSLCertVerificationError, tls: Tls | None, host: str) -> 
             "give the PEM file of its authority as `tls.ca`",
             True,
         )
-    return f"the broker's certificate is not valid: {error.verify_message}", "renew it", True
+    why = masked(error.verify_message)
+    return f"the broker's certificate is not valid: {why}", "renew it", True
 
 
 def _asked_for(tls: Tls | None) -> Explained:

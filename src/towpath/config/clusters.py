@@ -21,6 +21,7 @@ from towpath.config.problems import not_empty, placed_error
 from towpath.config.secrets import Pem, SecretText, certificates
 from towpath.config.section import Section
 from towpath.config.units import Duration, between
+from towpath.model.foreign import foreign
 
 
 class Tls(Section):
@@ -89,7 +90,7 @@ def _command(value: object) -> object:
     try:
         return shlex.split(value)
     except ValueError as error:
-        raise ValueError(f"cannot be split into arguments: {error}") from None
+        raise ValueError(f"cannot be split into arguments: {foreign(error)}") from None
 
 
 class OauthSasl(Section):

@@ -16,6 +16,7 @@ from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from towpath.model.errors import ConfigError, Problem
+from towpath.model.foreign import foreign
 
 Tree = dict[str, "Tree"] | list["Tree"] | str | int | float | bool
 
@@ -77,7 +78,7 @@ def read(path: Path) -> str:
     except UnicodeDecodeError as error:
         why = f"byte {error.start} is not UTF-8; save the file as UTF-8"
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
+        why = getattr(error, "strerror", None) or foreign(error)
     raise ConfigError((Problem("", f"{path}: {why}"),))
 
 

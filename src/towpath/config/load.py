@@ -14,6 +14,10 @@ from towpath.config.problems import ENVIRONMENT, problems_of
 from towpath.config.secrets import SECRET_KEYS, VARIABLE, variable
 from towpath.config.shape import Place
 from towpath.model.errors import ConfigError, Problem
+from towpath.model.foreign import foreign
+from towpath.model.secret import remember
+
+_CLUSTERS = frozenset({"source", "target"})
 
 
 def load(path: Path) -> LinkConfig:
@@ -114,15 +118,23 @@ class _Variables:
             case _:
                 return value
 
+    @staticmethod
+    def _value(name: str, at: Place) -> str:
+        """Return a variable's value; in a login it may be a secret: part of a command, say."""
+        value = variable(name)
+        if at[0] in _CLUSTERS and at[1:2] == ("sasl",) and at[-1] != "username":
+            remember(value)
+        return value
+
     def _text(self, value: str, at: Place) -> str:
         def put_in(name: str) -> str:
             try:
-                return variable(name)
+                return self._value(name, at)
             except PydanticCustomError as missing:
                 if self._with_environment:
                     self.problems.append(Problem(path_text(at), missing.message()))
             except ValueError as error:
-                self.problems.append(Problem(path_text(at), str(error)))
+                self.problems.append(Problem(path_text(at), foreign(error)))
             self._open.add(at)
             return ""
 

@@ -21,6 +21,7 @@ from pydantic import (
 from towpath.config.problems import not_empty, not_one_of
 from towpath.config.section import Section
 from towpath.model.errors import ConfigError, Problem
+from towpath.model.foreign import foreign
 from towpath.model.nouns import LEDGER, TopicName
 
 INTERNAL_TOPICS = frozenset({
@@ -60,7 +61,7 @@ def _expression(text: str) -> str:
     try:
         _pattern(text)
     except (re.error, FutureWarning, DeprecationWarning, OverflowError, RecursionError) as error:
-        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+        raise ValueError(f"{text!r} is not a regular expression: {foreign(error)}") from None
     return text
 
 

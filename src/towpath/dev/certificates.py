@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from towpath.dev.errors import CommandError
+from towpath.model.foreign import printed
 
 EXTENSIONS = "subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n"
 KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
@@ -65,4 +66,4 @@ def _openssl(*arguments: str) -> None:
     except FileNotFoundError as error:
         raise CommandError("there is no openssl command on PATH", "install openssl") from error
     except subprocess.CalledProcessError as error:
-        raise CommandError(f"openssl {arguments[0]}: {error.stderr.strip()}") from error
+        raise CommandError(f"openssl {arguments[0]}: {printed(error.stderr).strip()}") from error

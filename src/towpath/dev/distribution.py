@@ -20,6 +20,7 @@ from pathlib import Path
 
 from towpath.dev import java
 from towpath.dev.errors import DistributionError
+from towpath.model.foreign import printed
 from towpath.model.home import home_folder
 
 NEWEST = "4.3.1"
@@ -95,7 +96,7 @@ def _retrieve(name: str, ivy_file: str, folder: Path, root: Path) -> None:
         ]
         answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=work)
         if answer.returncode or not any((work / "lib").glob("kafka-clients-*.jar")):
-            tail = "\n".join((answer.stdout + answer.stderr).splitlines()[-15:])
+            tail = "\n".join(printed(answer.stdout + answer.stderr).splitlines()[-15:])
             raise DistributionError(
                 f"the jars of {name} could not be fetched from Maven Central:\n{tail}\n", ADVICE
             )

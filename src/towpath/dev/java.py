@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from towpath.dev.errors import JavaError
+from towpath.model.foreign import foreign, printed
 
 OLDEST = 17
 """Kafka 4 brokers and Spark 4 need Java 17."""
@@ -53,8 +54,8 @@ def _major(path: Path) -> int:
             [str(path), "-version"], capture_output=True, text=True, timeout=30, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise JavaError(f"{path} does not run: {error}", ADVICE) from error
-    text = answer.stderr + answer.stdout
+        raise JavaError(f"{path} does not run: {foreign(error)}", ADVICE) from error
+    text = printed(answer.stderr + answer.stdout)
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     if answer.returncode or found is None:
         # macOS has a placeholder of this name, which only says that there is no Java.

@@ -14,6 +14,7 @@ import psutil
 
 from towpath.dev import java
 from towpath.model.classes import ClassArchive
+from towpath.model.foreign import printed
 
 LOG_LINES = 25
 """How much of a log an error shows."""
@@ -172,7 +173,7 @@ class JavaProcess:
 
     def log_end(self) -> str:
         """Return the last lines of its log."""
-        lines = self.log.read_text(errors="replace").splitlines()
+        lines = printed(self.log.read_text(errors="replace")).splitlines()
         return "\n".join(lines[-LOG_LINES:])
 
 

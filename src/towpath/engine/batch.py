@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from towpath.engine.border import GONE, border
+from towpath.model.foreign import leaving
 
 T = TypeVar("T")
 _LOOK = 0.2
@@ -68,7 +69,8 @@ def _source(
             return [InputPartition(one) for one in slices]
 
         def read(self, partition: InputPartition) -> Iterator[Any]:
-            yield from work(partition.value)
+            with leaving():
+                yield from work(partition.value)
 
     class Source(DataSource):
         @classmethod

@@ -9,6 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from towpath.model.errors import SparkLostError
+from towpath.model.foreign import printed
 
 GONE = (Py4JError, OSError)
 """What a call gives whose JVM ended."""
@@ -25,6 +26,6 @@ def border() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        raise RuntimeError(str(error)) from error
+        raise RuntimeError(printed(str(error))) from None
     except GONE as error:
         raise SparkLostError from error

@@ -18,6 +18,8 @@ from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any
 
+from towpath.model.foreign import foreign
+
 _CLOSE = -1
 
 
@@ -77,4 +79,4 @@ class Desk:
             connection.send(([pickle.dumps(one) for one in self._plan(number)], ""))
         except Exception as error:  # noqa: BLE001  # it goes on in the reader, and so to the driver
             kind = type(error)
-            connection.send(([], f"{kind.__module__}.{kind.__qualname__}: {error}"))
+            connection.send(([], f"{kind.__module__}.{kind.__qualname__}: {foreign(error)}"))

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from towpath.engine import classes
 from towpath.model.errors import SparkStartError
+from towpath.model.foreign import printed
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -63,14 +64,15 @@ def session(master: str | None, name: str, parallelism: int | None = None) -> Sp
     with _apart() as log:
         try:
             return builder.getOrCreate()
-        except Exception as error:
-            raise SparkStartError(cause(log.read_text(errors="replace"), error)) from error
+        except Exception as error:  # noqa: BLE001  # whatever it is, Spark did not start
+            raise SparkStartError(cause(log.read_text(errors="replace"), error)) from None
 
 
 def cause(log: str, error: Exception) -> str:
     """Return why Spark did not start: what its log says last of errors, without their stacks."""
-    told = [_STAMP.sub("", line.strip()) for line in log.splitlines() if _TELLING.search(line)]
-    return "; ".join(dict.fromkeys(told[-_TOLD:])) or " ".join(str(error).splitlines()[:2])
+    lines = printed(log).splitlines()
+    told = [_STAMP.sub("", line.strip()) for line in lines if _TELLING.search(line)]
+    return "; ".join(dict.fromkeys(told[-_TOLD:])) or " ".join(printed(str(error)).splitlines()[:2])
 
 
 class Starting:

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from pyspark.sql.types import StructType
 
 from towpath.engine.desk import Address
+from towpath.model.foreign import leaving
 
 FORMAT = "towpath"
 
@@ -83,4 +84,5 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         work = pkgutil.resolve_name(self._stream.work)
-        yield from work(pickle.loads(partition.value))  # noqa: S301  # the driver pickled it
+        with leaving():
+            yield from work(pickle.loads(partition.value))  # noqa: S301  # the driver pickled it

@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from towpath.model.errors import LedgerError, NewerLedgerError
+from towpath.model.foreign import foreign
 from towpath.model.nouns import (
     LEDGER,
     ClusterId,
@@ -329,8 +330,8 @@ def decode(key: bytes | None, value: bytes | None) -> Entry | None:
         return cls(**{f.name: _typed(f.name, body[f.name]) for f in fields(cls)}) if cls else None
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise LedgerError(
-            f"a record of the ledger is no entry of it (key {key[:100]!r}: {error}); someone else"
-            f" writes to {LEDGER}: stop that writer, then delete the record by its key"
+            f"a record of the ledger is no entry of it (key {key[:100]!r}: {foreign(error)});"
+            f" someone else writes to {LEDGER}: stop that writer, then delete the record by its key"
         ) from error
 
 

@@ -1,19 +1,31 @@
-"""A value that must never be shown."""
+"""A value that must never be shown, and the texts of others in which it could stand."""
 
 from __future__ import annotations
+
+import base64
+import json
+import re
+from urllib.parse import quote
+
+_SHORT = 6
+"""Length below which a secret is masked where it stands alone only: `a` is in every other word."""
+_MOST = 5_000
+"""Texts that are remembered; a token that is fetched for each login must not fill the memory."""
+_known: dict[str, None] = {}
 
 
 class Secret:
     """A password, token or key; its text comes out of `reveal` alone.
 
     It pickles with its value, because tasks must log in, but neither `repr`, `str`, a format,
-    a pydantic dump nor a traceback shows it.
+    a pydantic dump nor a traceback shows it. Each process that holds one masks it (`masked`).
     """
 
     __slots__ = ("_value",)
 
     def __init__(self, value: str) -> None:
         self._value = value
+        remember(value)
 
     def reveal(self) -> str:
         """Return the text. Call it only where it is handed to a login."""
@@ -35,3 +47,33 @@ class Secret:
 
     def __reduce__(self) -> tuple[type[Secret], tuple[str]]:
         return (Secret, (self._value,))
+
+
+def remember(value: str) -> None:
+    """Mask `value` from now on, also as programs tend to quote it."""
+    forms = (
+        value,
+        " ".join(value.split()),
+        repr(value)[1:-1],
+        json.dumps(value)[1:-1],
+        quote(value, safe=""),
+        base64.b64encode(value.encode(errors="replace")).decode(),
+    )
+    for form in forms:
+        _known.pop(form, None)  # the newest ones are kept, so they stand behind the others
+        if form:
+            _known[form] = None
+    while len(_known) > _MOST:
+        _known.pop(next(iter(_known)), None)
+
+
+def masked(text: str) -> str:
+    """Return a text of others with all known secrets replaced by `***`."""
+    for form in sorted(_known, key=len, reverse=True):
+        if form not in text:
+            continue
+        if len(form) >= _SHORT:
+            text = text.replace(form, "***")
+        else:
+            text = re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", "***", text)
+    return text

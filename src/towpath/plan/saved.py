@@ -21,6 +21,7 @@ from towpath.config import LinkConfig, from_tree, tree
 from towpath.model.clock import now_ms, readable
 from towpath.model.errors import ConfigError, Problem
 from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.foreign import foreign
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.steps import from_data
 
@@ -149,7 +150,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     except OSError as error:
         raise _refused(path, f"cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise _refused(path, f"is no saved plan: it is no JSON ({error})") from error
+        raise _refused(path, f"is no saved plan: it is no JSON ({foreign(error)})") from error
     if not isinstance(data, dict) or not isinstance(data.get("format"), int):
         raise _refused(path, "is no saved plan; `towpath plan FILE --save` makes one")
     return data

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from towpath.model.errors import CorruptBatchError
+from towpath.model.foreign import foreign
 from towpath.wire.batch import Buffer, Bytes
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
@@ -55,7 +56,7 @@ def decompress(codec: int, data: Bytes, limit: int = LIMIT) -> Buffer:
     try:
         found = np.frombuffer(read(source.data, limit), np.uint8)
     except _BROKEN as error:
-        raise CorruptBatchError(f"{NAMES[codec]}: {error}") from error
+        raise CorruptBatchError(f"{NAMES[codec]}: {foreign(error)}") from error
     if len(found) > limit:
         raise _too_large(codec, limit)
     return found
