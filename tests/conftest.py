@@ -48,6 +48,7 @@ from tests.support.toxiproxy import fetch as fetch_toxiproxy
 from towpath.dev import distribution, ports
 from towpath.dev.broker import LocalCluster, archive_classes
 from towpath.dev.settings import Security
+from towpath.model import secret
 
 SEED = int(os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randrange(2**32))))
 """The same in all processes of a session."""
@@ -80,6 +81,15 @@ def no_cluster_in_vain(request: pytest.FixtureRequest) -> Iterator[None]:
     LIFETIMES.over(request.node)
     for started in RUNNING:
         started.stop(unneeded=True)
+
+
+@pytest.fixture(autouse=True)
+def no_secret_of_another_test() -> Iterator[None]:
+    """Let the secrets of one test mask nothing in the next one."""
+    before = dict(secret._known)
+    yield
+    secret._known.clear()
+    secret._known.update(before)
 
 
 @pytest.fixture(scope="session", autouse=True)

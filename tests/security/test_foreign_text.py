@@ -182,7 +182,9 @@ def _ledger(_: Path) -> str:
 
 def _java(folder: Path) -> str:
     java = folder / "java"
-    java.write_text(f"#!/bin/sh\necho 'Picked up JAVA_TOOL_OPTIONS: -Dp=m4rked-2'\necho '{MARK}'\n")
+    java.write_text(
+        f"#!/bin/sh\necho 'Picked up JAVA_TOOL_OPTIONS: -Dp=m4rked-2'\nprintf '%s' '{MARK}'\n"
+    )
     java.chmod(0o755)
     return str(_major(java))
 
