@@ -16,9 +16,11 @@ from kafka.protocol.consumer import (
 from towpath.cluster.admin_brokers import BrokerAdmin
 from towpath.cluster.codes import refused
 from towpath.cluster.leaders import Question, ask_leaders
+from towpath.cluster.markers import Wanted, refusal, write_markers
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.cluster.transactions import Transactions
 from towpath.model.deadline import Deadline
+from towpath.model.errors import RefusedError
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition
 
 T = TypeVar("T")
@@ -121,10 +123,10 @@ class PartitionAdmin(BrokerAdmin):
         return self._producers(tps, _sequences, patience)
 
     def producer_states(
-        self, tps: Iterable[TopicPartition]
+        self, tps: Iterable[TopicPartition], *, patience: float | None = None
     ) -> Answers[TopicPartition, tuple[ProducerState, ...]]:
         """Return what the leader remembers of producers that have an id (KIP-664)."""
-        return self._producers(tps, _states)
+        return self._producers(tps, _states, patience)
 
     def _producers(
         self,
@@ -162,6 +164,14 @@ class PartitionAdmin(BrokerAdmin):
             lambda answer: _each(answer, lambda said: int(said.low_watermark)), acl="Delete",
         )  # fmt: skip
         return ask_leaders(self._control, question, before)
+
+    def write_markers(self, markers: Wanted, *, patience: float) -> Answers[TopicPartition, None]:
+        """Write markers; see `towpath.cluster.markers.write_markers`."""
+        return write_markers(self._control, markers, patience)
+
+    def marker_refusal(self) -> RefusedError | None:
+        """Return why the target takes no markers; see `towpath.cluster.markers.refusal`."""
+        return refusal(self._control)
 
     def transactions(self, transactional_id: str) -> Transactions:
         """Return the transactions of an id; nothing is asked yet."""
@@ -267,5 +277,5 @@ def _states(said: Any) -> tuple[ProducerState, ...]:
 def _state(said: Any) -> ProducerState:
     return ProducerState(
         ProducerId(said.producer_id), said.last_sequence, said.last_timestamp,
-        said.current_txn_start_offset,
+        said.current_txn_start_offset, said.producer_epoch, said.coordinator_epoch,
     )  # fmt: skip

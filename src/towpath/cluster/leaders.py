@@ -27,17 +27,20 @@ class Question(Generic[T]):
         what: For errors; a partition's name is put behind it.
         request: Makes the message for the partitions of one leader.
         read: Takes its answer apart: partition, error code, what was said.
-        acl: The permission on the topic that this needs.
+        acl: The permission that this needs, on the topic.
+        of_cluster: The permission is needed on the cluster instead.
     """
 
     what: str
     request: Callable[[Sequence[TopicPartition]], Any]
     read: Callable[[Any], Iterable[tuple[TopicPartition, int, T]]]
     acl: str
+    of_cluster: bool = False
 
     def refused(self, side: str, tp: TopicPartition, number: int) -> RefusedError:
         """Return the error for one partition."""
-        return refused(side, f"{self.what} {tp}", number, acl=f"{self.acl} on topic {tp.topic}")
+        resource = "the cluster" if self.of_cluster else f"topic {tp.topic}"
+        return refused(side, f"{self.what} {tp}", number, acl=f"{self.acl} on {resource}")
 
 
 def ask_leaders(

@@ -65,12 +65,16 @@ class ProducerState:
         last_sequence: Sequence of its last record.
         last_timestamp: Time of its last record, as the producer set it.
         open_since: Offset at which its open transaction begins, -1 where there is none.
+        epoch: Its producer epoch.
+        coordinator_epoch: Coordinator epoch of its last marker, -1 where there is none.
     """
 
     id: ProducerId
     last_sequence: int
     last_timestamp: int
     open_since: int
+    epoch: int = -1
+    coordinator_epoch: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -272,8 +272,7 @@ class Copier:
         elif lane.writer is not None:
             self._transactor.go(lane)
         elif lane.queue.waiting:
-            self._producers.of(lane).mark(lane)
-            self._fills.go(lane)
+            self._fills.go(lane, self._producers.of(lane).mark(lane))
 
     def _answer(self, lane: Lane, said: Produced) -> None:
         lane.unanswered -= 1

@@ -1,16 +1,24 @@
-"""Lanes with a gap at the head of their queue: it is filled in the pool, then they go on."""
+"""Lanes with a gap at the head of their queue: it is filled in the pool, then they go on.
+
+Gaps are filled with markers, those of all partitions of one leader that are due at a time together.
+Where the target takes no markers from us, each gap takes a transaction, as it did before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Hashable
 
 from towpath.cluster.admin import Admin
-from towpath.model.errors import TowpathError
+from towpath.cluster.markers import refuses
+from towpath.model.errors import ClusterError, TowpathError
 from towpath.records.clients import Clients
 from towpath.records.fencing import transactional_id
 from towpath.records.filling import PartitionFiller
 from towpath.records.jobs import Jobs
 from towpath.records.lane import Lane
+from towpath.records.marking import Due, ExhaustedIdsError, MarkerFiller
+from towpath.records.queue import Fill
 from towpath.records.work import Slice
 
 
@@ -30,10 +38,69 @@ class Fills:
         self._work, self._jobs = work, jobs
         self._target, self._clients = target, clients
         self._on_filled, self._on_failed = on_filled, on_failed
+        self._markers = MarkerFiller(target, work.target.request_timeout)
+        self._waiting: dict[Hashable, dict[Lane, tuple[int, Fill]]] = defaultdict(dict)
+        """Lanes by whom they wait for, each with its opening then and what to fill."""
+        self._at_work: dict[Hashable, set[Lane]] = {}
         self._fillers: dict[Lane, PartitionFiller] = {}
+        self._refusal: ClusterError | None = None
 
-    def go(self, lane: Lane) -> None:
-        """Do the fill that is due, if one is."""
+    def go(self, lane: Lane, node: int) -> None:
+        """Do the fill that is due at a leader, if one is."""
+        fill = lane.fill_due
+        if fill is None:
+            return
+        if self._refusal is not None or lane in self._fillers:
+            self._transact(lane)
+            return
+        lane.busy = True
+        # One that failed goes alone, so that it holds up no other.
+        party: Hashable = lane if lane.failures else node
+        self._waiting[party][lane] = lane.openings, fill
+        self._start(party)
+
+    # Markers
+
+    def _start(self, party: Hashable) -> None:
+        if party in self._at_work:
+            return
+        busy = {lane for lanes in self._at_work.values() for lane in lanes}
+        waiting = self._waiting.pop(party, {})
+        self._waiting[party] = {lane: due for lane, due in waiting.items() if lane in busy}
+        dues = {
+            lane: _due(lane, fill)
+            for lane, (openings, fill) in waiting.items()
+            if lane not in busy and lane.openings == openings and not lane.progress.stopped
+        }
+        if dues:
+            self._at_work[party] = set(dues)
+            self._jobs.together(
+                dues,
+                lambda: self._markers.fill(list(dues.values())),
+                lambda lanes: self._marked(party, {lane: dues[lane] for lane in lanes}),
+            )
+
+    def _marked(self, party: Hashable, dues: dict[Lane, Due]) -> None:
+        del self._at_work[party]
+        for lane, due in dues.items():
+            self._judge(lane, due)
+        for waiting in list(self._waiting):
+            self._start(waiting)
+
+    def _judge(self, lane: Lane, due: Due) -> None:
+        if due.error is None:
+            self._filled(lane, due.reached)
+        elif refuses(due.error):
+            self._refusal = due.error
+            self._transact(lane)
+        elif isinstance(due.error, ExhaustedIdsError):
+            self._transact(lane)
+        else:
+            self._on_failed(lane, due.error)
+
+    # Transactions
+
+    def _transact(self, lane: Lane) -> None:
         fill = lane.fill_due
         if fill is None:
             return
@@ -61,3 +128,8 @@ class Fills:
             transactions = self._target.transactions(transactional_id(self._work.link, tp))
             self._fillers[lane] = PartitionFiller(tp, transactions, timeout, lane.work.compacted)
         return self._fillers[lane]
+
+
+def _due(lane: Lane, fill: Fill) -> Due:
+    base = max(fill.base, lane.progress.position.target)
+    return Due(lane.work.target, lane.work.marker_id, base, fill.end)

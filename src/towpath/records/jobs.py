@@ -7,7 +7,7 @@ own at what happened meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -63,6 +63,25 @@ class Jobs:
             ending(future)
 
         self._reactor.later(after, lambda: self._reactor.run(work, over, pool))
+
+    def together(
+        self, lanes: Iterable[Lane], work: Callable[[], None], over: Callable[[list[Lane]], None]
+    ) -> None:
+        """Do blocking `work` for busy lanes; tell `over` of those for which it still counts."""
+        if self._closed:
+            return
+        counting = {lane: self._counting(lane) for lane in lanes}
+
+        def ending(future: Future[None]) -> None:
+            error = future.exception()
+            if error is not None and not self._closed:
+                raise error
+            counted = [lane for lane, counts in counting.items() if counts()]
+            for lane in counted:
+                lane.busy = False
+            over(counted)
+
+        self._reactor.run(work, ending)
 
     def _counting(self, lane: Lane) -> Callable[[], bool]:
         """Return what tells whether something that is put off now still counts."""

@@ -35,6 +35,7 @@ class Beginning:
 
 
 EARLIEST = Beginning()
+_FIRST_ID = ProducerId(1 << 40)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ class Assignment:
     begin: Beginning = EARLIEST
     from_earliest: bool = False
     """The copy begins wherever the source's log begins."""
+    marker_id: ProducerId = _FIRST_ID
+    """The first producer id that serves for filling gaps with markers, and for nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
