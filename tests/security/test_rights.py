@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
@@ -206,6 +206,40 @@ def test_a_copy_that_may_not_grow_is_mirrored_as_far_as_it_goes(secured: Secured
     assert f"the login needs the ACL Alter on topic {topic}" in problem.text
     assert errors(config) == {topic: ""}
     assert is_same(secured, topic)
+
+
+@pytest.mark.parametrize("right", [None, AclOperation.ALTER, AclOperation.CLUSTER_ACTION])
+def test_gaps_take_markers_where_the_login_may_write_them(secured: SecuredLink, right: Any) -> None:
+    grant(secured.target, "__towpath_ledger", AclOperation.ALL)
+    allow(secured.target, ResourceType.TRANSACTIONAL_ID, f"towpath.{secured.name}.")
+    topic = create_copy(secured, add(secured, "gaps"))
+    abort(secured.source, topic)
+    if right:
+        allow(secured.target, ResourceType.BROKER, "kafka-cluster", right)
+    try:
+        config = load(secured.file)
+        told = [note.text for note in build(config).notes if "read_uncommitted" in note.text]
+        assert [text[:66] for text in told] == (
+            [] if right else ["the login lacks the ACL Alter (or ClusterAction) on the cluster; a"]
+        )
+        assert errors(config) == {topic: ""}
+    finally:
+        if right:
+            withdraw(secured.target, ResourceType.BROKER, "kafka-cluster", right)
+    assert is_same(secured, topic)
+    seen = consume(secured.target.back_door, topic, isolation="read_uncommitted")
+    assert len(seen) == (10 if right else 12)
+
+
+def abort(cluster: LocalCluster, topic: str) -> None:
+    """Write two records that nobody shall see, and their marker."""
+    writer = Producer({"bootstrap.servers": cluster.back_door, "transactional.id": topic})
+    writer.init_transactions(30)
+    writer.begin_transaction()
+    for value in (b"a", b"b"):
+        writer.produce(topic, value, partition=0)
+    writer.flush()
+    writer.abort_transaction(30)
 
 
 @pytest.mark.spark

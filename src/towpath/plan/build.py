@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
-from towpath.config import ClusterConfig, LinkConfig
+from towpath.config import ClusterConfig, LinkConfig, OffsetsPolicy
 from towpath.ledger.books import Ledger, LinkBooks
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Obstacle
@@ -16,6 +16,7 @@ from towpath.plan.forecast import Forecast, forecast
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.preflight import (
     ledger,
+    markers,
     old_target,
     unmatched_expressions,
 )
@@ -86,6 +87,7 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
             *ledger_notes,
             *unmatched_expressions(found.observed, config),
             *found.notes,
+            *_of_markers(config, target),
             *told.notes,
             *full.notes,
         ),
@@ -113,6 +115,10 @@ def _books(
     except LedgerError as error:
         return None, (Obstacle("link", str(error), Cause.CLUSTER),)
     return books, ()
+
+
+def _of_markers(config: LinkConfig, target: Admin) -> tuple[Note, ...]:
+    return () if config.records.offsets is OffsetsPolicy.MAPPED else tuple(markers(target))
 
 
 def _foretold(

@@ -149,7 +149,7 @@ class _Assigner:
                     producer_id(*ids), producer_id(*ids, purpose="filler"), 0, None,
                     compacted, both_clocks, max(_OVERHEAD, most),
                     self._config.records.offsets is OffsetsPolicy.IDENTICAL,
-                    producer_id(*ids, purpose="marker"),
+                    marker_id=producer_id(*ids, purpose="marker"),
                 )  # fmt: skip
 
     def _new(self, a: Assignment) -> bool:
