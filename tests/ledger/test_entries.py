@@ -21,6 +21,7 @@ from towpath.ledger.entries import (
     Opened,
     Phase,
     Receipt,
+    Removed,
     Runs,
     Session,
     Writer,
@@ -82,6 +83,7 @@ def test_an_entry_comes_back(entry: Entry) -> None:
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.kind)
 def test_fields_of_a_later_minor_version_are_passed_over(entry: Entry) -> None:
     key, value = entries.encode(entry)
+    assert value is not None
     later = json.dumps({**json.loads(value), "news": [1]}).encode()
     assert entries.decode(key, later) == entry
 
@@ -90,27 +92,60 @@ def test_kinds_of_a_later_minor_version_are_passed_over() -> None:
     assert entries.decode(b'["segment","l"]', b'{"v":1,"x":2}') is None
 
 
-def test_a_newer_major_version_is_refused() -> None:
-    key, value = entries.encode(ENTRIES[0])
-    newer = json.dumps({**json.loads(value), "v": 2}).encode()
+def newer(entry: Entry) -> entries.Found:
+    key, value = entries.encode(entry)
+    assert value is not None
+    found = entries.decode(key, json.dumps({**json.loads(value), "v": 2}).encode())
+    assert found is not None
+    return found
+
+
+def test_a_newer_major_version_of_the_link_is_refused() -> None:
     with pytest.raises(NewerLedgerError) as raised:
-        entries.decode(key, newer)
+        books_of(newer(ENTRIES[0]))
     assert str(raised.value) == (
         "the ledger on the target was written in format 2, this program knows up to 1; use the"
         " Towpath that wrote it, or a newer one"
     )
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [(b"x", b"{}"), (b"[]", b'{"v":1}'), (b'["link"]', b'{"v":1}')]
-)
-def test_foreign_records_are_named(key: bytes, value: bytes) -> None:
+def test_a_newer_major_version_of_another_link_stops_nobody() -> None:
+    other = newer(replace(receipt(), link=LinkName("other")))
+    assert books_of(other, opened(), receipt()).of(TopicPartition(ORDERS, 0)).receipt == receipt()
+
+
+def test_fields_that_were_added_later_have_defaults() -> None:
+    key, value = entries.encode(receipt())
+    assert value is not None
+    body = json.loads(value)
+    del body["copier"], body["cuts"]
+    assert entries.decode(key, json.dumps(body).encode()) == receipt()
+    assert json.loads(key) == ["receipt", LINK, ORDERS, 0]
+
+
+def test_keys_of_others_are_named() -> None:
     with pytest.raises(LedgerError, match="someone else writes to __towpath_ledger"):
-        entries.decode(key, value)
+        entries.decode(b"x", b"{}")
+    with pytest.raises(LedgerError, match="someone else writes to __towpath_ledger"):
+        entries.decode(b"[]", b'{"v":1}')
 
 
-def test_removed_records_say_nothing() -> None:
-    assert entries.decode(b'["link","l"]', None) is None
+@pytest.mark.parametrize("value", [b'{"v":1}', b"{", b"[]"])
+def test_entries_without_content_are_named_where_they_concern_the_link(value: bytes) -> None:
+    found = entries.decode(b'["link","orders-to-new"]', value)
+    assert found is not None
+    with pytest.raises(LedgerError, match="someone else writes to __towpath_ledger"):
+        books_of(found)
+    LinkBooks(LinkName("other")).take(found)
+
+
+def test_removed_entries_tell_their_key() -> None:
+    written = replace(receipt(), copier="c")
+    removed = Removed("receipt", LINK, written.about())
+    assert entries.encode(removed) == (entries.encode(written)[0], None)
+    assert entries.decode(*entries.encode(removed)) == removed
+    known = books_of(opened(), receipt(), written, removed).of(TopicPartition(ORDERS, 0))
+    assert known.standing == (receipt(),)
     assert entries.decode(None, b"{}") is None
 
 
@@ -120,7 +155,7 @@ def test_runs_come_back(some: list[entries.Run]) -> None:
     assert entries.decode(*entries.encode(entry)) == entry
 
 
-def books_of(*facts: Entry) -> LinkBooks:
+def books_of(*facts: entries.Found) -> LinkBooks:
     books = LinkBooks(LINK)
     for fact in facts:
         books.take(fact)

@@ -54,6 +54,10 @@ class Client:
     """Connections to the leaders of one cluster, made when first needed and again when lost.
 
     Not for several threads at once; `admin` may be shared.
+
+    Attributes:
+        failures: How often a call did not succeed at once so far. What such a call sent may still
+            arrive, even after the next call.
     """
 
     def __init__(self, config: ClusterConfig, side: Side, admin: Admin) -> None:
@@ -64,6 +68,7 @@ class Client:
         self._homes: dict[TopicPartition, Home] = {}
         self._muted: dict[int, Deadline] = {}
         self._correlation = 0
+        self.failures = 0
         self._closed = False
         self._calling = threading.Lock()
 
@@ -191,6 +196,7 @@ class Client:
         return Deadline.after(left)
 
     def _recover(self, tp: TopicPartition, home: Home | None, error: Exception) -> None:
+        self.failures += 1
         self._homes.pop(tp, None)
         if home is not None and not isinstance(error, RefusedError):
             self._muted.pop(home.node, None)  # the broker mutes connections, not clients

@@ -13,14 +13,17 @@ from towpath.ledger.entries import (
     End,
     Entry,
     FirstLook,
+    Found,
     Gap,
     Journal,
     LinkIdentity,
     Opened,
     Receipt,
+    Removed,
     Run,
     Runs,
     Session,
+    Unreadable,
     Writer,
     decode,
     encode,
@@ -60,12 +63,23 @@ class PartitionBooks:
     """What the ledger knows of one source partition of one link."""
 
     opened: Opened | None = None
-    receipt: Receipt | None = None
+    receipts: dict[tuple[ProducerId, str], Receipt] = field(default_factory=dict)
+    """Receipts of all incarnations, by producer id and copier."""
     runs: list[Run] = field(default_factory=list)
     noted: dict[tuple[ProducerId, int], Gap] = field(default_factory=dict)
     """Gaps of all incarnations, by producer id and first offset."""
     writers: dict[ProducerId, Writer] = field(default_factory=dict)
     """Whom the target lets write in transactions; empty where it takes our own id."""
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """The furthest receipt of the present incarnation."""
+        return max(self.standing, key=lambda receipt: receipt.reach, default=None)
+
+    @property
+    def standing(self) -> tuple[Receipt, ...]:
+        """All receipts of the present incarnation that the ledger holds."""
+        return tuple(r for r in self.receipts.values() if self.is_of(r.producer_id))
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
@@ -97,7 +111,8 @@ class PartitionBooks:
 
     def offsets(self) -> OffsetMap:
         """Return the offset map of the present incarnation."""
-        growing = [self.receipt.run] if self.receipt is not None else []
+        receipt = self.receipt
+        growing = [receipt.run] if receipt is not None else []
         return OffsetMap.of([*self.runs, *growing])
 
 
@@ -150,12 +165,19 @@ class LinkBooks:
         """Return the books of a source partition, empty ones when there are none yet."""
         return self.partitions.setdefault(tp, PartitionBooks())
 
-    def take(self, entry: Entry) -> None:
-        """Take one more fact in; facts may come twice and in any order of writers."""
+    def take(self, entry: Found) -> None:
+        """Take one more fact in; facts may come twice and in any order of writers.
+
+        Raises:
+            NewerLedgerError: A newer version wrote about this link.
+            LedgerError: A record with a key of this link is no entry.
+        """
         if entry.link != self.link:
             self.neighbours.take(entry)
             return
         match entry:
+            case Unreadable():
+                raise entry.error
             case LinkIdentity():
                 self.identity = self.identity or entry
             case FirstLook() | End():
@@ -164,8 +186,8 @@ class LinkBooks:
                 self.session = entry
             case Opened():
                 self._open(entry)
-            case Receipt():
-                self._further(entry)
+            case Receipt() | Removed():
+                self._know(entry)
             case Runs() | Writer():
                 self._add(entry)
             case Journal():
@@ -183,7 +205,7 @@ class LinkBooks:
     def _open(self, entry: Opened) -> None:
         books = self.of(entry.tp)
         if not books.is_of(entry.producer_id):
-            books.opened, books.receipt, books.runs = entry, None, []
+            books.opened, books.runs = entry, []
             books.writers = {}
 
     def _add(self, entry: Runs | Writer) -> None:
@@ -195,13 +217,19 @@ class LinkBooks:
         else:
             books.writers.setdefault(entry.writer, entry)
 
-    def _further(self, entry: Receipt) -> None:
-        books = self.of(entry.tp)
-        if not books.is_of(entry.producer_id):
-            return
-        known = books.receipt
-        if known is None or (entry.source_end, entry.at) >= (known.source_end, known.at):
-            books.receipt = entry
+    def _know(self, entry: Receipt | Removed) -> None:
+        """Keep the receipt of each key; of other kinds nothing is removed."""
+        if isinstance(entry, Receipt):
+            receipts = self.of(entry.tp).receipts
+            key = entry.producer_id, entry.copier
+            known = receipts.get(key)
+            if known is None or entry.reach >= known.reach:
+                receipts[key] = entry
+        elif entry.kind == Receipt.kind:
+            topic, partition, *_ = entry.key
+            receipts = self.of(TopicPartition(TopicName(str(topic)), int(partition))).receipts
+            for key in [key for key, receipt in receipts.items() if receipt.about() == entry.key]:
+                del receipts[key]
 
 
 class Ledger:
@@ -238,7 +266,7 @@ class Ledger:
         """Return all facts about a link; none where the target has no ledger.
 
         Raises:
-            NewerLedgerError: An entry has a newer major version.
+            NewerLedgerError: A newer version wrote about this link.
             LedgerError: A record is no entry, or the topic is of no use.
         """
         books = LinkBooks(link)
@@ -247,16 +275,15 @@ class Ledger:
                 books.take(entry)
         return books
 
-    def read(self, tp: TopicPartition = FACTS, *, wait: float = 0.0) -> list[Entry]:
+    def read(self, tp: TopicPartition = FACTS, *, wait: float = 0.0) -> list[Found]:
         """Return the entries that were added since the last call of this object.
 
         The first call begins with the first fact, and with recent sessions.
 
         Raises:
-            NewerLedgerError: An entry has a newer major version.
-            LedgerError: A record is no entry.
+            LedgerError: A record has no key of the ledger's.
         """
-        entries: list[Entry] = []
+        entries: list[Found] = []
         while True:
             chunk = self._fetch(tp, wait)
             table = batches.scan(chunk.buffer, chunk.start, chunk.end)
@@ -289,7 +316,7 @@ class Ledger:
         for part in _packed(entries):
             self._client.produce(tp, part)
 
-    def _entries(self, tp: TopicPartition, batch: memoryview) -> Iterator[Entry]:
+    def _entries(self, tp: TopicPartition, batch: memoryview) -> Iterator[Found]:
         header = batches.BatchHeader.read(batch)
         following = header.base_offset + header.last_offset_delta + 1
         if not header.attributes & batches.CONTROL:
@@ -308,14 +335,15 @@ class Ledger:
 
 def _packed(entries: Iterable[Entry]) -> Iterator[bytearray]:
     keys: list[bytes] = []
-    values: list[bytes] = []
+    values: list[bytes | None] = []
     size = 0
     for entry in (part for whole in entries for part in _parts(whole)):
         key, value = encode(entry)
-        size += len(key) + len(value)
+        more = len(key) + len(value or b"")
+        size += more
         if keys and size > APPEND_BYTES:
             yield _batch(keys, values)
-            keys, values, size = [], [], len(key) + len(value)
+            keys, values, size = [], [], more
         keys.append(key)
         values.append(value)
     if keys:
@@ -331,7 +359,7 @@ def _parts(entry: Entry) -> Iterator[Entry]:
         yield replace(entry, runs=entry.runs[start : start + _RUNS])
 
 
-def _batch(keys: list[bytes], values: list[bytes]) -> bytearray:
+def _batch(keys: list[bytes], values: list[bytes | None]) -> bytearray:
     count = len(keys)
     columns = {
         "offset": pa.array(range(count), pa.int64()),

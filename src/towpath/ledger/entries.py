@@ -4,17 +4,20 @@ Each entry is one record of the compacted topic `__towpath_ledger`. Key: a JSON 
 kind, then the link, then what the entry is about. Value: a JSON object with `v`, the major
 version of the format, and the fields of the class below under their own names. Every entry is a
 fact that stays true whoever wrote it, so two writers cannot harm each other: of two receipts the
-one that is further holds. A reader refuses a newer major version and passes over fields it does
-not know. docs/ledger.md tells the same to people.
+one that is further holds.
+
+A field that is added later gets a default in its class, which stands for it in older entries. A
+reader passes over fields and kinds that it does not know. A newer major version stops only the
+readers of the link that it is about. docs/ledger.md tells the same to people.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from towpath.model.errors import LedgerError, NewerLedgerError
 from towpath.model.foreign import foreign
@@ -144,6 +147,10 @@ class Receipt(_OfPartition):
     `source_end` and `target_end` are the next offsets, `sequence` the next sequence, `records` and
     `bytes` what was copied since the partition was opened; `digest` folds the checksums of all
     batches in order; `run` is the run that is still growing; times are in ms.
+
+    `copier` names who wrote the receipt: nobody else writes under its key (docs/decisions/0018).
+    It is empty in entries of older versions, which shared one key. `cuts` counts how often copying
+    went back at the source because the source's log was cut.
     """
 
     kind: ClassVar[str] = "receipt"
@@ -163,10 +170,24 @@ class Receipt(_OfPartition):
     run: Run
     error: str
     at: int
+    copier: str = ""
+    cuts: int = 0
 
     def about(self) -> tuple[str | int, ...]:
         """Return the key behind kind and link."""
-        return (self.topic, self.partition)
+        if not self.copier:
+            return (self.topic, self.partition)
+        return (self.topic, self.partition, self.producer_id, self.copier)
+
+    @property
+    def reach(self) -> tuple[int, int, bool, int, int, str]:
+        """How far it tells, to be compared with receipts of the same incarnation.
+
+        The number of records never goes back, as the target's log keeps them. The source offset
+        does, where the source's log was cut. Of different receipts none reaches as far as another.
+        """
+        mapped = self.mode is Mode.MAPPED
+        return (self.records, self.cuts, mapped, self.source_end, self.at, self.copier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,52 +308,86 @@ class Session:
         return ()
 
 
-Entry = LinkIdentity | FirstLook | End | Opened | Receipt | Runs | Gap | Writer | Journal | Session
-_KINDS: Mapping[str, type[Entry]] = {
-    kind.kind: kind
-    for kind in (
-        LinkIdentity,
-        FirstLook,
-        End,
-        Opened,
-        Receipt,
-        Runs,
-        Gap,
-        Writer,
-        Journal,
-        Session,
-    )
-}
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """The entry with this key is of no use any more; `key` is what stands behind kind and link."""
+
+    kind: str
+    link: LinkName
+    key: tuple[str | int, ...]
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return self.key
 
 
-def encode(entry: Entry) -> tuple[bytes, bytes]:
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An entry that this program cannot read; `error` is for those whom the link concerns."""
+
+    link: LinkName
+    error: LedgerError
+
+
+_Written = (
+    LinkIdentity | FirstLook | End | Opened | Receipt | Runs | Gap | Writer | Journal | Session
+)
+Entry = _Written | Removed
+"""What can be written."""
+Found = Entry | Unreadable
+"""What can be read."""
+_KINDS: Mapping[str, type[_Written]] = {each.kind: each for each in get_args(_Written)}
+
+
+def encode(entry: Entry) -> tuple[bytes, bytes | None]:
     """Return key and value of an entry."""
-    key = json.dumps([entry.kind, entry.link, *entry.about()], separators=(",", ":"))
-    value = json.dumps({"v": FORMAT, **asdict(entry)}, separators=(",", ":"))
-    return key.encode(), value.encode()
+    key = json.dumps([entry.kind, entry.link, *entry.about()], separators=(",", ":")).encode()
+    if isinstance(entry, Removed):
+        return key, None
+    return key, json.dumps({"v": FORMAT, **asdict(entry)}, separators=(",", ":")).encode()
 
 
-def decode(key: bytes | None, value: bytes | None) -> Entry | None:
-    """Return the entry of a record, or `None` for a removed one or a kind of a later minor version.
+def decode(key: bytes | None, value: bytes | None) -> Found | None:
+    """Return the entry of a record, or `None` for a kind of a later minor version.
 
     Raises:
-        NewerLedgerError: The entry has a newer major version.
-        LedgerError: The record is no entry at all.
+        LedgerError: The key is none of the ledger's.
     """
-    if key is None or value is None:
+    if key is None:
         return None
     try:
-        kind = json.loads(key)[0]
-        body = json.loads(value)
-        if body["v"] > FORMAT:
-            raise NewerLedgerError(body["v"], FORMAT)
-        cls = _KINDS.get(kind)
-        return cls(**{f.name: _typed(f.name, body[f.name]) for f in fields(cls)}) if cls else None
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise LedgerError(
-            f"a record of the ledger is no entry of it (key {key[:100]!r}: {foreign(error)});"
-            f" someone else writes to {LEDGER}: stop that writer, then delete the record by its key"
-        ) from error
+        kind, link, *about = json.loads(key)
+    except (ValueError, TypeError) as error:
+        raise _foreign(key, error) from error
+    if value is None:
+        return Removed(kind, link, tuple(about))
+    try:
+        return _entry(kind, json.loads(value))
+    except LedgerError as error:
+        return Unreadable(link, error)
+    except (ValueError, KeyError, TypeError) as error:
+        return Unreadable(link, _foreign(key, error))
+
+
+def _foreign(key: bytes, error: Exception) -> LedgerError:
+    return LedgerError(
+        f"a record of the ledger is no entry of it (key {key[:100]!r}: {foreign(error)}); someone"
+        f" else writes to {LEDGER}: stop that writer, then delete the record by its key"
+    )
+
+
+def _entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
+    if body["v"] > FORMAT:
+        raise NewerLedgerError(body["v"], FORMAT)
+    cls = _KINDS.get(kind)
+    if cls is None:
+        return None
+    known = {
+        field.name: _typed(field.name, body[field.name])
+        for field in fields(cls)
+        if field.name in body or field.default is field.default_factory is MISSING
+    }
+    return cls(**known)
 
 
 def _typed(name: str, value: Any) -> Any:

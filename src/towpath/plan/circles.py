@@ -12,7 +12,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.config import LinkConfig, StartAt
 from towpath.ledger.books import SESSIONS, Ledger
-from towpath.ledger.entries import Entry, LinkIdentity, Opened, Session
+from towpath.ledger.entries import Found, LinkIdentity, Opened, Session, Unreadable
 from towpath.ledger.topic import TOPIC
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Obstacle
@@ -100,7 +100,7 @@ def _origins(config: LinkConfig, source: Admin) -> Origins:
         return dict(_found((*ledger.read(), *ledger.read(SESSIONS))))
 
 
-def _found(entries: Iterable[Entry]) -> Iterator[tuple[tuple[TopicName, TopicId], Origin]]:
+def _found(entries: Iterable[Found]) -> Iterator[tuple[tuple[TopicName, TopicId], Origin]]:
     clusters: dict[LinkName, ClusterId] = {}
     sessions: dict[LinkName, Session] = {}
     opened: list[Opened] = []
@@ -112,6 +112,8 @@ def _found(entries: Iterable[Entry]) -> Iterator[tuple[tuple[TopicName, TopicId]
                 sessions[entry.link] = entry
             case Opened():
                 opened.append(entry)
+            case Unreadable():
+                raise entry.error  # which becomes a note: its link may copy in a circle, too
             case _:
                 pass
     for entry in opened:

@@ -14,7 +14,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.config import LinkConfig
 from towpath.ledger.books import SESSIONS, Ledger
-from towpath.ledger.entries import Session
+from towpath.ledger.entries import Session, Unreadable
 from towpath.model.clock import now_ms, readable
 from towpath.model.errors import LinkBusyError, TowpathError
 from towpath.model.nouns import LinkName, Side
@@ -120,8 +120,11 @@ class LinkSession:
         return beats[-1] if beats else None
 
     def _beats(self, wait: float = 0.0) -> list[Session]:
-        entries = self._ledger.read(SESSIONS, wait=wait)
-        return [e for e in entries if isinstance(e, Session) and e.link == self._link]
+        entries = [e for e in self._ledger.read(SESSIONS, wait=wait) if e.link == self._link]
+        for entry in entries:
+            if isinstance(entry, Unreadable):
+                raise entry.error
+        return [e for e in entries if isinstance(e, Session)]
 
     @staticmethod
     def _dead(last: Session) -> bool:

@@ -178,7 +178,7 @@ class Opener:
         if self._fences.needed(a, books):
             return self._resume_fenced(a, books, state)
         assert books.opened is not None  # noqa: S101  # by `_known`
-        standing = _standing(books)
+        standing = known_standing(books)
         standing.passed = self._beyond(a, standing, state)
         fresh = books.receipt is None and books.opened.mode is Mode.IDENTICAL
         standing.front = _front(books.opened.target_start, state) if fresh else None
@@ -244,7 +244,7 @@ class Opener:
         if entry is not None:
             self._ledger.append([entry])
             self._read()
-        standing = _standing(books)
+        standing = known_standing(books)
         ahead = 0 if _told(books) else self._plain_ahead(a, standing, state)
         standing.become_transactional(self._fences.reason(a, books), writer)
         start = max(standing.position.target, state.earliest)
@@ -274,7 +274,7 @@ def _front(start: int, state: TargetState) -> int | None:
     return state.latest if state.earliest < start and state.latest <= start else None
 
 
-def _standing(books: PartitionBooks) -> Standing:
+def known_standing(books: PartitionBooks) -> Standing:
     """Return where a partition stands by what the ledger says."""
     opened, receipt = books.opened, books.receipt
     assert opened is not None  # noqa: S101  # by `Opener._known`
@@ -288,7 +288,7 @@ def _standing(books: PartitionBooks) -> Standing:
     return Standing(
         position, receipt.mode, receipt.reason, receipt.run, receipt.records,
         receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
-        error=receipt.error,
+        error=receipt.error, cuts=receipt.cuts, receipts=books.standing,
     )  # fmt: skip
 
 

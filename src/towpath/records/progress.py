@@ -38,6 +38,10 @@ class Standing:
     writer: PartitionWriter | None = None
     """Who writes in transactions, where the target refuses our producer id."""
 
+    cuts: int = 0
+    """How often copying went back at the source."""
+    receipts: tuple[Receipt, ...] = ()
+    """All receipts of the incarnation that the ledger holds."""
     front: int | None = None
     """Where the log of a fresh target partition ends, if it must be filled up to `position`."""
 
@@ -55,6 +59,7 @@ class Progress:
         error: What keeps the partition from moving now, for people; "" when nothing does.
         stopped: It moves no more in this round.
         changed: There is something that the ledger does not know yet.
+        receipts: All receipts of the incarnation that the ledger held at the opening.
     """
 
     def __init__(self, work: Assignment, standing: Standing) -> None:
@@ -71,6 +76,8 @@ class Progress:
         self.mode, self.reason = standing.mode, standing.reason
         self.records, self.bytes, self._digest = standing.records, standing.bytes, standing.digest
         self._first_time, self._last_time = standing.first_time, standing.last_time
+        self._cuts = standing.cuts
+        self.receipts = standing.receipts
         self.changed |= standing.writer is not None  # the ledger shall tell why at once
 
     def resume(self, standing: Standing) -> None:
@@ -122,6 +129,7 @@ class Progress:
 
     def move(self, source: int, epoch: int) -> None:
         """Everything before the offset `source` is done."""
+        self._cuts += source < self.position.source
         self.position = replace(self.position, source=source, epoch=epoch)
         self.changed = True
 
@@ -149,13 +157,13 @@ class Progress:
         self.hinder("")
         return True
 
-    def receipt(self, link: LinkName) -> Receipt:
-        """Return what is to be written to the ledger now."""
+    def receipt(self, link: LinkName, copier: str) -> Receipt:
+        """Return what `copier` is to write to the ledger now."""
         self.changed = False
         position, source = self.position, self.work.source
         return Receipt(
             link, source.topic, source.partition, self.work.producer_id,
             position.source, position.epoch, position.target, position.sequence, self.records,
             self.bytes, self._first_time, self._last_time, self._digest, self.mode, self.reason,
-            self.runs.growing, self.error, now_ms(),
+            self.runs.growing, self.error, now_ms(), copier, self._cuts,
         )  # fmt: skip

@@ -1,8 +1,15 @@
-"""What a slice writes to the ledger as it goes, about once a second for what moved."""
+"""What a slice writes to the ledger as it goes, about once a second for what moved.
+
+A receipt that arrives late must never replace a further one, as the target's cleaner keeps the last
+record of each key. So each key has one writer, whose receipts arrive in order; the rules are in
+docs/decisions/0018.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from functools import partial
 
@@ -10,11 +17,59 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
 from towpath.cluster.reactor import Reactor
 from towpath.ledger.books import Ledger
-from towpath.ledger.entries import Entry, Gap, Runs
+from towpath.ledger.entries import Entry, Gap, Receipt, Removed, Runs
+from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
-from towpath.model.nouns import Side, TopicPartition
+from towpath.model.nouns import LinkName, Side, TopicPartition
 from towpath.records.lane import Lane
+from towpath.records.progress import Progress
 from towpath.records.work import Slice
+
+REMEMBERED = 3_600_000
+"""Milliseconds for which receipts of others stay: nobody writes under a key after so long."""
+SILENT = 900_000
+"""Milliseconds of silence after which a slice takes another key. Far below `REMEMBERED`, as the
+clocks of machines differ."""
+
+
+class Key:
+    """The key under which a slice writes the receipts of one partition.
+
+    It changes wherever an earlier write may still be on its way, so that receipts of one key arrive
+    in order, and none after the key was removed.
+    """
+
+    def __init__(self) -> None:
+        self._copier = _new_name()
+        self._last: Receipt | None = None
+        self._others: dict[str, Receipt] = {}
+
+    def change(self) -> None:
+        """Write under another key from now on."""
+        if self._last is not None:
+            self._others[self._copier] = self._last
+        self._copier, self._last = _new_name(), None
+
+    def write(self, progress: Progress, link: LinkName) -> tuple[Receipt, list[Removed]]:
+        """Return the receipt to write now, and what is useless once the ledger holds it."""
+        if self._last is not None and not 0 <= now_ms() - self._last.at < SILENT:
+            self.change()
+        self._others.update((r.copier, r) for r in progress.receipts if r.copier != self._copier)
+        progress.receipts = ()
+        self._last = receipt = progress.receipt(link, self._copier)
+        old = [r for r in self._others.values() if _outdated(r, receipt)]
+        for each in old:
+            del self._others[each.copier]
+        return receipt, [Removed(Receipt.kind, link, each.about()) for each in old]
+
+
+def _outdated(other: Receipt, receipt: Receipt) -> bool:
+    """Whether nobody writes under the other's key any more, and it reaches less far."""
+    return other.at < receipt.at - REMEMBERED and other.reach < receipt.reach
+
+
+def _new_name() -> str:
+    return uuid.uuid4().hex[:16]
 
 
 class Receipts:
@@ -31,6 +86,7 @@ class Receipts:
         self._client = Client(work.target, Side.TARGET, target)
         self._ledger = Ledger(target, self._client)
         self._waiting: list[Entry] = []
+        self._keys: defaultdict[TopicPartition, Key] = defaultdict(Key)
         self.busy = False
 
     def note(self, gap: Gap) -> None:
@@ -43,7 +99,7 @@ class Receipts:
 
     def write_last(self) -> None:
         """Write what is left; blocking."""
-        self._ledger.append(self._due())
+        self._append(self._due())
 
     def close(self) -> None:
         """Close the connections."""
@@ -54,19 +110,30 @@ class Receipts:
         entries = [] if self.busy else self._due()
         if entries:
             self.busy = True
-            self._reactor.run(lambda: self._ledger.append(entries), partial(self._written, entries))
+            self._reactor.run(lambda: self._append(entries), partial(self._written, entries))
+
+    def _append(self, entries: Iterable[Entry]) -> None:
+        failures = self._client.failures
+        try:
+            self._ledger.append(entries)
+        finally:
+            if self._client.failures > failures:
+                for key in self._keys.values():
+                    key.change()
 
     def _due(self) -> list[Entry]:
-        due, self._waiting = self._waiting, []
-        for lane in self._lanes.values():
+        wanted, self._waiting = self._waiting, []
+        removed: list[Removed] = []  # last, so that they are written behind every receipt
+        for tp, lane in self._lanes.items():
             closed = lane.progress.runs.take_closed()
             if closed:
-                tp = lane.work.source
                 link, producer = self._work.link, lane.work.producer_id
-                due.append(Runs(link, tp.topic, tp.partition, producer, closed))
+                wanted.append(Runs(link, tp.topic, tp.partition, producer, closed))
             if lane.progress.changed:
-                due.append(lane.progress.receipt(self._work.link))
-        return due
+                receipt, useless = self._keys[tp].write(lane.progress, self._work.link)
+                wanted.append(receipt)
+                removed.extend(useless)
+        return [*wanted, *removed]
 
     def _written(self, entries: list[Entry], future: Future[None]) -> None:
         self.busy = False

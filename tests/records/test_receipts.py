@@ -1,0 +1,201 @@
+"""Receipts of frozen, replaced and cut off slices, and the target's cleaner: the furthest holds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from tests.support.lanes import PRODUCER, lane, tp
+from towpath.ledger import entries
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import Entry, Opened, Receipt
+from towpath.model.nouns import LinkName, Mode, TopicId
+from towpath.records import progress as progressing
+from towpath.records import receipts as writing
+from towpath.records.opening import known_standing
+from towpath.records.progress import Progress
+from towpath.records.receipts import REMEMBERED, SILENT, Key
+
+LINK = LinkName("l")
+OPENED = Opened(
+    LINK, tp().topic, 0, TopicId("s"), tp().topic, TopicId("t"), PRODUCER, Mode.IDENTICAL, "",
+    0, 0, "r", 0,
+)  # fmt: skip
+SLOWEST = 1_000_000
+"""Milliseconds that a request is under way at most."""
+SKEW = 300_000
+"""Milliseconds by which clocks differ at most from the true time."""
+
+Record = tuple[bytes, bytes | None]
+
+
+@dataclass
+class Slice:
+    """One copier of the partition, with a clock that may be wrong."""
+
+    progress: Progress
+    skew: int
+    key: Key = field(default_factory=Key)
+    blocked: bool = False
+
+
+@dataclass
+class Sent:
+    """Entries on their way to the ledger."""
+
+    batch: list[Record]
+    due: int
+    by: Slice
+
+
+class Receipts(RuleBasedStateMachine):
+    """Any order of writes, of arrivals, of looks and of the cleaner."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: list[Record] = [entries.encode(OPENED)]
+        self.furthest: Receipt | None = None
+        self.slices: list[Slice] = []
+        self.sent: list[Sent] = []
+        self.time = 10**12
+        self.clock = pytest.MonkeyPatch()
+
+    def teardown(self) -> None:
+        self.clock.undo()
+
+    def books(self) -> LinkBooks:
+        books = LinkBooks(LINK)
+        for record in self.log:
+            entry = entries.decode(*record)
+            assert entry is not None
+            books.take(entry)
+        return books
+
+    @rule(skew=st.integers(-SKEW, SKEW))
+    def open(self, skew: int) -> None:
+        made = Slice(lane().progress, skew)
+        self.slices.append(made)
+        self._resume(made)
+
+    @rule(at=st.integers(0, 9))
+    def open_again(self, at: int) -> None:
+        self._resume(self._slice(at))
+
+    def _resume(self, one: Slice) -> None:
+        one.progress.resume(known_standing(self.books().of(tp())))
+
+    @rule(at=st.integers(0, 9), count=st.integers(0, 3))
+    def copy(self, at: int, count: int) -> None:
+        progress = self._slice(at).progress
+        position = progress.position
+        progress.note(position.source, position.target, count)
+        progress.move(position.source + count + 1, 0)
+
+    @rule(at=st.integers(0, 9), back=st.integers(1, 5))
+    def source_is_cut(self, at: int, back: int) -> None:
+        progress = self._slice(at).progress
+        progress.move(max(0, progress.position.source - back), 0)
+
+    @rule(at=st.integers(0, 9))
+    def become_mapped(self, at: int) -> None:
+        self._slice(at).progress.become_mapped("why")
+
+    @rule(at=st.integers(0, 9))
+    def write(self, at: int) -> None:
+        self._append(self._compose(self._slice(at)))
+
+    @rule(at=st.integers(0, 9), due=st.integers(0, SLOWEST))
+    def write_slowly(self, at: int, due: int) -> None:
+        one = self._slice(at)
+        one.blocked = True
+        self.sent.append(Sent(self._compose(one), self.time + due, one))
+
+    @rule(at=st.integers(0, 9), due=st.integers(0, SLOWEST), twice=st.booleans())
+    def write_without_answer(self, at: int, due: int, *, twice: bool) -> None:
+        one = self._slice(at)
+        batch = self._compose(one)
+        if twice:
+            self._append(batch)
+        one.key.change()
+        self.sent.append(Sent(batch, self.time + due, one))
+
+    @rule(at=st.integers(0, 9))
+    def arrive(self, at: int) -> None:
+        for sent in self.sent[at : at + 1]:
+            self._arrive(sent)
+
+    @rule(wait=st.sampled_from([1000, SILENT // 2, SILENT, REMEMBERED + SKEW, 10 * REMEMBERED]))
+    def wait(self, wait: int) -> None:
+        self.time += wait
+        for sent in [sent for sent in self.sent if sent.due <= self.time]:
+            self._arrive(sent)
+
+    @rule(chance=st.sampled_from([0.3, 1.0]), rng=st.randoms(use_true_random=False))
+    def clean(self, chance: float, rng: random.Random) -> None:
+        self.log = list(cleaned(self.log, chance, rng))
+
+    @invariant()
+    def the_furthest_is_read(self) -> None:
+        assert self.books().of(tp()).receipt == self.furthest
+
+    def _slice(self, at: int) -> Slice:
+        free = [one for one in self.slices if not one.blocked]
+        if not free:
+            self.open(0)
+            return self.slices[-1]
+        return free[at % len(free)]
+
+    def _compose(self, one: Slice) -> list[Record]:
+        for module in (writing, progressing):
+            self.clock.setattr(module, "now_ms", lambda: self.time + one.skew)
+        receipt, removed = one.key.write(one.progress, LINK)
+        written: list[Entry] = [receipt, *removed]
+        return [entries.encode(each) for each in written]
+
+    def _arrive(self, sent: Sent) -> None:
+        self.sent.remove(sent)
+        sent.by.blocked = False
+        self._append(sent.batch)
+
+    def _append(self, batch: list[Record]) -> None:
+        self.log.extend(batch)
+        receipt = entries.decode(*batch[0])
+        assert isinstance(receipt, Receipt)
+        if self.furthest is None or receipt.reach > self.furthest.reach:
+            self.furthest = receipt
+
+
+def cleaned(log: list[Record], chance: float, rng: random.Random) -> Iterator[Record]:
+    """Drop records that Kafka's cleaner may drop: those with a later one of their key, and removals
+    without an earlier one."""
+    later = {key: at for at, (key, _) in enumerate(log)}
+    kept: set[bytes] = set()
+    for at, (key, value) in enumerate(log):
+        useless = at < later[key] or (value is None and key not in kept)
+        if useless and rng.random() < chance:
+            continue
+        kept.add(key)
+        yield key, value
+
+
+TestReceipts = Receipts.TestCase
+TestReceipts.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+
+
+def test_keys_of_earlier_slices_are_removed_after_an_hour() -> None:
+    machine = Receipts()
+    for _ in range(30):
+        machine.open(0)
+        machine.copy(len(machine.slices) - 1, 1)
+        machine.write(len(machine.slices) - 1)
+        machine.time += REMEMBERED // 6
+    machine.teardown()
+    assert len(machine.books().of(tp()).standing) == 7
+    keys = [key for key, _ in cleaned(machine.log, 1.0, random.Random(1))]
+    assert len(keys) < 12
