@@ -20,7 +20,7 @@ RECEIPT = Receipt(
     OPENED.link, T, 0, OPENED.producer_id, 160, 0, 60, 40, 40, 400, 1, 2, 3, Mode.MAPPED, "",
     (140, 40, 20), "", 2,
 )  # fmt: skip
-BOOKS = PartitionBooks(OPENED, RECEIPT, [(100, 20, 10), (120, 30, 10)])
+BOOKS = PartitionBooks(OPENED, {(OPENED.producer_id, ""): RECEIPT}, [(100, 20, 10), (120, 30, 10)])
 
 
 @pytest.mark.parametrize(
@@ -37,5 +37,5 @@ def test_a_log_that_ends_at_or_behind_what_was_acknowledged_lost_nothing(end: in
 
 def test_a_copy_whose_front_is_being_filled_lost_nothing() -> None:
     begun = replace(RECEIPT, source_end=100, target_end=20, records=0, error="target: away")
-    assert loss(PartitionBooks(OPENED, begun), 5) is None
+    assert loss(PartitionBooks(OPENED, {(OPENED.producer_id, ""): begun}), 5) is None
     assert loss(PartitionBooks(OPENED), 5) is None
