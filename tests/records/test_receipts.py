@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import count
 
 import pytest
 from hypothesis import settings
@@ -13,14 +14,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.support.lanes import PRODUCER, lane, tp
 from towpath.ledger import entries
-from towpath.ledger.books import LinkBooks
+from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Opened, Receipt
 from towpath.model.nouns import LinkName, Mode, TopicId
 from towpath.records import progress as progressing
 from towpath.records import receipts as writing
 from towpath.records.opening import known_standing
-from towpath.records.progress import Progress
-from towpath.records.receipts import REMEMBERED, SILENT, Key
+from towpath.records.progress import ABANDONED, Progress
+from towpath.records.receipts import SILENT, Key
 
 LINK = LinkName("l")
 OPENED = Opened(
@@ -41,8 +42,10 @@ class Slice:
 
     progress: Progress
     skew: int
-    key: Key = field(default_factory=Key)
+    key: Key
     blocked: bool = False
+    seen: tuple[PartitionBooks, int] | None = None
+    """What it read of the ledger, and when by its clock, if it did not go on from there yet."""
 
 
 @dataclass
@@ -65,6 +68,8 @@ class Receipts(RuleBasedStateMachine):
         self.sent: list[Sent] = []
         self.time = 10**12
         self.clock = pytest.MonkeyPatch()
+        names = count()
+        self.clock.setattr(writing, "_new_name", lambda: f"copier {next(names)}")
 
     def teardown(self) -> None:
         self.clock.undo()
@@ -79,7 +84,7 @@ class Receipts(RuleBasedStateMachine):
 
     @rule(skew=st.integers(-SKEW, SKEW))
     def open(self, skew: int) -> None:
-        made = Slice(lane().progress, skew)
+        made = Slice(lane().progress, skew, Key())
         self.slices.append(made)
         self._resume(made)
 
@@ -87,15 +92,22 @@ class Receipts(RuleBasedStateMachine):
     def open_again(self, at: int) -> None:
         self._resume(self._slice(at))
 
-    def _resume(self, one: Slice) -> None:
-        one.progress.resume(known_standing(self.books().of(tp())))
+    @rule(at=st.integers(0, 9))
+    def read_only(self, at: int) -> None:
+        one = self._slice(at)
+        one.seen = self.books().of(tp()), self.time + one.skew
 
-    @rule(at=st.integers(0, 9), count=st.integers(0, 3))
-    def copy(self, at: int, count: int) -> None:
+    def _resume(self, one: Slice) -> None:
+        books, when = one.seen or (self.books().of(tp()), self.time + one.skew)
+        one.progress.resume(known_standing(books, when))
+        one.seen = None
+
+    @rule(at=st.integers(0, 9), number=st.integers(0, 3))
+    def copy(self, at: int, number: int) -> None:
         progress = self._slice(at).progress
         position = progress.position
-        progress.note(position.source, position.target, count)
-        progress.move(position.source + count + 1, 0)
+        progress.note(position.source, position.target, number)
+        progress.move(position.source + number + 1, 0)
 
     @rule(at=st.integers(0, 9), back=st.integers(1, 5))
     def source_is_cut(self, at: int, back: int) -> None:
@@ -130,7 +142,7 @@ class Receipts(RuleBasedStateMachine):
         for sent in self.sent[at : at + 1]:
             self._arrive(sent)
 
-    @rule(wait=st.sampled_from([1000, SILENT // 2, SILENT, REMEMBERED + SKEW, 10 * REMEMBERED]))
+    @rule(wait=st.sampled_from([1000, SILENT // 2, SILENT, ABANDONED + SKEW, 10 * ABANDONED]))
     def wait(self, wait: int) -> None:
         self.time += wait
         for sent in [sent for sent in self.sent if sent.due <= self.time]:
@@ -186,7 +198,7 @@ def cleaned(log: list[Record], chance: float, rng: random.Random) -> Iterator[Re
 
 
 TestReceipts = Receipts.TestCase
-TestReceipts.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestReceipts.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
 
 
 def test_keys_of_earlier_slices_are_removed_after_an_hour() -> None:
@@ -195,7 +207,7 @@ def test_keys_of_earlier_slices_are_removed_after_an_hour() -> None:
         machine.open(0)
         machine.copy(len(machine.slices) - 1, 1)
         machine.write(len(machine.slices) - 1)
-        machine.time += REMEMBERED // 6
+        machine.time += ABANDONED // 6
     machine.teardown()
     assert len(machine.books().of(tp()).standing) == 7
     keys = [key for key, _ in cleaned(machine.log, 1.0, random.Random(1))]

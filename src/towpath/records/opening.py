@@ -29,7 +29,7 @@ from towpath.model.nouns import Mode, ProducerId, Side, TopicPartition
 from towpath.records.fencing import Fences
 from towpath.records.modes import mode_at_opening
 from towpath.records.passed import Passed
-from towpath.records.progress import Standing
+from towpath.records.progress import Standing, is_abandoned
 from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment, Position, Slice
 from towpath.records.written import Wanted, find
@@ -64,6 +64,7 @@ class Opener:
         self._work = work
         self._admin, self._client = admin, client
         self._ledger, self._books = ledger, books
+        self._read_at = 0
         self._fences = Fences(work, admin)
         self._missing: dict[TopicPartition, tuple[Deadline, Deadline]] = {}
         """Until when records that do not show are waited for, if they are looked for in time."""
@@ -125,6 +126,7 @@ class Opener:
         }
 
     def _read(self) -> None:
+        self._read_at = now_ms()
         for entry in self._ledger.read():
             self._books.take(entry)
 
@@ -178,7 +180,7 @@ class Opener:
         if self._fences.needed(a, books):
             return self._resume_fenced(a, books, state)
         assert books.opened is not None  # noqa: S101  # by `_known`
-        standing = known_standing(books)
+        standing = known_standing(books, self._read_at)
         standing.passed = self._beyond(a, standing, state)
         fresh = books.receipt is None and books.opened.mode is Mode.IDENTICAL
         standing.front = _front(books.opened.target_start, state) if fresh else None
@@ -244,7 +246,7 @@ class Opener:
         if entry is not None:
             self._ledger.append([entry])
             self._read()
-        standing = known_standing(books)
+        standing = known_standing(books, self._read_at)
         ahead = 0 if _told(books) else self._plain_ahead(a, standing, state)
         standing.become_transactional(self._fences.reason(a, books), writer)
         start = max(standing.position.target, state.earliest)
@@ -274,8 +276,8 @@ def _front(start: int, state: TargetState) -> int | None:
     return state.latest if state.earliest < start and state.latest <= start else None
 
 
-def known_standing(books: PartitionBooks) -> Standing:
-    """Return where a partition stands by what the ledger says."""
+def known_standing(books: PartitionBooks, at: int) -> Standing:
+    """Return where a partition stands by what the ledger said at a time."""
     opened, receipt = books.opened, books.receipt
     assert opened is not None  # noqa: S101  # by `Opener._known`
     if receipt is None:
@@ -288,7 +290,8 @@ def known_standing(books: PartitionBooks) -> Standing:
     return Standing(
         position, receipt.mode, receipt.reason, receipt.run, receipt.records,
         receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
-        error=receipt.error, cuts=receipt.cuts, receipts=books.standing,
+        error=receipt.error, cuts=receipt.cuts,
+        abandoned=tuple(each for each in books.standing if is_abandoned(each, at)),
     )  # fmt: skip
 
 

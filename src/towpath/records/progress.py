@@ -17,6 +17,15 @@ from towpath.wire import batch as wire
 _DIGEST_PRIME = 0x100000001B3
 _64 = (1 << 64) - 1
 
+ABANDONED = 3_600_000
+"""Milliseconds after which nobody writes under the key of a receipt any more. A slice takes another
+key after a quarter of that; the rest is for slow requests and for clocks that differ."""
+
+
+def is_abandoned(receipt: Receipt, at: int) -> bool:
+    """Whether nobody writes under the key of a receipt that was the last one there at a time."""
+    return receipt.at < at - ABANDONED
+
 
 @dataclass(slots=True)
 class Standing:
@@ -40,8 +49,8 @@ class Standing:
 
     cuts: int = 0
     """How often copying went back at the source."""
-    receipts: tuple[Receipt, ...] = ()
-    """All receipts of the incarnation that the ledger holds."""
+    abandoned: tuple[Receipt, ...] = ()
+    """Receipts of the incarnation under whose keys nobody writes any more."""
     front: int | None = None
     """Where the log of a fresh target partition ends, if it must be filled up to `position`."""
 
@@ -59,7 +68,7 @@ class Progress:
         error: What keeps the partition from moving now, for people; "" when nothing does.
         stopped: It moves no more in this round.
         changed: There is something that the ledger does not know yet.
-        receipts: All receipts of the incarnation that the ledger held at the opening.
+        abandoned: Receipts of others that can be removed if they reach less far than our own.
     """
 
     def __init__(self, work: Assignment, standing: Standing) -> None:
@@ -77,7 +86,7 @@ class Progress:
         self.records, self.bytes, self._digest = standing.records, standing.bytes, standing.digest
         self._first_time, self._last_time = standing.first_time, standing.last_time
         self._cuts = standing.cuts
-        self.receipts = standing.receipts
+        self.abandoned = standing.abandoned
         self.changed |= standing.writer is not None  # the ledger shall tell why at once
 
     def resume(self, standing: Standing) -> None:

@@ -22,14 +22,12 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName, Side, TopicPartition
 from towpath.records.lane import Lane
-from towpath.records.progress import Progress
+from towpath.records.progress import Progress, is_abandoned
 from towpath.records.work import Slice
 
-REMEMBERED = 3_600_000
-"""Milliseconds for which receipts of others stay: nobody writes under a key after so long."""
 SILENT = 900_000
-"""Milliseconds of silence after which a slice takes another key. Far below `REMEMBERED`, as the
-clocks of machines differ."""
+"""Milliseconds of silence after which a slice takes another key. Far below the time after which the
+receipts of others are abandoned (`opening`), as the clocks of machines differ."""
 
 
 class Key:
@@ -42,30 +40,25 @@ class Key:
     def __init__(self) -> None:
         self._copier = _new_name()
         self._last: Receipt | None = None
-        self._others: dict[str, Receipt] = {}
+        self._own: list[Receipt] = []
+        """The last receipt of each earlier key."""
 
     def change(self) -> None:
         """Write under another key from now on."""
         if self._last is not None:
-            self._others[self._copier] = self._last
+            self._own.append(self._last)
         self._copier, self._last = _new_name(), None
 
     def write(self, progress: Progress, link: LinkName) -> tuple[Receipt, list[Removed]]:
         """Return the receipt to write now, and what is useless once the ledger holds it."""
         if self._last is not None and not 0 <= now_ms() - self._last.at < SILENT:
             self.change()
-        self._others.update((r.copier, r) for r in progress.receipts if r.copier != self._copier)
-        progress.receipts = ()
         self._last = receipt = progress.receipt(link, self._copier)
-        old = [r for r in self._others.values() if _outdated(r, receipt)]
-        for each in old:
-            del self._others[each.copier]
-        return receipt, [Removed(Receipt.kind, link, each.about()) for each in old]
-
-
-def _outdated(other: Receipt, receipt: Receipt) -> bool:
-    """Whether nobody writes under the other's key any more, and it reaches less far."""
-    return other.at < receipt.at - REMEMBERED and other.reach < receipt.reach
+        abandoned = [*progress.abandoned, *(r for r in self._own if is_abandoned(r, receipt.at))]
+        useless = [r for r in abandoned if r.reach < receipt.reach and r.copier != self._copier]
+        progress.abandoned = ()
+        self._own = [r for r in self._own if r not in useless]
+        return receipt, [Removed(Receipt.kind, link, each.about()) for each in useless]
 
 
 def _new_name() -> str:
