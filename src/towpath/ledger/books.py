@@ -109,6 +109,36 @@ class PartitionBooks:
         own = {self.opened.producer_id} if self.opened else set()
         return frozenset(own | self.writers.keys())
 
+    def take(self, entry: Opened | Receipt | Runs | Gap | Writer) -> None:
+        """Take one more fact in."""
+        match entry:
+            case Opened():
+                self._open(entry)
+            case Receipt():
+                self._know(entry)
+            case Gap():
+                self.noted[entry.producer_id, entry.first] = entry
+            case Runs():
+                self.runs.extend(entry.runs if self.is_of(entry.producer_id) else ())
+            case Writer():
+                if self.is_of(entry.producer_id):
+                    self.writers.setdefault(entry.writer, entry)
+
+    def _open(self, entry: Opened) -> None:
+        if not self.is_of(entry.producer_id):
+            self.opened, self.runs, self.writers = entry, [], {}
+
+    def _know(self, entry: Receipt) -> None:
+        key = entry.producer_id, entry.copier
+        known = self.receipts.get(key)
+        if known is None or entry.reach >= known.reach:
+            self.receipts[key] = entry
+
+    def forget(self, removed: Removed) -> None:
+        """Forget a receipt."""
+        kept = self.receipts.items()
+        self.receipts = {key: r for key, r in kept if r.about() != removed.key}
+
     def offsets(self) -> OffsetMap:
         """Return the offset map of the present incarnation."""
         receipt = self.receipt
@@ -184,17 +214,13 @@ class LinkBooks:
                 self._look(entry)
             case Session():
                 self.session = entry
-            case Opened():
-                self._open(entry)
-            case Receipt() | Removed():
-                self._know(entry)
-            case Runs() | Writer():
-                self._add(entry)
             case Journal():
                 self.journal.pop(entry.about(), None)
                 self.journal[entry.about()] = entry
-            case Gap():
-                self.of(entry.tp).noted[entry.producer_id, entry.first] = entry
+            case Removed():
+                self._remove(entry)
+            case _:
+                self.of(entry.tp).take(entry)
 
     def _look(self, entry: FirstLook | End) -> None:
         if isinstance(entry, FirstLook):
@@ -202,34 +228,10 @@ class LinkBooks:
         else:
             self.ends.setdefault((entry.topic, entry.topic_id), entry)
 
-    def _open(self, entry: Opened) -> None:
-        books = self.of(entry.tp)
-        if not books.is_of(entry.producer_id):
-            books.opened, books.runs = entry, []
-            books.writers = {}
-
-    def _add(self, entry: Runs | Writer) -> None:
-        books = self.of(entry.tp)
-        if not books.is_of(entry.producer_id):
-            return
-        if isinstance(entry, Runs):
-            books.runs.extend(entry.runs)
-        else:
-            books.writers.setdefault(entry.writer, entry)
-
-    def _know(self, entry: Receipt | Removed) -> None:
-        """Keep the receipt of each key; of other kinds nothing is removed."""
-        if isinstance(entry, Receipt):
-            receipts = self.of(entry.tp).receipts
-            key = entry.producer_id, entry.copier
-            known = receipts.get(key)
-            if known is None or entry.reach >= known.reach:
-                receipts[key] = entry
-        elif entry.kind == Receipt.kind:
+    def _remove(self, entry: Removed) -> None:
+        if entry.kind == Receipt.kind:
             topic, partition, *_ = entry.key
-            receipts = self.of(TopicPartition(TopicName(str(topic)), int(partition))).receipts
-            for key in [key for key, receipt in receipts.items() if receipt.about() == entry.key]:
-                del receipts[key]
+            self.of(TopicPartition(TopicName(str(topic)), int(partition))).forget(entry)
 
 
 class Ledger:
