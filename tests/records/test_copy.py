@@ -19,6 +19,8 @@ from towpath.cluster.metadata import TopicInfo
 from towpath.dev.broker import LocalCluster
 from towpath.model.clock import now_ms
 from towpath.model.nouns import NO_TOPIC_ID, Mode, TopicName
+from towpath.records.copy import copy
+from towpath.records.moved import MovedBeginnings
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -237,6 +239,49 @@ def test_a_target_with_records_of_its_own_is_mapped(mirror: Mirror) -> None:
     values = [r.value for r in consume(mirror.target.bootstrap, mirror.topic)]
     assert values == [b"own"] * 3 + [b"%d" % i for i in range(10)]
     assert mirror.books().offsets().runs == ((0, 3, 10),)
+
+
+@pytest.mark.parametrize("first", [0, 5])
+@pytest.mark.parametrize("cut_off", [False, True])
+def test_retention_before_the_first_fetch_moves_the_beginning(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, first: int, *, cut_off: bool
+) -> None:
+    """Nothing was copied, so nothing is missing; a run may end when the front is just filled."""
+    mirror.create()
+    produce(mirror.source.bootstrap, mirror.topic, [Record(b"k", b"%d" % i) for i in range(100)])
+    if first:
+        delete_before(mirror.source.bootstrap, mirror.topic, first)
+    [work] = mirror.slices()
+    delete_before(mirror.source.bootstrap, mirror.topic, 10)
+    if cut_off:
+        with monkeypatch.context() as patch:
+            patch.setattr(MovedBeginnings, "_moved", lambda _, lane, __: lane.stop("cut off"))
+            [done] = copy(work)
+        assert (done.records, done.error) == (0, "cut off")
+        delete_before(mirror.source.bootstrap, mirror.topic, 12)
+        [work] = mirror.slices()
+    begin = 12 if cut_off else 10
+    [done] = copy(work)
+    assert (done.mode, done.records, done.error) == (Mode.IDENTICAL, 100 - begin, "")
+    assert end_offsets(mirror.target.bootstrap, mirror.topic) == (begin, 100)
+    assert mirror.books().gaps == ()
+    assert mirror.books().offsets().runs == ((begin, begin, 100 - begin),)
+    assert assert_same_view(mirror) == 100 - begin
+
+
+def test_a_beginning_that_moves_makes_no_gap_where_offsets_are_mapped(mirror: Mirror) -> None:
+    mapped = replace(mirror, records={"offsets": "mapped"})
+    mapped.create()
+    produce(mirror.source.bootstrap, mirror.topic, [Record(b"k", b"%d" % i) for i in range(100)])
+    [work] = mapped.slices()
+    delete_before(mirror.source.bootstrap, mirror.topic, 10)
+    [done] = copy(work)
+    assert (done.records, done.error, mapped.books().gaps) == (90, "", ())
+    assert mapped.books().offsets().runs == ((10, 0, 90),)
+    produce(mirror.source.bootstrap, mirror.topic, [Record(b"k", b"more")] * 20)
+    delete_before(mirror.source.bootstrap, mirror.topic, 110)
+    [done] = mapped.catch_up()
+    assert "offsets 100 to 109" in done.error  # something was copied, so this is a gap
 
 
 @pytest.mark.parametrize("policy", ["compact", "compact,delete"])

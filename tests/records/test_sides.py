@@ -66,7 +66,8 @@ class Sides:
         )
         self.source = SourceSide(
             Mock(stop_on_gap=stop_on_gap, link="link"), Mock(), self.jobs, self.fetcher,
-            self.reopening, note_gap=self.gaps.append, go=lambda _: None,
+            self.reopening, note_gap=self.gaps.append,
+            begin_later=lambda *_: None, go=lambda _: None,
         )  # fmt: skip
         self.target = TargetSide(Mock(), self.jobs, self.producers, self.reopening)
 

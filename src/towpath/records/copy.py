@@ -31,6 +31,7 @@ from towpath.records.fills import Fills
 from towpath.records.fronts import Fronts
 from towpath.records.jobs import Jobs
 from towpath.records.lane import MANY, SMALL, SMALL_TOGETHER, Lane
+from towpath.records.moved import MovedBeginnings
 from towpath.records.opening import Opener
 from towpath.records.producer import Producer, Producers
 from towpath.records.progress import Standing
@@ -95,7 +96,8 @@ class Copier:
         self._reopening = Reopening(self._jobs, opener, self._fetcher, self._producers, self._start)
         self._source_side = SourceSide(
             work, source, self._jobs, self._fetcher, self._reopening,
-            note_gap=self._receipts.note, go=self._go,
+            note_gap=self._receipts.note,
+            begin_later=self._begin_later, go=self._go,
         )  # fmt: skip
         self._target_side = TargetSide(target, self._jobs, self._producers, self._reopening)
         self._beginnings = Beginnings(
@@ -110,6 +112,10 @@ class Copier:
         self._fronts = Fronts(
             self._jobs, target, self._clients,
             on_filled=self._join, on_failed=self._target_side.unfilled,
+        )  # fmt: skip
+        self._moved = MovedBeginnings(
+            self._jobs, target, self._fronts,
+            on_moved=self._join, on_failed=self._target_side.unfilled,
         )  # fmt: skip
         self._transactor = Transactor(
             self._jobs, self._clients,
@@ -293,6 +299,9 @@ class Copier:
 
     def _source_trouble(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
         self._source_side.unreachable(lane, error, hopeless)
+
+    def _begin_later(self, lane: Lane, start: int) -> None:
+        self._moved.go(lane, start)
 
     def _target_trouble(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
         self._target_side.unreachable(lane, error, hopeless)

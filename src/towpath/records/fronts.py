@@ -37,12 +37,15 @@ class Fronts:
 
     def go(self, lane: Lane, at: int) -> None:
         """Fill the target's log from its end `at` up to the lane's position, then cut it there."""
-        end = lane.progress.position.target
+        self.fill(lane, at, lane.progress.position.target, self._on_filled)
+
+    def fill(self, lane: Lane, at: int, end: int, on_filled: Callable[[Lane], None]) -> None:
+        """Fill the target's log from its end `at` up to `end`, then cut it there."""
         step = self._fill if at < end else self._cut
         self._jobs.hold(
             lane,
             lambda: step(lane.work, at, end),
-            lambda reached: self._done(lane, reached, end),
+            lambda reached: self._done(lane, reached, end, on_filled),
             lambda error: self._on_failed(lane, error),
         )
 
@@ -62,8 +65,8 @@ class Fronts:
             raise answer.failed[work.target]
         return at + 1
 
-    def _done(self, lane: Lane, reached: int, end: int) -> None:
+    def _done(self, lane: Lane, reached: int, end: int, on_filled: Callable[[Lane], None]) -> None:
         if reached > end:
-            self._on_filled(lane)
+            on_filled(lane)
         else:
-            self.go(lane, reached)
+            self.fill(lane, reached, end, on_filled)

@@ -42,6 +42,15 @@ class Intake:
         self._sequence = standing.position.sequence
         self._passed = standing.passed
 
+    @property
+    def passes(self) -> bool:
+        """Whether the target holds records that the source is still to be asked for."""
+        return bool(self._passed)
+
+    def begin_at(self, source: int) -> None:
+        """Begin at another source offset, before anything was taken in."""
+        self._at(source, -1)
+
     def jump(self, source: int, reason: str) -> None:
         """Go on at another source offset; the records between cannot be had."""
         self._queue.put(BecomeMapped(self.expected, reason))

@@ -90,6 +90,18 @@ class Lane:
         self.writer = standing.writer
         self._landed = -_REMEMBERED
 
+    @property
+    def untouched(self) -> bool:
+        """Whether no record was copied yet, by any run, and none is on its way."""
+        progress = self.progress
+        done = progress.records or self.queue or self._intake.passes
+        return not done and self.expected == progress.position.source
+
+    def begin_at(self, source: int) -> None:
+        """Begin at another source offset; for lanes that are `untouched`."""
+        self.progress.begin_at(source)
+        self._intake.begin_at(source)
+
     def jump(self, source: int, reason: str) -> None:
         """Go on at another source offset; the records between cannot be had."""
         self._intake.jump(source, reason)

@@ -142,6 +142,13 @@ class Progress:
         self.position = replace(self.position, source=source, epoch=epoch)
         self.changed = True
 
+    def begin_at(self, source: int) -> None:
+        """Begin at another source offset, before anything was copied."""
+        target = source if self.mode is Mode.IDENTICAL else self.position.target
+        self.position = replace(self.position, target=target)
+        self.runs.growing = (source, target, 0)
+        self.move(source, -1)
+
     def become_mapped(self, reason: str) -> None:
         """Offsets differ from here on; stop, where they must not."""
         if self.mode is Mode.IDENTICAL and self.work.must_be_identical:

@@ -43,11 +43,12 @@ class SourceSide:
         reopening: Reopening,
         *,
         note_gap: Callable[[Gap], None],
+        begin_later: Callable[[Lane, int], None],
         go: Callable[[Lane], None],
     ) -> None:
         self._work, self._source, self._jobs = work, source, jobs
         self._fetcher, self._reopening = fetcher, reopening
-        self._note_gap, self._go = note_gap, go
+        self._note_gap, self._begin_later, self._go = note_gap, begin_later, go
 
     def answered(self, lane: Lane, said: Fetched) -> None:
         """Deal with a fetch answer that is no data."""
@@ -147,6 +148,9 @@ class SourceSide:
     # Records that cannot be had
 
     def _lost(self, lane: Lane, what: Loss) -> None:
+        if what.go_on > lane.expected and lane.work.from_earliest and lane.untouched:
+            self._begin_later(lane, what.go_on)
+            return
         stop = self._work.stop_on_gap
         self._gap(lane, what.first, what.end, what.cause, went_on=not stop)
         if stop:
