@@ -30,6 +30,7 @@ COMMANDS = {
     "run": "Mirror until stopped, or until caught up.",
     "status": "Show where each partition stands.",
     "verify": "Compare source and target record by record.",
+    "repair": "Copy again what the target lost.",
     "cutover": "End a migration: drain, make everything the same, and prove it.",
     "dev": "Start and stop a pair of local clusters to try things on.",
 }

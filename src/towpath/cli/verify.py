@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from towpath.cli.bar import Bar
 from towpath.cli.options import (
     LinkFile,
     MasterOption,
@@ -25,7 +24,7 @@ from towpath.cli.options import (
     write_report,
 )
 from towpath.cli.output import Output, OutputOption, show
-from towpath.cli.render import console, table
+from towpath.cli.render import table
 from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.model.amounts import count, size, span
@@ -71,7 +70,7 @@ def verify(
     scope = Scope(offset, ms, seed if sample else None, master, parallelism)
     config = load(file)
     began = time.monotonic()
-    with stopping() as stop, _Bar() as bar:
+    with stopping() as stop, Bar("comparing") as bar:
         rows = compare_all(config, scope, bar.done, stop)
     data = _report(config.link, scope, rows, time.monotonic() - began)
     notes = [Text(f"{r.topic}-{r.partition}: {note}") for r in rows for note in r.notes]
@@ -95,29 +94,6 @@ def _since(text: str | None) -> tuple[int, int | None]:
         wanted = "an offset, or a time with its zone such as 2025-01-31T08:00:00Z"
         raise ConfigError((Problem("--since", f"{text!r} is not {wanted}"),))
     return 0, max(0, round(moment.timestamp() * 1000))
-
-
-class _Bar:
-    """Progress on the terminal, and nothing where there is none."""
-
-    def __init__(self) -> None:
-        self._progress = Progress(
-            TextColumn("comparing"), BarColumn(), MofNCompleteColumn(), TextColumn("slices"),
-            TimeElapsedColumn(), console=console(stderr=True), transient=True,
-            disable=not sys.stderr.isatty(),
-        )  # fmt: skip
-        self._task = self._progress.add_task("", total=None)
-
-    def __enter__(self) -> _Bar:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def done(self, number: int, total: int) -> None:
-        """Show how many slices are done."""
-        self._progress.update(self._task, completed=number, total=total)
 
 
 def _picture(rows: Sequence[PartitionVerdict]) -> RenderableType:

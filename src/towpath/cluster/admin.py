@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from towpath.cluster.admin_access import AccessAdmin
 from towpath.cluster.admin_disks import DiskAdmin
+from towpath.cluster.admin_groups import GroupAdmin
 from towpath.cluster.admin_partitions import PartitionAdmin
 from towpath.cluster.admin_topics import TopicAdmin
 
 
-class Admin(TopicAdmin, PartitionAdmin, DiskAdmin, AccessAdmin):
+class Admin(TopicAdmin, PartitionAdmin, GroupAdmin, DiskAdmin, AccessAdmin):
     """Asks and changes one cluster. Threads may share it; nothing is opened before the first call.
 
     Every call takes at most the file's `request_timeout`, within which it is tried again as long as

@@ -37,12 +37,16 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class PartitionInfo:
-    """One partition; `leader` is -1 while there is none, `epoch` where the broker tells none."""
+    """One partition; `leader` is -1 while there is none, `epoch` where the broker tells none.
+
+    `in_sync` holds the ids of the replicas that are in sync.
+    """
 
     partition: int
     leader: int
     replicas: tuple[int, ...]
     epoch: int = -1
+    in_sync: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +188,10 @@ def _topic(side: str, topic: Any) -> TopicInfo:
 
 def _partition(said: Any) -> PartitionInfo:
     epoch = -1 if said.leader_epoch is None else said.leader_epoch
-    return PartitionInfo(said.partition_index, said.leader_id, tuple(said.replica_nodes), epoch)
+    return PartitionInfo(
+        said.partition_index, said.leader_id, tuple(said.replica_nodes), epoch,
+        tuple(said.isr_nodes),
+    )  # fmt: skip
 
 
 def _source(number: int) -> Source:

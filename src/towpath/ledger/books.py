@@ -20,6 +20,7 @@ from towpath.ledger.entries import (
     Opened,
     Receipt,
     Removed,
+    Repaired,
     Run,
     Runs,
     Session,
@@ -70,6 +71,8 @@ class PartitionBooks:
     """Gaps of all incarnations, by producer id and first offset."""
     writers: dict[ProducerId, Writer] = field(default_factory=dict)
     """Whom the target lets write in transactions; empty where it takes our own id."""
+    repairs: list[Repaired] = field(default_factory=list)
+    """The repairs from which the present incarnation came, in order."""
 
     @property
     def receipt(self) -> Receipt | None:
@@ -107,9 +110,21 @@ class PartitionBooks:
     def producers(self) -> frozenset[ProducerId]:
         """The producer ids of everything that was written for the present incarnation."""
         own = {self.opened.producer_id} if self.opened else set()
-        return frozenset(own | self.writers.keys())
+        return frozenset(own | self.writers.keys() | {r.producer_id for r in self.repairs})
 
-    def take(self, entry: Opened | Receipt | Runs | Gap | Writer) -> None:
+    @property
+    def start(self) -> int:
+        """The first source offset of what was copied, before repairs too; 0 if never opened."""
+        if self.repairs:
+            return self.repairs[-1].start
+        return self.opened.source_start if self.opened else 0
+
+    def heir(self, first: ProducerId) -> ProducerId:
+        """Return the producer id to write under, given the one derived from the topics' ids."""
+        repaired = bool(self.repairs) and self.repairs[0].producer_id == first
+        return self.repairs[-1].successor if repaired else first
+
+    def take(self, entry: Opened | Receipt | Runs | Gap | Writer | Repaired) -> None:
         """Take one more fact in."""
         match entry:
             case Opened():
@@ -123,10 +138,14 @@ class PartitionBooks:
             case Writer():
                 if self.is_of(entry.producer_id):
                     self.writers.setdefault(entry.writer, entry)
+            case Repaired():
+                self.repairs.extend([entry] if self.is_of(entry.producer_id) else ())
 
     def _open(self, entry: Opened) -> None:
         if not self.is_of(entry.producer_id):
             self.opened, self.runs, self.writers = entry, [], {}
+            if self.repairs and self.repairs[-1].successor != entry.producer_id:
+                self.repairs = []
 
     def _know(self, entry: Receipt) -> None:
         key = entry.producer_id, entry.copier
@@ -143,7 +162,8 @@ class PartitionBooks:
         """Return the offset map of the present incarnation."""
         receipt = self.receipt
         growing = [receipt.run] if receipt is not None else []
-        return OffsetMap.of([*self.runs, *growing])
+        kept = [(r.start, r.start, r.offset - r.start) for r in self.repairs[-1:]]
+        return OffsetMap.of([*kept, *self.runs, *growing])
 
 
 @dataclass(slots=True)

@@ -245,6 +245,30 @@ class Writer(_OfPartition):
         return (self.topic, self.partition, self.producer_id, self.writer)
 
 
+@dataclass(frozen=True, slots=True)
+class Repaired(_OfPartition):
+    """The target lost the end of an identical partition, which is copied again from `offset` on.
+
+    A new incarnation begins there, at the same offset on both sides, under the producer id
+    `successor`; of the one of `producer_id` the records from offset `start` up to `offset` stay.
+    `acknowledged` is the offset behind the last record that the target had acknowledged.
+    """
+
+    kind: ClassVar[str] = "repaired"
+
+    producer_id: ProducerId
+    successor: ProducerId
+    start: int
+    offset: int
+    acknowledged: int
+    run_id: str
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return (self.topic, self.partition, self.producer_id)
+
+
 class Phase(StrEnum):
     """How far a step of a plan has come."""
 
@@ -330,7 +354,17 @@ class Unreadable:
 
 
 _Written = (
-    LinkIdentity | FirstLook | End | Opened | Receipt | Runs | Gap | Writer | Journal | Session
+    LinkIdentity
+    | FirstLook
+    | End
+    | Opened
+    | Receipt
+    | Runs
+    | Gap
+    | Writer
+    | Repaired
+    | Journal
+    | Session
 )
 Entry = _Written | Removed
 """What can be written."""

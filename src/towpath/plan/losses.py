@@ -15,9 +15,9 @@ from towpath.model.nouns import TopicPartition
 from towpath.records.beginnings import PATIENCE
 
 _AGAIN = 1.0
-"""Seconds between two looks at a log that ends too early. A broker that has just become leader
-answers OFFSET_NOT_AVAILABLE until it knows how far its log is committed (KIP-207), but one that has
-just ceased to be leader may answer for a moment longer."""
+"""Seconds between two looks at a log that ends too early. Whatever was acknowledged is in the log
+of the next leader (acks=all), but one that has just ceased to be leader may answer a moment longer,
+when its log was cut already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def loss(books: PartitionBooks, target_end: int) -> Loss | None:
     opened, receipt = books.opened, books.receipt
     if opened is None or receipt is None or target_end >= receipt.target_end:
         return None
-    if receipt.source_end == opened.source_start:
+    if receipt.source_end == books.start:
         return None  # nothing was copied yet, and the front may still be filled
     offsets = books.offsets()
     return Loss(
@@ -116,7 +116,7 @@ class Losses:
         there = {tp: opened.target for tp in tps if (opened := books[tp].opened) is not None}
         try:
             patience = None if self.patient else PATIENCE
-            ends = target.latest(there.values(), patience=patience)
+            ends = target.log_ends(there.values(), patience=patience)
         except ClusterError as error:  # no partition at all has an answer
             return {}, dict.fromkeys(there, error)
         found: dict[TopicPartition, Loss] = {}

@@ -144,9 +144,10 @@ class _Assigner:
             for number in range(min(source.partitions, target.partitions)):
                 tp = TopicPartition(source.name, number)
                 ids = (self._config.link, cluster, source.id, target.id, tp)
+                own = self._books.of(tp).heir(producer_id(*ids))
                 yield Assignment(
                     tp, TopicPartition(target.name, tp.partition), source.id, target.id,
-                    producer_id(*ids), producer_id(*ids, purpose="filler"), 0, None,
+                    own, producer_id(*ids, purpose="filler"), 0, None,
                     compacted, both_clocks, max(_OVERHEAD, most),
                     self._config.records.offsets is OffsetsPolicy.IDENTICAL,
                     marker_id=producer_id(*ids, purpose="marker"),

@@ -62,6 +62,11 @@ class PartitionStatus:
     lost: Loss | None = None
 
     @property
+    def tp(self) -> TopicPartition:
+        """The source partition."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
     def left_out(self) -> bool:
         """Whether something of this partition was or is not copied, other than for time."""
         return bool(self.error or self.gaps)

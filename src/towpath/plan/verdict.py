@@ -58,7 +58,7 @@ def verdict(
     """
     reasons = [trouble] if trouble else []
     if comparison is not None and not comparison.equal:
-        reasons.append(_difference(comparison))
+        reasons.append(difference(comparison))
     if row.lost is not None:
         reasons.append(str(row.lost))
     if row.lag_records and not trouble:
@@ -72,7 +72,8 @@ def verdict(
     )  # fmt: skip
 
 
-def _difference(comparison: Comparison) -> str:
+def difference(comparison: Comparison) -> str:
+    """Say where and how two sides differ first."""
     place = comparison.difference
     if place is None:
         return "the digests differ"

@@ -87,7 +87,7 @@ def _verify(
         client = stack.enter_context(Client(config.target, Side.TARGET, target))
         books = _read(config, source, target, Ledger(target, client))
         rows = status(config, books, source, target)
-        observed = _Observed(scope, books, source, target)
+        observed = Observed(scope, books, source, target)
         troubles = {tp: text for row in rows if (text := observed.trouble(tp := _tp(row), row))}
         bounds = observed.bounds([_tp(row) for row in rows if _tp(row) not in troubles])
     ranges = {tp: common_range(tp, books.of(tp), each) for tp, each in bounds.items()}
@@ -95,7 +95,7 @@ def _verify(
     if scope.narrowed and ranges and not wanted:
         text = "no partition has copied records from there on, so nothing would be compared"
         raise ConfigError((Problem("--since", text),))
-    found = _compared(config, scope, wanted, on_done, stop)
+    found = compared(config, scope, wanted, on_done, stop)
     return tuple(
         verdict(
             row, books.of(tp := _tp(row)), found.get(tp), troubles.get(tp, ""),
@@ -121,7 +121,7 @@ def _read(config: LinkConfig, source: Admin, target: Admin, ledger: Ledger) -> L
     return books
 
 
-class _Observed:
+class Observed:
     """What the clusters say of the partitions that can be compared."""
 
     def __init__(self, scope: Scope, books: LinkBooks, source: Admin, target: Admin) -> None:
@@ -190,14 +190,20 @@ def _may_compact(settings: Mapping[str, ConfigEntry] | None) -> bool:
     return policy is None or "compact" in (policy.value or "")
 
 
-def _compared(
+def compared(
     config: LinkConfig,
     scope: Scope,
     wholes: list[Sized],
     on_done: Callable[[int, int], None],
     stop: threading.Event,
 ) -> dict[TopicPartition, Comparison]:
-    """Compare on Spark; return what each partition came to."""
+    """Compare ranges on Spark; return what each source partition came to.
+
+    Raises:
+        ClusterError: A cluster could not be reached, or refused us.
+        SparkStartError: Spark did not start.
+        TowpathError: Spark failed, or was stopped.
+    """
     if not wholes:
         return {}
     spark = session(scope.master, f"towpath verify {config.link}", scope.parallelism)

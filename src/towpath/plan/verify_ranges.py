@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from towpath.ledger.books import PartitionBooks
+from towpath.ledger.entries import Receipt
 from towpath.model.nouns import TopicPartition
 from towpath.records.compare_line import Line, last_word
 from towpath.records.compare_work import Range
@@ -47,17 +48,34 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
     end, target_end = receipt.source_end, receipt.target_end
     line = Line(runs, end, target_end)
     first = max(
-        opened.source_start, bounds.source_earliest, bounds.since,
+        books.start, bounds.source_earliest, bounds.since,
         line.backward(bounds.target_earliest) if bounds.target_earliest > 0 else 0,
     )  # fmt: skip
-    if first >= end or receipt.records == 0:
+    if first >= end or (receipt.records == 0 and not books.repairs):
         return None
     part = Range(
         tp, opened.target, books.producers, first, end, line.forward(first), target_end, runs,
         replaced, bounds.source_compacted, bounds.target_compacted,
     )  # fmt: skip
-    share = (end - first) / max(1, end - opened.source_start)
-    return Sized(part, int(receipt.bytes * share))
+    return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
+
+
+def kept_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds, end: int) -> Sized | None:
+    """Return what an identical partition holds up to offset `end` and both sides still have."""
+    opened, receipt = books.opened, books.receipt
+    first = max(books.start, bounds.source_earliest, bounds.target_earliest)
+    if opened is None or receipt is None or first >= end:
+        return None
+    part = Range(
+        tp, opened.target, books.producers, first, end, first, end, ((first, first, end - first),),
+        source_compacted=bounds.source_compacted, target_compacted=bounds.target_compacted,
+    )  # fmt: skip
+    return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
+
+
+def _share(books: PartitionBooks, receipt: Receipt, first: int, end: int) -> float:
+    """Return which part of what was copied lies between two source offsets, about."""
+    return (end - first) / max(1, receipt.source_end - books.start)
 
 
 def cut(whole: Sized, size: int = SLICE_BYTES) -> list[Sized]:

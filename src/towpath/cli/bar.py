@@ -1,0 +1,43 @@
+"""A progress bar of slices on a terminal, and nothing where there is none."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from towpath.cli.render import console
+
+
+class Bar:
+    """Shows how many slices are done of something, say `comparing`."""
+
+    def __init__(self, doing: str) -> None:
+        self._progress = Progress(
+            TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn("slices"),
+            TimeElapsedColumn(), console=console(stderr=True), transient=True,
+            disable=not sys.stderr.isatty(),
+        )  # fmt: skip
+        self._task = self._progress.add_task("", total=None)
+
+    def __enter__(self) -> Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def done(self, number: int, total: int) -> None:
+        """Show how many slices are done."""
+        self._progress.update(self._task, completed=number, total=total)
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Hide the bar while something else is shown, or asked."""
+        self._progress.stop()
+        try:
+            yield
+        finally:
+            self._progress.start()

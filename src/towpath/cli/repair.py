@@ -1,0 +1,120 @@
+"""`towpath repair`: copy again what the target lost."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group
+
+from towpath.cli.bar import Bar
+from towpath.cli.options import (
+    LinkFile,
+    MasterOption,
+    ReportOption,
+    SlicesOption,
+    require_master,
+    require_writable,
+    write_report,
+)
+from towpath.cli.output import Output, OutputOption, show
+from towpath.cli.planned import line
+from towpath.cli.render import console
+from towpath.cli.signals import stopping
+from towpath.config import load
+from towpath.model.amounts import count
+from towpath.model.errors import ConfigError, Problem
+from towpath.model.nouns import TopicName
+from towpath.plan.repair import Asked, Repaired
+from towpath.plan.repair import repair as repair_link
+from towpath.plan.repair_plan import RepairPlan
+from towpath.plan.verify import Scope
+
+NOT_ALL = 3
+
+
+def repair(
+    file: LinkFile,
+    *,
+    topics: Annotated[str, typer.Option(metavar="TOPIC,..", help="The source topics to repair.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    master: MasterOption = None,
+    parallelism: SlicesOption = None,
+    report: ReportOption = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Copy again what the target lost, where offsets and records can be exactly those of before."""
+    del output  # `show` knows it
+    require_writable(report)
+    require_master(master)
+    config = load(file)
+    names = tuple(TopicName(name) for each in topics.split(",") if (name := each.strip()))
+    with stopping() as stop, Bar("repairing") as bar:
+
+        def agreed(plan: RepairPlan) -> bool:
+            with bar.away():
+                console(stderr=True).print(*map(line, _planned(plan)), sep="\n")
+                return yes or _agreed()
+
+        scope = Scope(master=master, parallelism=parallelism)
+        found = repair_link(config, Asked(names, agreed, bar.done, stop, scope))
+    data = _report(config.link, found)
+    show(Group(*map(line, (*found.missing, _sentence(found)))), data)
+    write_report(report, data)
+    return 0 if data["complete"] else NOT_ALL
+
+
+def _planned(plan: RepairPlan) -> list[str]:
+    told = [str(each) for each in plan.repairs]
+    told += [
+        f"{each.tp}: consumer group {ahead.group} on the target committed offset {ahead.offset},"
+        f" which the log does not reach; stop its consumers until the repair is done, or they may"
+        " reset to another offset"
+        for each in plan.repairs
+        for ahead in each.ahead
+    ]
+    told += [
+        f"{tp}: was repaired before; copying goes on up to offset {end - 1}"
+        for tp, end in plan.unfinished
+    ]
+    told += [f"not repaired: {left}" for left in plan.left]
+    if plan.repairs and not any(each.ahead for each in plan.repairs):
+        told.append("no consumer group that this login may describe is ahead of the target's logs")
+    return told
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        text = "not a terminal, so no confirmation is possible; add --yes to repair what is above"
+        raise ConfigError((Problem("--yes", text),))
+    return typer.confirm("Copy these again?", err=True)
+
+
+def _report(link: str, found: Repaired) -> dict[str, Any]:
+    return {
+        "link": link,
+        "complete": found.done and not found.missing,
+        "repaired": [asdict(each) for each in found.plan.repairs] if found.done else [],
+        "continued": [
+            {"topic": tp.topic, "partition": tp.partition, "end": end}
+            for tp, end in found.plan.unfinished
+            if found.done
+        ],
+        "left": [{**asdict(each), "cause": str(each.cause)} for each in found.plan.left],
+        "missing": list(found.missing),
+    }
+
+
+def _sentence(found: Repaired) -> str:
+    if not found.done:
+        return "nothing was done"
+    plan = found.plan
+    if not plan.ends:
+        return "nothing could be repaired" if plan.left else "the target lost nothing of these"
+    records = sum(each.lost.records for each in plan.repairs)
+    return (
+        f"{len(plan.ends)} partitions repaired, at most {count(records)} records copied again;"
+        " `towpath verify` compares them"
+    )
