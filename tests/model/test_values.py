@@ -23,6 +23,7 @@ ERRORS = [
     errors.NotIdenticalError("orders-0", "why"),
     errors.SparkLostError(),
     errors.SparkStartError("all masters are silent"),
+    errors.SparkUnencryptedError("yarn", ("spark.authenticate true", "b true")),
 ]
 SENTENCES = [
     "a.b: is wrong\nand so is this",
@@ -46,6 +47,9 @@ SENTENCES = [
     " command again, it goes on where this one stood",
     "Spark did not start: all masters are silent; check `--master` and that cluster, Java"
     " (`java -version`), and Spark's own settings",
+    "the file holds credentials, and Spark at yarn would not keep them encrypted; set"
+    " `spark.authenticate true` and `b true` in spark-defaults.conf, also for the daemons of that"
+    " cluster (docs/security.md)",
 ]
 
 

@@ -32,8 +32,11 @@ class Standalone:
             "spark.executor.memory 512m\nspark.driver.host 127.0.0.1\n"
             "spark.driver.bindAddress 127.0.0.1\n"
             f"spark.executor.extraJavaOptions {' '.join(_FAST_START)}\n"
+            "spark.authenticate true\nspark.authenticate.secret of-this-cluster\n"
+            "spark.network.crypto.enabled true\n"
         )
         port, page, worker, worker_page = ports.reserve(4)
+        self.pages = f"http://127.0.0.1:{page}", f"http://127.0.0.1:{worker_page}"
         self.master = f"spark://127.0.0.1:{port}"
         here = "--host", "127.0.0.1"
         self._java("master.Master", *here, "--port", str(port), "--webui-port", str(page))

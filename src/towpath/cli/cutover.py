@@ -53,7 +53,9 @@ def cutover(
     require_master(master)
     config = load(file)
     with stopping() as stop:
-        spark = Starting(master, f"towpath {config.link}", parallelism)
+        spark = Starting(
+            master, f"towpath {config.link}", parallelism, credentials=config.holds_credentials
+        )
         # These take a second, in which Spark's JVM starts.
         from towpath.cli.progress import Display  # noqa: PLC0415
         from towpath.plan.cutover import cutover as cut_over  # noqa: PLC0415

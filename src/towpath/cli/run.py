@@ -38,7 +38,9 @@ def run(
     config = load(file)
     with stopping() as stop:
         # Each slice needs a slot of its own, as it goes on until its round is over.
-        spark = Starting(master, f"towpath {config.link}", parallelism)
+        spark = Starting(
+            master, f"towpath {config.link}", parallelism, credentials=config.holds_credentials
+        )
         # These take a second, in which Spark's JVM starts.
         from towpath.cli.running import mirror  # noqa: PLC0415
         from towpath.plan.run import Wishes  # noqa: PLC0415

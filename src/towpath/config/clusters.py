@@ -185,6 +185,11 @@ class ClusterConfig(Section):
         """The name that we log in with; empty where the file does not tell it."""
         return self.sasl.username if isinstance(self.sasl, PasswordSasl) else ""
 
+    @property
+    def holds_credentials(self) -> bool:
+        """Whether somebody who has read this value can log in with it."""
+        return isinstance(self.sasl, PasswordSasl | OauthSasl) or bool(self.tls and self.tls.cert)
+
     @field_validator("sasl")
     @classmethod
     def _msk_is_encrypted(cls, sasl: Sasl | None, info: ValidationInfo) -> Sasl | None:

@@ -177,6 +177,11 @@ class LinkConfig(Section):
         MetricsConfig(), description="What a run tells Prometheus, and where (docs/metrics.md)."
     )
 
+    @property
+    def holds_credentials(self) -> bool:
+        """Whether slices carry what somebody else could log in with."""
+        return self.source.holds_credentials or self.target.holds_credentials
+
     @field_validator("topics")
     @classmethod
     def _not_onto_itself(cls, topics: TopicsConfig, info: ValidationInfo) -> TopicsConfig:

@@ -6,15 +6,18 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from towpath.engine import classes
-from towpath.model.errors import SparkStartError
+from towpath.engine.encryption import BY_US, lacking
+from towpath.model.errors import SparkStartError, SparkUnencryptedError, TowpathError
 from towpath.model.foreign import printed
 
 _SETTINGS = {
@@ -41,31 +44,55 @@ _FAILURES = 4
 """Attempts of a task on `local`; Spark's own default there is one, elsewhere four."""
 
 
-def session(master: str | None, name: str, parallelism: int | None = None) -> SparkSession:
+def session(
+    master: str | None,
+    name: str,
+    parallelism: int | None = None,
+    *,
+    credentials: bool = False,
+    on_allowed: Callable[[], None] = lambda: None,
+) -> SparkSession:
     """Start Spark, or take the session that runs. What its JVM prints goes to a file.
 
     Args:
         master: Any Spark master; `None` means this machine.
         name: Shown in Spark's own pages.
         parallelism: Cores of this machine; all of them by default.
+        credentials: Whether slices will carry credentials, which must not travel unencrypted.
+        on_allowed: Called before any connection is made, if the start is not refused.
 
     Raises:
         SparkStartError: Spark did not start.
+        SparkUnencryptedError: Credentials would leave this machine unencrypted.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     chosen = _retrying(master or f"local[{parallelism or '*'}]")
-    builder = SparkSession.builder.appName(name).master(chosen)
-    settings = _SETTINGS | (_LOOPBACK if chosen.startswith("local") else {})
+    here = chosen.startswith("local")
+    settings = _SETTINGS | (_LOOPBACK if here else {}) | (BY_US if credentials and not here else {})
     settings[_JAVA] = f"{_FAST_START} {classes.options()}"
     theirs = _defaults()
-    for key in settings.keys() - theirs:
-        builder = builder.config(key, settings[key])
+    conf = SparkConf(loadDefaults=False).setAppName(name).setMaster(chosen)
+    conf.setAll([(key, settings[key]) for key in settings.keys() - theirs])
     with _apart() as log:
         try:
-            return builder.getOrCreate()
+            if credentials and not here:
+                _require_encryption(conf, chosen)
+            on_allowed()
+            return SparkSession.builder.config(conf=conf).getOrCreate()
+        except TowpathError:
+            raise
         except Exception as error:  # noqa: BLE001  # whatever it is, Spark did not start
             raise SparkStartError(cause(log.read_text(errors="replace"), error)) from None
+
+
+def _require_encryption(ours: SparkConf, master: str) -> None:
+    """Start the JVM, which alone knows all that the user has set, and look at it."""
+    SparkContext._ensure_initialized(conf=ours)  # noqa: SLF001  # no other way without connecting
+    settings = dict(SparkConf().getAll()) | dict(ours.getAll())
+    wanted = lacking(settings)
+    if wanted:
+        raise SparkUnencryptedError(master, wanted)
 
 
 def cause(log: str, error: Exception) -> str:
@@ -78,16 +105,34 @@ def cause(log: str, error: Exception) -> str:
 class Starting:
     """A session that starts in a thread of its own, begun at once."""
 
-    def __init__(self, master: str | None, name: str, parallelism: int | None) -> None:
+    def __init__(
+        self, master: str | None, name: str, parallelism: int | None, *, credentials: bool
+    ) -> None:
         pool = ThreadPoolExecutor(1, thread_name_prefix="towpath-spark")
-        self._answer = pool.submit(session, master, name, parallelism)
+        self._known = threading.Event()
+        self._answer = pool.submit(
+            session, master, name, parallelism, credentials=credentials, on_allowed=self._known.set
+        )
+        self._answer.add_done_callback(lambda _: self._known.set())
         pool.shutdown(wait=False)
+
+    def require_allowed(self) -> None:
+        """Wait until it is known that the start is not refused; no connection is made before.
+
+        Raises:
+            SparkStartError: Spark did not start.
+            SparkUnencryptedError: Credentials would leave this machine unencrypted.
+        """
+        self._known.wait()
+        if self._answer.done():
+            self._answer.result()
 
     def result(self) -> SparkSession:
         """Wait for it.
 
         Raises:
             SparkStartError: Spark did not start.
+            SparkUnencryptedError: Credentials would leave this machine unencrypted.
         """
         return self._answer.result()
 

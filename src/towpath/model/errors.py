@@ -6,6 +6,7 @@
     │   ├── UnreachableError           nobody answered
     │   └── RefusedError               a broker answered with an error code
     ├── SparkStartError             4  Spark did not start
+    ├── SparkUnencryptedError       4  Spark would send credentials unencrypted
     ├── SparkLostError              1  Spark's JVM ended
     ├── LedgerError                 4  the ledger cannot be used
     │   ├── NewerLedgerError           it was written by a newer Towpath
@@ -139,6 +140,25 @@ class SparkStartError(TowpathError):
         return (
             f"Spark did not start: {self.why}; check `--master` and that cluster, Java"
             " (`java -version`), and Spark's own settings"
+        )
+
+
+class SparkUnencryptedError(TowpathError):
+    """Spark would send credentials of the file to `master` unencrypted; `settings` prevent it."""
+
+    code = "SPARK_UNENCRYPTED"
+    exit_code = 4
+
+    def __init__(self, master: str, settings: tuple[str, ...]) -> None:
+        super().__init__(master, settings)
+        self.master, self.settings = master, settings
+
+    def __str__(self) -> str:
+        lines = " and ".join(f"`{each}`" for each in self.settings)
+        return (
+            f"the file holds credentials, and Spark at {self.master} would not keep them encrypted;"
+            f" set {lines} in spark-defaults.conf, also for the daemons of that cluster"
+            " (docs/security.md)"
         )
 
 

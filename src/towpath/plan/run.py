@@ -86,11 +86,13 @@ def run(
         ConfigError: The file asks for what cannot be.
         LedgerError: The link runs elsewhere, or belongs to other clusters.
         SparkStartError: Spark did not start.
+        SparkUnencryptedError: Credentials would leave this machine unencrypted.
     """
     with ExitStack() as stack:
         meter = stack.enter_context(telling(config))
         link = stack.enter_context(open_link(config))
         mirror = _Mirror(link, wishes, stop, show, stack, meter)
+        spark.require_allowed()
         mirror.prepare()
         session = spark.result()
         if not stop.is_set():

@@ -206,7 +206,8 @@ def compared(
     """
     if not wholes:
         return {}
-    spark = session(scope.master, f"towpath verify {config.link}", scope.parallelism)
+    name, secret = f"towpath verify {config.link}", config.holds_credentials
+    spark = session(scope.master, name, scope.parallelism, credentials=secret)
     slices = _slices(config, scope, wholes, slots(spark, scope.parallelism))
     try:
         rows = run_slices(spark, slices, compare_rows, SCHEMA, on_done, stop)
