@@ -56,7 +56,7 @@ def test_brokers_that_die_and_come_back(
 ) -> None:
     for rounds in parts(2, 6, soak_seconds // 4):
         mirror = Mirror(tmp_path, three_source, three_target, new_name("brokers"))
-        with playing(Scene(mirror, rng, KINDS, failovers=True)):
+        with playing(Scene(mirror, rng, KINDS)):
             for number in range(rounds):
                 cluster = (three_source, three_target)[number % 2]
                 _strike(cluster, rng)
@@ -86,7 +86,7 @@ def test_leaders_that_move(
     rng: random.Random,
 ) -> None:
     mirror = Mirror(tmp_path, three_source, three_target, new_name("moves"))
-    scene = Scene(mirror, rng, KINDS, failovers=True)
+    scene = Scene(mirror, rng, KINDS)
     topics = [scene.topic(kind) for kind in KINDS]
     with playing(scene):
         boot = three_target.bootstrap

@@ -15,7 +15,7 @@ from kafka.protocol.consumer import (
 
 from towpath.cluster.admin_brokers import BrokerAdmin
 from towpath.cluster.codes import refused
-from towpath.cluster.leaders import Question, ask_leaders
+from towpath.cluster.leaders import Leaders, Question, ask_leaders
 from towpath.cluster.markers import Wanted, refusal, write_markers
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.cluster.transactions import Transactions
@@ -45,6 +45,7 @@ class PartitionAdmin(BrokerAdmin):
         *,
         committed: bool = False,
         patience: float | None = None,
+        leaders: Leaders | None = None,
     ) -> Answers[TopicPartition, int]:
         """Return the high watermark: the offset behind the last record on all in-sync replicas.
 
@@ -52,8 +53,11 @@ class PartitionAdmin(BrokerAdmin):
             tps: The partitions.
             committed: Stop before the first transaction that is still open.
             patience: See `ask_leaders`.
+            leaders: See `ask_leaders`.
         """
-        return self._list_offsets(tps, lambda _: _LATEST, committed=committed, patience=patience)
+        return self._list_offsets(
+            tps, lambda _: _LATEST, committed=committed, patience=patience, leaders=leaders
+        )
 
     def log_ends(
         self, tps: Iterable[TopicPartition], *, patience: float | None = None
@@ -165,9 +169,11 @@ class PartitionAdmin(BrokerAdmin):
         )  # fmt: skip
         return ask_leaders(self._control, question, before)
 
-    def write_markers(self, markers: Wanted, *, patience: float) -> Answers[TopicPartition, None]:
+    def write_markers(
+        self, markers: Wanted, *, patience: float, leaders: Leaders | None = None
+    ) -> Answers[TopicPartition, None]:
         """Write markers; see `towpath.cluster.markers.write_markers`."""
-        return write_markers(self._control, markers, patience)
+        return write_markers(self._control, markers, patience, leaders)
 
     def marker_refusal(self) -> RefusedError | None:
         """Return why the target takes no markers; see `towpath.cluster.markers.refusal`."""
@@ -184,6 +190,7 @@ class PartitionAdmin(BrokerAdmin):
         *,
         committed: bool = False,
         patience: float | None = None,
+        leaders: Leaders | None = None,
     ) -> Answers[TopicPartition, int]:
         topic = ListOffsetsRequest.ListOffsetsTopic
         partition = topic.ListOffsetsPartition
@@ -203,7 +210,7 @@ class PartitionAdmin(BrokerAdmin):
             ),
             lambda answer: _each(answer, lambda said: int(said.offset)), acl="Describe",
         )  # fmt: skip
-        return ask_leaders(self._control, question, tps, patience)
+        return ask_leaders(self._control, question, tps, patience, leaders)
 
     def _committed(
         self, group: str, tps: Sequence[TopicPartition], deadline: Deadline

@@ -18,6 +18,9 @@ from towpath.model.nouns import TopicPartition
 
 T = TypeVar("T")
 
+Leaders = dict[TopicPartition, Broker]
+"""Leaders that answered, for callers who ask often; one that did not is looked up the next time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
@@ -48,6 +51,7 @@ def ask_leaders(
     question: Question[T],
     tps: Iterable[TopicPartition],
     patience: float | None = None,
+    leaders: Leaders | None = None,
 ) -> Answers[TopicPartition, T]:
     """Ask the leaders of `tps` until each has answered or time is over.
 
@@ -58,6 +62,7 @@ def ask_leaders(
         patience: Seconds for all leaders together, each of which is asked once: for callers who
             ask again later, so that one partition without a leader does not hold up the others.
             By default the request timeout, during which leaders are looked up again.
+        leaders: Those known from the last time.
 
     Raises:
         ClusterError: No partition at all has an answer, and no `patience` was given.
@@ -70,7 +75,7 @@ def ask_leaders(
     deadline = control.deadline() if patience is None else Deadline.after(patience)
     unknown_until = Deadline.after(UNKNOWN_PATIENCE)
     for pause in pauses():
-        for tp, said in _one_pass(control, question, left, deadline):
+        for tp, said in _one_pass(control, question, left, deadline, leaders):
             if isinstance(said, ClusterError):
                 failed[tp] = said
             else:
@@ -89,15 +94,16 @@ def ask_leaders(
 
 
 def _one_pass(
-    control: Control, question: Question[T], tps: Iterable[TopicPartition], deadline: Deadline
+    control: Control,
+    question: Question[T],
+    tps: Iterable[TopicPartition],
+    deadline: Deadline,
+    known: Leaders | None,
 ) -> Iterator[tuple[TopicPartition, T | ClusterError]]:
-    topics = {tp.topic for tp in tps}
-    found = control.retried(lambda left: control.metadata(left, topics), deadline)
     by_leader: dict[Broker, list[TopicPartition]] = defaultdict(list)
-    for tp in sorted(tps):
-        leader = found.leader(tp)
-        if leader is None:
-            yield tp, _without_leader(control.side, question, found, tp)
+    for tp, leader in _leaders(control, question, tps, deadline, known):
+        if isinstance(leader, ClusterError):
+            yield tp, leader
         else:
             by_leader[leader].append(tp)
     for position, (leader, theirs) in enumerate(by_leader.items()):
@@ -106,10 +112,40 @@ def _one_pass(
         try:
             answer = control.ask(leader, question.request(theirs), share, question.what)
         except ClusterError as error:
+            _note(known, theirs, None)
             yield from ((tp, error) for tp in theirs)
             continue
         for tp, number, said in question.read(answer):
+            _note(known, [tp], None if number else leader)
             yield tp, question.refused(control.side, tp, number) if number else said
+
+
+def _leaders(
+    control: Control,
+    question: Question[T],
+    tps: Iterable[TopicPartition],
+    deadline: Deadline,
+    known: Leaders | None,
+) -> Iterator[tuple[TopicPartition, Broker | ClusterError]]:
+    wanted = sorted(tps)
+    unknown = [tp for tp in wanted if tp not in (known or {})]
+    yield from ((tp, known[tp]) for tp in wanted if known and tp in known)
+    if not unknown:
+        return
+    topics = {tp.topic for tp in unknown}
+    found = control.retried(lambda left: control.metadata(left, topics), deadline)
+    for tp in unknown:
+        yield tp, found.leader(tp) or _without_leader(control.side, question, found, tp)
+
+
+def _note(known: Leaders | None, tps: Iterable[TopicPartition], leader: Broker | None) -> None:
+    if known is None:
+        return
+    for tp in tps:
+        if leader is None:
+            known.pop(tp, None)
+        else:
+            known[tp] = leader
 
 
 def _without_leader(

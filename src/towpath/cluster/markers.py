@@ -21,7 +21,7 @@ from kafka.protocol.producer import WriteTxnMarkersRequest
 
 from towpath.cluster.codes import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
 from towpath.cluster.control import Control
-from towpath.cluster.leaders import Question, ask_leaders
+from towpath.cluster.leaders import Leaders, Question, ask_leaders
 from towpath.cluster.metadata import Answers
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import LEDGER, ProducerId, TopicName, TopicPartition
@@ -48,7 +48,7 @@ Wanted = Mapping[TopicPartition, Sequence[Marker]]
 
 
 def write_markers(
-    control: Control, markers: Wanted, patience: float
+    control: Control, markers: Wanted, patience: float, leaders: Leaders | None = None
 ) -> Answers[TopicPartition, None]:
     """Ask each leader once to write the markers of its partitions, onto all in-sync replicas.
 
@@ -59,12 +59,13 @@ def write_markers(
         control: The target.
         markers: What to write.
         patience: Seconds for all leaders together.
+        leaders: Those known from the last time.
 
     Raises:
         ClusterError: The leaders could not be looked up.
     """
     wanted = [tp for tp in markers if markers[tp]]
-    return ask_leaders(control, _question(markers), wanted, patience)
+    return ask_leaders(control, _question(markers), wanted, patience, leaders)
 
 
 def refusal(control: Control) -> RefusedError | None:

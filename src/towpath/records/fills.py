@@ -42,6 +42,7 @@ class Fills:
         self._waiting: dict[Hashable, dict[Lane, tuple[int, Fill]]] = defaultdict(dict)
         """Lanes by whom they wait for, each with its opening then and what to fill."""
         self._at_work: dict[Hashable, set[Lane]] = {}
+        self._slow: set[Lane] = set()
         self._fillers: dict[Lane, PartitionFiller] = {}
         self._refusal: ClusterError | None = None
 
@@ -54,8 +55,9 @@ class Fills:
             self._transact(lane)
             return
         lane.busy = True
-        # One that failed goes alone, so that it holds up no other.
-        party: Hashable = lane if lane.failures else node
+        # One that failed, or is slow, goes alone, so that it holds up no other.
+        party: Hashable = lane if lane.failures or lane in self._slow else node
+        self._slow.discard(lane)
         self._waiting[party][lane] = lane.openings, fill
         self._start(party)
 
@@ -88,7 +90,10 @@ class Fills:
             self._start(waiting)
 
     def _judge(self, lane: Lane, due: Due) -> None:
-        if due.error is None:
+        if due.error is None and due.reached <= due.base:
+            self._slow.add(lane)
+            self.go(lane, -1)
+        elif due.error is None:
             self._filled(lane, due.reached)
         elif refuses(due.error):
             self._refusal = due.error
@@ -132,4 +137,4 @@ class Fills:
 
 def _due(lane: Lane, fill: Fill) -> Due:
     base = max(fill.base, lane.progress.position.target)
-    return Due(lane.work.target, lane.work.marker_id, base, fill.end)
+    return Due(lane.work.target, lane.work.marker_id, base, fill.end, lane.openings)

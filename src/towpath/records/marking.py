@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.control import healable
+from towpath.cluster.leaders import Leaders
 from towpath.cluster.markers import Marker
 from towpath.cluster.metadata import Answers
 from towpath.model.deadline import Deadline
@@ -29,16 +30,25 @@ AT_ONCE = 2000
 _TURN = 1.0
 """Seconds after which what is filled so far is told, so that a long gap shows how far it is."""
 _OURS = 60.0
+"""Seconds for which we go by a claim: a target that forgets an id says nothing."""
+_TOGETHER = 5.0
+"""Seconds for a request about several partitions."""
 _PAUSE = 0.02
+_LEAST = 0.1
 _FENCED = frozenset({47, 52})
 """INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED: another copier was faster."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Due:
     """Offsets [base, end) of a target partition that hold nothing; `first_id` serves for them.
 
+    All before `base` is acknowledged, and what is sent behind `end` waits.
+
     Attributes:
+        opening: How often the partition was opened: behind an opening nothing is known any more.
+        at: Where the log ends, -1 where that must be looked up.
+        held: The claim that holds now, if any.
         reached: All before it is on all in-sync replicas.
         error: Why it cannot be filled now.
     """
@@ -47,6 +57,9 @@ class Due:
     first_id: ProducerId
     base: int
     end: int
+    opening: int = 0
+    at: int = -1
+    held: Claim | None = None
     reached: int = -1
     error: ClusterError | None = None
 
@@ -60,8 +73,16 @@ class ExhaustedIdsError(ClusterError):
     """No id of ours is left for markers of a partition until the target forgets one."""
 
     def __init__(self, tp: TopicPartition) -> None:
-        text = f"target: all producer ids for markers of {tp} are used up for a day"
-        super().__init__(text)
+        super().__init__(f"target: all producer ids for markers of {tp} are used up for a day")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ours:
+    """A claim of ours: while it holds, nobody but us writes to the log."""
+
+    claim: Claim
+    opening: int
+    until: Deadline
 
 
 class MarkerFiller:
@@ -69,122 +90,119 @@ class MarkerFiller:
 
     def __init__(self, admin: Admin, timeout: float) -> None:
         self._admin, self._timeout = admin, timeout
-        self._claims: dict[TopicPartition, tuple[Claim, Deadline]] = {}
-        """Of partitions whose last marker is ours, as far as we know, and until when we go by it:
-        not for so long that the target may have forgotten it."""
+        self._ours: dict[TopicPartition, _Ours] = {}
+        self._leaders: Leaders = {}
 
     def fill(self, dues: Sequence[Due]) -> None:
         """Fill gaps for about a second; offsets taken already are left as they are.
 
-        Each of them tells then how far it was filled, or why it was not. A log that ends beyond
+        Each of them tells then how far it was filled, or why it was not; one of several may tell
+        neither, as it must not hold up the others. A log that ends beyond
         the gap is well: another copier was faster, or another writer stepped in, and then the next
         records show it by landing elsewhere.
         """
         turn, deadline = Deadline.after(_TURN), Deadline.after(self._timeout)
+        for due in dues:
+            due.at = due.base if self._owned(due) else -1
         while left := [due for due in dues if due.open]:
-            if turn.over and all(due.reached > due.base for due in left):
+            if turn.over and (len(left) < len(dues) or all(map(_moved, left))):
                 return
             if deadline.over:
-                self._give_up(left)
+                _give_up(left)
                 return
-            if not self._go_on(left, deadline):
+            self._look([due for due in left if due.at < 0], deadline)
+            ready = [due for due in left if due.open and due.at >= 0]
+            if ready:
+                self._write(ready, deadline)
+            elif any(due.open for due in left):
                 time.sleep(_PAUSE)
 
-    def _give_up(self, dues: Iterable[Due]) -> None:
-        for due in dues:
-            text = f"target: the gap of {due.tp} at {due.base} could not be filled in time"
-            due.error = due.error or (None if due.reached > due.base else ClusterError(text))
+    # Looking
 
-    def _go_on(self, dues: Sequence[Due], deadline: Deadline) -> bool:
-        """Look, and write what may be written; return whether something was."""
-        held = self._standing(dues, deadline)
-        ends = self._ends(dues, deadline)
-        room = max(1, AT_ONCE // len(dues))
-        plans = {
-            due.tp: self._plan(due, held[due.tp], min(due.end - ends[due.tp], room), ends)
-            for due in dues
-            if due.error is None and ends.get(due.tp, due.end) < due.end and due.tp in held
-        }
-        return bool(plans) and self._write(dues, plans, deadline)
+    def _look(self, dues: Sequence[Due], deadline: Deadline) -> None:
+        """Find where logs end in which a marker may be written.
 
-    def _standing(
-        self, dues: Sequence[Due], deadline: Deadline
-    ) -> Mapping[TopicPartition, Claim | None]:
-        """Return the claim that holds for each partition: ours, or whose the target tells."""
-        found: dict[TopicPartition, Claim | None] = {}
-        unknown = []
-        for due in dues:
-            claim = self._ours(due.tp)
-            if claim is not None:
-                found[due.tp] = claim
-            else:
-                unknown.append(due)
-        states = self._asked(unknown, deadline, self._admin.producer_states)
-        for due in unknown:
-            if due.tp in states:
-                try:
-                    found[due.tp] = standing(states[due.tp], due.first_id)
-                except ExhaustedError:
-                    due.error = ExhaustedIdsError(due.tp)
-        return found
-
-    def _ours(self, tp: TopicPartition) -> Claim | None:
-        claim, until = self._claims.pop(tp, (None, None))
-        if claim is None or until is None or until.over or not claim.lasts:
-            return None
-        self._claims[tp] = claim, until
-        return claim
-
-    def _ends(self, dues: Sequence[Due], deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """Return where the logs end in which something may be written.
-
-        Where we did not write the last marker, all of the log must be on all in-sync replicas:
-        else a new leader may lack what we saw.
+        The order matters: the claims first, so that we are refused where one changed since. Where
+        the last marker is not ours, all of the log must be on all in-sync replicas, or else a new
+        leader may lack what we saw.
         """
+        foreign = [due for due in dues if not self._owned(due)]
+        states = self._asked(foreign, deadline, self._admin.producer_states)
         ends = self._asked(dues, deadline, self._admin.log_ends)
-        doubtful = [
-            due
-            for due in dues
-            if due.tp in ends and (due.tp not in self._claims or ends[due.tp] >= due.end)
-        ]
-        self._confirm(doubtful, deadline)
-        for due in dues:
-            if ends.get(due.tp, due.base) < due.base:
-                where = f"at {ends[due.tp]}, before the gap at {due.base}"
-                due.error = ClusterError(f"target: the log of {due.tp} ends {where}")
-        waiting = {due.tp for due in doubtful if due.reached < min(ends[due.tp], due.end)}
-        return {tp: end for tp, end in ends.items() if tp not in waiting}
-
-    def _confirm(self, dues: Sequence[Due], deadline: Deadline) -> None:
-        """Note what is on all in-sync replicas."""
-        marks = self._asked(dues, deadline, self._admin.latest)
+        doubtful = [due for due in dues if due in foreign or ends.get(due.tp, -1) >= due.end]
+        marks = self._asked(doubtful, deadline, self._marks)
         for due in dues:
             due.reached = max(due.reached, min(due.end, marks.get(due.tp, -1)))
+            if due.tp in ends and (due not in foreign or due.tp in states):
+                self._see(due, ends[due.tp], replicated=due not in doubtful)
+        for due in foreign:
+            try:
+                due.held = standing(states.get(due.tp, ()), due.first_id)
+            except ExhaustedError:
+                due.error = ExhaustedIdsError(due.tp)
 
-    def _plan(
-        self, due: Due, held: Claim | None, count: int, ends: Mapping[TopicPartition, int]
-    ) -> _Plan:
-        whole = ends[due.tp] + count == due.end
-        if due.tp in self._claims and held is not None:
-            last = held.next() if whole else held
-            return _Plan([held.marker(due.first_id)] * (count - 1), last, due.first_id)
-        # Alone: until it is taken, others may have written more of the gap than we saw.
-        return _Plan([], taken_over(held), due.first_id)
+    def _see(self, due: Due, end: int, *, replicated: bool) -> None:
+        if end < due.base:
+            where = f"at {end}, before the gap at {due.base}"
+            due.error = ClusterError(f"target: the log of {due.tp} ends {where}")
+        elif replicated or due.reached >= min(end, due.end):
+            due.at = end
 
-    def _write(
-        self, dues: Sequence[Due], plans: Mapping[TopicPartition, _Plan], deadline: Deadline
-    ) -> bool:
+    def _owned(self, due: Due) -> bool:
+        """Whether the last marker is ours, so that nobody else can have written one since."""
+        ours = self._ours.get(due.tp)
+        if ours is None or ours.until.over or ours.opening != due.opening or not ours.claim.lasts:
+            self._ours.pop(due.tp, None)
+            return False
+        due.held = ours.claim
+        return True
+
+    # Writing
+
+    def _write(self, dues: Sequence[Due], deadline: Deadline) -> None:
+        room = max(1, AT_ONCE // len(dues))
+        plans = {due.tp: self._plan(due, min(due.end - due.at, room)) for due in dues}
         markers = {tp: plan.markers for tp, plan in plans.items()}
-        answers = self._admin.write_markers(markers, patience=_some(deadline))
-        written = [due for due in dues if due.tp in answers]
+        answers = self._asked(dues, deadline, lambda _, patience: self._written(markers, patience))
+        several = [due for due in dues if due.tp in answers and plans[due.tp].count > 1]
+        marks = self._asked(several, deadline, self._marks)
         for due in dues:
-            if due.tp in answers:
-                self._claims[due.tp] = plans[due.tp].last, Deadline.after(_OURS)
-            elif due.tp in plans:
-                self._claims.pop(due.tp, None)
-                _judge(due, answers.failed.get(due.tp))
-        self._confirm(written, deadline)
-        return bool(written)
+            plan, tp = plans[due.tp], due.tp
+            # Of several markers one error is told, so an earlier one may be missing.
+            sure = tp in answers and (plan.count == 1 or marks.get(tp, -1) >= plan.end)
+            self._landed(due, plan) if sure else self._doubt(due)
+
+    def _written(
+        self, markers: Mapping[TopicPartition, Sequence[Marker]], patience: float
+    ) -> Answers[TopicPartition, None]:
+        return self._admin.write_markers(markers, leaders=self._leaders, patience=patience)
+
+    def _marks(
+        self, tps: Iterable[TopicPartition], *, patience: float
+    ) -> Answers[TopicPartition, int]:
+        return self._admin.latest(tps, leaders=self._leaders, patience=patience)
+
+    def _plan(self, due: Due, count: int) -> _Plan:
+        held, whole = due.held, due.at + count == due.end
+        if self._owned(due) and held is not None:
+            last = held.next() if whole else held
+            return _Plan(due.first_id, count, due.at + count, last, held)
+        # Alone: until it is taken, others may have written more of the gap than we saw.
+        claim = taken_over(held)
+        return _Plan(due.first_id, 1, due.at + 1, claim, claim)
+
+    def _landed(self, due: Due, plan: _Plan) -> None:
+        took_over = not self._owned(due)
+        self._ours[due.tp] = _Ours(plan.last, due.opening, Deadline.after(_OURS))
+        due.held = plan.last
+        if not took_over or plan.end == due.end:
+            due.at = due.reached = plan.end
+        else:
+            due.at = -1  # what others had written meanwhile came before it
+
+    def _doubt(self, due: Due) -> None:
+        self._ours.pop(due.tp, None)
+        due.at = -1
 
     def _asked(
         self,
@@ -192,36 +210,43 @@ class MarkerFiller:
         deadline: Deadline,
         ask: Callable[..., Answers[TopicPartition, T]],
     ) -> Mapping[TopicPartition, T]:
-        """Ask about partitions; what cannot be answered now is asked again, or told."""
+        """Ask about partitions; give up those whose error time does not heal."""
         if not dues:
             return {}
-        answers = ask([due.tp for due in dues], patience=_some(deadline))
+        patience = max(
+            _LEAST, deadline.left() if len(dues) == 1 else min(_TOGETHER, deadline.left())
+        )
+        answers = ask([due.tp for due in dues], patience=patience)
         for due in dues:
-            if due.tp not in answers:
-                _judge(due, answers.failed.get(due.tp))
+            error = answers.failed.get(due.tp)
+            fenced = isinstance(error, RefusedError) and error.error in _FENCED
+            if error is not None and not fenced and not healable(error):
+                due.error = error
         return answers
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What to write to one partition: some markers of `others`, then that of the claim `last`."""
+    """Markers to write up to the offset `end`: the last one says `last`, those before `before`."""
 
-    others: Sequence[Marker]
-    last: Claim
     first_id: ProducerId
+    count: int
+    end: int
+    last: Claim
+    before: Claim
 
     @property
     def markers(self) -> list[Marker]:
-        return [*self.others, self.last.marker(self.first_id)]
+        alike = [self.before.marker(self.first_id)] * (self.count - 1)
+        return [*alike, self.last.marker(self.first_id)]
 
 
-def _judge(due: Due, error: ClusterError | None) -> None:
-    """Give up a gap for an error that time does not heal."""
-    if error is None or healable(error):
-        return
-    if not (isinstance(error, RefusedError) and error.error in _FENCED):
-        due.error = error
+def _give_up(dues: Iterable[Due]) -> None:
+    for due in dues:
+        if not _moved(due):
+            text = f"target: the gap of {due.tp} at {due.base} could not be filled in time"
+            due.error = ClusterError(text)
 
 
-def _some(deadline: Deadline) -> float:
-    return max(0.1, deadline.left())
+def _moved(due: Due) -> bool:
+    return due.reached > due.base
