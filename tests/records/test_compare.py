@@ -8,8 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.compare import Pair, Row, row, rows
+from tests.support.compare import US, Pair, Row, row, rows
 from towpath.dev.broker import LocalCluster
+from towpath.records.compare_doubled import Stretch
 from towpath.records.compare_work import Difference
 
 pytestmark = pytest.mark.broker
@@ -167,6 +168,33 @@ def test_a_record_too_many_is_named(pair: Pair) -> None:
     found = pair.compare(5, target_end=6)
     assert found.difference == Difference(-1, 5, "not on the source")
     assert found.counts.extra == 1
+
+
+@pytest.mark.parametrize("place", ["inside", "behind"])
+def test_records_of_ours_that_were_written_twice_are_named_as_that(pair: Pair, place: str) -> None:
+    records = rows(30)
+    pair.source.write([records])
+    pair.target.write([records[:20]])
+    pair.target.forget()
+    pair.target.write([records[:20]])
+    if place == "inside":
+        pair.target.write([records[20:]])
+    runs = [(0, 0, 20), (20, 40, 10)] if place == "inside" else [(0, 0, 20)]
+    end = sum(runs[-1][::2])
+    following = ((US, end),)
+    found = pair.compare(end, runs, own=frozenset({US}), following=following)
+    assert not found.equal
+    assert (found.doubled.stretches, found.beyond) == ((Stretch(20, 40, 20),), 0)
+    assert found.counts.extra == (20 if place == "inside" else 0)
+
+
+def test_what_lies_behind_the_last_receipt_is_counted(pair: Pair) -> None:
+    records = rows(30)
+    pair.source.write([records])
+    pair.target.write([records[:20], records[20:]])
+    found = pair.compare(20, own=frozenset({US}), following=((US, 20),))
+    assert found.equal
+    assert (found.doubled.records, found.beyond) == (0, 10)
 
 
 def test_what_was_copied_before_the_source_was_cut_is_no_difference(pair: Pair) -> None:

@@ -47,6 +47,7 @@ class Topic:
     topic: str
     config: dict[str, str] = field(default_factory=dict)
     sequence: int = 0
+    epoch: int = 0
 
     def __post_init__(self) -> None:
         create_topic(self.cluster.bootstrap, self.topic, 1, self.config)
@@ -71,7 +72,7 @@ class Topic:
             client = stack.enter_context(Client(self.access, self.side, admin))
             for batch in batches:
                 table = pa.RecordBatch.from_pylist(list(batch), schema=RECORDS)
-                told = (US, 0, self.sequence) if ours else (-1, -1, -1)
+                told = (US, self.epoch, self.sequence) if ours else (-1, -1, -1)
                 client.produce(
                     self.tp,
                     encode(
@@ -80,6 +81,10 @@ class Topic:
                     ),
                 )  # fmt: skip
                 self.sequence += len(batch) * ours
+
+    def forget(self) -> None:
+        """Take sequence 0 next, as a target does that has forgotten the producer id."""
+        self.sequence, self.epoch = 0, self.epoch + 1
 
     def delete_before(self, offset: int) -> None:
         """Do what retention does."""

@@ -148,6 +148,9 @@ def _as_json(row: PartitionVerdict) -> dict[str, Any]:
             "target_digest": _digests(found.target_digest),
             "difference": asdict(found.difference) if found.difference else None,
             **asdict(found.counts),
+            "doubled": found.doubled.records,
+            "doubled_stretches": [asdict(each) for each in found.doubled.stretches],
+            "beyond": found.beyond,
         }
     return told
 

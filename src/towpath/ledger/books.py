@@ -109,8 +109,13 @@ class PartitionBooks:
     @property
     def producers(self) -> frozenset[ProducerId]:
         """The producer ids of everything that was written for the present incarnation."""
-        own = {self.opened.producer_id} if self.opened else set()
-        return frozenset(own | self.writers.keys() | {r.producer_id for r in self.repairs})
+        return frozenset(self.own | self.writers.keys())
+
+    @property
+    def own(self) -> frozenset[ProducerId]:
+        """The derived ones of these, whose sequences count the records that were copied."""
+        now = {self.opened.producer_id} if self.opened else set()
+        return frozenset(now | {repair.producer_id for repair in self.repairs})
 
     @property
     def start(self) -> int:

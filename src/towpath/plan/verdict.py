@@ -58,7 +58,7 @@ def verdict(
     """
     reasons = [trouble] if trouble else []
     if comparison is not None and not comparison.equal:
-        reasons.append(difference(comparison))
+        reasons += _told(comparison)
     if row.lost is not None:
         reasons.append(str(row.lost))
     if row.lag_records and not trouble:
@@ -70,6 +70,19 @@ def verdict(
         row.topic, row.partition, row.target_topic, row.mode, verdict, "; ".join(reasons),
         max(0, row.lag_records), comparison, tuple(_notes(books, comparison, hidden)),
     )  # fmt: skip
+
+
+def _told(comparison: Comparison) -> Iterator[str]:
+    doubled = comparison.doubled
+    if comparison.difference or not doubled.records:
+        yield difference(comparison)
+    if doubled.records:
+        places = ", ".join(f"{each.first} to {each.end - 1}" for each in doubled.stretches)
+        yield (
+            f"the target holds {doubled.records:,} records twice: the second copies lie at target"
+            f" offsets {places}; a copier sent them again after the target had forgotten its"
+            " producer id"
+        )
 
 
 def difference(comparison: Comparison) -> str:
@@ -104,3 +117,8 @@ def _notes(books: PartitionBooks, comparison: Comparison | None, hidden: str) ->
         if number:
             yield f"{number:,} records {text}"
     yield from comparison.notes
+    if comparison.beyond:
+        yield (
+            f"{comparison.beyond:,} records of this link lie behind what the ledger tells of: a run"
+            " writes them now, or ended before it could tell; the next round or run finds them"
+        )

@@ -55,7 +55,8 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
         return None
     part = Range(
         tp, opened.target, books.producers, first, end, line.forward(first), target_end, runs,
-        replaced, bounds.source_compacted, bounds.target_compacted,
+        replaced, bounds.source_compacted, bounds.target_compacted, own=books.own,
+        following=((opened.producer_id, receipt.sequence),),
     )  # fmt: skip
     return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
 
@@ -130,6 +131,7 @@ def _between(whole: Sized, spans: Iterable[tuple[int, int]]) -> list[Sized]:
             runs=tuple(r for r in part.runs if r[0] < end and r[0] + r[2] > first),
             replaced=tuple(r for r in part.replaced if r[0] < target_end and r[1] > target_first),
             whole=(first, end) == (part.first, part.end),
+            following=part.following if end == part.end else (),
         )  # fmt: skip
         made.append(Sized(one, whole.bytes * (end - first) // (part.end - part.first)))
     return made

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Side
 from towpath.records.compare_bytes import bytes_digest, same_batches
 from towpath.records.compare_cursor import Cursor, Mask, Reader
+from towpath.records.compare_doubled import Watch
 from towpath.records.compare_join import Joined, Segment, join, what_differs
 from towpath.records.compare_keys import MISSING, lost
 from towpath.records.compare_line import Line
@@ -66,8 +68,9 @@ class _Comparing:
         self._readers = {Side.SOURCE: source, Side.TARGET: target}
         self._line = Line(part.runs, part.end, part.target_end)
         self._source = Cursor(source, part.source, part.first, part.end, None)
+        self._watch = Watch(part.own, part.target_first, part.target_end)
         self._target = Cursor(
-            target, part.target, part.target_first, part.target_end, part.producers
+            target, part.target, part.target_first, part.target_end, part.producers, self._watch
         )
         self._reach = 1
         self._digest, self._target_digest = Digest(), Digest()
@@ -91,12 +94,24 @@ class _Comparing:
             self._counts.changed += 1
         self._tell_ends()
         self._counts.foreign = self._target.foreign
-        part = self._part
+        part, behind = self._part, self._behind()
         return Comparison(
             part.source, part.target, part.first, part.end, self._digest, self._target_digest,
             self._counts, self._source.bytes + self._target.bytes, self._first,
-            tuple(self._notes),
+            tuple(self._notes), self._watch.found.then(replace(behind.found, seen=())),
+            behind.beyond,
         )  # fmt: skip
+
+    def _behind(self) -> Watch:
+        """Look at the records of ours behind the end of what was copied, as far as they show."""
+        part, reader = self._part, self._readers[Side.TARGET]
+        watch = Watch(part.own, part.target_end, wire.NO_END, part.following)
+        end = reader.admin.latest([part.target])[part.target] if part.following else 0
+        log = Cursor(reader, part.target, part.target_end, end, part.own, watch)
+        while not log.done:
+            log.fill()
+            log.advance(log.have)
+        return watch
 
     # Without opening
 

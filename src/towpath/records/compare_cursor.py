@@ -17,6 +17,7 @@ from towpath.cluster.fetch import Fetched
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
+from towpath.records.compare_doubled import Watch
 from towpath.records.written import Undone, undone
 from towpath.wire import batch as wire
 from towpath.wire.legacy import modernise
@@ -70,9 +71,11 @@ class Cursor:
         first: int,
         end: int,
         only: AbstractSet[ProducerId] | None,
+        watch: Watch | None = None,
     ) -> None:
         self._reader, self._tp = reader, tp
         self._only = None if only is None else [*only]
+        self._watch = watch
         self.position = self.have = first
         self.end = end
         self.pieces: deque[Piece] = deque()
@@ -148,6 +151,8 @@ class Cursor:
         seen = visible(table, self._aborted(said)) & (table[:, wire.COUNT] > 0)
         seen &= (table[:, wire.LAST] >= self.have) & (table[:, wire.BASE] < self.end)
         if self._only is not None:
+            if self._watch is not None:
+                self._watch.look(buffer, table[table[:, wire.LAST] >= self.have])
             ours = np.isin(table[:, wire.PRODUCER], self._only)
             self.foreign += int(table[seen & ~ours, wire.COUNT].sum())
             seen &= ours

@@ -9,6 +9,7 @@ from typing import Any
 from towpath.config import ClusterConfig
 from towpath.ledger.entries import Run
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition
+from towpath.records.compare_doubled import Doubled, Sequences, Stretch
 from towpath.wire.digest import Digest
 
 
@@ -24,6 +25,9 @@ class Range:
         target_compacted: The same for the target.
         whole: The range reaches over all that was copied, so that a record of the same key behind
             a missing one can be looked for.
+        own: Those of `producers` whose sequences count the records that were copied.
+        following: The sequence that follows what was copied, by producer id, if the range reaches
+            to the end of that; then what lies behind it is looked at, too.
     """
 
     source: TopicPartition
@@ -38,6 +42,8 @@ class Range:
     source_compacted: bool = False
     target_compacted: bool = False
     whole: bool = True
+    own: frozenset[ProducerId] = frozenset()
+    following: tuple[tuple[ProducerId, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,10 @@ class Comparison:
     The digests cover what must be equal: compacted, expired, replaced and foreign records are left
     out. A batch with the same bytes on both sides goes in as a whole, so digests tell two sides of
     one comparison apart and mean nothing between two of them.
+
+    Attributes:
+        doubled: Records of ours that the target holds twice, in the range and behind its end.
+        beyond: Records of ours behind the end of what was copied that are not doubled.
     """
 
     source: TopicPartition
@@ -116,11 +126,14 @@ class Comparison:
     bytes: int
     difference: Difference | None = None
     notes: tuple[str, ...] = field(default=())
+    doubled: Doubled = field(default_factory=Doubled)
+    beyond: int = 0
 
     @property
     def equal(self) -> bool:
         """Whether nothing differs."""
-        return self.difference is None and self.source_digest == self.target_digest
+        same = self.difference is None and self.source_digest == self.target_digest
+        return same and not self.doubled.records
 
     def then(self, other: Comparison) -> Comparison:
         """Return what this range and a later one of the same partition came to together."""
@@ -131,6 +144,7 @@ class Comparison:
             self.counts.plus(other.counts), self.bytes + other.bytes,
             self.difference or other.difference,
             tuple(dict.fromkeys((*self.notes, *other.notes))),
+            self.doubled.then(other.doubled), self.beyond + other.beyond,
         )  # fmt: skip
 
     def to_json(self) -> str:
@@ -146,8 +160,15 @@ class Comparison:
             _partition(told["source"]), _partition(told["target"]), told["first"], told["end"],
             Digest(**told["source_digest"]), Digest(**told["target_digest"]),
             Counts(**{f.name: told["counts"][f.name] for f in fields(Counts)}), told["bytes"],
-            place and Difference(**place), tuple(told["notes"]),
+            place and Difference(**place), tuple(told["notes"]), _doubled(told["doubled"]),
+            told["beyond"],
         )  # fmt: skip
+
+
+def _doubled(told: dict[str, Any]) -> Doubled:
+    stretches = tuple(Stretch(**each) for each in told["stretches"])
+    seen = tuple(Sequences(**each) for each in told["seen"])
+    return Doubled(stretches, told["records"], seen)
 
 
 def _partition(told: dict[str, Any]) -> TopicPartition:
