@@ -19,6 +19,7 @@ ERRORS = [
     errors.CorruptBatchError("why"),
     errors.GapError("orders-0", 5, 9, "retention"),
     errors.TargetLostError("orders-0", 10, 5),
+    errors.DoubledError("orders-0", 10, 20, 7),
     errors.TargetReplacedError("orders"),
     errors.NotIdenticalError("orders-0", "why"),
     errors.SparkLostError(),
@@ -36,9 +37,13 @@ SENTENCES = [
     "corrupt record batch: why",
     "orders-0: offsets 5 to 8 were not copied: retention; set `records.on_gap: record` to go on"
     " behind them",
-    "orders-0: the target acknowledged sequence 9 but ends at 4: it lost records that the ledger"
-    " does not tell of (unclean leader election, retention, compaction?); delete the topic on the"
-    " target to have it copied again",
+    "target: orders-0 lost records that it had acknowledged: sequence 9 was acknowledged, and the"
+    " log ends at sequence 4 (a lost disk, an unclean leader election, a power cut?); run `towpath"
+    " repair` to copy them again, or delete the topic on the target to have all of it copied again",
+    "target: orders-0 holds 7 records twice: the second copy lies at offsets 10 to 19; a copier"
+    " that had been frozen or cut off wrote it after the target had forgotten the producer id;"
+    " nothing more is copied to this partition; delete the topic on the target to have all of it"
+    " copied again",
     "target: topic orders was deleted and created again while it was written; the next round or"
     " run copies it again",
     "orders-0: offsets cannot stay identical: why; set `records.offsets: auto` to have this"
@@ -62,7 +67,7 @@ def test_errors_say_the_same_after_a_pickle(error: errors.TowpathError, sentence
 
 def test_what_a_target_lost_may_be_told_by_offset() -> None:
     lost = pickle.loads(pickle.dumps(errors.TargetLostError("orders-0", 10, 5, "offset")))  # noqa: S301
-    assert "the target acknowledged offset 9 but ends at 4: it lost records" in str(lost)
+    assert "offset 9 was acknowledged, and the log ends at offset 4" in str(lost)
 
 
 def test_codes_are_all_different() -> None:

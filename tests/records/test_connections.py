@@ -25,6 +25,7 @@ from towpath.model.secret import Secret
 from towpath.records import copy as copying
 from towpath.records.copy import Copier
 from towpath.records.opening import Opener
+from towpath.records.watch import End
 from towpath.records.work import Slice
 
 pytestmark = pytest.mark.broker
@@ -71,7 +72,7 @@ def going(made: Copier) -> Iterator[None]:
     try:
         yield
     finally:
-        made._end("the test is over")
+        made._end(End.ROUND)
         thread.join(60)
     assert not thread.is_alive()
     if failed:

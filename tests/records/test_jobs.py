@@ -59,9 +59,7 @@ def test_what_comes_after_a_stop_or_a_reopening_is_void(meanwhile: object) -> No
 
 def test_a_lane_is_busy_until_its_job_is_over() -> None:
     heard = Heard()
-    heard.jobs.hold(heard.lane, lambda: None, heard.done.append, heard.failed, after=1.0)
-    assert heard.lane.busy
-    heard.reactor.ring()
+    heard.jobs.hold(heard.lane, lambda: None, heard.done.append, heard.failed)
     assert heard.lane.busy
     heard.reactor.finish(ClusterError("target: it was refused"))
     assert not heard.lane.busy
@@ -71,7 +69,6 @@ def test_a_lane_is_busy_until_its_job_is_over() -> None:
 def test_a_lane_that_stopped_is_free_but_hears_nothing() -> None:
     heard = Heard()
     heard.jobs.hold(heard.lane, lambda: None, heard.done.append, heard.failed)
-    heard.reactor.ring()
     heard.lane.stop("the source has it no more")
     heard.reactor.finish(ClusterError("target: it was refused"))
     assert (heard.lane.busy, heard.done) == (False, [])

@@ -58,6 +58,7 @@ class Sides:
         self.producers = Mock()
         self.gaps: list[Gap] = []
         self.reopening = Reopening(
+            self.reactor,  # type: ignore[arg-type]  # a stand-in
             self.jobs,
             self.opener,  # type: ignore[arg-type]  # a stand-in
             self.fetcher,

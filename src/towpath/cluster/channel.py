@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
 import ssl
+import struct
 import time
 from collections import deque
 from collections.abc import Callable
@@ -19,6 +21,7 @@ from towpath.model.foreign import foreign
 
 _MOST_PARTS = min(1024, os.sysconf("SC_IOV_MAX"))
 _LARGEST_FRAME = 1 << 30
+_NO_LINGER = struct.pack("ii", 1, 0)
 _ENCRYPTED_PIECE = 1 << 18
 
 
@@ -92,7 +95,8 @@ class Channel:
     """Sends requests and hands each response to its own callback, in order.
 
     After an error `on_closed` is called once, with the reason; callbacks that still wait are
-    never called.
+    never called. `pauses` counts how often this process was paused: nothing is sent any more after
+    a pause, as half a request may stand in the broker's buffer, and it may be out of date by now.
     """
 
     def __init__(
@@ -101,9 +105,13 @@ class Channel:
         connected: Connected,
         pool: BufferPool,
         on_closed: Callable[[str], None],
+        pauses: Callable[[], int] = lambda: 0,
     ) -> None:
         self._reactor = reactor
+        self._pauses, self._paused = pauses, pauses()
         self._socket = connected.socket
+        # What is not sent when the connection is closed shall not be sent behind our back.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         self._socket.setblocking(False)
         self._encrypted = isinstance(connected.socket, ssl.SSLSocket)
         self.versions = connected.api_versions
@@ -201,6 +209,8 @@ class Channel:
         muted = time.monotonic() < self._muted_until
         try:
             while self._out and not muted:
+                if self._pauses() != self._paused:
+                    return "this process was paused"
                 self._sent(self._send_some())
         except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
             pass

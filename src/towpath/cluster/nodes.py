@@ -38,6 +38,7 @@ class Nodes:
         on_open: A channel to a node is ready.
         on_lost: A channel was lost, with the reason; its requests were not answered.
         on_found: Leaders were looked up again.
+        pauses: How often this process was paused so far; see `Channel`.
         on_trouble: A node, or the metadata (`None`), cannot be had now; it is tried again by
             itself. The flag says that this is of little use: the login or the certificate does
             not fit a node that never took us.
@@ -55,11 +56,13 @@ class Nodes:
         on_lost: Callable[[int, str], None],
         on_found: Callable[[], None],
         on_trouble: Callable[[int | None, ClusterError, bool], None],
+        pauses: Callable[[], int] = lambda: 0,
     ) -> None:
         self._reactor, self._config, self._side = reactor, config, side
         self._admin, self._pool = admin, pool
         self._on_open, self._on_lost = on_open, on_lost
         self._on_found, self._on_trouble = on_found, on_trouble
+        self._pauses = pauses
         self._homes: dict[TopicPartition, Home] = {}
         self._brokers: dict[int, Broker] = {}
         self._wanted: dict[TopicPartition, float] = {}
@@ -102,6 +105,10 @@ class Nodes:
         due = time.monotonic() + after
         self._wanted.update(dict.fromkeys(tps, due))
         self._reactor.later(after, self._ask)
+
+    def forget(self, tp: TopicPartition) -> None:
+        """Take the leader of `tp` for unknown until it is looked up again."""
+        self._homes.pop(tp, None)
 
     def close(self) -> None:
         """Close all channels."""
@@ -169,7 +176,7 @@ class Nodes:
             connected.socket.close()
             return
         self._channels[node] = Channel(
-            self._reactor, connected, self._pool, lambda why: self._lost(node, why)
+            self._reactor, connected, self._pool, lambda why: self._lost(node, why), self._pauses
         )
         self._on_open(node)
 

@@ -1,8 +1,12 @@
-"""The wall clock, for what people read and for nothing else."""
+"""Clocks: the wall clock for what people read, and moments that tell how long a pause was."""
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
+
+_RUNNING = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def now_ms() -> int:
@@ -18,3 +22,33 @@ def is_ms(number: int) -> bool:
 def readable(ms: int) -> str:
     """Return a time in ms since 1970 as ISO 8601 in UTC, to the second."""
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment by two clocks, because no clock alone shows every pause.
+
+    A stopped process sees both clocks jump. A suspended machine sees the boot-time clock jump,
+    where there is one (Linux). A paused virtual machine sees the wall clock jump, once it is set.
+
+    Attributes:
+        running: Seconds of the boot-time clock, else of the monotonic clock.
+        wall: Seconds of the wall clock.
+    """
+
+    running: float
+    wall: float
+
+    @classmethod
+    def now(cls) -> Moment:
+        """Return the present moment."""
+        return cls(time.clock_gettime(_RUNNING), datetime.now(UTC).timestamp())
+
+    def until(self, later: Moment) -> float:
+        """Return the seconds up to a later moment: the larger of what the two clocks say."""
+        return max(later.running - self.running, later.wall - self.wall)
+
+    @property
+    def age(self) -> float:
+        """Seconds since then."""
+        return self.until(Moment.now())

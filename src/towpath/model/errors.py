@@ -14,6 +14,7 @@
     ├── CorruptBatchError           1  bytes that are no record batch
     ├── GapError                    3  records that cannot be copied
     ├── TargetLostError             3  the target lost what it had acknowledged
+    ├── DoubledError                3  the target holds records twice
     ├── TargetReplacedError         3  the copy is another topic now
     ├── NotIdenticalError           3  offsets cannot stay the same where that was demanded
     ├── StepHeldBackError           3  a step that must come first could not be done
@@ -244,7 +245,14 @@ class GapError(TowpathError):
 
 
 class TargetLostError(TowpathError):
-    """The target holds less of a partition than it acknowledged."""
+    """The target holds less of a partition than it acknowledged.
+
+    Args:
+        partition: The target partition.
+        acknowledged: The end of what was acknowledged: an offset, or a sequence.
+        found: The end of what the target holds.
+        unit: `offset` or `sequence`; sequences count the records since the partition was opened.
+    """
 
     code = "TARGET_LOST"
     exit_code = 3
@@ -258,10 +266,37 @@ class TargetLostError(TowpathError):
 
     def __str__(self) -> str:
         return (
-            f"{self.partition}: the target acknowledged {self.unit} {self.acknowledged - 1} but"
-            f" ends at {self.found - 1}: it lost records that the ledger does not tell of (unclean"
-            " leader election, retention, compaction?); delete the topic on the target to have it"
-            " copied again"
+            f"target: {self.partition} lost records that it had acknowledged: {self.unit}"
+            f" {self.acknowledged - 1} was acknowledged, and the log ends at {self.unit}"
+            f" {self.found - 1} (a lost disk, an unclean leader election, a power cut?); run"
+            " `towpath repair` to copy them again, or delete the topic on the target to have all"
+            " of it copied again"
+        )
+
+
+class DoubledError(TowpathError):
+    """The target holds records of a partition twice.
+
+    Args:
+        partition: The target partition.
+        first: The first target offset of the second copy.
+        end: The target offset behind its last record.
+        records: How many records were written twice.
+    """
+
+    code = "DOUBLED"
+    exit_code = 3
+
+    def __init__(self, partition: str, first: int, end: int, records: int) -> None:
+        super().__init__(partition, first, end, records)
+        self.partition, self.first, self.end, self.records = partition, first, end, records
+
+    def __str__(self) -> str:
+        return (
+            f"target: {self.partition} holds {self.records} records twice: the second copy lies at"
+            f" offsets {self.first} to {self.end - 1}; a copier that had been frozen or cut off"
+            " wrote it after the target had forgotten the producer id; nothing more is copied to"
+            " this partition; delete the topic on the target to have all of it copied again"
         )
 
 

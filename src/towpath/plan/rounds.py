@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from towpath.cluster.admin import Admin
@@ -11,6 +12,7 @@ from towpath.cluster.client import Client
 from towpath.config import LinkConfig, OffsetsPolicy, OnGap
 from towpath.ledger.books import SESSIONS, Ledger, LinkBooks
 from towpath.ledger.producers import producer_id
+from towpath.model.errors import ClusterError
 from towpath.model.nouns import ClusterId, Side, TopicPartition
 from towpath.plan.circles import without_circles
 from towpath.plan.starts import beginnings, first_look, from_earliest, looks_first
@@ -38,6 +40,8 @@ class RoundPlan:
     run_id: str
     parallelism: int
     once: bool
+    settled: bool = True
+    """No request of an earlier copier can still arrive at the target."""
 
 
 def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
@@ -56,9 +60,19 @@ def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
         if last is not None and last.run_id == plan.run_id and last.over:
             return []
         assignments = _Assigner(plan, source, target, books, ledger).assignments()
+        memory_ms = _memory_ms(target)
     if not assignments:
         time.sleep(_NOTHING)
-    return [_slice(plan, number, part) for part in _spread(assignments, plan.parallelism)]
+    slices = [_slice(plan, number, part) for part in _spread(assignments, plan.parallelism)]
+    settled = plan.settled or number > 1
+    return [replace(each, settled=settled, target_memory_ms=memory_ms) for each in slices]
+
+
+def _memory_ms(target: Admin) -> int:
+    """Return how long the target remembers producer ids, 0 where it does not tell."""
+    with suppress(ClusterError):
+        return int(target.broker_config("producer.id.expiration.ms") or 0)
+    return 0
 
 
 def _slice(plan: RoundPlan, number: int, assignments: tuple[Assignment, ...]) -> Slice:

@@ -26,11 +26,13 @@ from towpath.model.errors import ClusterError, CorruptBatchError, TowpathError
 from towpath.model.nouns import Mode, Side, TopicPartition
 from towpath.records.beginnings import Beginnings
 from towpath.records.clients import Clients
+from towpath.records.doubles import Doubles
 from towpath.records.fetcher import Fetcher
 from towpath.records.fills import Fills
 from towpath.records.fronts import Fronts
 from towpath.records.jobs import Jobs
 from towpath.records.lane import MANY, SMALL, SMALL_TOGETHER, Lane
+from towpath.records.lease import Lease
 from towpath.records.moved import MovedBeginnings
 from towpath.records.opening import Opener
 from towpath.records.producer import Producer, Producers
@@ -41,7 +43,7 @@ from towpath.records.source_side import SourceSide
 from towpath.records.target_side import TargetSide
 from towpath.records.transacting import Transactor
 from towpath.records.trouble import SourceTrouble, hopeless, source_trouble
-from towpath.records.watch import Watch
+from towpath.records.watch import End, Watch
 from towpath.records.work import UNKNOWN, Assignment, Slice, Summary
 
 _TURN = 0.25
@@ -78,6 +80,8 @@ class Copier:
         self._lanes: dict[TopicPartition, Lane] = {}
         self._closed_out: dict[TopicPartition, str] = {}
         self._reactor = Reactor()
+        self._lease = Lease(work.target_memory_ms)
+        self._was_good = True
         pool = BufferPool(work.memory)
         self._jobs = Jobs(self._reactor)
         self._fetcher = Fetcher(
@@ -88,12 +92,14 @@ class Copier:
         self._producers = Producers(
             len(work.assignments),
             lambda: Producer(
-                self._reactor, work.target, target, pool,
+                self._reactor, work.target, target, pool, self._lease,
                 on_answer=self._answer, on_lost=self._lost, on_trouble=self._target_trouble,
             ),
         )  # fmt: skip
         self._receipts = Receipts(work, target, self._reactor, self._lanes)
-        self._reopening = Reopening(self._jobs, opener, self._fetcher, self._producers, self._start)
+        self._reopening = Reopening(
+            self._reactor, self._jobs, opener, self._fetcher, self._producers, self._start
+        )
         self._source_side = SourceSide(
             work, source, self._jobs, self._fetcher, self._reopening,
             note_gap=self._receipts.note,
@@ -105,6 +111,10 @@ class Copier:
             on_found=lambda assignment: self._open([assignment]), on_failed=self._close_out,
         )  # fmt: skip
         self._clients = Clients(work.target, Side.TARGET, target)
+        self._doubles = Doubles(
+            self._jobs, self._clients, on_landed=self._acknowledged,
+            on_wrong=self._target_side.landed_elsewhere, on_failed=self._target_side.failed,
+        )  # fmt: skip
         self._fills = Fills(
             work, self._jobs, target, self._clients,
             on_filled=self._landed, on_failed=self._target_side.failed,
@@ -123,9 +133,10 @@ class Copier:
         )  # fmt: skip
         self._watch_client = Client(work.target, Side.TARGET, target)
         self._watch = Watch(
-            Ledger(target, self._watch_client), work.link, work.run_id, work.round, self._end
-        )
-        self._ended = ""
+            Ledger(target, self._watch_client), work.link, work.run_id, work.round,
+            self._lease, self._end,
+        )  # fmt: skip
+        self._ended: End | None = None
 
     def run(self) -> None:
         """Copy until the round ends, then drain and write the last receipts."""
@@ -162,8 +173,14 @@ class Copier:
             yield Summary(tp, -1, -1, 0, 0, Mode.MAPPED, "", error)
 
     def _turn(self, longest: float) -> None:
+        self._lease.pauses()
         self._reactor.turn(longest)
         self._producers.pump_all()
+        good = self._lease.good
+        if good and not self._was_good:
+            for lane in self._lanes.values():
+                self._go(lane)
+        self._was_good = good
 
     def _finished(self) -> bool:
         """Whether all that the slice should copy is copied, as far as it goes."""
@@ -176,8 +193,8 @@ class Copier:
             for lane in self._lanes.values()
         )
 
-    def _end(self, why: str) -> None:
-        self._ended = why
+    def _end(self, end: End) -> None:
+        self._ended = end
 
     # Opening
 
@@ -275,6 +292,8 @@ class Copier:
         if lane.progress.stopped:
             self._fetcher.remove(lane)
             lane.queue.drop_waiting()
+        elif not self._lease.good:
+            return  # `_turn` goes on when it is
         elif lane.writer is not None:
             self._transactor.go(lane)
         elif lane.queue.waiting:
@@ -283,11 +302,16 @@ class Copier:
     def _answer(self, lane: Lane, said: Produced) -> None:
         lane.unanswered -= 1
         if said.error or lane.refused is not None:
+            lane.overtaken |= not said.error
             lane.refused = lane.refused or said
             self._target_side.answered(lane)
             return
-        lane.acknowledge(said.base_offset)
+        self._doubles.landed(lane, said.base_offset)
+
+    def _acknowledged(self, lane: Lane) -> None:
         self._landed(lane)
+        self._target_side.answered(lane)
+        self._target_side.find_again(lane)
 
     def _landed(self, lane: Lane) -> None:
         lane.progress.relieve(Side.TARGET)
@@ -306,15 +330,15 @@ class Copier:
     def _target_trouble(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
         self._target_side.unreachable(lane, error, hopeless)
 
-    def _lost(self, lane: Lane) -> None:
-        self._target_side.lost(lane)
+    def _lost(self, lane: Lane, node: int) -> None:
+        self._target_side.lost(lane, node)
 
     # Ending
 
     def _drain(self) -> None:
         """Let what is queued reach the target, then write what is left to write."""
         self._fetcher.end()
-        deadline = time.monotonic() + _DRAIN
+        deadline = time.monotonic() + (0.0 if self._lease.lost else _DRAIN)
         while time.monotonic() < deadline and any(lane.drains for lane in self._lanes.values()):
             self._turn(0.05)
         while self._receipts.busy:  # as long as its client has patience

@@ -40,7 +40,7 @@ class Intake:
         self.expected = standing.position.source
         self.epoch = standing.position.epoch
         self._sequence = standing.position.sequence
-        self._passed = standing.passed
+        self._passed, self._tail_end = standing.passed, standing.tail_end
 
     @property
     def passes(self) -> bool:
@@ -143,7 +143,8 @@ class Intake:
 
     def _nothing_until(self, end: int, epoch: int) -> None:
         progress = self._progress
-        if self._passed and self._passed.first < end and progress.mode is Mode.IDENTICAL:
+        identical = progress.mode is Mode.IDENTICAL
+        if identical and self._passed and self._passed.first < end:
             progress.become_mapped(TAKEN.format(self._passed.first, self.expected))
         self._queue.put(Fill(self.expected, end, epoch))
         self._at(end, epoch)
@@ -199,9 +200,14 @@ class Intake:
         for step in self._passed.match(offsets, hashes, identical=identical):
             self._progress.vanish(step.vanished)
             self._advance(step.vanished + step.count)
-            if step.count:
+            if step.count and step.target < 0:
+                self._progress.vanish(step.count)
+            elif step.count:
                 self._progress.note(step.source, step.target, step.count)
+            if step.count:
                 self.expected = step.source + step.count
+        if not self._passed:
+            self._progress.reach(self._tail_end)
 
     def _settle(self) -> None:
         """What waits lies before records that the target holds, so it is done already."""

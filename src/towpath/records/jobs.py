@@ -8,7 +8,7 @@ own at what happened meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import TypeVar
 
 from towpath.cluster.reactor import Reactor
@@ -31,7 +31,7 @@ class Jobs:
 
     def later(self, lane: Lane, seconds: float, call: Callable[[], None]) -> None:
         """Call once, `seconds` from now."""
-        counts = self._counting(lane)
+        counts = self.counting(lane)
         self._reactor.later(seconds, lambda: call() if counts() else None)
 
     def look(
@@ -50,19 +50,17 @@ class Jobs:
         work: Callable[[], T],
         done: Callable[[T], None],
         failed: Callable[[TowpathError], None],
-        *,
-        after: float = 0.0,
-        pool: ThreadPoolExecutor | None = None,
     ) -> None:
-        """Do blocking `work`, `after` seconds from now; the lane is busy until it is done."""
-        lane.busy = True
+        """Do blocking `work`; the lane is busy until it is done."""
+        lane.busy, openings = True, lane.openings
         ending = self._ending(lane, done, failed)
 
         def over(future: Future[T]) -> None:
-            lane.busy = False
+            if lane.openings == openings:  # else it is busy with being opened
+                lane.busy = False
             ending(future)
 
-        self._reactor.later(after, lambda: self._reactor.run(work, over, pool))
+        self._reactor.run(work, over)
 
     def together(
         self, lanes: Iterable[Lane], work: Callable[[], None], over: Callable[[list[Lane]], None]
@@ -70,12 +68,12 @@ class Jobs:
         """Do blocking `work` for busy lanes; tell `over` of those for which it still counts."""
         if self._closed:
             return
-        counting = {lane: self._counting(lane) for lane in lanes}
+        counting = {lane: self.counting(lane) for lane in lanes}
 
         def ending(future: Future[None]) -> None:
             error = future.exception()
-            if error is not None and not self._closed:
-                raise error
+            if error is not None:
+                self.fault(error)
             counted = [lane for lane, counts in counting.items() if counts()]
             for lane in counted:
                 lane.busy = False
@@ -83,7 +81,12 @@ class Jobs:
 
         self._reactor.run(work, ending)
 
-    def _counting(self, lane: Lane) -> Callable[[], bool]:
+    def fault(self, error: BaseException) -> None:
+        """Raise an error that is not one of ours, unless nobody is interested any more."""
+        if not self._closed:
+            raise error
+
+    def counting(self, lane: Lane) -> Callable[[], bool]:
         """Return what tells whether something that is put off now still counts."""
         openings = lane.openings
         return lambda: not (self._closed or lane.progress.stopped or lane.openings != openings)
@@ -91,12 +94,12 @@ class Jobs:
     def _ending(
         self, lane: Lane, done: Callable[[T], None], failed: Callable[[TowpathError], None]
     ) -> Callable[[Future[T]], None]:
-        counts = self._counting(lane)
+        counts = self.counting(lane)
 
         def ending(future: Future[T]) -> None:
             error = future.exception()
-            if error is not None and not isinstance(error, TowpathError) and not self._closed:
-                raise error
+            if error is not None and not isinstance(error, TowpathError):
+                self.fault(error)
             if not counts():
                 return
             if isinstance(error, TowpathError):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -47,6 +48,10 @@ class Lane:
     Attributes:
         unanswered: Batches on their way whose answer did not come yet.
         refused: The first answer that was an error; nothing is sent until it is dealt with.
+        overtaken: A batch was taken though one before it was refused: only the log tells now.
+        lost: The connection was lost before all answers came.
+        bases: Base offsets of taken batches, in order, that are not acknowledged yet.
+        looked_to: Nothing of ours that is not counted lies before this target offset.
         busy: A blocking call (opening, fill) is under way for it, so nothing is sent.
         openings: How often it was opened again; what was put off before is void then (`jobs`).
         failures: Errors in a row, for the back-off.
@@ -64,6 +69,9 @@ class Lane:
         self.largest = sys.maxsize
         self.unanswered = 0
         self.refused: Produced | None = None
+        self.overtaken = self.lost = False
+        self.bases: deque[int] = deque()
+        self.looked_to = 0
         self.busy = False
         self.openings = 0
         self.failures = 0
@@ -85,6 +93,8 @@ class Lane:
         """Go on from `standing`; everything queued is dropped, to be fetched again."""
         self.queue.clear()
         self.unanswered, self.refused = 0, None
+        self.overtaken = self.lost = False
+        self.bases.clear()
         self.progress.resume(standing)
         self._intake.stand(standing)
         self.writer = standing.writer
@@ -165,12 +175,26 @@ class Lane:
         """How many batches may fly."""
         if self.writer is not None:
             return _TOGETHER
+        if self._doubtful:
+            return 1
         return FLYING if time.monotonic() - self._landed < _REMEMBERED else 1
+
+    @property
+    def _doubtful(self) -> bool:
+        """Whether the target is likely to refuse a batch for its size: that one flies alone."""
+        near = [*self.queue.flying, self.queue.waiting[0]]
+        return any(isinstance(item, Batch) and item.size > self.work.max_batch for item in near)
+
+    def next_time(self) -> int | None:
+        """Return the timestamp in ms of the batch that waits first, `None` if none does."""
+        head = self.queue.waiting[0] if self.queue.waiting else None
+        return head.time if isinstance(head, Batch) else None
 
     def send_again(self) -> None:
         """Send everything that flies again, now that every answer is in."""
         self.queue.send_again()
         self.unanswered, self.refused = 0, None
+        self.overtaken = False
 
     def too_large(self, batch: Batch) -> None:
         """The target refused `batch` for its size: make none of its size any more."""
@@ -201,7 +225,7 @@ class Lane:
 
     @property
     def _may_send(self) -> bool:
-        return self.refused is None and not self.progress.stopped and not self.busy
+        return not (self.refused or self.lost or self.progress.stopped or self.busy)
 
     def _fly(self) -> Batch:
         below = self._small if self.writer is None else SMALL_TOGETHER
@@ -235,6 +259,16 @@ class Lane:
         return head if isinstance(head, Fill) and self.progress.mode is Mode.IDENTICAL else None
 
     # Acknowledging
+
+    def ahead(self, base_offset: int) -> int:
+        """Return by how many offsets a batch landed behind the place where it should have.
+
+        A negative number means that the target log has become shorter.
+        """
+        if self.progress.mode is Mode.MAPPED:
+            return base_offset - self.progress.position.target
+        batch = self.queue.flying[0]
+        return base_offset - (batch.base if isinstance(batch, Batch) else base_offset)
 
     def acknowledge(self, base_offset: int) -> None:
         """The first flying batch lies on the target from `base_offset` on."""

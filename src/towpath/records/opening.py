@@ -1,54 +1,52 @@
 """Where a partition stands before a slice copies it. Blocking; done once per partition and slice.
 
 A new partition is first opened in the ledger, so that every copier goes by the same decision. A
-known one goes on from its last receipt, joined with what the target broker says of our producer
-id: records that the target has beyond the receipt are passed over, not sent again.
+known one goes on from its last receipt, joined with what the target holds behind it (`tail`): those
+records are passed over, not sent again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
+from towpath.cluster.metadata import Answers
 from towpath.config import OffsetsPolicy
 from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Gap, Opened
 from towpath.model.clock import now_ms
-from towpath.model.deadline import Deadline
 from towpath.model.errors import (
+    ClusterError,
     NotIdenticalError,
     TargetLostError,
     TargetReplacedError,
     TowpathError,
-    UnreachableError,
 )
-from towpath.model.nouns import Mode, ProducerId, Side, TopicPartition
+from towpath.model.nouns import Mode, TopicPartition
 from towpath.records.fencing import Fences
 from towpath.records.modes import mode_at_opening
-from towpath.records.passed import Passed
 from towpath.records.progress import Standing, is_abandoned
+from towpath.records.tail import ANY_NODE, BACKWARDS, Tails, TargetState, ahead_of
 from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment, Position, Slice
-from towpath.records.written import Wanted, find
-from towpath.wire import batch as wire
 
-_LOST = wire.SEQUENCES // 2
-_AGAIN = 15.0
-"""Seconds after which a second look at records that do not show is a first one: the target was away
-meanwhile, and a new leader does not show at once what it has."""
+T = TypeVar("T")
+Openings = dict[TopicPartition, Standing | TowpathError]
+"""Where each source partition stands, or why it cannot be copied now."""
+_PATIENCE = 2.0
+"""Seconds for each question to all leaders; who leads no partition now is asked about later."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetState:
-    """What the target says of one partition."""
+class Ask(Protocol[T]):
+    """A question to the leaders of partitions."""
 
-    earliest: int
-    latest: int
-    producers: Mapping[ProducerId, int]
-    """The last sequence of each producer id that it remembers."""
+    def __call__(
+        self, tps: Iterable[TopicPartition], *, patience: float | None = None
+    ) -> Answers[TopicPartition, T]:
+        """Ask it; see `towpath.cluster.leaders.ask_leaders`."""
 
 
 class Opener:
@@ -66,8 +64,10 @@ class Opener:
         self._ledger, self._books = ledger, books
         self._read_at = 0
         self._fences = Fences(work, admin)
-        self._missing: dict[TopicPartition, tuple[Deadline, Deadline]] = {}
-        """Until when records that do not show are waited for, if they are looked for in time."""
+        self._tails = Tails(client, work.target.request_timeout)
+        if not work.settled:
+            for assignment in work.assignments:
+                self._tails.may_arrive(assignment.source)
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="towpath-opener")
 
     def close(self) -> None:
@@ -78,12 +78,14 @@ class Opener:
         """The target refused our producer id with the error `name`: open in another way."""
         self._fences.refused(assignment, name)
 
-    def open(
-        self, assignments: Iterable[Assignment]
-    ) -> dict[TopicPartition, Standing | TowpathError]:
+    def may_arrive(self, assignment: Assignment, node: int) -> None:
+        """Records were sent to broker `node`, and its answer was lost."""
+        self._tails.may_arrive(assignment.source, node)
+
+    def open(self, assignments: Iterable[Assignment]) -> Openings:
         """Return where each source partition stands, or why it cannot be copied now."""
         wanted = list(assignments)
-        answers: dict[TopicPartition, Standing | TowpathError] = {}
+        answers: Openings = {}
         self._read()  # first: what the target says then is never older than a receipt
         states = self._observe(wanted, answers)
         wanted = [assignment for assignment in wanted if assignment.source not in answers]
@@ -99,31 +101,37 @@ class Opener:
         return answers
 
     def _observe(
-        self, wanted: list[Assignment], answers: dict[TopicPartition, Standing | TowpathError]
+        self, wanted: list[Assignment], answers: Openings
     ) -> dict[TopicPartition, TargetState]:
         """Ask for all partitions at once; those without an answer now get their error."""
-        answers |= self._replaced(wanted)
-        tps = [a.target for a in wanted if a.source not in answers]
-        earliest, latest = self._admin.earliest(tps), self._admin.latest(tps)
-        producers = self._admin.producers(tps)
-        failed = {**earliest.failed, **latest.failed, **producers.failed}
-        answers |= {a.source: failed[a.target] for a in wanted if a.target in failed}
-        return {
-            tp: TargetState(earliest[tp], latest[tp], producers[tp])
-            for tp in tps
-            if tp not in failed
-        }
+        leaders = self._leaders(wanted, answers)
+        left = list(leaders)
+        failed: dict[TopicPartition, ClusterError] = {}
 
-    def _replaced(self, wanted: list[Assignment]) -> dict[TopicPartition, TowpathError]:
-        """Tell of partitions whose copy is another topic than the one that is to be written."""
+        def ask(question: Ask[T]) -> Answers[TopicPartition, T]:
+            """Ask about the partitions whose leaders have answered all questions so far."""
+            found = question(left, patience=_PATIENCE)
+            failed.update(found.failed)
+            left[:] = [tp for tp in left if tp in found]
+            return found
+
+        earliest, ends = ask(self._admin.earliest), ask(self._admin.log_ends)
+        producers = ask(self._admin.producers)
+        answers |= {a.source: failed[a.target] for a in wanted if a.target in failed}
+        return {tp: TargetState(leaders[tp], earliest[tp], ends[tp], producers[tp]) for tp in left}
+
+    def _leaders(self, wanted: list[Assignment], answers: Openings) -> dict[TopicPartition, int]:
+        """Return the leader of each target partition whose topic is still the one to be written."""
         found = self._admin.topics({a.target.topic for a in wanted})
-        return {
-            a.source: TargetReplacedError(a.target.topic)
-            for a in wanted
-            if (topic := found.get(a.target.topic)) is not None
-            and not topic.error
-            and topic.id != a.target_id
-        }
+        leaders: dict[TopicPartition, int] = {}
+        for a in wanted:
+            topic = found.get(a.target.topic)
+            if topic is not None and not topic.error and topic.id != a.target_id:
+                answers[a.source] = TargetReplacedError(a.target.topic)
+                continue
+            parts = {p.partition: p.leader for p in topic.partitions} if topic else {}
+            leaders[a.target] = parts.get(a.target.partition, ANY_NODE)
+        return leaders
 
     def _read(self) -> None:
         self._read_at = now_ms()
@@ -140,14 +148,14 @@ class Opener:
         self,
         fresh: list[Assignment],
         states: Mapping[TopicPartition, TargetState],
-        answers: dict[TopicPartition, Standing | TowpathError],
+        answers: Openings,
     ) -> None:
         entries: list[Entry] = []
         for assignment in fresh:
             state = states[assignment.target]
             policy = self._work.offsets
             mode, reason = mode_at_opening(
-                policy, assignment.start, state.latest, compacted=assignment.compacted
+                policy, assignment.start, state.log_end, compacted=assignment.compacted
             )
             if mode is Mode.MAPPED and policy is OffsetsPolicy.IDENTICAL:
                 answers[assignment.source] = NotIdenticalError(str(assignment.source), reason)
@@ -169,7 +177,7 @@ class Opener:
         )  # fmt: skip
 
     def _opened(self, a: Assignment, mode: Mode, reason: str, state: TargetState) -> Opened:
-        target_start = a.start if mode is Mode.IDENTICAL else state.latest
+        target_start = a.start if mode is Mode.IDENTICAL else state.log_end
         return Opened(
             self._work.link, a.source.topic, a.source.partition, a.source_id,
             a.target.topic, a.target_id, a.producer_id, mode, reason,
@@ -181,61 +189,22 @@ class Opener:
             return self._resume_fenced(a, books, state)
         assert books.opened is not None  # noqa: S101  # by `_known`
         standing = known_standing(books, self._read_at)
-        standing.passed = self._beyond(a, standing, state)
-        fresh = books.receipt is None and books.opened.mode is Mode.IDENTICAL
-        standing.front = _front(books.opened.target_start, state) if fresh else None
+        if books.receipt is None and books.opened.mode is Mode.IDENTICAL:
+            standing.front = _front(books.opened.target_start, state)
+        if standing.front is None:
+            self._look_behind(a, standing, state)
+        self._tails.opened(a.source)
         return standing
 
-    def _beyond(self, a: Assignment, standing: Standing, state: TargetState) -> Passed:
-        """Find the records of ours that the target has beyond the position."""
-        position = standing.position
-        start = max(position.target, state.earliest)
-        last = state.producers.get(a.producer_id)
-        if last is None:
-            # Nothing behind the position, so no reading: there may be thousands of partitions.
-            return self._forgotten(a, position, start) if state.latest > start else Passed()
-        ahead = _ahead(last, position)
-        if ahead > _LOST:
-            ahead = self._ahead_now(a, position)
-        return self._find(a, Wanted(start, 0, ahead, a.producer_id)) if ahead else Passed()
-
-    def _forgotten(self, a: Assignment, position: Position, start: int) -> Passed:
-        """Find our records where the broker tells nothing of us any more, but their headers do."""
-        found = find(self._client, a.target, Wanted(start, 0, 0, a.producer_id))
-        if found.plain and _ahead(found.last, position) != found.plain:
-            # What is missing between them would be taken for new, and what is there doubled.
-            raise TargetLostError(str(a.target), found.last + 1, position.sequence + found.plain)
-        return found.passed()
-
-    def _ahead_now(self, a: Assignment, position: Position) -> int:
-        """Ask again: another copier may have told the ledger more since the target was asked."""
-        last = self._admin.producers([a.target])[a.target].get(a.producer_id)
-        if last is None:
-            return 0
-        ahead = _ahead(last, position)
-        if ahead > _LOST:
-            raise TargetLostError(str(a.target), position.sequence, last + 1)
-        return ahead
-
-    def _find(self, a: Assignment, wanted: Wanted) -> Passed:
-        """Find what is wanted; who asks comes again for what does not show yet.
-
-        So nobody else waits for it. Retention, a cleaner or an unclean leader election may have
-        taken it, and then it shows never.
-        """
-        found = find(self._client, a.target, wanted)
-        until, again = self._missing.pop(a.source, (None, None))
-        if found.complete:
-            return found.passed()
-        if until is None or again is None or again.over:
-            until = Deadline.after(self._work.target.request_timeout)
-        if until.over:
-            raise TargetLostError(str(a.target), wanted.plain, found.plain)
-        self._missing[a.source] = until, Deadline.after(_AGAIN)
-        raise UnreachableError(
-            Side.TARGET, f"reading {a.target} again",
-            "records that it took do not show, as they do not while an in-sync replica lacks them",
-        )  # fmt: skip
+    def _look_behind(self, a: Assignment, standing: Standing, state: TargetState) -> None:
+        """Find the records of ours that the target has behind the position."""
+        tail = self._tails.behind(a, standing.position, state)
+        standing.passed, standing.tail_end = tail.passed, tail.end
+        standing.records += tail.retained
+        if standing.mode is Mode.IDENTICAL and state.earliest > standing.position.target:
+            standing.begin_at(state.earliest, tail.retained)
+        elif standing.mode is Mode.MAPPED and not tail.passed:
+            standing.reach(tail.end)
 
     def _resume_fenced(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Standing:
         """Resume a partition that is written in transactions; see `fencing` for the order."""
@@ -252,9 +221,10 @@ class Opener:
         start = max(standing.position.target, state.earliest)
         if log_end < standing.position.target:
             raise TargetLostError(str(a.target), standing.position.target, log_end, "offset")
-        wanted = Wanted(start, log_end, ahead, a.producer_id, books.writers.keys())
         if ahead or log_end > start:
-            standing.passed = self._find(a, wanted)
+            standing.passed = self._tails.written(
+                a, standing.position, start, log_end, ahead, books.writers.keys()
+            )
         return standing
 
     def _plain_ahead(self, a: Assignment, standing: Standing, state: TargetState) -> int:
@@ -262,18 +232,13 @@ class Opener:
         last = state.producers.get(a.producer_id)
         if last is None:
             return 0
-        ahead = _ahead(last, standing.position)
-        return ahead if ahead <= _LOST else 0
-
-
-def _ahead(last: int, position: Position) -> int:
-    """Return how many records the target took beyond the position; many, where it lost some."""
-    return (last + 1 - position.sequence) % wire.SEQUENCES
+        ahead = ahead_of(last, standing.position)
+        return ahead if ahead < BACKWARDS else 0
 
 
 def _front(start: int, state: TargetState) -> int | None:
     """Return from where on the log must be filled, up to `start`, to be cut there then."""
-    return state.latest if state.earliest < start and state.latest <= start else None
+    return state.log_end if state.earliest < start and state.log_end <= start else None
 
 
 def known_standing(books: PartitionBooks, at: int) -> Standing:

@@ -18,7 +18,10 @@ from towpath.wire.digest import Hashes
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """First `vanished` records of the target that the source has no more, then `count` of both."""
+    """First `vanished` records of the target that the source has no more, then `count` of both.
+
+    The target has deleted those `count` records since where `target` is -1.
+    """
 
     vanished: int
     source: int
@@ -33,6 +36,9 @@ class NotHereError(Exception):
 class Passed:
     """Target records in the order of their offsets, consumed from the front.
 
+    Before them come `retained` records that the target has deleted by its retention since. They
+    cannot be told by their hashes, so they are counted off, up to the first that can.
+
     Attributes:
         timed: Whether the hashes cover the records' times; they do not where the target topic
             stamps times itself (LogAppendTime).
@@ -44,14 +50,16 @@ class Passed:
         hashes: Sequence[int] | Hashes = (),
         *,
         timed: bool = True,
+        retained: int = 0,
     ) -> None:
         self._offsets = np.asarray(offsets, np.int64)
         self._hashes = np.asarray(hashes, np.uint64)
         self.timed = timed
+        self._retained = retained
         self._at = 0
 
     def __len__(self) -> int:
-        return len(self._offsets) - self._at
+        return self._retained + len(self._offsets) - self._at
 
     def match(self, offsets: Table, hashes: Hashes, *, identical: bool) -> Iterator[Step]:
         """Join the source's next records, hashed as `timed` says, to ours, in steps.
@@ -62,6 +70,10 @@ class Passed:
             NotHereError: With `identical`, the next record lies elsewhere on the target.
         """
         done = 0
+        while self._retained and done < len(offsets):
+            step = self._count_off(offsets[done:], hashes[done:])
+            done += step.count
+            yield step
         while done < len(offsets) and self:
             vanished = self._find(int(offsets[done]), hashes[done], identical=identical)
             self._at += vanished
@@ -70,6 +82,17 @@ class Passed:
             self._at += count
             yield Step(vanished, int(offsets[done]), target, count)
             done += count
+
+    def _count_off(self, offsets: Table, hashes: Hashes) -> Step:
+        """Pass over the source's next records, which the target has deleted."""
+        most = min(self._retained, len(offsets))
+        holes = np.flatnonzero(np.diff(offsets[:most]) != 1)
+        most = int(holes[0]) + 1 if len(holes) else most
+        known = np.flatnonzero(np.isin(hashes[:most], self._hashes[self._at :]))
+        count = int(known[0]) if len(known) else most
+        vanished = self._retained - count if len(known) else 0
+        self._retained -= vanished + count
+        return Step(vanished, int(offsets[0]), -1, count)
 
     @property
     def first(self) -> int:

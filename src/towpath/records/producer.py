@@ -15,6 +15,7 @@ from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName, TopicPartition
 from towpath.records.lane import MANY, Lane
+from towpath.records.lease import Lease
 from towpath.records.queue import Batch
 
 _IN_FLIGHT = 3
@@ -33,12 +34,15 @@ class Producer:
         config: ClusterConfig,
         admin: Admin,
         pool: BufferPool,
+        lease: Lease,
         *,
         on_answer: Callable[[Lane, Produced], None],
-        on_lost: Callable[[Lane], None],
+        on_lost: Callable[[Lane, int], None],
         on_trouble: Callable[[Lane, ClusterError, bool], None],
     ) -> None:
-        self._timeout_ms = int(config.request_timeout * 1000)
+        # All that fly on a connection are answered within the request timeout (`Tails`).
+        self._timeout_ms = int(config.request_timeout * 1000 / _IN_FLIGHT)
+        self._lease = lease
         self._on_answer, self._on_lost, self._on_trouble = on_answer, on_lost, on_trouble
         self._lanes: dict[TopicPartition, Lane] = {}
         self._at: dict[TopicPartition, int] = {}
@@ -49,7 +53,7 @@ class Producer:
         self.nodes = Nodes(
             reactor, config, Side.TARGET, admin, pool,
             on_open=self._opened, on_lost=self._lost, on_found=self._settle,
-            on_trouble=self._troubled,
+            on_trouble=self._troubled, pauses=lease.pauses,
         )  # fmt: skip
 
     def add(self, lane: Lane) -> None:
@@ -60,10 +64,11 @@ class Producer:
         self._settle_one(lane.work.target)
 
     def remove(self, lane: Lane) -> None:
-        """Send for `lane` no more."""
+        """Send for `lane` no more; its leader is looked up again when it comes back."""
         tp = lane.work.target
         self._lanes.pop(tp, None)
         self._leave(tp)
+        self.nodes.forget(tp)
 
     def moved(self, lane: Lane, after: float) -> None:
         """The leader is another one, or unknown: look it up, then go on."""
@@ -119,7 +124,7 @@ class Producer:
 
     def _pump(self, node: int) -> None:
         ready = self._ready.setdefault(node, {})
-        while ready and self._in_flight.get(node, 0) < _IN_FLIGHT:
+        while ready and self._lease.good and self._in_flight.get(node, 0) < _IN_FLIGHT:
             channel = self.nodes.channel(node)
             if channel is None:
                 return
@@ -154,11 +159,14 @@ class Producer:
         """Take one batch of each ready lane, longest waiting first, as far as a request reaches."""
         batches: list[tuple[TopicPartition, Batch]] = []
         size = 0
+        oldest = 0 if self._lease.fresh else self._lease.remembered_from
         for tp in list(ready):
             if size >= _REQUEST_BYTES:
                 break
-            del ready[tp]
             lane = self._lanes[tp]
+            if (time := lane.next_time()) is not None and time < oldest:
+                continue  # it stays ready
+            del ready[tp]
             batch = lane.next_batch()
             if batch is None:
                 continue
@@ -183,7 +191,7 @@ class Producer:
         gone = [tp for tp, at in self._at.items() if at == node]
         for tp in gone:
             del self._at[tp]
-            self._on_lost(self._lanes[tp])
+            self._on_lost(self._lanes[tp], node)
         self.nodes.look_up(gone, 0.1)
 
 

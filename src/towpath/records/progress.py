@@ -42,6 +42,8 @@ class Standing:
     digest: int = 0
     passed: Passed = field(default_factory=Passed)
     """Records that the target holds behind `position` already."""
+    tail_end: int = -1
+    """How far the target log was read for them: nothing else of ours lies before this offset."""
     error: str = ""
     """What the ledger says keeps the partition from moving."""
     writer: PartitionWriter | None = None
@@ -59,6 +61,15 @@ class Standing:
         if reason not in self.reason:
             self.reason = "; ".join(filter(None, (self.reason, reason)))
         self.mode, self.writer = Mode.MAPPED, writer
+
+    def reach(self, target: int) -> None:
+        """Nothing of ours lies between the position and target offset `target`."""
+        self.position = replace(self.position, target=max(target, self.position.target))
+
+    def begin_at(self, offset: int, records: int) -> None:
+        """Go on at `offset` of both sides, behind `records` that the target deleted since."""
+        sequence = (self.position.sequence + records) % wire.SEQUENCES
+        self.position = Position(offset, offset, sequence)
 
 
 class Progress:
@@ -124,6 +135,11 @@ class Progress:
     def vanish(self, count: int) -> None:
         """The target holds records of ours that the source has no more."""
         self._grow(self.position.target + count, count)
+
+    def reach(self, target: int) -> None:
+        """Nothing of ours that is not counted lies before target offset `target`."""
+        if self.mode is Mode.MAPPED and target > self.position.target:
+            self.position = replace(self.position, target=target)
 
     def _grow(self, target: int, count: int) -> None:
         self.records += count

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 
+from towpath.cluster.reactor import Reactor
 from towpath.model.errors import ClusterError, RefusedError, TowpathError
 from towpath.records.fetcher import Fetcher
 from towpath.records.jobs import Jobs
 from towpath.records.lane import Lane
-from towpath.records.opening import Opener
+from towpath.records.opening import Opener, Openings
 from towpath.records.producer import Producers
 from towpath.records.progress import Standing
 from towpath.records.trouble import (
@@ -25,33 +27,33 @@ GONE_AFTER = 3
 
 
 class Reopening:
-    """Opens lanes again, or stops them where that cannot be."""
+    """Opens lanes again, many at once, or stops them where that cannot be."""
 
     def __init__(
         self,
+        reactor: Reactor,
         jobs: Jobs,
         opener: Opener,
         fetcher: Fetcher,
         producers: Producers,
         start: Callable[[Lane, int | None], None],
     ) -> None:
-        self._jobs, self._opener = jobs, opener
+        self._reactor, self._jobs, self._opener = reactor, jobs, opener
         self._fetcher, self._producers = fetcher, producers
         self._start = start
+        self._due: dict[Lane, Callable[[], bool]] = {}
+        """Lanes to be opened, and whether that still counts."""
+        self._opening = False
 
     def reopen(self, lane: Lane) -> None:
         """Ask the target where the lane stands, and go on from there."""
         lane.openings += 1
         lane.failures += 1
+        lane.busy = True
         self._fetcher.remove(lane)
-        self._jobs.hold(
-            lane,
-            lambda: self._open(lane),
-            lambda standing: self._opened(lane, standing),
-            lambda error: self._failed(lane, error),
-            after=back_off(lane.failures - 1),
-            pool=self._opener.thread,
-        )
+        self._producers.of(lane).remove(lane)
+        counts = self._jobs.counting(lane)
+        self._reactor.later(back_off(lane.failures - 1), lambda: self._fell_due(lane, counts))
 
     def fetch_anew(self, lane: Lane, offset: int, why: str) -> None:
         """The batch at `offset` is damaged: open again behind all before it, and look once more."""
@@ -67,21 +69,51 @@ class Reopening:
         """The target refused our producer id: open the lane in another way from now on."""
         self._opener.refused(lane.work, error.name)
 
+    def may_arrive(self, lane: Lane, node: int) -> None:
+        """Batches of the lane were sent to broker `node`, and not all answers came."""
+        self._opener.may_arrive(lane.work, node)
+
     def stop(self, lane: Lane, error: str) -> None:
         """Move the lane no more; its error stays in the ledger."""
         lane.stop(error)
         self._fetcher.remove(lane)
         self._producers.of(lane).remove(lane)
 
-    def _open(self, lane: Lane) -> Standing:
-        answer = self._opener.open([lane.work])[lane.work.source]
-        if isinstance(answer, TowpathError):
-            raise answer
-        return answer
+    def _fell_due(self, lane: Lane, counts: Callable[[], bool]) -> None:
+        self._due[lane] = counts
+        self._open()
 
-    def _opened(self, lane: Lane, standing: Standing) -> None:
-        lane.resume(standing)
-        self._start(lane, standing.front)
+    def _open(self) -> None:
+        """Open all lanes that are due, unless some are being opened."""
+        if self._opening:
+            return
+        due = {lane: counts for lane, counts in self._due.items() if counts()}
+        self._due.clear()
+        if not due:
+            return
+        self._opening = True
+        works = [lane.work for lane in due]
+        self._reactor.run(
+            lambda: self._opener.open(works), lambda future: self._came(due, future),
+            self._opener.thread,
+        )  # fmt: skip
+
+    def _came(self, due: dict[Lane, Callable[[], bool]], future: Future[Openings]) -> None:
+        self._opening = False
+        error = future.exception()
+        if error is not None and not isinstance(error, TowpathError):
+            self._jobs.fault(error)
+            return
+        answers: Openings = {} if error is not None else future.result()
+        for lane in [lane for lane, counts in due.items() if counts()]:
+            lane.busy = False
+            answer = answers.get(lane.work.source, error)
+            if isinstance(answer, Standing):
+                lane.resume(answer)
+                self._start(lane, answer.front)
+            elif answer is not None:
+                self._failed(lane, answer)
+        self._open()
 
     def _failed(self, lane: Lane, error: TowpathError) -> None:
         if given_up(lane, error) or not (isinstance(error, ClusterError) and passes(error)):

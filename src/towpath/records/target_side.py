@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from towpath.cluster.admin import Admin
 from towpath.cluster.codes import UNKNOWN_TOPIC_OR_PARTITION, refused
 from towpath.cluster.metadata import TopicInfo
+from towpath.cluster.produce import Produced
 from towpath.model.errors import (
     ClusterError,
     CorruptBatchError,
@@ -43,6 +46,14 @@ class TargetSide:
     ) -> None:
         self._target, self._jobs = target, jobs
         self._producers, self._reopening = producers, reopening
+        self._ways: Mapping[TargetTrouble, Callable[[Lane], None]] = {
+            TargetTrouble.REOPEN: reopening.reopen,
+            TargetTrouble.FOREIGN_ID: reopening.reopen,
+            TargetTrouble.SPLIT: self._split,
+            TargetTrouble.DAMAGED: self._damaged,
+            TargetTrouble.GONE: self._gone,
+            TargetTrouble.RETRY: self.retry,
+        }
 
     def answered(self, lane: Lane) -> None:
         """All batches of a lane with a refused one have been answered: deal with it."""
@@ -53,32 +64,35 @@ class TargetSide:
         acl = f"Write on topic {tp.topic}"
         error = refused(Side.TARGET, f"producing to {tp}", said.error, said.text, acl)
         lane.progress.hinder(str(error))
-        # One that forgot us takes any sequence next; if it does not, it takes no id of ours.
-        fresh = not lane.progress.records or lane.again(said.error) > _ENOUGH
-        match target_trouble(said.error, fresh=fresh):
-            case TargetTrouble.REOPEN:
-                self._reopening.reopen(lane)
-            case TargetTrouble.FOREIGN_ID:
-                self._reopening.refused(lane, error)
-                self._reopening.reopen(lane)
-            case TargetTrouble.SPLIT:
-                self._split(lane)
-            case TargetTrouble.DAMAGED:
-                self._damaged(lane)
-            case TargetTrouble.GONE:
-                self._producers.of(lane).remove(lane)
-                self._gone(lane)
-            case TargetTrouble.STOP:
-                self._reopening.stop(lane, str(error))
-            case TargetTrouble.FORBIDDEN:
-                self._wait_to_send(lane, error)
-            case TargetTrouble.RETRY:
-                self.retry(lane)
+        trouble = _trouble(lane, said)
+        if trouble is TargetTrouble.FOREIGN_ID:
+            self._reopening.refused(lane, error)
+        elif trouble is TargetTrouble.STOP:
+            self._reopening.stop(lane, str(error))
+        elif trouble is TargetTrouble.FORBIDDEN:
+            self._wait_to_send(lane, error)
+        if trouble in self._ways:
+            self._ways[trouble](lane)
 
-    def lost(self, lane: Lane) -> None:
-        """The connection to the lane's leader was lost."""
-        if not lane.busy and not lane.progress.stopped:
+    def lost(self, lane: Lane, node: int) -> None:
+        """The connection to the lane's leader was lost; what flies may be there or still arrive."""
+        if lane.progress.stopped:
+            return
+        if lane.unanswered:
+            lane.lost = True
+            self._reopening.may_arrive(lane, node)
+            self.find_again(lane)
+        elif not lane.busy:
             self.retry(lane)
+
+    def find_again(self, lane: Lane) -> None:
+        """Open a lane again whose connection was lost, unless something is under way for it."""
+        if lane.lost and not lane.busy:
+            self._reopening.reopen(lane)
+
+    def landed_elsewhere(self, lane: Lane, error: TowpathError) -> None:
+        """The target holds records twice, or lost some: move the lane no more."""
+        self._reopening.stop(lane, str(error))
 
     def unreachable(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
         """The leader at the target cannot be reached now."""
@@ -141,6 +155,7 @@ class TargetSide:
 
     def _gone(self, lane: Lane) -> None:
         """Look whether the copy is still there, beside all else that the pool does."""
+        self._producers.of(lane).remove(lane)
         topic = lane.work.target.topic
         self._jobs.look(
             lane,
@@ -159,8 +174,7 @@ class TargetSide:
         elif not found.error and found.id != lane.work.target_id:
             self._reopening.stop(lane, str(TargetReplacedError(topic)))
         else:
-            lane.failures += 1
-            self._send_later(lane)
+            self._reopening.reopen(lane)
 
     def _not_looked(self, lane: Lane, error: TowpathError) -> None:
         lane.progress.hinder(str(error))
@@ -199,3 +213,13 @@ class TargetSide:
             f" bytes, more than the target takes; raise max.message.bytes of"
             f" {lane.work.target.topic} there",
         )
+
+
+def _trouble(lane: Lane, said: Produced) -> TargetTrouble:
+    """Return what an answer asks for."""
+    # One that forgot us takes any sequence next; if it does not, it takes no id of ours.
+    fresh = not lane.progress.records or lane.again(said.error) > _ENOUGH
+    trouble = target_trouble(said.error, fresh=fresh)
+    if lane.overtaken and trouble is not TargetTrouble.FOREIGN_ID:
+        return TargetTrouble.REOPEN
+    return trouble

@@ -13,8 +13,8 @@ from towpath.records.work import Assignment
 
 CORRUPT, MESSAGE_TOO_LARGE = 2, 10
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
-_OUT_OF_SEQUENCE = frozenset({45, 46, 59})
-"""OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID."""
+NOT_ENOUGH_REPLICAS = 19
+"""Answered before anything is appended, unlike NOT_ENOUGH_REPLICAS_AFTER_APPEND (20)."""
 UNKNOWN_PRODUCER_ID = 59
 REFUSES_IDS = frozenset({47, 49, 90})
 """INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED. Outside of transactions a
@@ -49,7 +49,8 @@ class TargetTrouble(Enum):
     """What a produce answer asks for."""
 
     REOPEN = auto()
-    """Our sequence is not the next one: ask the broker where we stand."""
+    """The batch may have been appended, or our sequence is not the next one: find out where we
+    stand."""
     GONE = auto()
     """The topic is not the one we knew, or is no more."""
     SPLIT = auto()
@@ -63,7 +64,7 @@ class TargetTrouble(Enum):
     FORBIDDEN = auto()
     """The login lacks a right: send the same batches to the same leader again later."""
     RETRY = auto()
-    """Another leader, or a passing fault: send the same batches again."""
+    """The batch was not appended, for a passing fault: send the same batches again."""
 
 
 _AT_SOURCE = {
@@ -76,11 +77,13 @@ _AT_SOURCE = {
 _AT_TARGET = {
     CORRUPT: TargetTrouble.DAMAGED,
     MESSAGE_TOO_LARGE: TargetTrouble.SPLIT,
-    **dict.fromkeys(_OUT_OF_SEQUENCE, TargetTrouble.REOPEN),
     **dict.fromkeys(_GONE, TargetTrouble.GONE),
     **dict.fromkeys(_FORBIDDEN, TargetTrouble.FORBIDDEN),
     **dict.fromkeys(_FOR_GOOD, TargetTrouble.STOP),
+    NOT_ENOUGH_REPLICAS: TargetTrouble.RETRY,
 }
+"""What is not listed means REOPEN. Kafka answers even NOT_LEADER_OR_FOLLOWER for a batch that it
+has appended, where leadership moves while it waits for replicas (`DelayedProduce.tryComplete`)."""
 
 
 def source_trouble(said: Fetched) -> SourceTrouble:
@@ -99,7 +102,7 @@ def target_trouble(error: int, *, fresh: bool = False) -> TargetTrouble:
     """
     if refuses_ids(error, fresh=fresh):
         return TargetTrouble.FOREIGN_ID
-    return _AT_TARGET.get(error, TargetTrouble.RETRY)
+    return _AT_TARGET.get(error, TargetTrouble.REOPEN)
 
 
 def refuses_ids(error: int, *, fresh: bool) -> bool:

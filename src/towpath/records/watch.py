@@ -5,19 +5,36 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from enum import Enum, auto
 
 from towpath.ledger.books import SESSIONS, Ledger
 from towpath.ledger.entries import Session
+from towpath.model.clock import Moment
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName
+from towpath.records.lease import Lease
 
 ORPHANED = 30.0
 """Seconds without a sign of life after which a slice takes its driver for dead."""
 _WAIT = 1.0
 
 
+class End(Enum):
+    """Why a slice ends."""
+
+    ROUND = auto()
+    """The round is over: what is queued is still sent."""
+    REPLACED = auto()
+    """Another run of the link began."""
+    ORPHANED = auto()
+    """The driver gives no sign of life."""
+
+
 class Watch(threading.Thread):
-    """Reads sessions until the round is over, the driver gone, or another run began."""
+    """Reads sessions until the round is over, the driver gone, or another run began.
+
+    The `lease` hears of each look that found no other run.
+    """
 
     def __init__(
         self,
@@ -25,17 +42,20 @@ class Watch(threading.Thread):
         link: LinkName,
         run_id: str,
         number: int,
-        on_end: Callable[[str], None],
+        lease: Lease,
+        on_end: Callable[[End], None],
     ) -> None:
         super().__init__(name="towpath-watch", daemon=True)
         self._ledger, self._link, self._run_id, self._number = ledger, link, run_id, number
-        self._on_end = on_end
+        self._lease, self._on_end = lease, on_end
         self._finished = threading.Event()
 
     def run(self) -> None:
         """Read until there is a reason to end, and tell it once."""
         heard = time.monotonic()
         while not self._finished.is_set():
+            # An answer tells nothing of what came after the question.
+            asked = Moment.now()
             try:
                 entries = self._ledger.read(SESSIONS, wait=_WAIT)
             except TowpathError:
@@ -44,10 +64,13 @@ class Watch(threading.Thread):
             sessions = [e for e in entries if isinstance(e, Session) and self._concerns(e)]
             if sessions:
                 heard = time.monotonic()
-            reason = self._reason(sessions, time.monotonic() - heard)
-            if reason:
-                self._on_end(reason)
+            end = self._reason(sessions, time.monotonic() - heard)
+            if end is not None:
+                if end is not End.ROUND:
+                    self._lease.lose()
+                self._on_end(end)
                 return
+            self._lease.heard(asked)
 
     def finish(self) -> None:
         """Stop reading; close the ledger's client to end a wait at once."""
@@ -58,12 +81,10 @@ class Watch(threading.Thread):
         ours = session.run_id == self._run_id
         return session.link == self._link and (ours or not session.over)
 
-    def _reason(self, sessions: list[Session], silence: float) -> str:
+    def _reason(self, sessions: list[Session], silence: float) -> End | None:
         last = sessions[-1] if sessions else None
         if last is not None and last.run_id != self._run_id:
-            return f"another run of the link began ({last.host}, pid {last.pid})"
+            return End.REPLACED
         if last is not None and (last.over or last.ended_round >= self._number):
-            return "the round is over"
-        if silence > ORPHANED:
-            return f"no sign of life of the driver for {silence:.0f} s"
-        return ""
+            return End.ROUND
+        return End.ORPHANED if silence > ORPHANED else None

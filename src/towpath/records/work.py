@@ -82,6 +82,10 @@ class Slice:
     stop_on_gap: bool = True
     receipts: float = 1.0
     memory: int = 96 << 20
+    settled: bool = False
+    """No request of an earlier copier can still arrive at the target."""
+    target_memory_ms: int = 0
+    """How long the target remembers producer ids (`producer.id.expiration.ms`), 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)

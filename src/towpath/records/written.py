@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from towpath.cluster.client import Client, Records
-from towpath.model.nouns import ProducerId, TopicPartition
+from towpath.model.errors import UnreachableError
+from towpath.model.nouns import ProducerId, Side, TopicPartition
 from towpath.records.passed import Passed
 from towpath.wire import batch as wire
 from towpath.wire import records
@@ -26,6 +27,19 @@ _COMMIT = b"\0\1"
 
 Part = tuple[wire.Table, Hashes, Hashes]
 """Offsets of some records, their hashes with times, and those without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One batch of our own, as far as it counts: target offsets [first, end) and sequences.
+
+    The cleaner of a compacted topic removes records of a batch and keeps its sequences.
+    """
+
+    first: int
+    end: int
+    sequence: int
+    length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +84,8 @@ class Found:
 
     wanted: Wanted
     plain: int = 0
-    last: int = -1
-    """Sequence of the last of these, -1 if there is none."""
+    spans: list[Span] = field(default_factory=list)
+    """The batches of these records."""
     end: int = 0
     _parts: list[Part] = field(default_factory=list)
     _open: dict[int, list[Part]] = field(default_factory=dict)
@@ -106,27 +120,71 @@ class Found:
             return
         self._parts.append(part)
         if producer == self.wanted.own and fresh.any():
-            header = wire.BatchHeader.read(batch)
             self.plain += int(fresh.sum())
-            self.last = (header.base_sequence + header.last_offset_delta) % wire.SEQUENCES
+            self.spans.append(_span(wire.BatchHeader.read(batch), self.wanted.start))
 
     def _decide(self, producer: int, *, commit: bool) -> None:
         parts = self._open.pop(producer, [])
         if commit:
             self._parts.extend(parts)
 
-    def passed(self) -> Passed:
-        """Return what counts, in the order of offsets.
+    def passed(self, retained: int = 0) -> Passed:
+        """Return what counts, in the order of offsets, behind `retained` records that are gone.
 
         Where the target topic stamped times itself, only hashes without times can be found again at
         the source.
         """
         if not self._parts:
-            return Passed()
+            return Passed(retained=retained)
         offsets = np.concatenate([part[0] for part in self._parts])
         order = np.argsort(offsets)
         hashes = np.concatenate([part[2 if self._by_clock else 1] for part in self._parts])
-        return Passed(offsets[order], hashes[order], timed=not self._by_clock)
+        return Passed(offsets[order], hashes[order], timed=not self._by_clock, retained=retained)
+
+
+def _span(header: wire.BatchHeader, start: int) -> Span:
+    """Return the part of a batch that begins at offset `start`, if it does not begin later."""
+    cut = max(0, start - header.base_offset)
+    length = header.last_offset_delta + 1
+    first = header.base_offset + cut
+    sequence = (header.base_sequence + cut) % wire.SEQUENCES
+    return Span(first, header.base_offset + length, sequence, length - cut)
+
+
+@dataclass(frozen=True, slots=True)
+class Surplus:
+    """Records of one producer id where none should be: target offsets [first, end)."""
+
+    first: int
+    end: int
+    records: int
+
+
+def surplus(
+    client: Client, tp: TopicPartition, start: int, end: int, own: ProducerId
+) -> Surplus | None:
+    """Return what `own` wrote at target offsets [start, end), read by the headers of batches.
+
+    Raises:
+        ClusterError: The target could not be read that far yet.
+    """
+    at, found = start, list[Span]()
+    while at < end:
+        chunk = client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=_WAIT)
+        table = wire.scan(chunk.buffer, chunk.start, chunk.end)
+        if not len(table):
+            raise UnreachableError(
+                Side.TARGET, f"reading {tp}", f"offset {at} does not show yet, though it is there"
+            )
+        ours = (table[:, wire.PRODUCER] == own) & (table[:, wire.ATTRIBUTES] & wire.CONTROL == 0)
+        inside = (table[:, wire.LAST] >= start) & (table[:, wire.BASE] < end)
+        for row in table[ours & inside].tolist():
+            count = row[wire.LAST] + 1 - row[wire.BASE]
+            found.append(Span(row[wire.BASE], row[wire.LAST] + 1, 0, count))
+        at = int(table[-1, wire.LAST]) + 1
+    if not found:
+        return None
+    return Surplus(found[0].first, found[-1].end, sum(span.length for span in found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,214 @@
+"""What the target log holds behind the last receipt of a partition. Blocking.
+
+Where the leader knows our producer id and its last sequence fits the receipt, that sequence tells
+how many records there are. Else only the log tells, read up to its end (not the high watermark),
+once nothing that an earlier copier sent can still arrive (docs/decisions/0003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import NoReturn
+
+from towpath.cluster.client import Client
+from towpath.model.deadline import Deadline
+from towpath.model.errors import DoubledError, TargetLostError, TowpathError, UnreachableError
+from towpath.model.nouns import ProducerId, Side, TopicPartition
+from towpath.records.passed import Passed
+from towpath.records.work import Assignment, Position
+from towpath.records.written import Found, Span, Wanted, find
+from towpath.wire import batch as wire
+
+BACKWARDS = wire.SEQUENCES // 2
+"""A sequence that seems to be this far ahead is behind."""
+_AGAIN = 15.0
+"""Seconds after which a second look at records that do not show is a first one: the target was away
+meanwhile, and a new leader does not show at once what it has."""
+ANY_NODE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """What the leader says of one target partition.
+
+    Attributes:
+        node: The leader.
+        earliest: The log start offset.
+        log_end: The log end offset, which the high watermark may trail.
+        producers: The last sequence of each producer id that the leader remembers.
+    """
+
+    node: int
+    earliest: int
+    log_end: int
+    producers: Mapping[ProducerId, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The records of ours behind a position.
+
+    Attributes:
+        passed: Those records.
+        end: How far the target log was read for them, -1 if it was not.
+        retained: How many records before them the target's retention deleted since.
+    """
+
+    passed: Passed
+    end: int = -1
+    retained: int = 0
+
+
+class Tails:
+    """Finds tails; whoever asks comes again for what does not show yet, so nobody else waits."""
+
+    def __init__(self, client: Client, timeout: float) -> None:
+        self._client, self._timeout = client, timeout
+        self._missing: dict[TopicPartition, tuple[Deadline, Deadline]] = {}
+        """Until when records that do not show are waited for, if they are looked for in time."""
+        self._underway: dict[TopicPartition, int] = {}
+        self._quiet: dict[TopicPartition, Deadline] = {}
+
+    def may_arrive(self, tp: TopicPartition, node: int = ANY_NODE) -> None:
+        """Records for source partition `tp` were sent to a broker that did not answer."""
+        self._underway[tp] = node
+        self._quiet.pop(tp, None)
+
+    def opened(self, tp: TopicPartition) -> None:
+        """The partition was opened: nothing is under way to it any more."""
+        self._underway.pop(tp, None)
+        self._quiet.pop(tp, None)
+
+    def behind(self, a: Assignment, position: Position, state: TargetState) -> Tail:
+        """Return the records of ours behind `position`.
+
+        Raises:
+            TargetLostError: The target lost records that it had acknowledged.
+            DoubledError: It holds records twice.
+            ClusterError: It could not be read, or has to be asked again.
+        """
+        if state.log_end < position.target:
+            lost = TargetLostError(str(a.target), position.target, state.log_end, "offset")
+            self._wait(a, "its log ends before what it acknowledged", lost)
+        last = state.producers.get(a.producer_id)
+        ahead = BACKWARDS if last is None else ahead_of(last, position)
+        if ahead == 0:
+            return Tail(Passed())
+        start = max(position.target, state.earliest)
+        if ahead < BACKWARDS and start == position.target:
+            return self._known(a, position, start, ahead)
+        self._settle(a, state.node)
+        return self._unknown(a, position, state)
+
+    def written(
+        self, a: Assignment, position: Position, start: int, end: int, plain: int,
+        writers: AbstractSet[ProducerId],
+    ) -> Passed:  # fmt: skip
+        """Return what we wrote in transactions, and `plain` records without, from `start` on."""
+        wanted = Wanted(start, end, plain, a.producer_id, writers)
+        return self._complete(a, wanted, position).passed()
+
+    def _known(self, a: Assignment, position: Position, start: int, ahead: int) -> Tail:
+        found = self._complete(a, Wanted(start, 0, ahead, a.producer_id), position)
+        return Tail(found.passed(), found.end)
+
+    def _complete(self, a: Assignment, wanted: Wanted, position: Position) -> Found:
+        """Find all that is wanted.
+
+        Retention, a cleaner or an unclean leader election may have taken it, and then it shows
+        never.
+        """
+        found = find(self._client, a.target, wanted)
+        if not found.complete:
+            acknowledged = position.sequence + wanted.plain
+            lost = TargetLostError(str(a.target), acknowledged, position.sequence + found.plain)
+            self._wait(a, "records that it took do not show yet", lost)
+        self._missing.pop(a.source, None)
+        return found
+
+    def _unknown(self, a: Assignment, position: Position, state: TargetState) -> Tail:
+        """Find what there is up to the log end by the headers of batches alone."""
+        start = max(position.target, state.earliest)
+        if state.log_end == start and start == position.target:
+            return Tail(Passed())  # no reading: there may be thousands of partitions
+        wanted = Wanted(start, state.log_end, 0, a.producer_id)
+        found = self._complete(a, wanted, position)
+        retained = follow(a, found.spans, position, begins_later=start > position.target)
+        if not retained and start > position.target and not found.spans:
+            last = state.producers.get(a.producer_id)
+            retained = start - position.target if last is None else ahead_of(last, position)
+        return Tail(found.passed(retained), found.end, retained)
+
+    def _settle(self, a: Assignment, node: int) -> None:
+        """Wait until nothing can arrive any more that was sent before.
+
+        A broker works on what it has in its buffers even if the connection is closed, one request
+        after the other; it answers each within its own timeout, a part of ours (`Producer`). So one
+        request timeout after it first answered again, nothing is left. What was sent to a broker
+        that no longer leads the partition is void.
+        """
+        sent_to = self._underway.get(a.source)
+        if sent_to is None or (sent_to not in {ANY_NODE, node}):
+            return
+        quiet = self._quiet.setdefault(a.source, Deadline.after(self._timeout))
+        if not quiet.over:
+            raise UnreachableError(
+                Side.TARGET, f"opening {a.target}",
+                "the leader has forgotten our producer id, and records that were sent before may"
+                f" still arrive for {quiet.left():.0f} s",
+            )  # fmt: skip
+
+    def _wait(self, a: Assignment, why: str, lost: TowpathError) -> NoReturn:
+        until, again = self._missing.pop(a.source, (None, None))
+        if until is None or again is None or again.over:
+            until = Deadline.after(self._timeout)
+        if until.over:
+            raise lost
+        self._missing[a.source] = until, Deadline.after(_AGAIN)
+        raise UnreachableError(Side.TARGET, f"reading {a.target} again", why)
+
+
+def ahead_of(last: int, position: Position) -> int:
+    """Return how many records follow the position up to sequence `last`; many if that is older."""
+    return (last + 1 - position.sequence) % wire.SEQUENCES
+
+
+def follow(a: Assignment, spans: Sequence[Span], position: Position, *, begins_later: bool) -> int:
+    """Make sure that each batch of ours follows the one before it, from the position on.
+
+    Args:
+        a: The partition.
+        spans: Our batches, in the order of the log.
+        position: Where the first of them should begin.
+        begins_later: The target deleted the first of them, so the first may begin later.
+
+    Returns:
+        By how many records the first span begins later.
+
+    Raises:
+        DoubledError: A batch repeats sequences.
+        TargetLostError: Sequences are missing, and the target topic is not compacted.
+    """
+    expected, retained = position.sequence, 0
+    for index, span in enumerate(spans):
+        ahead = (span.sequence - expected) % wire.SEQUENCES
+        if ahead >= BACKWARDS:
+            raise _doubled(a, spans[index:], expected)
+        if ahead and index == 0 and begins_later:
+            retained = ahead
+        elif ahead and not a.compacted:
+            raise TargetLostError(str(a.target), span.sequence, expected)
+        expected = (span.sequence + span.length) % wire.SEQUENCES
+    return retained
+
+
+def _doubled(a: Assignment, spans: Sequence[Span], expected: int) -> DoubledError:
+    """Return the error that names the stretch of batches that begins before `expected`."""
+    end, count = spans[0].first, 0
+    for span in spans:
+        if (span.sequence - expected) % wire.SEQUENCES < BACKWARDS:
+            break
+        end, count = span.end, count + span.length
+    return DoubledError(str(a.target), spans[0].first, end, count)
