@@ -26,6 +26,7 @@ from towpath.records.progress import Progress, Standing
 from towpath.records.queue import TAKEN, Batch, BecomeMapped, Fill, Queue, Stop
 from towpath.records.reshape import merge
 from towpath.records.work import Assignment
+from towpath.wire import batch as wire
 
 FLYING = 5
 SMALL = 4096
@@ -88,6 +89,13 @@ class Lane:
     def fetch_epoch(self) -> int:
         """Leader epoch of the last batch taken in, or -1."""
         return self._intake.epoch
+
+    @property
+    def sent_end(self) -> int:
+        """The sequence behind the last record that was sent, -1 if none flies."""
+        batches = [item for item in self.queue.flying if isinstance(item, Batch)]
+        last = batches[-1] if batches else None
+        return (last.sequence + last.count) % wire.SEQUENCES if last else -1
 
     def resume(self, standing: Standing) -> None:
         """Go on from `standing`; everything queued is dropped, to be fetched again."""

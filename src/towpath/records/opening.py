@@ -29,7 +29,7 @@ from towpath.model.nouns import Mode, TopicPartition
 from towpath.records.fencing import Fences
 from towpath.records.modes import mode_at_opening
 from towpath.records.progress import Standing, is_abandoned
-from towpath.records.tail import ANY_NODE, BACKWARDS, Tails, TargetState, ahead_of
+from towpath.records.tail import ANY_NODE, BACKWARDS, Tails, TargetState, Underway, ahead_of
 from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment, Position, Slice
 
@@ -67,7 +67,7 @@ class Opener:
         self._tails = Tails(client, work.target.request_timeout)
         if not work.settled:
             for assignment in work.assignments:
-                self._tails.may_arrive(assignment.source)
+                self._tails.may_arrive(assignment.source, Underway())
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="towpath-opener")
 
     def close(self) -> None:
@@ -78,9 +78,9 @@ class Opener:
         """The target refused our producer id with the error `name`: open in another way."""
         self._fences.refused(assignment, name)
 
-    def may_arrive(self, assignment: Assignment, node: int) -> None:
-        """Records were sent to broker `node`, and its answer was lost."""
-        self._tails.may_arrive(assignment.source, node)
+    def may_arrive(self, assignment: Assignment, sent: Underway) -> None:
+        """Records were sent to a broker whose answer was lost."""
+        self._tails.may_arrive(assignment.source, sent)
 
     def open(self, assignments: Iterable[Assignment]) -> Openings:
         """Return where each source partition stands, or why it cannot be copied now."""

@@ -13,6 +13,7 @@ from towpath.records.lane import Lane
 from towpath.records.opening import Opener, Openings
 from towpath.records.producer import Producers
 from towpath.records.progress import Standing
+from towpath.records.tail import Underway
 from towpath.records.trouble import (
     LOOKS,
     back_off,
@@ -71,7 +72,7 @@ class Reopening:
 
     def may_arrive(self, lane: Lane, node: int) -> None:
         """Batches of the lane were sent to broker `node`, and not all answers came."""
-        self._opener.may_arrive(lane.work, node)
+        self._opener.may_arrive(lane.work, Underway(node, lane.sent_end))
 
     def stop(self, lane: Lane, error: str) -> None:
         """Move the lane no more; its error stays in the ledger."""

@@ -30,6 +30,19 @@ ANY_NODE = -1
 
 
 @dataclass(frozen=True, slots=True)
+class Underway:
+    """What was sent to a broker and not answered.
+
+    Attributes:
+        node: The broker, `ANY_NODE` if an earlier copier sent it.
+        end: The sequence behind the last record that was sent, -1 if that is not known.
+    """
+
+    node: int = ANY_NODE
+    end: int = -1
+
+
+@dataclass(frozen=True, slots=True)
 class TargetState:
     """What the leader says of one target partition.
 
@@ -68,12 +81,12 @@ class Tails:
         self._client, self._timeout = client, timeout
         self._missing: dict[TopicPartition, tuple[Deadline, Deadline]] = {}
         """Until when records that do not show are waited for, if they are looked for in time."""
-        self._underway: dict[TopicPartition, int] = {}
+        self._underway: dict[TopicPartition, Underway] = {}
         self._quiet: dict[TopicPartition, Deadline] = {}
 
-    def may_arrive(self, tp: TopicPartition, node: int = ANY_NODE) -> None:
+    def may_arrive(self, tp: TopicPartition, sent: Underway) -> None:
         """Records for source partition `tp` were sent to a broker that did not answer."""
-        self._underway[tp] = node
+        self._underway[tp] = sent
         self._quiet.pop(tp, None)
 
     def opened(self, tp: TopicPartition) -> None:
@@ -99,7 +112,6 @@ class Tails:
         start = max(position.target, state.earliest)
         if ahead < BACKWARDS and start == position.target:
             return self._known(a, position, start, ahead)
-        self._settle(a, state.node)
         return self._unknown(a, position, state)
 
     def written(
@@ -131,26 +143,28 @@ class Tails:
     def _unknown(self, a: Assignment, position: Position, state: TargetState) -> Tail:
         """Find what there is up to the log end by the headers of batches alone."""
         start = max(position.target, state.earliest)
-        if state.log_end == start and start == position.target:
+        if state.log_end == start == position.target:
+            self._settle(a, state.node, position.sequence)
             return Tail(Passed())  # no reading: there may be thousands of partitions
-        wanted = Wanted(start, state.log_end, 0, a.producer_id)
-        found = self._complete(a, wanted, position)
-        retained = follow(a, found.spans, position, begins_later=start > position.target)
-        if not retained and start > position.target and not found.spans:
+        found = self._complete(a, Wanted(start, state.log_end, 0, a.producer_id), position)
+        retained, end = follow(a, found.spans, position, begins_later=start > position.target)
+        self._settle(a, state.node, end)
+        if start > position.target and not found.spans:
             last = state.producers.get(a.producer_id)
             retained = start - position.target if last is None else ahead_of(last, position)
         return Tail(found.passed(retained), found.end, retained)
 
-    def _settle(self, a: Assignment, node: int) -> None:
+    def _settle(self, a: Assignment, node: int, end: int) -> None:
         """Wait until nothing can arrive any more that was sent before.
 
         A broker works on what it has in its buffers even if the connection is closed, one request
         after the other; it answers each within its own timeout, a part of ours (`Producer`). So one
         request timeout after it first answered again, nothing is left. What was sent to a broker
-        that no longer leads the partition is void.
+        that no longer leads the partition is void, and what is in the log up to sequence `end` has
+        arrived.
         """
-        sent_to = self._underway.get(a.source)
-        if sent_to is None or (sent_to not in {ANY_NODE, node}):
+        sent = self._underway.get(a.source)
+        if sent is None or sent.node not in {ANY_NODE, node} or sent.end == end:
             return
         quiet = self._quiet.setdefault(a.source, Deadline.after(self._timeout))
         if not quiet.over:
@@ -175,7 +189,9 @@ def ahead_of(last: int, position: Position) -> int:
     return (last + 1 - position.sequence) % wire.SEQUENCES
 
 
-def follow(a: Assignment, spans: Sequence[Span], position: Position, *, begins_later: bool) -> int:
+def follow(
+    a: Assignment, spans: Sequence[Span], position: Position, *, begins_later: bool
+) -> tuple[int, int]:
     """Make sure that each batch of ours follows the one before it, from the position on.
 
     Args:
@@ -185,7 +201,7 @@ def follow(a: Assignment, spans: Sequence[Span], position: Position, *, begins_l
         begins_later: The target deleted the first of them, so the first may begin later.
 
     Returns:
-        By how many records the first span begins later.
+        By how many records the first span begins later, and the sequence behind the last span.
 
     Raises:
         DoubledError: A batch repeats sequences.
@@ -201,7 +217,7 @@ def follow(a: Assignment, spans: Sequence[Span], position: Position, *, begins_l
         elif ahead and not a.compacted:
             raise TargetLostError(str(a.target), span.sequence, expected)
         expected = (span.sequence + span.length) % wire.SEQUENCES
-    return retained
+    return retained, expected
 
 
 def _doubled(a: Assignment, spans: Sequence[Span], expected: int) -> DoubledError:
