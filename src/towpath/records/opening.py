@@ -200,7 +200,6 @@ class Opener:
         """Find the records of ours that the target has behind the position."""
         tail = self._tails.behind(a, standing.position, state)
         standing.passed, standing.tail_end = tail.passed, tail.end
-        standing.records += tail.retained
         if standing.mode is Mode.IDENTICAL and state.earliest > standing.position.target:
             standing.begin_at(state.earliest, tail.retained)
         elif standing.mode is Mode.MAPPED and not tail.passed:

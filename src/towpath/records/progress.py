@@ -42,6 +42,8 @@ class Standing:
     digest: int = 0
     passed: Passed = field(default_factory=Passed)
     """Records that the target holds behind `position` already."""
+    news: bool = False
+    """The ledger does not know the position yet."""
     tail_end: int = -1
     """How far the target log was read for them: nothing else of ours lies before this offset."""
     error: str = ""
@@ -69,7 +71,8 @@ class Standing:
     def begin_at(self, offset: int, records: int) -> None:
         """Go on at `offset` of both sides, behind `records` that the target deleted since."""
         sequence = (self.position.sequence + records) % wire.SEQUENCES
-        self.position = Position(offset, offset, sequence)
+        self.position, self.news = Position(offset, offset, sequence), True
+        self.records += records
 
 
 class Progress:
@@ -98,7 +101,7 @@ class Progress:
         self._first_time, self._last_time = standing.first_time, standing.last_time
         self._cuts = standing.cuts
         self.abandoned = standing.abandoned
-        self.changed |= standing.writer is not None  # the ledger shall tell why at once
+        self.changed |= standing.news or standing.writer is not None  # told to the ledger at once
 
     def resume(self, standing: Standing) -> None:
         """Go on from where the target and the ledger say, after our own idea was wrong."""
