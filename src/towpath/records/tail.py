@@ -149,9 +149,9 @@ class Tails:
         found = self._complete(a, Wanted(start, state.log_end, 0, a.producer_id), position)
         retained, end = follow(a, found.spans, position, begins_later=start > position.target)
         self._settle(a, state.node, end)
-        if start > position.target and not found.spans:
-            last = state.producers.get(a.producer_id)
-            retained = start - position.target if last is None else ahead_of(last, position)
+        ahead = ahead_of(state.producers.get(a.producer_id, -1), position)
+        if start > position.target and not found.spans and a.producer_id in state.producers:
+            retained = ahead if ahead < BACKWARDS else 0
         return Tail(found.passed(retained), found.end, retained)
 
     def _settle(self, a: Assignment, node: int, end: int) -> None:
