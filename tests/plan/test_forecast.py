@@ -14,6 +14,7 @@ from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import LinkIdentity
+from towpath.model.clock import now_ms
 from towpath.model.nouns import ClusterId, LinkName, Mode
 from towpath.plan.build import build
 from towpath.records.trouble import RECREATED
@@ -140,3 +141,21 @@ def test_a_topic_that_was_made_again_at_the_source_is_a_problem(mirror: Mirror) 
     mirror.records = {"on_gap": "record"}
     assert told(mirror)[0] == 0
     assert len(mirror.slices()) == 1
+
+
+def test_history_that_the_target_forgets_while_it_is_copied_is_noted(mirror: Mirror) -> None:
+    day = 86_400_000
+    create_topic(mirror.source.bootstrap, mirror.topic, 2)
+    write(mirror.source, mirror.topic, 10, 1)
+    assert told(mirror) == (0, [])
+    old = [Record(b"k", b"v", (), now_ms() - 40 * day, -1, number) for number in (0, 1)]
+    produce(mirror.source.bootstrap, mirror.topic, old)
+    code, notes = told(mirror)
+    assert code == 0
+    assert (
+        "history is up to 40d 0h old, older than the target's producer.id.expiration.ms"
+        in (notes[0])
+    )
+    assert (notes[0].startswith(f"{mirror.topic}: "), len(notes)) == (True, 1)
+    mirror.records = {"start": "latest"}
+    assert told(mirror) == (0, [])

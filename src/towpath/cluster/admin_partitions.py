@@ -100,6 +100,15 @@ class PartitionAdmin(BrokerAdmin):
         sure = {tp: offset for tp, offset in found.items() if offset >= 0}
         return Answers({**sure, **ends}, {**found.failed, **ends.failed})
 
+    def first_times(
+        self, tps: Iterable[TopicPartition], *, patience: float | None = None
+    ) -> Answers[TopicPartition, int]:
+        """Return the time of the first record, in ms since 1970, -1 where there is none.
+
+        For `patience` see `ask_leaders`.
+        """
+        return self._list_offsets(tps, lambda _: 0, lambda said: said.timestamp, patience=patience)
+
     def epoch_ends(
         self, epochs: Mapping[TopicPartition, int], *, patience: float | None = None
     ) -> Answers[TopicPartition, int]:
@@ -187,6 +196,7 @@ class PartitionAdmin(BrokerAdmin):
         self,
         tps: Iterable[TopicPartition],
         when: Callable[[TopicPartition], int],
+        read: Callable[[Any], int] = lambda said: said.offset,
         *,
         committed: bool = False,
         patience: float | None = None,
@@ -208,7 +218,7 @@ class PartitionAdmin(BrokerAdmin):
                 replica_id=-1, isolation_level=int(committed), topics=_by_topic(theirs, one),
                 timeout_ms=self._timeout_ms,
             ),
-            lambda answer: _each(answer, lambda said: int(said.offset)), acl="Describe",
+            lambda answer: _each(answer, lambda said: int(read(said))), acl="Describe",
         )  # fmt: skip
         return ask_leaders(self._control, question, tps, patience, leaders)
 

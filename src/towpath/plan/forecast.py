@@ -12,6 +12,7 @@ from towpath.config import LinkConfig, OffsetsPolicy, OnGap, StartAt
 from towpath.ledger.books import LinkBooks
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import Mode, TopicId, TopicName, TopicPartition
+from towpath.plan.history import history
 from towpath.plan.starts import Offsets, beginnings, from_group, looks_first
 from towpath.records.beginnings import PATIENCE, find_starts
 from towpath.records.modes import mode_at_opening
@@ -71,7 +72,8 @@ def forecast(
     begins, said = _begins(config, source, books, fresh)
     ends = target.latest([each.target for each in fresh if each.exists], patience=PATIENCE)
     mapped = _mapped(config.records.offsets, fresh, begins, ends)
-    return Forecast.of([*made_again, *said, *_told(config.records.offsets, mapped)])
+    aged = history(source, target, {tp: at for tp, at in begins.items() if at >= 0})
+    return Forecast.of([*made_again, *said, *_told(config.records.offsets, mapped), *aged])
 
 
 def _mapped(
