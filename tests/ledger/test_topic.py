@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -19,16 +21,31 @@ from towpath.cluster.client import Client
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import books
-from towpath.ledger.books import FACTS, SESSIONS, Ledger
-from towpath.ledger.entries import Entry, LinkIdentity, Runs, Session
+from towpath.ledger.books import FACTS, RUNS, SESSIONS, Ledger
+from towpath.ledger.entries import Entry, LinkIdentity, Opened, Runs, Session
 from towpath.ledger.topic import TOPIC
 from towpath.model.errors import LedgerError
-from towpath.model.nouns import ClusterId, LinkName, ProducerId, Side, TopicName
+from towpath.model.nouns import (
+    ClusterId,
+    LinkName,
+    Mode,
+    ProducerId,
+    Side,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
 from towpath.plan.build import build
 from towpath.plan.preflight import ledger as preflight
+from towpath.records.run_log import RunLog
 
 pytestmark = pytest.mark.broker
 LINK = LinkName("l")
+ORDERS = TopicPartition(TopicName("orders"), 0)
+OPENED = Opened(
+    LINK, ORDERS.topic, 0, TopicId("s"), ORDERS.topic, TopicId("t"), ProducerId(1), Mode.MAPPED, "",
+    0, 0, "r", 5,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -206,20 +223,34 @@ def test_runs_without_number_fit_into_the_ledger(
 ) -> None:
     ledger = opened(stack, lone, admin)
     ledger.create()
+    rng = random.Random(7)
     first = 10**15
-    runs = tuple((first + 2 * n, first + n, 1) for n in range(300_000))
-    entry = Runs(LINK, TopicName("t"), 0, ProducerId(1), runs)
+    ends = list(accumulate((rng.randrange(2, 10**6) for _ in range(300_000)), initial=first))
+    runs = tuple((at, at - first, end - at - 1) for at, end in pairwise(ends))
+    entries = list(RunLog(LINK, ORDERS, OPENED.producer_id).add(runs))
     other = LinkIdentity(LINK, ClusterId("a"), ClusterId("b"))
     admin.set_configs(TOPIC, {"max.message.bytes": "786432"})
     wait_until(
         lambda: admin.configs([TOPIC])[TOPIC]["max.message.bytes"].value == "786432", "it is set"
     )
-    ledger.append([entry, other])
-    read = opened(stack, lone, admin).read()
-    assert read[-1] == other
-    parts = [each for each in read if isinstance(each, Runs)]
-    assert tuple(run for part in parts for run in part.runs) == runs
-    assert len({part.about() for part in parts}) == len(parts)
+    ledger.append([OPENED, *entries, other])
+    assert opened(stack, lone, admin).read() == [OPENED, other]
+    fresh = opened(stack, lone, admin)
+    kept = fresh.books(LINK).of(ORDERS)
+    assert kept.offsets().runs == runs
+    assert sum(map(len, kept.runs.values())) < 5 * len(runs)
+    assert len(fresh.read(RUNS, wanted=lambda _: True)) == len(entries)
+
+
+def test_a_ledger_with_two_partitions_keeps_runs_among_the_facts(
+    stack: ExitStack, lone: LocalCluster, admin: Admin
+) -> None:
+    create_topic(lone.bootstrap, TOPIC, 2, {"cleanup.policy": "compact"})
+    ledger = opened(stack, lone, admin)
+    runs = [Runs(LINK, ORDERS.topic, 0, OPENED.producer_id, ((0, 0, 5), (7, 5, 2)))]
+    ledger.append([OPENED, *runs])
+    assert opened(stack, lone, admin).read() == [OPENED]
+    assert opened(stack, lone, admin).books(LINK).of(ORDERS).offsets().runs == runs[0].runs
 
 
 def beat(number: int, link: str = LINK) -> Session:

@@ -8,6 +8,7 @@ import pytest
 
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Opened, Receipt
+from towpath.ledger.packed import Packer
 from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName
 from towpath.plan.losses import Loss, loss
 
@@ -20,7 +21,10 @@ RECEIPT = Receipt(
     OPENED.link, T, 0, OPENED.producer_id, 160, 0, 60, 40, 40, 400, 1, 2, 3, Mode.MAPPED, "",
     (140, 40, 20), "", 2,
 )  # fmt: skip
-BOOKS = PartitionBooks(OPENED, {(OPENED.producer_id, ""): RECEIPT}, [(100, 20, 10), (120, 30, 10)])
+RUNS = Packer([(100, 20, 10), (120, 30, 10)]).text()
+BOOKS = PartitionBooks(
+    OPENED, {(OPENED.producer_id, ""): RECEIPT}, {(OPENED.producer_id, "0"): RUNS}
+)
 
 
 @pytest.mark.parametrize(

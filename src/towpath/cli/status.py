@@ -34,9 +34,13 @@ def status(
         Client(config.target, Side.TARGET, target) as client,
     ):
         clusters = source.cluster_id(), target.cluster_id()
-        books = Ledger(target, client).books(config.link)
+        ledger = Ledger(target, client)
+        books = ledger.books(config.link, runs=False)
         books.check_clusters(*clusters)
         rows = standing.status(config, books, source, target)
+        if any(row.lost for row in rows):
+            ledger.read_runs(books)  # they tell which source offsets were lost
+            rows = standing.status(config, books, source, target)
     failed = failures(books)
     lines = [f"step {e.do} {e.name} failed at {readable(e.at)}: {e.error}" for e in failed]
     data = {

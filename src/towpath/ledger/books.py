@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
 from towpath.cluster.admin import Admin
@@ -16,24 +17,26 @@ from towpath.ledger.entries import (
     Found,
     Gap,
     Journal,
+    Key,
     LinkIdentity,
     Opened,
     Receipt,
     Removed,
     Repaired,
-    Run,
     Runs,
     Session,
     Unreadable,
     Writer,
     decode,
+    decode_key,
     encode,
 )
 from towpath.ledger.neighbours import Neighbours
 from towpath.ledger.offsets import OffsetMap
+from towpath.ledger.packed import Packer, unpack
 from towpath.ledger.topic import APPEND_BYTES, TOPIC, create, find
 from towpath.model.clock import now_ms
-from towpath.model.errors import LedgerError, RefusedError
+from towpath.model.errors import LedgerError, RefusedError, TowpathError
 from towpath.model.nouns import (
     ClusterId,
     LinkName,
@@ -44,6 +47,7 @@ from towpath.model.nouns import (
 )
 from towpath.wire import batch as batches
 from towpath.wire import records
+from towpath.wire.codec import NONE, ZSTD
 
 FACTS = TopicPartition(TOPIC, 0)
 """Everything that stays true."""
@@ -54,9 +58,36 @@ _RECENT = 1000
 """Of sessions so many of the latest entries are read at first. A run that lives gives a sign every
 two seconds, with its whole state, and is taken for dead after seven; so of 250 links that run at
 once each is among them. No clock is asked: those of machines differ."""
+RUNS = TopicPartition(TOPIC, 2)
+"""The offset maps, apart from the facts: they may be large, and only few read them."""
 _FETCH_BYTES = 8 << 20
-_RUNS = 5000
-"""So many runs go into one entry at most; they come to less than a batch."""
+_SHARED = 2
+"""Parts of a receipt's key behind kind and link where all copiers share one."""
+_SMALL = 1024
+"""Bytes of values up to which a batch is not compressed."""
+
+Wanted = Callable[[Key], bool]
+"""Tells by its key whether an entry is wanted."""
+_OF_NEIGHBOURS = {Opened.kind, Journal.kind}
+
+
+def _is_small(key: Key) -> bool:
+    return key.kind != Runs.kind
+
+
+def _only_last_counts(key: Key) -> bool:
+    """Whether one copier alone writes under the key, each time something that reaches further."""
+    return key.kind == Runs.kind or (key.kind == Receipt.kind and len(key.about) > _SHARED)
+
+
+def _is_about_one(key: Key) -> bool:
+    """Whether the key names a partition."""
+    return len(key.about) > 1 and isinstance(key.about[1], int)
+
+
+def _tp(key: Key) -> TopicPartition:
+    topic, partition, *_ = key.about
+    return TopicPartition(TopicName(str(topic)), int(partition))
 
 
 @dataclass(slots=True)
@@ -66,7 +97,8 @@ class PartitionBooks:
     opened: Opened | None = None
     receipts: dict[tuple[ProducerId, str], Receipt] = field(default_factory=dict)
     """Receipts of all incarnations, by producer id and copier."""
-    runs: list[Run] = field(default_factory=list)
+    runs: dict[tuple[ProducerId, str], str] = field(default_factory=dict)
+    """Packed runs of all incarnations that were read, by producer id and chunk."""
     noted: dict[tuple[ProducerId, int], Gap] = field(default_factory=dict)
     """Gaps of all incarnations, by producer id and first offset."""
     writers: dict[ProducerId, Writer] = field(default_factory=dict)
@@ -139,7 +171,9 @@ class PartitionBooks:
             case Gap():
                 self.noted[entry.producer_id, entry.first] = entry
             case Runs():
-                self.runs.extend(entry.runs if self.is_of(entry.producer_id) else ())
+                chunk = entry.chunk or str(entry.about()[-1])
+                packed = entry.packed or Packer(entry.runs).text()
+                self.runs[entry.producer_id, chunk] = packed
             case Writer():
                 if self.is_of(entry.producer_id):
                     self.writers.setdefault(entry.writer, entry)
@@ -148,7 +182,7 @@ class PartitionBooks:
 
     def _open(self, entry: Opened) -> None:
         if not self.is_of(entry.producer_id):
-            self.opened, self.runs, self.writers = entry, [], {}
+            self.opened, self.writers = entry, {}
             if self.repairs and self.repairs[-1].successor != entry.producer_id:
                 self.repairs = []
 
@@ -159,23 +193,40 @@ class PartitionBooks:
             self.receipts[key] = entry
 
     def forget(self, removed: Removed) -> None:
-        """Forget a receipt."""
-        kept = self.receipts.items()
-        self.receipts = {key: r for key, r in kept if r.about() != removed.key}
+        """Forget a receipt, or a chunk of runs."""
+        if removed.kind == Receipt.kind:
+            kept = self.receipts.items()
+            self.receipts = {key: r for key, r in kept if r.about() != removed.key}
+        elif removed.kind == Runs.kind:
+            self.runs = {key: r for key, r in self.runs.items() if key != removed.key[2:]}
 
     def offsets(self) -> OffsetMap:
-        """Return the offset map of the present incarnation."""
+        """Return the offset map of the present incarnation, as far as runs were read.
+
+        Raises:
+            LedgerError: Packed runs are damaged.
+        """
         receipt = self.receipt
-        growing = [receipt.run] if receipt is not None else []
-        kept = [(r.start, r.start, r.offset - r.start) for r in self.repairs[-1:]]
-        return OffsetMap.of([*kept, *self.runs, *growing])
+        few = [receipt.run] if receipt is not None else []
+        few += [(r.start, r.start, r.offset - r.start) for r in self.repairs[-1:]]
+        packed = [text for (producer, _), text in self.runs.items() if self.is_of(producer)]
+        packed += [receipt.packed] if receipt is not None else []
+        tables = [np.array(few, np.int64).reshape(-1, 3), *map(unpack, packed)]
+        return OffsetMap.of(np.concatenate(tables))
 
 
 @dataclass(slots=True)
 class LinkBooks:
-    """What the ledger knows of one link."""
+    """What the ledger knows of one link.
+
+    Attributes:
+        only: If not `None`, nothing but the facts about these source partitions is wanted.
+        runs_read: The runs were read, so that the offset maps are complete.
+    """
 
     link: LinkName
+    only: frozenset[TopicPartition] | None = None
+    runs_read: bool = False
     identity: LinkIdentity | None = None
     partitions: dict[TopicPartition, PartitionBooks] = field(default_factory=dict)
     journal: dict[tuple[str | int, ...], Journal] = field(default_factory=dict)
@@ -220,6 +271,14 @@ class LinkBooks:
         """Return the books of a source partition, empty ones when there are none yet."""
         return self.partitions.setdefault(tp, PartitionBooks())
 
+    def wants(self, key: Key) -> bool:
+        """Whether a fact with this key is of use here; runs are not (`Ledger.read_runs`)."""
+        if key.link != self.link:
+            return self.only is None and key.kind in _OF_NEIGHBOURS
+        if self.only is None or key.kind == Runs.kind:
+            return key.kind != Runs.kind
+        return _is_about_one(key) and _tp(key) in self.only
+
     def take(self, entry: Found) -> None:
         """Take one more fact in; facts may come twice and in any order of writers.
 
@@ -254,9 +313,8 @@ class LinkBooks:
             self.ends.setdefault((entry.topic, entry.topic_id), entry)
 
     def _remove(self, entry: Removed) -> None:
-        if entry.kind == Receipt.kind:
-            topic, partition, *_ = entry.key
-            self.of(TopicPartition(TopicName(str(topic)), int(partition))).forget(entry)
+        if entry.kind in {Receipt.kind, Runs.kind}:
+            self.of(_tp(Key(entry.kind, entry.link, entry.key))).forget(entry)
 
 
 class Ledger:
@@ -266,6 +324,7 @@ class Ledger:
         self._admin = admin
         self._client = client
         self._read_to: dict[TopicPartition, int] = {}
+        self._runs_at: TopicPartition | None = None
 
     def create(self) -> None:
         """Create the topic if it is missing, with three replicas or as many as brokers.
@@ -289,8 +348,8 @@ class Ledger:
             found.require()
         return found is not None
 
-    def books(self, link: LinkName) -> LinkBooks:
-        """Return all facts about a link; none where the target has no ledger.
+    def books(self, link: LinkName, *, runs: bool = True) -> LinkBooks:
+        """Return all facts about a link, with its runs or without; none if there is no ledger.
 
         Raises:
             NewerLedgerError: A newer version wrote about this link.
@@ -298,31 +357,74 @@ class Ledger:
         """
         books = LinkBooks(link)
         if self._usable():
-            for entry in self.read():
+            for entry in self.read(wanted=books.wants):
                 books.take(entry)
+            if runs:
+                self.read_runs(books)
         return books
 
-    def read(self, tp: TopicPartition = FACTS, *, wait: float = 0.0) -> list[Found]:
+    def read_runs(self, books: LinkBooks) -> None:
+        """Read all runs of a link, which take far more room than all else.
+
+        Raises:
+            NewerLedgerError: A newer version wrote about this link.
+            LedgerError: A record is no entry.
+        """
+        fresh = Ledger(self._admin, self._client)
+        wanted = Runs.kind, books.link
+        for tp in {FACTS, self._runs()}:  # those of older versions are among the facts
+            for entry in fresh.read(tp, wanted=lambda key: key[:2] == wanted):
+                books.take(entry)
+        books.runs_read = True
+
+    def read(
+        self, tp: TopicPartition = FACTS, *, wait: float = 0.0, wanted: Wanted = _is_small
+    ) -> list[Found]:
         """Return the entries that were added since the last call of this object.
 
-        The first call begins with the first fact, and with recent sessions.
+        The first call begins with the first fact, and with recent sessions. Of receipts under one
+        key only the last is returned, as the cleaner of the target might have left it.
+
+        Args:
+            tp: Where to read.
+            wait: Seconds to wait for the first entry.
+            wanted: Tells by their keys which entries are read.
 
         Raises:
             LedgerError: A record has no key of the ledger's.
         """
-        entries: list[Found] = []
+        begun = self._read_to.get(tp)
+        found: dict[bytes | int, tuple[bytes, bytes | None]] = {}
+        try:
+            for offset, key, value in self._fetched(tp, wait):
+                about = decode_key(key)
+                if wanted(about):
+                    slot = key if _only_last_counts(about) else offset
+                    found.pop(slot, None)
+                    found[slot] = key, value
+        except TowpathError:
+            self._read_to.pop(tp, None)
+            self._read_to |= {tp: begun} if begun is not None else {}
+            raise
+        entries = (decode(*record) for record in found.values())
+        return [entry for entry in entries if entry is not None]
+
+    def _fetched(
+        self, tp: TopicPartition, wait: float
+    ) -> Iterator[tuple[int, bytes, bytes | None]]:
+        """Return offset, key and value of all records up to the end."""
         while True:
             chunk = self._fetch(tp, wait)
             table = batches.scan(chunk.buffer, chunk.start, chunk.end)
             if not len(table):
-                return entries
+                return
             for row in table:
-                entries.extend(self._entries(tp, chunk.buffer[row[0] : row[0] + row[1]].data))
+                yield from self._records(tp, chunk.buffer[row[0] : row[0] + row[1]].data)
             wait = 0.0
 
     def _fetch(self, tp: TopicPartition, wait: float) -> Records:
         if tp not in self._read_to:
-            self._read_to[tp] = 0 if tp == FACTS else self._recent(tp)
+            self._read_to[tp] = self._recent(tp) if tp == SESSIONS else 0
         at = self._read_to[tp]
         try:
             return self._client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=wait)
@@ -339,32 +441,44 @@ class Ledger:
         return max(first, end - _RECENT)
 
     def append(self, entries: Iterable[Entry], tp: TopicPartition = FACTS) -> None:
-        """Append entries in order; they are on all in-sync replicas when this returns."""
-        for part in _packed(entries):
+        """Append entries in order, runs before all others.
+
+        All are on all in-sync replicas when this returns.
+        """
+        entries = list(entries)
+        runs = [entry for entry in entries if entry.kind == Runs.kind]
+        if runs:
+            for part in _packed(runs):
+                self._client.produce(self._runs(), part)
+        for part in _packed(entry for entry in entries if entry.kind != Runs.kind):
             self._client.produce(tp, part)
 
-    def _entries(self, tp: TopicPartition, batch: memoryview) -> Iterator[Found]:
+    def _runs(self) -> TopicPartition:
+        """Return where runs are: among the facts where the topic has no partition for them."""
+        if self._runs_at is None:
+            info = self._admin.topics([TOPIC]).get(TOPIC)
+            has = info is not None and len(info.partitions) > RUNS.partition
+            self._runs_at = RUNS if has else FACTS
+        return self._runs_at
+
+    def _records(
+        self, tp: TopicPartition, batch: memoryview
+    ) -> Iterator[tuple[int, bytes, bytes | None]]:
         header = batches.BatchHeader.read(batch)
-        following = header.base_offset + header.last_offset_delta + 1
         if not header.attributes & batches.CONTROL:
             rows = records.decode(batch)
-            for offset, key, value in zip(
-                rows["offset"].to_pylist(),
-                rows["key"].to_pylist(),
-                rows["value"].to_pylist(),
-                strict=True,
-            ):
-                entry = decode(key, value) if offset >= self._read_to[tp] else None
-                if entry is not None:
-                    yield entry
-        self._read_to[tp] = following
+            columns = (rows[name].to_pylist() for name in ("offset", "key", "value"))
+            for offset, key, value in zip(*columns, strict=True):
+                if offset >= self._read_to[tp] and key is not None:
+                    yield offset, key, value
+        self._read_to[tp] = header.base_offset + header.last_offset_delta + 1
 
 
 def _packed(entries: Iterable[Entry]) -> Iterator[bytearray]:
     keys: list[bytes] = []
     values: list[bytes | None] = []
     size = 0
-    for entry in (part for whole in entries for part in _parts(whole)):
+    for entry in entries:
         key, value = encode(entry)
         more = len(key) + len(value or b"")
         size += more
@@ -377,15 +491,6 @@ def _packed(entries: Iterable[Entry]) -> Iterator[bytearray]:
         yield _batch(keys, values)
 
 
-def _parts(entry: Entry) -> Iterator[Entry]:
-    """Take apart what could be too large for a batch: a source full of holes makes many runs."""
-    if not isinstance(entry, Runs):
-        yield entry
-        return
-    for start in range(0, len(entry.runs), _RUNS):
-        yield replace(entry, runs=entry.runs[start : start + _RUNS])
-
-
 def _batch(keys: list[bytes], values: list[bytes | None]) -> bytearray:
     count = len(keys)
     columns = {
@@ -395,4 +500,6 @@ def _batch(keys: list[bytes], values: list[bytes | None]) -> bytearray:
         "value": pa.array(values, pa.binary()),
         "headers": pa.array([[]] * count, records.RECORDS.field("headers").type),
     }
-    return records.encode(pa.RecordBatch.from_pydict(columns, schema=records.RECORDS), codec=0)
+    size = sum(len(value or b"") for value in values)
+    codec = ZSTD if size > _SMALL else NONE
+    return records.encode(pa.RecordBatch.from_pydict(columns, schema=records.RECORDS), codec)

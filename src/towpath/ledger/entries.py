@@ -17,7 +17,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from enum import StrEnum
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, NamedTuple, get_args
 
 from towpath.model.errors import LedgerError, NewerLedgerError
 from towpath.model.foreign import foreign
@@ -150,7 +150,8 @@ class Receipt(_OfPartition):
 
     `copier` names who wrote the receipt: nobody else writes under its key (docs/decisions/0018).
     It is empty in entries of older versions, which shared one key. `cuts` counts how often copying
-    went back at the source because the source's log was cut.
+    went back at the source because the source's log was cut. `packed` are the latest runs that grow
+    no more and are in no `Runs` entry yet.
     """
 
     kind: ClassVar[str] = "receipt"
@@ -172,6 +173,7 @@ class Receipt(_OfPartition):
     at: int
     copier: str = ""
     cuts: int = 0
+    packed: str = ""
 
     def about(self) -> tuple[str | int, ...]:
         """Return the key behind kind and link."""
@@ -192,16 +194,24 @@ class Receipt(_OfPartition):
 
 @dataclass(frozen=True, slots=True)
 class Runs(_OfPartition):
-    """Runs that will not grow any more, in ascending order."""
+    """Runs that will not grow any more: a chunk of them, `packed` as in `ledger/packed.py`.
+
+    `chunk` is an id of its own for each chunk; nobody else writes under its key. Older versions
+    wrote `runs` one by one.
+    """
 
     kind: ClassVar[str] = "runs"
 
     producer_id: ProducerId
-    runs: tuple[Run, ...]
+    runs: tuple[Run, ...] = ()
+    packed: str = ""
+    chunk: str = ""
+    at: int = 0
 
     def about(self) -> tuple[str | int, ...]:
         """Return the key behind kind and link."""
-        return (self.topic, self.partition, self.producer_id, self.runs[0][0])
+        last = self.chunk or self.runs[0][0]
+        return (self.topic, self.partition, self.producer_id, last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +391,27 @@ def encode(entry: Entry) -> tuple[bytes, bytes | None]:
     return key, json.dumps({"v": FORMAT, **asdict(entry)}, separators=(",", ":")).encode()
 
 
+class Key(NamedTuple):
+    """The key of an entry: kind, link, and what it is about."""
+
+    kind: str
+    link: LinkName
+    about: tuple[str | int, ...]
+
+
+def decode_key(key: bytes) -> Key:
+    """Return the key of a record.
+
+    Raises:
+        LedgerError: The key is none of the ledger's.
+    """
+    try:
+        kind, link, *about = json.loads(key)
+    except (ValueError, TypeError) as error:
+        raise _foreign(key, error) from error
+    return Key(kind, link, tuple(about))
+
+
 def decode(key: bytes | None, value: bytes | None) -> Found | None:
     """Return the entry of a record, or `None` for a kind of a later minor version.
 
@@ -389,12 +420,9 @@ def decode(key: bytes | None, value: bytes | None) -> Found | None:
     """
     if key is None:
         return None
-    try:
-        kind, link, *about = json.loads(key)
-    except (ValueError, TypeError) as error:
-        raise _foreign(key, error) from error
+    kind, link, about = decode_key(key)
     if value is None:
-        return Removed(kind, link, tuple(about))
+        return Removed(kind, link, about)
     try:
         return _entry(kind, json.loads(value))
     except LedgerError as error:

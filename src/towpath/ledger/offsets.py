@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+
 from towpath.ledger.entries import Run
+from towpath.ledger.packed import Table
+
+_SOURCE, _TARGET, _LENGTH = range(3)
 
 
 class Exactness(StrEnum):
@@ -28,63 +33,82 @@ class Answer:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class OffsetMap:
-    """All runs of one partition, ascending and without overlap."""
+    """All runs of one partition, ascending and without overlap.
 
-    runs: tuple[Run, ...] = ()
-    _starts: tuple[int, ...] = field(init=False, repr=False, compare=False, default=())
-    _target_starts: tuple[int, ...] = field(init=False, repr=False, compare=False, default=())
+    Args:
+        table: A row for each run: source start, target start, length.
+    """
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_starts", tuple(run[0] for run in self.runs))
-        object.__setattr__(self, "_target_starts", tuple(run[1] for run in self.runs))
+    def __init__(self, table: Table) -> None:
+        self.table = table
 
     @classmethod
-    def of(cls, runs: Iterable[Run]) -> OffsetMap:
+    def of(cls, runs: Iterable[Run] | Table) -> OffsetMap:
         """Build a map of runs that may come twice, in any order, shorter and longer."""
-        kept: list[Run] = []
-        for run in sorted(r for r in runs if r[2] > 0):
-            if (
-                kept
-                and kept[-1][1] - kept[-1][0] == run[1] - run[0]
-                and run[0] <= sum(kept[-1][::2])
-            ):
-                length = max(sum(kept[-1][::2]), run[0] + run[2]) - kept[-1][0]
-                kept[-1] = (*kept[-1][:2], length)
-            else:
-                kept.append(run)
-        return cls(tuple(kept))
+        table = np.array(runs if isinstance(runs, np.ndarray) else list(runs), np.int64)
+        table = table.reshape(-1, 3)
+        table = table[table[:, _LENGTH] > 0]
+        return cls(_joined(table[np.lexsort(table.T[::-1])]))
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs as tuples; far larger than the table."""
+        return tuple((start, there, length) for start, there, length in self.table.tolist())
 
     def to_target(self, offset: int) -> Answer:
         """Translate a source offset (that of the next record to read)."""
-        return _translate(offset, self._starts, self.runs, forward=True)
+        return self._translate(offset, _SOURCE, _TARGET)
 
     def to_source(self, offset: int) -> Answer:
         """Translate a target offset (that of the next record to read)."""
-        return _translate(offset, self._target_starts, self.runs, forward=False)
+        return self._translate(offset, _TARGET, _SOURCE)
+
+    def _translate(self, offset: int, here: int, there: int) -> Answer:
+        if not len(self.table):
+            return Answer(-1, Exactness.UNKNOWN, "nothing was copied yet")
+        index = bisect_right(self.table[:, here], offset) - 1
+        if index < 0:
+            start, other, _ = self._run(0, here, there)
+            return Answer(other, Exactness.BEFORE_START, f"copying began at {start}")
+        start, other, length = self._run(index, here, there)
+        if offset <= start + length:
+            return Answer(other + offset - start, Exactness.EXACT)
+        end = start + length
+        if index + 1 < len(self.table):
+            following, other, _ = self._run(index + 1, here, there)
+            text = f"no record was copied between {end} and {following}"
+            return Answer(other, Exactness.BOUNDED, text)
+        return Answer(other + length, Exactness.UNKNOWN, f"copied up to {end} so far")
+
+    def _run(self, index: int, here: int, there: int) -> Run:
+        row = self.table[index]
+        return int(row[here]), int(row[there]), int(row[_LENGTH])
 
 
-def _translate(
-    offset: int, starts: tuple[int, ...], runs: tuple[Run, ...], *, forward: bool
-) -> Answer:
-    if not runs:
-        return Answer(-1, Exactness.UNKNOWN, "nothing was copied yet")
-    here, there = (0, 1) if forward else (1, 0)
-    if offset < starts[0]:
-        return Answer(runs[0][there], Exactness.BEFORE_START, f"copying began at {starts[0]}")
-    index = bisect_right(starts, offset) - 1
-    run = runs[index]
-    inside = offset - run[here]
-    if inside <= run[2]:
-        return Answer(run[there] + inside, Exactness.EXACT)
-    if index + 1 < len(runs):
-        following = runs[index + 1]
-        return Answer(
-            following[there],
-            Exactness.BOUNDED,
-            f"no record was copied between {run[here] + run[2]} and {following[here]}",
-        )
-    return Answer(
-        run[there] + run[2], Exactness.UNKNOWN, f"copied up to {run[here] + run[2]} so far"
-    )
+def _joined(table: Table) -> Table:
+    """Join sorted runs that continue or repeat each other."""
+    if len(table) < 2:  # nothing to join
+        return table
+    starts, shifts = table[:, _SOURCE], table[:, _TARGET] - table[:, _SOURCE]
+    ends = np.maximum.accumulate(starts + table[:, _LENGTH])
+    alike = shifts[1:] == shifts[:-1]
+    if (~alike & (starts[1:] < ends[:-1])).any():
+        return _joined_slowly(table)
+    first = np.concatenate(([True], ~(alike & (starts[1:] <= ends[:-1]))))
+    joined = table[first]
+    last = np.concatenate((np.flatnonzero(first)[1:], [len(table)])) - 1
+    joined[:, _LENGTH] = ends[last] - joined[:, _SOURCE]
+    return joined
+
+
+def _joined_slowly(table: Table) -> Table:
+    """Join runs of which some lie over others, as where the source's log was cut."""
+    kept: list[list[int]] = []
+    for start, there, length in table.tolist():
+        last = kept[-1] if kept else None
+        if last and last[1] - last[0] == there - start and start <= last[0] + last[2]:
+            last[2] = max(last[2], start + length - last[0])
+        else:
+            kept.append([start, there, length])
+    return np.array(kept, np.int64)

@@ -109,7 +109,7 @@ def _books(
 ) -> tuple[LinkBooks | None, tuple[Obstacle, ...]]:
     """Look into the ledger; it may belong to other clusters."""
     with Client(config.target, Side.TARGET, target) as client:
-        books = Ledger(target, client).books(config.link)
+        books = Ledger(target, client).books(config.link, runs=False)
     try:
         books.check_clusters(source.cluster_id(), target.cluster_id())
     except LedgerError as error:

@@ -97,7 +97,8 @@ def _origins(config: LinkConfig, source: Admin) -> Origins:
         raise there.error
     with Client(config.source, Side.SOURCE, source) as client:
         ledger = Ledger(source, client)
-        return dict(_found((*ledger.read(), *ledger.read(SESSIONS))))
+        facts = ledger.read(wanted=lambda key: key.kind in {LinkIdentity.kind, Opened.kind})
+        return dict(_found((*facts, *ledger.read(SESSIONS))))
 
 
 def _found(entries: Iterable[Found]) -> Iterator[tuple[tuple[TopicName, TopicId], Origin]]:

@@ -48,7 +48,7 @@ class OpenLink:
 
     def read(self) -> None:
         """Take in what was added to the ledger since the last call."""
-        for entry in self.ledger.read():
+        for entry in self.ledger.read(wanted=self.books.wants):
             self.books.take(entry)
 
 

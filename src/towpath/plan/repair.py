@@ -99,6 +99,7 @@ class _Repair:
     def go(self) -> Repaired:
         """Plan, ask, tell the ledger, and copy."""
         self._link.read()
+        self._link.ledger.read_runs(self._link.books)
         self._link.books.check_clusters(self._cluster, self._link.target.cluster_id())
         self._require_known()
         plan = self._plan()

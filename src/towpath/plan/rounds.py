@@ -54,7 +54,7 @@ def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
     ):
         books = LinkBooks(config.link)
         ledger = Ledger(target, client)
-        for entry in (*ledger.read(), *ledger.read(SESSIONS)):
+        for entry in (*ledger.read(wanted=books.wants), *ledger.read(SESSIONS)):
             books.take(entry)
         last = books.session
         if last is not None and last.run_id == plan.run_id and last.over:

@@ -264,6 +264,9 @@ class _Mirror:
         link = self._link
         link.read()
         rows = status(link.config, link.books, link.source, link.target, self._losses, patience)
+        if any(row.lost for row in rows) and not link.books.runs_read:
+            link.ledger.read_runs(link.books)  # they tell which source offsets were lost
+            rows = status(link.config, link.books, link.source, link.target, self._losses, patience)
         self.progress.rows = tuple(map(self._with_error, rows))
         self._meter.looked(stands(self.progress.rows))
         self.progress.trouble = ""

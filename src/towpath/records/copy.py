@@ -63,7 +63,7 @@ def copy(work: Slice) -> Iterator[Summary]:
         target = stack.enter_context(Admin(work.target, Side.TARGET))
         client = stack.enter_context(Client(work.target, Side.TARGET, target))
         ledger = Ledger(target, client)
-        books = LinkBooks(work.link)
+        books = LinkBooks(work.link, frozenset(each.source for each in work.assignments))
         opener = Opener(work, target, client, ledger, books)
         stack.callback(opener.close)
         copier = Copier(work, source, target, opener)

@@ -17,6 +17,7 @@ from towpath.cluster.metadata import Answers
 from towpath.config import OffsetsPolicy
 from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Gap, Opened
+from towpath.ledger.packed import runs_of
 from towpath.model.clock import now_ms
 from towpath.model.errors import (
     ClusterError,
@@ -135,7 +136,7 @@ class Opener:
 
     def _read(self) -> None:
         self._read_at = now_ms()
-        for entry in self._ledger.read():
+        for entry in self._ledger.read(wanted=self._books.wants):
             self._books.take(entry)
 
     def _known(self, assignment: Assignment) -> PartitionBooks | None:
@@ -254,7 +255,7 @@ def known_standing(books: PartitionBooks, at: int) -> Standing:
     return Standing(
         position, receipt.mode, receipt.reason, receipt.run, receipt.records,
         receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
-        error=receipt.error, cuts=receipt.cuts,
+        error=receipt.error, cuts=receipt.cuts, closed=runs_of(receipt.packed),
         abandoned=tuple(each for each in books.standing if is_abandoned(each, at)),
     )  # fmt: skip
 

@@ -53,6 +53,8 @@ class Standing:
 
     cuts: int = 0
     """How often copying went back at the source."""
+    closed: tuple[Run, ...] = ()
+    """Runs that the receipt holds, and no other entry."""
     abandoned: tuple[Receipt, ...] = ()
     """Receipts of the incarnation under whose keys nobody writes any more."""
     front: int | None = None
@@ -100,6 +102,7 @@ class Progress:
         self.records, self.bytes, self._digest = standing.records, standing.bytes, standing.digest
         self._first_time, self._last_time = standing.first_time, standing.last_time
         self._cuts = standing.cuts
+        self.runs.closed.extend(standing.closed)
         self.abandoned = standing.abandoned
         self.changed |= standing.news or standing.writer is not None  # told to the ledger at once
 
@@ -192,13 +195,13 @@ class Progress:
         self.hinder("")
         return True
 
-    def receipt(self, link: LinkName, copier: str) -> Receipt:
-        """Return what `copier` is to write to the ledger now."""
+    def receipt(self, link: LinkName, copier: str, packed: str = "") -> Receipt:
+        """Return what `copier` is to write to the ledger now, with the latest closed runs."""
         self.changed = False
         position, source = self.position, self.work.source
         return Receipt(
             link, source.topic, source.partition, self.work.producer_id,
             position.source, position.epoch, position.target, position.sequence, self.records,
             self.bytes, self._first_time, self._last_time, self._digest, self.mode, self.reason,
-            self.runs.growing, self.error, now_ms(), copier, self._cuts,
+            self.runs.growing, self.error, now_ms(), copier, self._cuts, packed,
         )  # fmt: skip

@@ -23,6 +23,7 @@ from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName, Side, TopicPartition
 from towpath.records.lane import Lane
 from towpath.records.progress import Progress, is_abandoned
+from towpath.records.run_log import RunLog
 from towpath.records.work import Slice
 
 SILENT = 900_000
@@ -49,11 +50,19 @@ class Key:
             self._own.append(self._last)
         self._copier, self._last = _new_name(), None
 
-    def write(self, progress: Progress, link: LinkName) -> tuple[Receipt, list[Removed]]:
-        """Return the receipt to write now, and what is useless once the ledger holds it."""
+    def write(
+        self, progress: Progress, link: LinkName, packed: str = ""
+    ) -> tuple[Receipt, list[Removed]]:
+        """Return the receipt to write now, and what is useless once the ledger holds it.
+
+        Args:
+            progress: How far the partition came.
+            link: The link.
+            packed: The runs that the receipt is to hold.
+        """
         if self._last is not None and not 0 <= now_ms() - self._last.at < SILENT:
             self.change()
-        self._last = receipt = progress.receipt(link, self._copier)
+        self._last = receipt = progress.receipt(link, self._copier, packed)
         abandoned = [*progress.abandoned, *(r for r in self._own if is_abandoned(r, receipt.at))]
         useless = [r for r in abandoned if r.reach < receipt.reach and r.copier != self._copier]
         progress.abandoned = ()
@@ -80,6 +89,7 @@ class Receipts:
         self._ledger = Ledger(target, self._client)
         self._waiting: list[Entry] = []
         self._keys: defaultdict[TopicPartition, Key] = defaultdict(Key)
+        self._logs: dict[TopicPartition, RunLog] = {}
         self.busy = False
 
     def note(self, gap: Gap) -> None:
@@ -111,22 +121,30 @@ class Receipts:
             self._ledger.append(entries)
         finally:
             if self._client.failures > failures:
-                for key in self._keys.values():
-                    key.change()
+                for each in self._keys.values():
+                    each.change()
+                for log in self._logs.values():
+                    log.finish()
 
     def _due(self) -> list[Entry]:
         wanted, self._waiting = self._waiting, []
         removed: list[Removed] = []  # last, so that they are written behind every receipt
         for tp, lane in self._lanes.items():
-            closed = lane.progress.runs.take_closed()
-            if closed:
-                link, producer = self._work.link, lane.work.producer_id
-                wanted.append(Runs(link, tp.topic, tp.partition, producer, closed))
+            log = self._log(lane)
+            wanted.extend(log.add(lane.progress.runs.take_closed()))
             if lane.progress.changed:
-                receipt, useless = self._keys[tp].write(lane.progress, self._work.link)
+                receipt, useless = self._keys[tp].write(
+                    lane.progress, self._work.link, log.packed()
+                )
                 wanted.append(receipt)
                 removed.extend(useless)
         return [*wanted, *removed]
+
+    def _log(self, lane: Lane) -> RunLog:
+        tp = lane.work.source
+        if tp not in self._logs:
+            self._logs[tp] = RunLog(self._work.link, tp, lane.work.producer_id)
+        return self._logs[tp]
 
     def _written(self, entries: list[Entry], future: Future[None]) -> None:
         self.busy = False

@@ -1,0 +1,73 @@
+"""The closed runs of one partition on their way into the ledger. Pure.
+
+A partition whose offsets cannot stay the same may close many runs each second, one for each
+transaction of the source. The latest ones stand in the receipt. From time to time they move into a
+chunk, an entry that is written again under its key until it is large.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+
+from towpath.ledger.entries import Run, Runs
+from towpath.ledger.packed import Packer
+from towpath.model.clock import now_ms
+from towpath.model.nouns import LinkName, ProducerId, TopicPartition
+
+TAIL = 512
+"""Runs that a receipt holds at most. It is written each second, so they must stay few."""
+_RUNS = 1 << 16
+"""Runs of a large chunk."""
+_BYTES = 256 << 10
+"""Bytes of a large chunk, before compression."""
+_SILENT = 900_000
+"""Milliseconds of silence after which a chunk is left as it is, like the key of a receipt."""
+
+
+class RunLog:
+    """The runs of one partition that are not in a finished chunk.
+
+    Attributes:
+        tail: Those that stand in the receipt.
+    """
+
+    def __init__(self, link: LinkName, tp: TopicPartition, producer: ProducerId) -> None:
+        self._link, self._tp, self._producer = link, tp, producer
+        self.tail: list[Run] = []
+        self.finish()
+
+    def finish(self) -> None:
+        """Begin a new chunk: an earlier write of the present one may still be on its way."""
+        self._chunk, self._name, self._at = Packer(), uuid.uuid4().hex[:16], now_ms()
+
+    def packed(self) -> str:
+        """Return the tail, as a receipt holds it."""
+        return Packer(self.tail).text()
+
+    def add(self, runs: Iterable[Run]) -> Iterator[Runs]:
+        """Add closed runs; return the chunks to write before the next receipt."""
+        known = set(self.tail)
+        self.tail.extend(run for run in runs if run[2] and run not in known)
+        if len(self.tail) > TAIL:
+            yield from self._move()
+
+    def _move(self) -> Iterator[Runs]:
+        if not 0 <= now_ms() - self._at < _SILENT:
+            self.finish()
+        for run in self.tail:
+            self._chunk.add(run)
+            if self._chunk.count == _RUNS or self._chunk.size >= _BYTES:
+                yield self._entry()
+                self.finish()
+        self.tail = []
+        if self._chunk.count:
+            yield self._entry()
+
+    def _entry(self) -> Runs:
+        self._at = now_ms()
+        tp = self._tp
+        return Runs(
+            self._link, tp.topic, tp.partition, self._producer, (),
+            self._chunk.text(), self._name, self._at,
+        )  # fmt: skip

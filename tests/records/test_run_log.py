@@ -1,0 +1,123 @@
+"""Closed runs on their way into the ledger: none is lost, whatever write fails."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.support.lanes import PRODUCER, lane, tp
+from towpath.ledger import entries
+from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.entries import Entry, Opened, Run, Runs
+from towpath.model.nouns import LinkName, Mode, TopicId
+from towpath.records import run_log
+from towpath.records.opening import known_standing
+from towpath.records.receipts import Key
+from towpath.records.run_log import RunLog
+
+LINK = LinkName("l")
+OPENED = Opened(
+    LINK, tp().topic, 0, TopicId("s"), tp().topic, TopicId("t"), PRODUCER, Mode.MAPPED, "",
+    0, 0, "r", 0,
+)  # fmt: skip
+FEW, LARGE = 3, 10
+
+
+def run(number: int) -> Run:
+    return number * 101, number * 100, 100
+
+
+class Slice:
+    """One copier, from where the ledger says; it closes one run after the other."""
+
+    def __init__(self, books: PartitionBooks) -> None:
+        self.progress = lane().progress
+        self.key, self.log = Key(), RunLog(LINK, tp(), PRODUCER)
+        self.unwritten: list[Entry] = []
+        self.resume(books)
+
+    def resume(self, books: PartitionBooks) -> None:
+        self.progress.resume(known_standing(books, 0))
+
+    def copy(self) -> None:
+        self.progress.note(*run(self.progress.records // 100))
+
+    def write(self) -> list[Entry]:
+        made = [*self.unwritten, *self.log.add(self.progress.runs.take_closed())]
+        receipt, _ = self.key.write(self.progress, LINK, self.log.packed())
+        return [*made, receipt]
+
+    def fail(self, written: list[Entry]) -> None:
+        self.unwritten = [each for each in written if isinstance(each, Runs)]
+        self.key.change()
+        self.log.finish()
+
+
+DO = st.sampled_from(["copy", "copy", "copy", "write", "write", "fail", "late", "new", "again"])
+
+
+@pytest.fixture
+def _small() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_log, "TAIL", FEW)
+        patch.setattr(run_log, "_RUNS", LARGE)
+        yield
+
+
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@pytest.mark.usefixtures("_small")
+@given(st.lists(DO, max_size=60), st.randoms(use_true_random=False))
+def test_the_map_is_complete_up_to_the_receipt(steps: list[str], rng: random.Random) -> None:
+    log: list[Entry] = [OPENED]
+    late: list[list[Entry]] = []
+    slices = [Slice(books_of(log))]
+    for step in steps:
+        one = rng.choice(slices)
+        match step:
+            case "copy":
+                one.copy()
+            case "write":
+                log += one.write()
+                one.unwritten = []
+            case "fail" | "late":
+                written = one.write()
+                one.fail(written)
+                late += [written] if step == "late" else []
+            case "new":
+                slices.append(Slice(books_of(log)))
+            case _:
+                one.resume(books_of(log))
+        if late and rng.random() < 0.3:
+            log += late.pop(rng.randrange(len(late)))
+    books = books_of(log)
+    count = books.receipt.records // 100 if books.receipt else 0
+    known = set(books.offsets().runs)
+    assert set(map(run, range(count))) <= known <= set(map(run, range(len(steps))))
+
+
+def books_of(log: list[Entry]) -> PartitionBooks:
+    """Return what a reader finds once the cleaner has left only the last entry of each key."""
+    last = {entries.encode(entry)[0]: entry for entry in log}
+    books = LinkBooks(LINK)
+    for entry in last.values():
+        found = entries.decode(*entries.encode(entry))
+        assert found is not None
+        books.take(found)
+    return books.of(tp())
+
+
+def test_a_chunk_grows_until_it_is_large() -> None:
+    log = RunLog(LINK, tp(), PRODUCER)
+    chunks = {}
+    for number in range(200_000):
+        for entry in log.add([run(number)]):
+            chunks[entry.about()] = entry
+    assert len(log.tail) <= run_log.TAIL
+    assert len(chunks) == 4
+    assert sum(len(entry.packed) for entry in chunks.values()) < 10_000
