@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import time
 
-from towpath.cluster.channel import BufferPool, Channel
+from towpath.cluster.buffers import BufferPool
+from towpath.cluster.channel import Channel
 from towpath.cluster.connection import Connected
 from towpath.cluster.reactor import Reactor
 

@@ -15,7 +15,7 @@ from tests.support.lanes import (
     plain,
     standing,
 )
-from towpath.cluster.channel import Frame
+from towpath.cluster.buffers import Frame
 from towpath.cluster.fetch import Fetched
 from towpath.records.fetcher import Fetcher
 from towpath.records.lane import Lane
@@ -90,6 +90,6 @@ def test_what_came_damaged_from_a_replica_near_us_is_asked_of_the_leader() -> No
     assert made._sessions[NODE].rack == "near"
     made._near[doubted.work.source] = NODE
     made.doubt(doubted)
-    made._under_way.clear()
+    made._over(NODE)
     made.add(doubted)
     assert made._sessions[NODE].rack == ""

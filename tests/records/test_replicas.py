@@ -16,7 +16,7 @@ from tests.support.kafka import Record, consume, end_offsets, produce, wait_unti
 from towpath.cli.main import main
 from towpath.cluster import leaders as asking
 from towpath.cluster.admin import Admin
-from towpath.cluster.channel import Frame
+from towpath.cluster.buffers import Frame
 from towpath.cluster.connection import UnresolvedError
 from towpath.cluster.fetch import Fetched
 from towpath.config import ClusterConfig

@@ -18,7 +18,7 @@ from tests.support.lanes import (
     standing,
     took,
 )
-from towpath.cluster.channel import Frame
+from towpath.cluster.buffers import Frame
 from towpath.cluster.fetch import Fetched
 from towpath.cluster.produce import Produced
 from towpath.ledger.entries import Gap

@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.wire.build import batch, numbered
 from towpath.cluster import fetch as fetching
-from towpath.cluster.channel import BufferPool, Frame
+from towpath.cluster.buffers import BufferPool, Frame
 from towpath.cluster.fetch import Fetched
 from towpath.cluster.homes import Home
 from towpath.cluster.metadata import Broker
@@ -133,6 +133,7 @@ class StandInChannel:
     )
     asked: list[Callable[[Frame], None]] = field(default_factory=list)
     closed: bool = False
+    pool: BufferPool = field(default_factory=lambda: BufferPool(0))
 
     def send(
         self,
@@ -153,8 +154,10 @@ class StandInChannel:
     def answer(self, *parts: Part) -> None:
         """Answer the oldest request."""
         data = response(parts)
-        buffer = np.frombuffer(bytearray(data), np.uint8)
-        self.asked.pop(0)(Frame(BufferPool(0), buffer, len(data)))
+        frame = self.pool.frame(len(data))
+        frame.view[:] = data
+        self.asked.pop(0)(frame)
+        frame.release()
 
 
 class StandInNodes:
@@ -174,14 +177,18 @@ class StandInNodes:
 
 
 def fetcher(
-    reactor: StandInReactor, on_data: Callable[[Lane, Frame, Fetched], None], rack: str = ""
+    reactor: StandInReactor,
+    on_data: Callable[[Lane, Frame, Fetched], None],
+    rack: str = "",
+    memory: int = 64 << 20,
 ) -> tuple[Fetcher, StandInChannel]:
     """Return a fetcher and the channel to its only node."""
+    pool = BufferPool(memory)
     made = Fetcher(
-        reactor, ClusterConfig(bootstrap=("host:1",), rack=rack or None), None, BufferPool(0),  # type: ignore[arg-type]  # stand-ins
-        room=1 << 20, on_data=on_data, on_trouble=lambda *_: None,
+        reactor, ClusterConfig(bootstrap=("host:1",), rack=rack or None), None, pool,  # type: ignore[arg-type]  # stand-ins
+        share=1 << 20, on_data=on_data, on_trouble=lambda *_: None,
     )  # fmt: skip
-    channel = StandInChannel()
+    channel = StandInChannel(pool=pool)
     made.nodes = StandInNodes(channel)  # type: ignore[assignment]  # a stand-in
     made._opened(NODE)
     return made, channel

@@ -11,9 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from towpath.cluster.buffers import BufferPool, Frame
 from towpath.cluster.connection import Connected
 from towpath.cluster.frames import Part, request
 from towpath.cluster.reactor import Reactor
@@ -23,65 +21,6 @@ _MOST_PARTS = min(1024, os.sysconf("SC_IOV_MAX"))
 _LARGEST_FRAME = 1 << 30
 _NO_LINGER = struct.pack("ii", 1, 0)
 _ENCRYPTED_PIECE = 1 << 18
-
-
-class Frame:
-    """A response in a pooled buffer, kept until nobody uses it any more."""
-
-    __slots__ = ("_pool", "_users", "buffer", "size")
-
-    def __init__(self, pool: BufferPool, buffer: npt.NDArray[np.uint8], size: int) -> None:
-        self._pool = pool
-        self._users = 1
-        self.buffer = buffer
-        self.size = size
-
-    @property
-    def view(self) -> memoryview:
-        """The bytes of the response, from the correlation id on."""
-        return self.buffer.data[: self.size]
-
-    def instead(self, data: bytearray) -> Frame:
-        """Return a frame of other bytes that were made of this one; it has one user, too."""
-        return Frame(self._pool, np.frombuffer(data, np.uint8), len(data))
-
-    def hold(self) -> Frame:
-        """Keep the buffer for one more user."""
-        self._users += 1
-        return self
-
-    def release(self) -> None:
-        """One user less; the last one gives the buffer back."""
-        self._users -= 1
-        if self._users == 0:
-            self._pool.give_back(self.buffer)
-
-
-class BufferPool:
-    """Buffers for responses, used again because fresh pages cost more than the bytes in them."""
-
-    def __init__(self, keep: int) -> None:
-        self._keep = keep
-        self._kept = 0
-        self._free: list[npt.NDArray[np.uint8]] = []
-
-    def frame(self, size: int) -> Frame:
-        """Return a frame of `size` bytes, in the smallest free buffer that holds it."""
-        fitting = [b for b in self._free if size <= len(b) <= max(65536, size * 8)]
-        if fitting:
-            best = min(range(len(fitting)), key=lambda i: len(fitting[i]))
-            buffer = fitting[best]
-            self._free = [b for b in self._free if b is not buffer]
-            self._kept -= len(buffer)
-        else:
-            buffer = np.empty(1 << max(12, (size - 1).bit_length()), np.uint8)
-        return Frame(self, buffer, size)
-
-    def give_back(self, buffer: npt.NDArray[np.uint8]) -> None:
-        """Keep `buffer` for later, or let it go when enough is kept."""
-        if self._kept + len(buffer) <= self._keep:
-            self._free.append(buffer)
-            self._kept += len(buffer)
 
 
 @dataclass(slots=True)

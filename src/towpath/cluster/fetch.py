@@ -83,6 +83,7 @@ class FetchSession:
 
     Attributes:
         rack: Where we are; the leader then names a replica near us (KIP-392) instead of answering.
+        max_bytes: About how large an answer may be; one batch comes even if it is larger (KIP-74).
         throttle: Seconds for which the broker takes no further request, by its last answer.
     """
 
@@ -90,7 +91,7 @@ class FetchSession:
         self, version: int, *, max_bytes: int, committed: bool = True, rack: str = ""
     ) -> None:
         self.version = version
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._committed = committed
         self.rack = rack
         self.throttle = 0.0
@@ -130,7 +131,7 @@ class FetchSession:
 
     def request(self, wait_ms: int) -> list[Part]:
         """Return the body of the next request; it waits up to `wait_ms` for the first byte."""
-        head = _HEAD.pack(-1, wait_ms, 1, self._max_bytes, self._committed, self._id, self._epoch)
+        head = _HEAD.pack(-1, wait_ms, 1, self.max_bytes, self._committed, self._id, self._epoch)
         changed = {tp: self._wanted[tp] for tp in self._changed}
         dropped = self._dropped
         self._changed, self._dropped = set(), {}

@@ -8,7 +8,8 @@ from concurrent.futures import Future
 from functools import partial
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.channel import BufferPool, Channel
+from towpath.cluster.buffers import BufferPool
+from towpath.cluster.channel import Channel
 from towpath.cluster.connection import Connected, connect_to
 from towpath.cluster.control import healable
 from towpath.cluster.homes import Home, Homes, find_homes

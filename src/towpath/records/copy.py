@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from functools import partial
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.channel import BufferPool, Frame
+from towpath.cluster.buffers import BufferPool, Frame
 from towpath.cluster.client import Client
 from towpath.cluster.control import healable
 from towpath.cluster.fetch import Fetched
@@ -38,6 +38,7 @@ from towpath.records.opening import Opener
 from towpath.records.producer import Producer, Producers
 from towpath.records.progress import Standing
 from towpath.records.receipts import Receipts
+from towpath.records.relief import Relief
 from towpath.records.reopening import Reopening
 from towpath.records.source_side import SourceSide
 from towpath.records.target_side import TargetSide
@@ -48,7 +49,6 @@ from towpath.records.work import UNKNOWN, Assignment, Slice, Summary
 
 _TURN = 0.25
 _DRAIN = 15.0
-_LANE_BYTES = 8 << 20
 _RETRY_OPEN = 1.0
 
 
@@ -86,9 +86,10 @@ class Copier:
         self._jobs = Jobs(self._reactor)
         self._fetcher = Fetcher(
             self._reactor, work.source, source, pool,
-            room=max(1 << 20, min(_LANE_BYTES, work.memory // max(1, len(work.assignments)))),
+            share=work.memory // max(1, len(work.assignments)),
             on_data=self._data, on_trouble=self._source_trouble,
         )  # fmt: skip
+        Relief(self._reactor, pool, self._lanes, self._fetcher)
         self._producers = Producers(
             len(work.assignments),
             lambda: Producer(
@@ -176,6 +177,7 @@ class Copier:
         self._lease.pauses()
         self._reactor.turn(longest)
         self._producers.pump_all()
+        self._fetcher.refill()
         good = self._lease.good
         if good and not self._was_good:
             for lane in self._lanes.values():

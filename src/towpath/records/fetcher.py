@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from towpath.cluster import fetch as fetching
 from towpath.cluster.admin import Admin
-from towpath.cluster.channel import BufferPool, Channel, Frame
+from towpath.cluster.buffers import BufferPool, Frame
+from towpath.cluster.channel import Channel
 from towpath.cluster.fetch import Fetched, FetchFrom, FetchSession
 from towpath.cluster.nodes import Nodes
 from towpath.cluster.reactor import Reactor
@@ -26,6 +27,14 @@ _NEAR = 300.0
 """Seconds after which leaders are asked anew who is near: a replica may have fallen behind."""
 _RESPONSE_BYTES = 8 << 20
 _PARTITION_BYTES = 1 << 20
+_LANE_BYTES = 8 << 20
+_LEAST_LANE_BYTES = 64 << 10
+"""What a lane may queue in any case, however many there are and however scarce memory is."""
+_OVERHEAD = 256 << 10
+"""What an answer may have beyond the bytes that were asked for without a single huge batch in it:
+some tens of bytes for each partition."""
+_PARKED, _LONGEST_PARKED = 10.0, 300.0
+"""Seconds before a lane that stood still is fetched for again; doubled each time."""
 
 
 class Fetcher:
@@ -33,6 +42,10 @@ class Fetcher:
 
     `on_data` gets every answer, errors too, with the frame that holds its records. The next request
     goes out when all lanes of a response had theirs, so it asks from where each stands then.
+
+    No request asks for more than the pool has left, so all lanes together stay within its limit.
+    Where memory is lacking, nodes wait in turn (`refill`), and brokers begin each answer with the
+    partitions that have waited longest (KIP-227). `share` is what each lane may always hold.
     """
 
     def __init__(
@@ -42,13 +55,15 @@ class Fetcher:
         admin: Admin,
         pool: BufferPool,
         *,
-        room: int,
+        share: int,
         on_data: Callable[[Lane, Frame, Fetched], None],
         on_trouble: Callable[[Lane, ClusterError, bool], None],
     ) -> None:
         self._reactor = reactor
         self._rack = config.rack or ""
-        self._room = room
+        self._pool, self._share = pool, share
+        self._least = _PARTITION_BYTES
+        """The smallest answer worth asking for: it grows with the batches of the source."""
         self._on_data, self._on_trouble = on_data, on_trouble
         self._lanes: dict[TopicPartition, Lane] = {}
         self._at: dict[TopicPartition, int] = {}
@@ -56,7 +71,12 @@ class Fetcher:
         self._far: dict[int, Deadline] = {}
         self._held: set[TopicPartition] = set()
         self._sessions: dict[int, FetchSession] = {}
-        self._under_way: set[int] = set()
+        self._under_way: dict[int, int] = {}
+        """The bytes that were asked for, by node."""
+        self._short: dict[int, None] = {}
+        """Nodes that wait for memory, the longest waiting first."""
+        self._parked: dict[TopicPartition, float] = {}
+        """How long each lane is not fetched for that stood still with its memory taken away."""
         self._stale: dict[int, set[TopicPartition]] = {}
         """Partitions whose part of the answer under way is from where they do not stand now."""
         self.ended = False
@@ -74,6 +94,7 @@ class Fetcher:
             return
         self._lanes[lane.work.source] = lane
         self._held.discard(lane.work.source)
+        self._parked.pop(lane.work.source, None)
         self.again(lane)
 
     def remove(self, lane: Lane) -> None:
@@ -82,7 +103,32 @@ class Fetcher:
         self._lanes.pop(tp, None)
         self._near.pop(tp, None)
         self._held.discard(tp)
+        self._parked.pop(tp, None)
         self._leave(tp)
+
+    def park(self, lane: Lane) -> None:
+        """Fetch for `lane`, which stands elsewhere now, when it moves again, or after a while."""
+        tp = lane.work.source
+        node = self._at.get(tp)
+        if node is None or tp not in self._lanes:
+            return
+        self._leave(tp)
+        self._at[tp] = node
+        self._held.discard(tp)
+        pause = self._parked[tp] = min(_LONGEST_PARKED, 2 * self._parked.get(tp, _PARKED / 2))
+        self._reactor.later(pause, lambda: self._try_again(lane, pause))
+
+    def _try_again(self, lane: Lane, pause: float) -> None:
+        tp = lane.work.source
+        if self._parked.get(tp) == pause and self._lanes.get(tp) is lane and not lane.queue:
+            self._ask_on(lane)
+
+    def refill(self) -> None:
+        """Ask on where memory was lacking, as far as there is some now."""
+        for node in list(self._short):
+            if not self._affordable():
+                return
+            self._pump(node)
 
     def doubt(self, lane: Lane) -> None:
         """What came for `lane` is damaged: fetch no more, and next time from the leader itself."""
@@ -110,10 +156,20 @@ class Fetcher:
     def room(self, lane: Lane) -> None:
         """Some of the lane's bytes were acknowledged; ask again if it was held back."""
         tp = lane.work.source
-        if tp in self._held and lane.queue.bytes < self._room // 2:
+        held = tp in self._held and lane.queue.bytes < self._room // 2
+        if self._parked.pop(tp, None) is not None or held:
             self._held.discard(tp)
-            self._want(lane)
-            self._pump(self._at.get(tp, -1))
+            self._ask_on(lane)
+
+    @property
+    def _room(self) -> int:
+        """Bytes that a lane may queue now."""
+        least = _LEAST_LANE_BYTES if self._pool.scarce else _PARTITION_BYTES
+        return max(least, min(_LANE_BYTES, self._share))
+
+    def _ask_on(self, lane: Lane) -> None:
+        self._want(lane)
+        self._pump(self._at.get(lane.work.source, -1))
 
     def _settle(self) -> None:
         for tp, lane in self._lanes.items():
@@ -163,7 +219,7 @@ class Fetcher:
         for tp, at in self._at.items():
             if at == node:
                 self._lanes[tp].progress.relieve(Side.SOURCE)
-                if tp not in self._held:
+                if tp not in self._held and tp not in self._parked:
                     self._want(self._lanes[tp])
         self._pump(node)
 
@@ -174,7 +230,8 @@ class Fetcher:
 
     def _lost(self, node: int, _why: str) -> None:
         self._sessions.pop(node, None)
-        self._under_way.discard(node)
+        self._short.pop(node, None)
+        self._over(node)
         self._stale.pop(node, None)
         gone = [tp for tp, at in self._at.items() if at == node]
         for tp in gone:
@@ -189,7 +246,13 @@ class Fetcher:
         channel = self.nodes.channel(node)
         if channel is None:
             return
-        self._under_way.add(node)
+        size = self._affordable()
+        if not size:
+            self._short[node] = None
+            return
+        self._short.pop(node, None)
+        self._under_way[node] = session.max_bytes = size
+        self._pool.promised += size
         far = self._far.get(node)
         session.rack = "" if far is not None and not far.over else self._rack
         wait = _SHORT_WAIT_MS if self._held else _WAIT_MS
@@ -201,7 +264,26 @@ class Fetcher:
             tags=session.flexible,
         )
 
+    def _affordable(self) -> int:
+        """Return how large the next answer may be; 0 where it has to wait for memory.
+
+        Where little is held, one is asked for in any case, so that even a batch for which there is
+        no room at all gets through.
+        """
+        pool = self._pool
+        if pool.left < self._least and (pool.promised or pool.held > pool.limit // 2):
+            return 0
+        return max(self._least, min(_RESPONSE_BYTES, pool.left // 2))
+
+    def _over(self, node: int) -> None:
+        """The request to a node is answered, or lost."""
+        self._pool.promised -= self._under_way.pop(node, 0)
+
     def _came(self, node: int, session: FetchSession, channel: Channel, frame: Frame) -> None:
+        self._pool.promised -= self._under_way[node]
+        self._under_way[node] = 0
+        if frame.size > session.max_bytes + _OVERHEAD:
+            self._least = frame.size
         answers = session.response(frame.view) or ()
         channel.mute(session.throttle)
         for said in answers:
@@ -221,7 +303,7 @@ class Fetcher:
                 self._go_near(lane, said.preferred_replica)
             elif said.end > said.start:
                 self._go_on(lane, session)
-        self._under_way.discard(node)
+        self._over(node)
         self._stale.pop(node, None)
         if not channel.closed:
             self._pump(node)
@@ -242,7 +324,7 @@ class Fetcher:
             self._far[home.node] = Deadline.after(_FAR)
 
     def _review(self) -> None:
-        for tp in self._near.keys() - self._held:
+        for tp in self._near.keys() - self._held - self._parked.keys():
             del self._near[tp]
             self.again(self._lanes[tp])
         self._reactor.later(_NEAR, self._review)

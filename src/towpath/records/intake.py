@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
-from towpath.cluster.channel import Frame
+from towpath.cluster.buffers import Frame
 from towpath.cluster.fetch import Fetched
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode
@@ -46,6 +46,14 @@ class Intake:
     def passes(self) -> bool:
         """Whether the target holds records that the source is still to be asked for."""
         return bool(self._passed)
+
+    def stand_back(self, source: int, epoch: int, sequence: int) -> None:
+        """Go on from an earlier offset; what came behind it was dropped from the queue.
+
+        `sequence` is -1 where no record was dropped.
+        """
+        self._at(source, epoch)
+        self._sequence = self._sequence if sequence < 0 else sequence
 
     def begin_at(self, source: int) -> None:
         """Begin at another source offset, before anything was taken in."""
@@ -159,6 +167,7 @@ class Intake:
             reason = f"the source batch at offset {first} has lost records (compaction)"
             self._queue.put(BecomeMapped(first, reason))
         for batch in made:
+            batch.frame = frame.instead(batch.data)
             self._queue.put(batch)
         if not made:
             self._queue.put(Fill(self.expected, end, epoch))

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 
-from towpath.cluster.channel import Frame
+from towpath.cluster.buffers import Frame
 from towpath.cluster.fetch import Fetched
 from towpath.cluster.produce import Produced
 from towpath.model.errors import CorruptBatchError
@@ -123,6 +123,18 @@ class Lane:
     def jump(self, source: int, reason: str) -> None:
         """Go on at another source offset; the records between cannot be had."""
         self._intake.jump(source, reason)
+
+    def shed(self) -> bool:
+        """Give back the memory of what was not sent; return whether it is to be fetched again."""
+        if self.busy or self._intake.passes or self.progress.stopped:
+            return False
+        first, sequence = self.queue.shed()
+        if first is not None:
+            last = self.queue.waiting[-1] if self.queue.waiting else None
+            behind = None if last or self.queue.flying else self.progress.position
+            self._intake.stand_back(first.base, behind.epoch if behind else -1, sequence)
+        self.queue.unpin()
+        return first is not None
 
     def take(self, frame: Frame, said: Fetched) -> None:
         """Queue the batches of a fetch response that are new.

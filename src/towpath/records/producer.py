@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from towpath.cluster import produce as producing
 from towpath.cluster.admin import Admin
-from towpath.cluster.channel import BufferPool, Channel
+from towpath.cluster.buffers import BufferPool
+from towpath.cluster.channel import Channel
 from towpath.cluster.frames import Part
 from towpath.cluster.nodes import Nodes
 from towpath.cluster.produce import Answer, Produced
@@ -21,6 +22,8 @@ from towpath.records.queue import Batch
 _IN_FLIGHT = 3
 """Requests per connection: a broker works on one at a time, the others hide the way there."""
 _REQUEST_BYTES = 4 << 20
+_PART = 16
+"""A request holds that part of the slice's memory at most: a frozen broker must not hold it all."""
 _CONNECTIONS = 4
 """To a leader, at most; there is one more for each `MANY` lanes."""
 
@@ -40,6 +43,7 @@ class Producer:
         on_lost: Callable[[Lane, int], None],
         on_trouble: Callable[[Lane, ClusterError, bool], None],
     ) -> None:
+        self._request_bytes = max(1 << 16, min(_REQUEST_BYTES, pool.limit // _PART))
         # All that fly on a connection are answered within the request timeout (`Tails`).
         self._timeout_ms = int(config.request_timeout * 1000 / _IN_FLIGHT)
         self._lease = lease
@@ -161,7 +165,7 @@ class Producer:
         size = 0
         oldest = 0 if self._lease.fresh else self._lease.remembered_from
         for tp in list(ready):
-            if size >= _REQUEST_BYTES:
+            if size >= self._request_bytes:
                 break
             lane = self._lanes[tp]
             if (time := lane.next_time()) is not None and time < oldest:

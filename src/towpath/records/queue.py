@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from towpath.cluster.channel import Frame
+from towpath.cluster.buffers import Frame
 from towpath.ledger.entries import Run
 
 TAKEN = "the record lies at target offset {}, not at its own {}: another writer was there first"
 """A reason to be mapped; to be formatted with both offsets."""
+_PINNED = 4
+"""A batch is copied out of a buffer that is so many times larger, where memory is scarce."""
 
 
 @dataclass(slots=True)
@@ -145,6 +147,35 @@ class Queue:
                 self.done(item)
         self.waiting.clear()
 
+    def shed(self) -> tuple[Batch | Fill | None, int]:
+        """Drop what waits and was not sent, from the end on; it can be fetched again.
+
+        Returns:
+            The first item that was dropped, if any, and the sequence of the first dropped batch, -1
+            where there is none.
+        """
+        first: Batch | Fill | None = None
+        sequence = -1
+        while self.waiting:
+            item = self.waiting[-1]
+            if not isinstance(item, Batch | Fill) or (isinstance(item, Batch) and item.sent):
+                break
+            first = item
+            self.waiting.pop()
+            if isinstance(item, Batch):
+                sequence = item.sequence
+                self.done(item)
+        return first, sequence
+
+    def unpin(self) -> None:
+        """Copy batches that keep a far larger buffer from being used again."""
+        for item in (*self.flying, *self.waiting):
+            if isinstance(item, Batch) and item.frame and item.frame.held > _PINNED * item.size:
+                frame, data = item.frame, bytes(item.data)
+                frame.spare()
+                item.data, item.frame = memoryview(data), frame.instead(data)
+                frame.release()
+
     def small_head(self, small: int, most: int) -> list[Batch]:
         """Return the leading waiting batches that are smaller than `small`, up to `most` bytes.
 
@@ -164,6 +195,10 @@ class Queue:
     def replace_head(self, taken: list[Batch], by: list[Batch]) -> None:
         """Put merged or split batches where the leading ones were."""
         self.bytes += sum(b.size for b in by) - sum(b.size for b in taken)
+        origin = taken[0].frame
+        for batch in by:
+            if batch.frame is None and origin is not None:
+                batch.frame = origin.instead(batch.data)
         for batch in taken:
             self.waiting.popleft()
             batch.release()

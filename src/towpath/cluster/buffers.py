@@ -1,0 +1,131 @@
+"""The memory of a slice: buffers of responses, counted as long as anybody uses a byte of them.
+
+One `BufferPool` serves all connections of a slice. It counts three things, in bytes: what is held
+(buffers and copies that are in use), what is promised (responses that were asked for), and what is
+kept (free buffers, to be used again). Held and kept never exceed the limit together as long as
+nobody asks for more than is left.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Buffer = npt.NDArray[np.uint8]
+
+_PAGE = 4096
+_SMALL = 65536
+_CLASSES = 3
+"""Sizes of buffers have so many bits behind the first, so an eighth at most is not used."""
+
+
+class Frame:
+    """A response in a pooled buffer, kept until nobody uses it any more."""
+
+    __slots__ = ("_pool", "_reusable", "_users", "buffer", "size")
+
+    def __init__(
+        self, pool: BufferPool, buffer: Buffer, size: int, *, reusable: bool = True
+    ) -> None:
+        self._pool = pool
+        self._users = 1
+        self._reusable = reusable
+        self.buffer = buffer
+        self.size = size
+
+    @property
+    def view(self) -> memoryview:
+        """The bytes of the response, from the correlation id on."""
+        return self.buffer.data[: self.size]
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory that it takes."""
+        return len(self.buffer)
+
+    def instead(self, data: bytes | bytearray | memoryview) -> Frame:
+        """Return a frame of other bytes that were made of this one; it has one user, too."""
+        return self._pool.adopt(np.frombuffer(data, np.uint8))
+
+    def hold(self) -> Frame:
+        """Keep the buffer for one more user."""
+        self._users += 1
+        return self
+
+    def release(self) -> None:
+        """One user less; the last one gives the buffer back."""
+        self._users -= 1
+        if self._users == 0:
+            self._pool.give_back(self.buffer, reusable=self._reusable)
+
+    def spare(self) -> None:
+        """Let the buffer go for good, not back to the pool, once nobody uses it any more.
+
+        For a user that leaves early: a connection may still be sending from it.
+        """
+        self._reusable = False
+
+
+class BufferPool:
+    """Buffers for responses, used again because fresh pages cost more than the bytes in them.
+
+    Attributes:
+        limit: Bytes that may be held and promised.
+        held: Bytes in use.
+        promised: Bytes of responses that were asked for and did not come yet.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.held = self.promised = 0
+        self._kept = 0
+        self._free: list[Buffer] = []
+
+    @property
+    def left(self) -> int:
+        """Bytes that may still be asked for."""
+        return self.limit - self.held - self.promised
+
+    @property
+    def scarce(self) -> bool:
+        """Whether more than half of the memory is taken, so that each must be content with less."""
+        return self.left < self.limit // 2
+
+    def frame(self, size: int) -> Frame:
+        """Return a frame of `size` bytes, in the smallest free buffer that holds it."""
+        most = max(_SMALL, size * (2 if self.scarce else 8))
+        fitting = [b for b in self._free if size <= len(b) <= most]
+        if fitting:
+            best = min(range(len(fitting)), key=lambda i: len(fitting[i]))
+            buffer = fitting[best]
+            self._free = [b for b in self._free if b is not buffer]
+            self._kept -= len(buffer)
+        else:
+            buffer = np.empty(_rounded(size), np.uint8)
+        return self._use(Frame(self, buffer, size))
+
+    def adopt(self, buffer: Buffer) -> Frame:
+        """Return a frame of bytes that were made elsewhere; they count, and are not used again."""
+        return self._use(Frame(self, buffer, len(buffer), reusable=False))
+
+    def _use(self, frame: Frame) -> Frame:
+        self.held += frame.held
+        while self._free and self.held + self._kept > self.limit:
+            self._kept -= len(self._free.pop())
+        return frame
+
+    def give_back(self, buffer: Buffer, *, reusable: bool) -> None:
+        """Keep `buffer` for later, or let it go when enough is kept."""
+        self.held -= len(buffer)
+        if reusable and self.held + self._kept + len(buffer) <= self.limit:
+            self._free.append(buffer)
+            self._kept += len(buffer)
+
+
+def _rounded(size: int) -> int:
+    """Return the size of a new buffer: few sizes, so that one fits often, and little that is idle.
+
+    An eighth of it at most is idle, where it is not smaller than a page.
+    """
+    unit = max(_PAGE, 1 << max(0, size.bit_length() - 1 - _CLASSES))
+    return -(-size // unit) * unit

@@ -1,0 +1,64 @@
+"""Memory that lanes hold which the target does not let move, taken back for the others."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping
+
+from towpath.cluster.buffers import BufferPool
+from towpath.cluster.reactor import Reactor
+from towpath.model.nouns import TopicPartition
+from towpath.records.fetcher import Fetcher
+from towpath.records.lane import Lane
+from towpath.records.work import Position
+
+_LOOK = 1.0
+_PATIENCE, _LONGEST = 10.0, 120.0
+"""Seconds without a record on the target, at least and at most, until a lane stands still."""
+_TURNS = 4
+"""A slow target needs some time for all that is queued; a lane that stands still needs more than so
+many times that."""
+_LOOKS = 10
+
+
+class Relief:
+    """Looks for lanes that stand still while memory is lacking.
+
+    What they have not sent is dropped and fetched again later, so that lanes on a frozen broker, or
+    with a right missing, keep none of the others waiting.
+    """
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        pool: BufferPool,
+        lanes: Mapping[TopicPartition, Lane],
+        fetcher: Fetcher,
+    ) -> None:
+        self._reactor, self._pool = reactor, pool
+        self._lanes, self._fetcher = lanes, fetcher
+        self._stands: dict[TopicPartition, tuple[Position, float]] = {}
+        self._copied: deque[tuple[float, int]] = deque(maxlen=_LOOKS)
+        reactor.later(_LOOK, self._look)
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        patience = self._patience(now)
+        lacking = self._pool.left < self._pool.limit // 4
+        for tp, lane in self._lanes.items():
+            at = lane.progress.position
+            known, since = self._stands.get(tp, (None, now))
+            if known != at or not lane.queue:
+                self._stands[tp] = at, now
+            elif lacking and now - since > patience and lane.shed():
+                self._fetcher.park(lane)
+        self._reactor.later(_LOOK, self._look)
+
+    def _patience(self, now: float) -> float:
+        """Return the seconds after which a lane stands still."""
+        self._copied.append((now, sum(lane.progress.copied_bytes for lane in self._lanes.values())))
+        (began, before), (_, after) = self._copied[0], self._copied[-1]
+        rate = (after - before) / max(now - began, _LOOK)
+        turn = self._pool.held / rate if rate else 0.0
+        return min(_LONGEST, max(_PATIENCE, _TURNS * turn))
