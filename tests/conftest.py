@@ -45,6 +45,7 @@ from tests.support.program import environment
 from tests.support.refusal import Refusal
 from tests.support.toxiproxy import Toxiproxy
 from tests.support.toxiproxy import fetch as fetch_toxiproxy
+from towpath.config import files
 from towpath.dev import distribution, ports
 from towpath.dev.broker import LocalCluster, archive_classes
 from towpath.dev.settings import Security
@@ -90,6 +91,7 @@ def no_secret_of_another_test() -> Iterator[None]:
     yield
     secret._known.clear()
     secret._known.update(before)
+    files._FILES.forget()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import logging
 import pickle
+import shutil
 import ssl
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -11,7 +13,8 @@ import pytest
 
 from tests.support.clusters import Vault
 from towpath.cluster.security import sasl_mechanism, sasl_options, ssl_context
-from towpath.config import ClusterConfig
+from towpath.config import ClusterConfig, Tls, troubles
+from towpath.dev.certificates import Certificate
 from towpath.model.secret import Secret
 
 
@@ -164,6 +167,40 @@ def test_a_context_is_made_once_and_from_texts_alone(vault: Vault) -> None:
     assert (made.verify_mode, made.check_hostname) == (ssl.CERT_REQUIRED, True)
     assert made.minimum_version == ssl.TLSVersion.TLSv1_2
     assert len(made.get_ca_certs()) == 1
+
+
+def copied(to: Path, ca: Path, pair: Certificate) -> Tls:
+    """Put authority, certificate and key to where a link finds them."""
+    for name, file in (("ca", ca), ("cert", pair.certificate), ("key", pair.key)):
+        shutil.copy(file, to / name)
+    config = ClusterConfig(
+        bootstrap=("b:1",), tls={name: str(to / name) for name in ("ca", "cert", "key")}
+    )
+    assert config.tls
+    return config.tls
+
+
+def test_a_context_is_made_again_when_files_change(vault: Vault, tmp_path: Path) -> None:
+    tls = copied(tmp_path, vault.authority.certificate, vault.client)
+    first = ssl_context(tls)
+    assert ssl_context(tls) is first
+    shutil.copy(vault.stranger.certificate.with_name("other-ca.crt"), tmp_path / "ca")
+    second = ssl_context(tls)
+    assert second is not first
+    assert [first.get_ca_certs() == second.get_ca_certs(), troubles()] == [False, ()]
+
+
+def test_certificate_and_key_that_do_not_fit_yet(vault: Vault, tmp_path: Path) -> None:
+    """They are replaced one after the other, and a connection may be made between."""
+    tls = copied(tmp_path, vault.authority.certificate, vault.client)
+    before = ssl_context(tls)
+    shutil.copy(vault.broker.certificate, tmp_path / "cert")
+    assert ssl_context(tls) is before
+    [told] = troubles()
+    assert f"{tmp_path}/cert, {tmp_path}/key changed but cannot be used together" in told
+    shutil.copy(vault.broker.key, tmp_path / "key")
+    assert ssl_context(tls) is not before
+    assert troubles() == ()
 
 
 def test_making_options_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:

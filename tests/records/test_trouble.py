@@ -55,6 +55,9 @@ def test_only_a_run_with_an_end_gives_a_partition_up() -> None:
     assert [n for n in range(10) if hopeless(forbidden, n, ends)] == [6, 7, 8, 9]
     assert not hopeless(forbidden, 99, goes_on)
     assert not hopeless(moved, 99, ends)
+    unknown = RefusedError("source", "x", 58, "SASL_AUTHENTICATION_FAILED")
+    assert [hopeless(unknown, n, ends) for n in (5, 6)] == [False, True]
+    assert not hopeless(unknown, 99, goes_on)
     assert not hopeless(None, 99, ends)
 
 
@@ -98,6 +101,7 @@ def test_what_passes() -> None:
     assert passes(RefusedError("target", "x", 14, "LOADING", retriable=True))
     assert passes(RefusedError("target", "x", 90, "PRODUCER_FENCED"))
     assert passes(RefusedError("target", "x", 53, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"))
+    assert passes(RefusedError("target", "x", 58, "SASL_AUTHENTICATION_FAILED"))
     assert not passes(RefusedError("target", "x", 1, "OFFSET_OUT_OF_RANGE"))
 
 

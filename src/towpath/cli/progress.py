@@ -64,6 +64,7 @@ class Display:
         self._trouble = ""
         self._left_out: tuple[str, ...] = ()
         self._stopped: tuple[str, ...] = ()
+        self._files: tuple[str, ...] = ()
 
     def __enter__(self) -> Display:
         if self._live is not None:
@@ -95,7 +96,9 @@ class Display:
             self._say(
                 _named("stopped", new, _LOGGED) if stopped else ["no partition is stopped any more"]
             )
-        self._left_out, self._stopped = left_out, stopped
+        if progress.files != self._files:
+            self._say([*progress.files] or ["all files of secrets are usable again"])
+        self._left_out, self._stopped, self._files = left_out, stopped, progress.files
 
     def _say(self, lines: list[str]) -> None:
         if lines:
@@ -131,6 +134,7 @@ class Display:
         told = [
             *_named("left out", progress.topics.left_out, _NAMED),
             *_named("stopped", _stopped(progress), _NAMED),
+            *progress.files,
         ]
         return Group(head, shown, *(Text(line, style="yellow") for line in told), *notes)
 

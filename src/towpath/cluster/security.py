@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ssl
 import subprocess
-from functools import lru_cache
 from tempfile import NamedTemporaryFile
-from typing import Any
+from threading import Lock
+from typing import Any, NamedTuple
 
 from kafka.net.sasl import get_sasl_mechanism
 from kafka.net.sasl.abc import SaslMechanism
@@ -25,42 +25,83 @@ from towpath.config import (
     PemFile,
     Tls,
     certificates,
+    note,
 )
 from towpath.model.foreign import foreign
-from towpath.model.secret import remember
+from towpath.model.secret import Secret, remember
 
 _COMMAND_SECONDS = 30
 
 
-@lru_cache(maxsize=8)
-def ssl_context(tls: Tls) -> ssl.SSLContext:
-    """Return the context for connections under `tls`; one for all of them.
+class _Texts(NamedTuple):
+    """What the files of a `tls` block hold at one time."""
 
-    The PEM texts are those read with the file: a task on another machine has no such files.
+    ca: str
+    cert: str
+    key: str
+    password: str
+
+
+_KEPT = 8
+_contexts: dict[Tls, tuple[_Texts, ssl.SSLContext]] = {}
+_making = Lock()
+
+
+def ssl_context(tls: Tls) -> ssl.SSLContext:
+    """Return the context for connections under `tls`; one for all of them until a file changes.
+
+    While files are replaced they may not fit each other; then the context of before is returned.
 
     Raises:
-        ssl.SSLError: A certificate or key is not usable.
+        ssl.SSLError: A certificate or key is not usable, and none was before.
+        ValueError: The authorities are not usable, and none were before.
     """
+    pems = tls.ca, tls.cert, tls.key, tls.key_password
+    now = _Texts(*(_revealed(each) for each in pems))
+    with _making:
+        before, context = _contexts.get(tls, (None, None))
+        if context is not None and before == now:
+            return context
+        about = ", ".join(pem.path for pem in pems if isinstance(pem, PemFile))
+        try:
+            made = _made(tls, now)
+        except (ssl.SSLError, ValueError) as error:
+            if context is None:
+                raise
+            why = f"{about} changed but cannot be used together ({foreign(error)})"
+            note(about, f"{why}; what they held before is used until they can")
+            return context
+        note(about, "")
+        _contexts[tls] = now, made
+        while len(_contexts) > _KEPT:
+            _contexts.pop(next(iter(_contexts)))
+        return made
+
+
+def _revealed(part: PemFile | Secret | None) -> str:
+    secret = part.text if isinstance(part, PemFile) else part
+    return secret.reveal() if secret else ""
+
+
+def _made(tls: Tls, texts: _Texts) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = tls.verify_hostname
     if tls.ca:
-        context.load_verify_locations(cadata=certificates(tls.ca.text.reveal()))
+        context.load_verify_locations(cadata=certificates(texts.ca))
     else:
         context.load_default_certs()
     if tls.cert:
-        _load_pair(context, tls.cert, tls)
+        _load_pair(context, texts)
     return context
 
 
-def _load_pair(context: ssl.SSLContext, cert: PemFile, tls: Tls) -> None:
+def _load_pair(context: ssl.SSLContext, texts: _Texts) -> None:
     """OpenSSL takes certificate and key from a file only; ours is private and gone at once."""
-    texts = [pem.text.reveal() for pem in (tls.key, cert) if pem]
-    password = tls.key_password.reveal() if tls.key_password else ""
     with NamedTemporaryFile("w", suffix=".pem", encoding="utf-8") as file:
-        file.write("\n".join(texts))
+        file.write(f"{texts.key}\n{texts.cert}")
         file.flush()
-        context.load_cert_chain(file.name, password=password)
+        context.load_cert_chain(file.name, password=texts.password)
 
 
 def sasl_mechanism(config: ClusterConfig, host: str) -> SaslMechanism:

@@ -13,6 +13,7 @@ from towpath.config.clusters import (
     PasswordSasl,
     Tls,
 )
+from towpath.config.files import note, troubles
 from towpath.config.link import (
     LinkConfig,
     OffsetsPolicy,
@@ -52,5 +53,7 @@ __all__ = [
     "check",
     "from_tree",
     "load",
+    "note",
     "tree",
+    "troubles",
 ]

@@ -29,7 +29,8 @@ One YAML 1.2 file describes one link. `towpath init` writes an example, `towpath
 it. Keys that are not listed here are refused, and so are equal keys.
 
 - **Secrets** never stand in the file: write `env:NAME` (an environment variable), `${NAME}` (the
-  same) or `file:PATH` (the text of a file).
+  same) or `file:PATH` (the text of a file). Files of secrets and certificates are read again when
+  they change (docs/security.md).
 - **Variables**: `${NAME}` may stand in any other text, too.
 - **Paths** are relative to the folder of the file.
 - **Durations** carry a unit: `500ms`, `5s`, `10m`, `2h`, `1d`. **Sizes** as well: `512KiB`, `4MiB`,

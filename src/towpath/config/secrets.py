@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import PlainSerializer, PlainValidator, ValidationInfo
+from pydantic_core import PydanticCustomError
 
+from towpath.config.files import FileSecret, Stamp
 from towpath.config.problems import environment_error, must_be
 from towpath.model.secret import Secret
 
@@ -24,7 +26,7 @@ _HOW = "a secret is never written into the file; write env:NAME, file:PATH or ${
 
 @dataclass(frozen=True, slots=True)
 class PemFile:
-    """A PEM file, read when the configuration was: tasks on other machines have only its text."""
+    """A PEM file; its text is read again when the file changes (`config/files.py`)."""
 
     path: str
     text: Secret
@@ -69,12 +71,22 @@ def _secret(value: object, info: ValidationInfo) -> Secret:
     if whole or (kind == "env" and name):
         text = variable(whole[1] if whole else name)
     elif kind == "file" and name:
-        text = _text(_place(name, info)).rstrip("\r\n")
+        return _of_file(_place(name, info))
     else:
         raise ValueError(_HOW)
+    return Secret(_not_empty(text))
+
+
+def _of_file(path: Path) -> Secret:
+    stamp = _stamp(path)
+    text = _text(path).rstrip("\r\n")
+    return FileSecret(str(path.absolute()), _not_empty(text), stamp)
+
+
+def _not_empty(text: str) -> str:
     if not text:
         raise environment_error("the secret is empty")
-    return Secret(text)
+    return text
 
 
 def _place(name: str, info: ValidationInfo) -> Path:
@@ -92,8 +104,19 @@ def _text(path: Path, errors: str = "strict") -> str:
     except UnicodeDecodeError:
         raise environment_error(f"{path}: is no text file") from None
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "no usable path"
-        raise environment_error(f"{path}: {why}") from None
+        raise _unusable(path, error) from None
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        return Stamp.of(path)
+    except (OSError, ValueError) as error:
+        raise _unusable(path, error) from None
+
+
+def _unusable(path: Path, error: Exception) -> PydanticCustomError:
+    why = getattr(error, "strerror", None) or "no usable path"
+    return environment_error(f"{path}: {why}")
 
 
 def _pem(value: object, info: ValidationInfo) -> PemFile:
@@ -102,10 +125,11 @@ def _pem(value: object, info: ValidationInfo) -> PemFile:
     if not isinstance(value, str):
         raise ValueError(must_be("a text", value))  # noqa: TRY004, as above
     path = _place(value, info)
+    stamp = _stamp(path)
     text = _text(path, errors="replace")  # a comment may be in any encoding
     if "-----BEGIN " not in text:
         raise environment_error(f"{path}: holds no PEM block (-----BEGIN ...)")
-    return PemFile(str(path), Secret(text))
+    return PemFile(str(path), FileSecret(str(path.absolute()), text, stamp, pem=True))
 
 
 SecretText = Annotated[Secret, PlainValidator(_secret), PlainSerializer(repr, return_type=str)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from typing import Any
 from urllib.parse import quote
 
 _SHORT = 6
@@ -29,6 +30,7 @@ class Secret:
 
     def reveal(self) -> str:
         """Return the text. Call it only where it is handed to a login."""
+        remember(self._value)  # what is in use must not be the first to be forgotten
         return self._value
 
     def __repr__(self) -> str:
@@ -45,7 +47,7 @@ class Secret:
     def __hash__(self) -> int:
         return hash(self._value)
 
-    def __reduce__(self) -> tuple[type[Secret], tuple[str]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (Secret, (self._value,))
 
 

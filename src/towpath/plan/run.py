@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from towpath.config import LinkConfig
+from towpath.config import LinkConfig, troubles
 from towpath.engine.rounds import Job, Rounds
 from towpath.engine.session import Starting, slots
 from towpath.metrics.meter import Meter
@@ -58,6 +58,8 @@ class Progress:
     """Where each partition ended at the source when the run began; `None` where that is unknown."""
     topics: Reconciled = field(default_factory=Reconciled)
     trouble: str = ""
+    files: tuple[str, ...] = ()
+    """Files of secrets that changed but cannot be used as they are now."""
 
     def copied(self, row: PartitionStatus) -> tuple[int, int]:
         """Return the records and bytes of a partition that this run copied."""
@@ -188,6 +190,7 @@ class _Mirror:
 
     def _tell(self) -> None:
         self._meter.in_trouble(bool(self.progress.trouble))
+        self.progress.files = troubles()
         self._show(self.progress)
 
     def _drain(self) -> None:

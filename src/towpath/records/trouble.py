@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from towpath.cluster.codes import OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION
+from towpath.cluster.codes import (
+    OFFSET_OUT_OF_RANGE,
+    SASL_AUTHENTICATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from towpath.cluster.fetch import Fetched
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import Side, TopicPartition
@@ -111,9 +115,12 @@ def refuses_ids(error: int, *, fresh: bool) -> bool:
 
 
 def passes(error: ClusterError) -> bool:
-    """Whether trying again may help: another writer goes by, and a right may be granted."""
+    """Whether trying again may help: another writer goes by, and a right may be granted.
+
+    A password may be changing: the broker has the new one, and our file has it soon.
+    """
     if isinstance(error, RefusedError):
-        return error.retriable or error.forbidden or error.error in REFUSES_IDS
+        return error.retriable or _kept_out(error) or error.error in REFUSES_IDS
     return isinstance(error, UnreachableError)
 
 
@@ -157,12 +164,17 @@ def is_gone(error: BaseException | None) -> bool:
 def hopeless(error: BaseException | None, failures: int, work: Assignment) -> bool:
     """Whether a partition is left out after `failures` in a row.
 
-    Its copy is no more; or the login lacks a right, and the run has an end, which it would never
-    reach else; it says so then.
+    Its copy is no more; or the login is refused or lacks a right, and the run has an end, which it
+    would never reach else; it says so then.
     """
     if not isinstance(error, RefusedError) or failures < _PATIENCE:
         return False
-    return is_gone(error) or (error.forbidden and work.end is not None)
+    return is_gone(error) or (_kept_out(error) and work.end is not None)
+
+
+def _kept_out(error: RefusedError) -> bool:
+    """Whether the login is refused, or lacks a right."""
+    return error.forbidden or error.error == SASL_AUTHENTICATION_FAILED
 
 
 @dataclass(frozen=True, slots=True)
