@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from towpath.ledger.entries import Run
 from towpath.model.errors import LedgerError
+from towpath.model.foreign import foreign
 
 Table = npt.NDArray[np.int64]
 
@@ -65,7 +66,7 @@ def unpack(text: str) -> Table:
         numbers = _read(np.frombuffer(zlib.decompress(binascii.a2b_base64(text)), np.uint8))
         skipped, skipped_there, lengths = numbers.reshape(3, -1)
     except (ValueError, zlib.error) as error:
-        raise LedgerError(f"runs in the ledger are damaged: {error}") from error
+        raise LedgerError(f"runs in the ledger are damaged: {foreign(error)}") from error
     before = np.cumsum(lengths) - lengths
     starts, there = (np.cumsum(_unzigzag(each)) + before for each in (skipped, skipped_there))
     return np.stack((starts, there, lengths), 1)
