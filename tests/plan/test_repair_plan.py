@@ -8,6 +8,7 @@ import pytest
 
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Opened, Receipt, Writer, decode, encode
+from towpath.ledger.packed import Packer
 from towpath.model.nouns import (
     ClusterId,
     LinkName,
@@ -28,7 +29,7 @@ OPENED = Opened(
 )
 RECEIPT = Receipt(
     LINK, T, 0, OPENED.producer_id, 100, 3, 100, 80, 80, 800, 1, 2, 3, Mode.IDENTICAL, "",
-    (20, 20, 80), "", 2,
+    (90, 90, 10), "", 2, packed=Packer([(20, 20, 70)]).text(),
 )  # fmt: skip
 WRITER = Writer(LINK, T, 0, OPENED.producer_id, ProducerId(9), "id", "why", 20, 2)
 LOST = Loss(60, 100, 60, 100, 40)

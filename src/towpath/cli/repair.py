@@ -50,7 +50,7 @@ def repair(
     require_writable(report)
     require_master(master)
     config = load(file)
-    names = tuple(TopicName(name) for each in topics.split(",") if (name := each.strip()))
+    names = _names(topics)
     with stopping() as stop, Bar("repairing") as bar:
 
         def agreed(plan: RepairPlan) -> bool:
@@ -64,6 +64,13 @@ def repair(
     show(Group(*map(line, (*found.missing, _sentence(found)))), data)
     write_report(report, data)
     return 0 if data["complete"] else NOT_ALL
+
+
+def _names(text: str) -> tuple[TopicName, ...]:
+    names = tuple(TopicName(name) for each in text.split(",") if (name := each.strip()))
+    if not names:
+        raise ConfigError((Problem("--topics", "name at least one source topic"),))
+    return names
 
 
 def _planned(plan: RepairPlan) -> list[str]:

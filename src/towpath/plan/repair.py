@@ -9,13 +9,14 @@ incarnation as a whole or not at all, and copying goes on as any copying does.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from towpath.config import LinkConfig
 from towpath.engine.batch import run as run_slices
 from towpath.engine.session import session, slots
+from towpath.ledger.topic import find
 from towpath.model.errors import ConfigError, Problem, StepOutdatedError, StoppedError
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.plan.failure import of_spark
@@ -85,10 +86,27 @@ def repair(config: LinkConfig, asked: Asked) -> Repaired:
     """
     with ExitStack() as stack:
         link = stack.enter_context(open_link(config))
+        _read(link, asked.topics)
         alone = LinkSession(config, link.target)
         alone.start()
         stack.callback(alone.close)
         return _Repair(link, asked, alone.run_id).go()
+
+
+def _read(link: OpenLink, topics: Collection[TopicName]) -> None:
+    """Read the ledger, and make sure that the link copied these topics."""
+    if find(link.target) is not None:
+        link.read()
+        link.ledger.read_runs(link.books)
+    link.books.check_clusters(link.source.cluster_id(), link.target.cluster_id())
+    known = {tp.topic for tp, each in link.books.partitions.items() if each.opened}
+    problems = tuple(
+        Problem("--topics", f"link {link.config.link} never copied a topic named {name}")
+        for name in topics
+        if name not in known
+    )
+    if problems:
+        raise ConfigError(problems)
 
 
 class _Repair:
@@ -98,10 +116,6 @@ class _Repair:
 
     def go(self) -> Repaired:
         """Plan, ask, tell the ledger, and copy."""
-        self._link.read()
-        self._link.ledger.read_runs(self._link.books)
-        self._link.books.check_clusters(self._cluster, self._link.target.cluster_id())
-        self._require_known()
         plan = self._plan()
         if not plan.ends:
             return Repaired(plan, done=True)
@@ -111,16 +125,6 @@ class _Repair:
         self._begin(plan)
         self._copy(plan.ends)
         return Repaired(plan, done=True, rows=self._rows(plan.ends))
-
-    def _require_known(self) -> None:
-        known = {tp.topic for tp, each in self._link.books.partitions.items() if each.opened}
-        problems = tuple(
-            Problem("--topics", f"link {self._link.config.link} never copied a topic {name}")
-            for name in self._asked.topics
-            if name not in known
-        )
-        if problems:
-            raise ConfigError(problems)
 
     def _require_going(self, text: str) -> None:
         if self._asked.stop.is_set():

@@ -214,5 +214,5 @@ def _standing(repair: Repair, books: PartitionBooks, receipt: Receipt, opened: O
         receipt, producer_id=opened.producer_id, source_end=repair.offset, source_epoch=-1,
         target_end=repair.offset, sequence=0, records=max(0, receipt.records - repair.lost.records),
         bytes=int(receipt.bytes * share), digest=0, run=(repair.offset, repair.offset, 0), error="",
-        at=opened.at, copier=opened.run_id[:16],
+        at=opened.at, copier=opened.run_id[:16], packed="",
     )  # fmt: skip
