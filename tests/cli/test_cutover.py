@@ -85,7 +85,7 @@ class Asked(Starting):
     def result(self):  # type: ignore[no-untyped-def]
         if self._then:
             self._then.pop(0)()
-        return session(MASTER[1], "towpath tests")
+        return session(MASTER[1], "towpath tests", credentials=False)
 
 
 def nothing(*_: object) -> None:

@@ -286,7 +286,9 @@ def test_variables_of_a_login_are_secrets(tmp_path: Path, monkeypatch: pytest.Mo
         f"source: {{bootstrap: 'h:1', sasl: {sasl}}}\ntarget: {{bootstrap: 'h:2'}}\nlink: a\n"
         "topics: {include: ['x']}\n"
     )
-    assert isinstance(load(file).source, ClusterConfig)
+    config = load(file)
+    assert isinstance(config.source, ClusterConfig)
+    assert clean(f"{config} {config!r}")
     assert masked("login with m4rked-by-a-variable failed") == "login with *** failed"
 
 

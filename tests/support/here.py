@@ -45,7 +45,7 @@ class Here:
         """Do what `towpath run` does, until it ends by itself."""
         from towpath.engine.session import session
 
-        session(MASTER[1], "towpath tests")
+        session(MASTER[1], "towpath tests", credentials=False)
         numbers = signal.SIGINT, signal.SIGTERM
         before = [signal.getsignal(number) for number in numbers]
         try:

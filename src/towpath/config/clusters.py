@@ -103,9 +103,10 @@ class OauthSasl(Section):
     ) = Field(
         None,
         description="Command that prints a fresh token; it runs wherever a task logs in.",
+        repr=False,
     )
     extensions: dict[str, str] = Field(
-        default_factory=dict, description="SASL extensions that go with the token."
+        default_factory=dict, description="SASL extensions that go with the token.", repr=False
     )
 
     @model_validator(mode="after")

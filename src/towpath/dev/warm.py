@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def _write_archive() -> None:
-    spark = session("local[1]", "towpath warm")
+    spark = session("local[1]", "towpath warm", credentials=False)
     rounds = Rounds(
         spark,
         Job(_plan, "towpath.dev.warm:work", "slice long", once=True),

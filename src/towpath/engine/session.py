@@ -49,7 +49,7 @@ def session(
     name: str,
     parallelism: int | None = None,
     *,
-    credentials: bool = False,
+    credentials: bool,
     on_allowed: Callable[[], None] = lambda: None,
 ) -> SparkSession:
     """Start Spark, or take the session that runs. What its JVM prints goes to a file.
