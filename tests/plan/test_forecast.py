@@ -54,6 +54,15 @@ def test_a_compacted_topic_that_begins_late_is_noted(mirror: Mirror) -> None:
     create_topic(mirror.source.bootstrap, mirror.topic, 1, {"cleanup.policy": "compact,delete"})
     write(mirror.source, mirror.topic, 10)
     delete_before(mirror.source.bootstrap, mirror.topic, 4)
+    text = (
+        "offsets stay identical: at most 10 offsets that compaction left empty are filled with"
+        " markers on the target, 780 B until its cleaner removes them, in 0.0 s or more"
+    )
+    assert f"{mirror.topic}: {text}" in told(mirror)[1]
+    mirror.records = {"fill": "7"}
+    more = "; a partition with more than 7 such offsets (`records.fill`) becomes mapped"
+    assert any(note.endswith(more) for note in told(mirror)[1])
+    mirror.records = {"fill": "3"}
     why = "partition 0: a compacted topic cannot be made to begin at offset 4"
     assert f"{mirror.topic}: offsets will be mapped: {why}" in told(mirror)[1]
 

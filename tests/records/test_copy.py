@@ -284,20 +284,6 @@ def test_a_beginning_that_moves_makes_no_gap_where_offsets_are_mapped(mirror: Mi
     assert "offsets 100 to 109" in done.error  # something was copied, so this is a gap
 
 
-@pytest.mark.parametrize("policy", ["compact", "compact,delete"])
-def test_a_compacted_topic_that_begins_later_is_mapped(mirror: Mirror, policy: str) -> None:
-    """Brokers take no fillers without keys there, and delete no records by offset."""
-    config = {"cleanup.policy": "compact,delete"}
-    create_topic(mirror.source.bootstrap, mirror.topic, config=config)
-    create_topic(mirror.target.bootstrap, mirror.topic, config={"cleanup.policy": policy})
-    produce(mirror.source.bootstrap, mirror.topic, [Record(b"%d" % i, b"v") for i in range(10)])
-    delete_before(mirror.source.bootstrap, mirror.topic, 4)
-    [done] = mirror.catch_up()
-    assert (done.mode, done.error) == (Mode.MAPPED, "")
-    assert done.reason == "a compacted topic cannot be made to begin at offset 4"
-    assert mirror.books().offsets().runs == ((4, 0, 6),)
-
-
 def test_another_writer_turns_a_partition_mapped(mirror: Mirror) -> None:
     mirror.create()
     produce(mirror.source.bootstrap, mirror.topic, [Record(None, b"a")] * 10)

@@ -12,6 +12,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     PlainValidator,
+    Strict,
     StrictBool,
     ValidationInfo,
     field_validator,
@@ -22,12 +23,14 @@ from towpath.config.clusters import ClusterConfig
 from towpath.config.metrics import MetricsConfig
 from towpath.config.problems import not_one_of, placed_error
 from towpath.config.section import Section
-from towpath.config.topics import TopicsConfig
+from towpath.config.topics import Count, TopicsConfig
 from towpath.config.units import Duration, Size, between
 from towpath.model.clock import is_ms
 from towpath.model.nouns import LinkName
 
 _LINK = re.compile(r"[A-Za-z0-9._-]{1,100}")
+MOST_FILL = 2_000_000_000
+"""Offsets that may be filled in one partition at all."""
 _WORD = re.compile(r"[A-Za-z_]*")
 
 
@@ -111,6 +114,15 @@ class RecordsConfig(Section):
         OnGap.STOP,
         description="When records of the source were lost before we read them: `stop` that"
         " partition, or `record` the gap in the ledger and go on.",
+    )
+
+    fill: Annotated[Count, Strict(), Field(ge=0, le=MOST_FILL)] = Field(
+        Count(10_000_000),
+        description="How many offsets of one compacted partition, of those that compaction left"
+        " empty, are filled on the target to keep offsets identical; beyond it, the partition is"
+        " mapped, and with 0 none are filled. Offsets of transactions (markers, aborted records) do"
+        " not count. Each takes a transaction marker of 78 bytes until the target's cleaner"
+        " removes it, and needs the ACL Alter or ClusterAction on the cluster (docs/rights.md).",
     )
 
     @field_validator("group")

@@ -151,7 +151,9 @@ class Receipt(_OfPartition):
     `copier` names who wrote the receipt: nobody else writes under its key (docs/decisions/0018).
     It is empty in entries of older versions, which shared one key. `cuts` counts how often copying
     went back at the source because the source's log was cut. `packed` are the latest runs that grow
-    no more and are in no `Runs` entry yet.
+    no more and are in no `Runs` entry yet. `holes` is how many offsets were filled that compaction
+    left empty at the source, `transacted` how many took transactions, as the target takes no
+    markers.
     """
 
     kind: ClassVar[str] = "receipt"
@@ -174,6 +176,8 @@ class Receipt(_OfPartition):
     copier: str = ""
     cuts: int = 0
     packed: str = ""
+    holes: int = 0
+    transacted: int = 0
 
     def about(self) -> tuple[str | int, ...]:
         """Return the key behind kind and link."""

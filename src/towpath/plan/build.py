@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client
-from towpath.config import ClusterConfig, LinkConfig, OffsetsPolicy
+from towpath.config import ClusterConfig, LinkConfig
 from towpath.ledger.books import Ledger, LinkBooks
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import Side
 from towpath.plan.differences import Differences, differences
 from towpath.plan.forecast import Forecast, forecast
+from towpath.plan.gaps import markers
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.preflight import (
     ledger,
-    markers,
     old_target,
     unmatched_expressions,
 )
@@ -77,7 +77,8 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
     )
     checked = narrowed(found.topics.steps, target)
     missing = {step.source for step, _ in checked.refused if isinstance(step, CreateTopic)}
-    told = _foretold(config, source, target, books, found) if books else Forecast()
+    fill, without_markers = markers(config, target)
+    told = _foretold(config, source, target, books, found, fill) if books else Forecast()
     full = Forecast.of(room(config, source, target, found))
     return replace(
         plan,
@@ -87,7 +88,7 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
             *ledger_notes,
             *unmatched_expressions(found.observed, config),
             *found.notes,
-            *_of_markers(config, target),
+            *without_markers,
             *told.notes,
             *full.notes,
         ),
@@ -117,15 +118,12 @@ def _books(
     return books, ()
 
 
-def _of_markers(config: LinkConfig, target: Admin) -> tuple[Note, ...]:
-    return () if config.records.offsets is OffsetsPolicy.MAPPED else tuple(markers(target))
-
-
 def _foretold(
-    config: LinkConfig, source: Admin, target: Admin, books: LinkBooks, found: Differences
-) -> Forecast:
+    config: LinkConfig, source: Admin, target: Admin, books: LinkBooks, found: Differences,
+    fill: int,
+) -> Forecast:  # fmt: skip
     try:
-        return forecast(config, source, target, books, found.observed, found.topics)
+        return forecast(config, source, target, books, found.observed, found.topics, fill)
     except ClusterError as error:
         # A partition without a leader, say, is no reason to refuse the others.
         text = f"{error}; so it is not known yet where new partitions begin"

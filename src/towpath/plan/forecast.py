@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from towpath.cluster.admin import Admin
@@ -12,6 +12,7 @@ from towpath.config import LinkConfig, OffsetsPolicy, OnGap, StartAt
 from towpath.ledger.books import LinkBooks
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import Mode, TopicId, TopicName, TopicPartition
+from towpath.plan.gaps import to_fill
 from towpath.plan.history import history
 from towpath.plan.starts import Offsets, beginnings, from_group, looks_first
 from towpath.records.beginnings import PATIENCE, find_starts
@@ -54,9 +55,11 @@ class _Fresh:
 
 def forecast(
     config: LinkConfig, source: Admin, target: Admin, books: LinkBooks, seen: Observed,
-    found: Difference,
+    found: Difference, fill: int = 0,
 ) -> Forecast:  # fmt: skip
     """Return what a run would decide about each new partition.
+
+    `fill` is how many offsets that compaction left empty may be filled in each.
 
     Raises:
         ClusterError: A cluster cannot be asked.
@@ -71,13 +74,28 @@ def forecast(
         return Forecast.of(made_again)
     begins, said = _begins(config, source, books, fresh)
     ends = target.latest([each.target for each in fresh if each.exists], patience=PATIENCE)
-    mapped = _mapped(config.records.offsets, fresh, begins, ends)
+    mapped = _mapped(config.records.offsets, fresh, begins, ends, fill)
+    told = [*_told(config.records.offsets, mapped), *_filled(source, fresh, mapped, fill)]
     aged = history(source, target, {tp: at for tp, at in begins.items() if at >= 0})
-    return Forecast.of([*made_again, *said, *_told(config.records.offsets, mapped), *aged])
+    return Forecast.of([*made_again, *said, *told, *aged])
+
+
+def _filled(
+    source: Admin, fresh: Iterable[_Fresh], mapped: Collection[TopicName], fill: int
+) -> Iterator[Note]:
+    """Tell what filling the holes of compacted topics takes."""
+    holed = [each.source for each in fresh if each.compacted and each.source.topic not in mapped]
+    if not fill or not holed:
+        return
+    offsets: dict[TopicName, dict[int, int]] = defaultdict(dict)
+    for tp, end in source.latest(holed, committed=True, patience=PATIENCE).items():
+        offsets[tp.topic][tp.partition] = end
+    for topic, ends in offsets.items():
+        yield from to_fill(topic, ends, fill)
 
 
 def _mapped(
-    policy: OffsetsPolicy, fresh: Iterable[_Fresh], begins: Offsets, ends: Offsets
+    policy: OffsetsPolicy, fresh: Iterable[_Fresh], begins: Offsets, ends: Offsets, fill: int
 ) -> dict[TopicName, list[str]]:
     """Return why partitions will be mapped; of some it cannot be known yet."""
     mapped: dict[TopicName, list[str]] = defaultdict(list)
@@ -85,7 +103,11 @@ def _mapped(
         if each.source not in begins or (each.exists and each.target not in ends):
             continue
         mode, reason = mode_at_opening(
-            policy, begins[each.source], ends.get(each.target, 0), compacted=each.compacted
+            policy,
+            begins[each.source],
+            ends.get(each.target, 0),
+            compacted=each.compacted,
+            fill=fill,
         )
         if mode is Mode.MAPPED:
             mapped[each.source.topic].append(f"partition {each.source.partition}: {reason}")

@@ -1,6 +1,6 @@
 """What would stop a run, found before it begins; nothing is touched.
 
-Only `ledger` and `markers` ask the target; the other functions are pure.
+Only `ledger` asks the target; the other functions are pure.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.codes import UNSUPPORTED_VERSION
 from towpath.cluster.exchange import Versions
 from towpath.cluster.rights import Right, lacks
 from towpath.config import LinkConfig
@@ -81,24 +80,3 @@ def _refused_ledger(target: Admin, brokers: int) -> Iterator[Obstacle]:
         ledger_topic.create(target, brokers, validate_only=True)
     except ClusterError as error:
         yield Obstacle(Side.TARGET, str(error), Cause.CLUSTER)
-
-
-def markers(target: Admin) -> Iterator[Note]:
-    """Tell why gaps cannot be filled with markers, and what comes of it.
-
-    Raises:
-        ClusterError: The target cannot be asked.
-    """
-    refused = target.marker_refusal()
-    if refused is None:
-        return
-    if refused.error == UNSUPPORTED_VERSION:
-        text = "the brokers take no transaction markers from clients (WriteTxnMarkers)"
-    else:
-        text = "the login lacks the ACL Alter (or ClusterAction) on the cluster; add it there"
-    yield Note(
-        Side.TARGET,
-        f"{text}; until then, source offsets without a record (transaction markers, aborted"
-        " records) are filled in transactions, and consumers with isolation.level=read_uncommitted"
-        " may see empty records there",
-    )

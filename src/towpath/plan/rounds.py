@@ -15,6 +15,7 @@ from towpath.ledger.producers import producer_id
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import ClusterId, Side, TopicPartition
 from towpath.plan.circles import without_circles
+from towpath.plan.gaps import markers
 from towpath.plan.starts import beginnings, first_look, from_earliest, looks_first
 from towpath.records.beginnings import PATIENCE, find_starts
 from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, Slice
@@ -106,6 +107,7 @@ class _Assigner:
         self._config, self._once, self._run_id = plan.config, plan.once, plan.run_id
         self._source, self._target = source, target
         self._books, self._ledger = books, ledger
+        self._fill = 0
 
     def assignments(self) -> list[tuple[int, Assignment]]:
         """Return each partition with its weight, the records that it is behind.
@@ -113,6 +115,7 @@ class _Assigner:
         No partition waits for the leader of another: offsets that nobody can tell now are left to
         the slice (`records/beginnings.py`).
         """
+        self._fill, _ = markers(self._config, self._target)
         made = list(self._raw(self._topics(), self._source.cluster_id()))
         latest = self._source.latest([a.source for a in made], committed=True, patience=PATIENCE)
         fresh = {a.source: a.source_id for a in made if self._new(a)}
@@ -164,7 +167,7 @@ class _Assigner:
                     own, producer_id(*ids, purpose="filler"), 0, None,
                     compacted, both_clocks, max(_OVERHEAD, most),
                     self._config.records.offsets is OffsetsPolicy.IDENTICAL,
-                    marker_id=producer_id(*ids, purpose="marker"),
+                    marker_id=producer_id(*ids, purpose="marker"), fill=self._fill,
                 )  # fmt: skip
 
     def _new(self, a: Assignment) -> bool:

@@ -33,6 +33,7 @@ from towpath.records.fronts import Fronts
 from towpath.records.jobs import Jobs
 from towpath.records.lane import MANY, SMALL, SMALL_TOGETHER, Lane
 from towpath.records.lease import Lease
+from towpath.records.marking import MarkerFiller
 from towpath.records.moved import MovedBeginnings
 from towpath.records.opening import Opener
 from towpath.records.producer import Producer, Producers
@@ -116,12 +117,13 @@ class Copier:
             self._jobs, self._clients, on_landed=self._acknowledged,
             on_wrong=self._target_side.landed_elsewhere, on_failed=self._target_side.failed,
         )  # fmt: skip
+        markers = MarkerFiller(target, work.target.request_timeout)
         self._fills = Fills(
-            work, self._jobs, target, self._clients,
+            work, self._jobs, target, self._clients, markers,
             on_filled=self._landed, on_failed=self._target_side.failed,
         )  # fmt: skip
         self._fronts = Fronts(
-            self._jobs, target, self._clients,
+            self._jobs, target, self._clients, markers,
             on_filled=self._join, on_failed=self._target_side.unfilled,
         )  # fmt: skip
         self._moved = MovedBeginnings(

@@ -31,6 +31,7 @@ class Fills:
         jobs: Jobs,
         target: Admin,
         clients: Clients,
+        markers: MarkerFiller,
         *,
         on_filled: Callable[[Lane], None],
         on_failed: Callable[[Lane, TowpathError], None],
@@ -38,7 +39,7 @@ class Fills:
         self._work, self._jobs = work, jobs
         self._target, self._clients = target, clients
         self._on_filled, self._on_failed = on_filled, on_failed
-        self._markers = MarkerFiller(target, work.target.request_timeout)
+        self._markers = markers
         self._waiting: dict[Hashable, dict[Lane, tuple[int, Fill]]] = defaultdict(dict)
         """Lanes by whom they wait for, each with its opening then and what to fill."""
         self._at_work: dict[Hashable, set[Lane]] = {}
@@ -119,9 +120,13 @@ class Fills:
         self._jobs.hold(
             lane,
             work,
-            lambda _: self._filled(lane, end),
+            lambda _: self._transacted(lane, base, end),
             lambda error: self._on_failed(lane, error),
         )
+
+    def _transacted(self, lane: Lane, base: int, end: int) -> None:
+        lane.progress.transacted += end - base
+        self._filled(lane, end)
 
     def _filled(self, lane: Lane, end: int) -> None:
         lane.filled(end)

@@ -1,5 +1,8 @@
 """Fresh copies whose log is to begin where the source does: filled up to there, and cut.
 
+A compacted topic takes no cuts by offset and no records without keys, so its front is filled with
+markers, and stays: no consumer sees it, and the cleaner removes it.
+
 One filler at a time for each partition, in the reactor's pool, so that a long front keeps neither
 the other partitions nor the receipts waiting. Fillers carry an idempotent producer id of their own
 and fall on the same sequences for every copier, so whoever comes second adds nothing.
@@ -15,6 +18,7 @@ from towpath.model.errors import TowpathError
 from towpath.records.clients import Clients
 from towpath.records.jobs import Jobs
 from towpath.records.lane import Lane
+from towpath.records.marking import Due, MarkerFiller
 from towpath.records.work import Assignment
 from towpath.wire import batch as wire
 from towpath.wire.filler import LARGEST, filler
@@ -28,11 +32,13 @@ class Fronts:
         jobs: Jobs,
         target: Admin,
         clients: Clients,
+        markers: MarkerFiller,
         *,
         on_filled: Callable[[Lane], None],
         on_failed: Callable[[Lane, TowpathError], None],
     ) -> None:
         self._jobs, self._target, self._clients = jobs, target, clients
+        self._markers = markers
         self._on_filled, self._on_failed = on_filled, on_failed
 
     def go(self, lane: Lane, at: int) -> None:
@@ -41,13 +47,25 @@ class Fronts:
 
     def fill(self, lane: Lane, at: int, end: int, on_filled: Callable[[Lane], None]) -> None:
         """Fill the target's log from its end `at` up to `end`, then cut it there."""
+        if lane.work.compacted and at >= end:
+            lane.progress.holes = end
+            on_filled(lane)
+            return
         step = self._fill if at < end else self._cut
+        step = self._mark if lane.work.compacted else step
         self._jobs.hold(
             lane,
             lambda: step(lane.work, at, end),
             lambda reached: self._done(lane, reached, end, on_filled),
             lambda error: self._on_failed(lane, error),
         )
+
+    def _mark(self, work: Assignment, at: int, end: int) -> int:
+        due = Due(work.target, work.marker_id, at, end)
+        self._markers.fill([due])
+        if due.error is not None:
+            raise due.error
+        return due.reached
 
     def _fill(self, work: Assignment, at: int, end: int) -> int:
         count = min(LARGEST - at % LARGEST, end - at)

@@ -41,6 +41,7 @@ class Intake:
         self.epoch = standing.position.epoch
         self._sequence = standing.position.sequence
         self._passed, self._tail_end = standing.passed, standing.tail_end
+        self._holes = 0
 
     @property
     def passes(self) -> bool:
@@ -143,36 +144,73 @@ class Intake:
         return dense and (not by_clock or self._work.keep_append_time)
 
     def _hole(self, end: int) -> None:
-        if self._progress.mode is Mode.IDENTICAL:
+        """Compaction left nothing before the offset `end`."""
+        if self._progress.mode is Mode.IDENTICAL and not self._may_fill(end - self.expected):
             between = f"{self.expected} to {end - 1}"
-            reason = f"the source has no records at offsets {between} (compaction)"
-            self._queue.put(BecomeMapped(self.expected, reason))
-        self._nothing_until(end, -1)
+            self._shift(f"the source has no records at offsets {between} (compaction)")
+        self._nothing_until(end, -1, end - self.expected)
 
-    def _nothing_until(self, end: int, epoch: int) -> None:
+    def _may_fill(self, holes: int) -> bool:
+        """Whether so many offsets more may be filled."""
+        if not self._holes:
+            self._holes = self._progress.holes
+        self._holes += holes
+        return self._holes <= self._work.fill
+
+    def _shift(self, reason: str) -> None:
+        if self._work.fill:
+            reason += f", and `records.fill` lets {self._work.fill} offsets be filled in all"
+        self._queue.put(BecomeMapped(self.expected, reason))
+
+    def _nothing_until(self, end: int, epoch: int, holes: int = 0) -> None:
         progress = self._progress
         identical = progress.mode is Mode.IDENTICAL
         if identical and self._passed and self._passed.first < end:
             progress.become_mapped(TAKEN.format(self._passed.first, self.expected))
-        self._queue.put(Fill(self.expected, end, epoch))
+        self._queue.put(Fill(self.expected, end, epoch, holes))
         self._at(end, epoch)
         if self._passed:
             self._settle()
 
     def _open(self, frame: Frame, row: Sequence[int], first: int) -> None:
-        work, end, epoch = self._work, row[wire.LAST] + 1, row[wire.LEADER_EPOCH]
-        made = open_row(frame.buffer, row, first, work.max_batch, work.producer_id, self._sequence)
+        end, epoch = row[wire.LAST] + 1, row[wire.LEADER_EPOCH]
+        made = self._opened(frame, row, first)
         held = sum(batch.count for batch in made)
-        if held != end - first and self._progress.mode is Mode.IDENTICAL:
-            reason = f"the source batch at offset {first} has lost records (compaction)"
-            self._queue.put(BecomeMapped(first, reason))
-        for batch in made:
-            batch.frame = frame.instead(batch.data)
-            self._queue.put(batch)
-        if not made:
+        apart = held != end - first and self._progress.mode is Mode.IDENTICAL
+        if apart and not self._may_fill(end - first - held):
+            self._shift(f"the source batch at offset {first} has lost records (compaction)")
+            apart = False
+        if apart:
+            self._put_apart(frame, self._opened(frame, row, first, apart=True), first, end, epoch)
+        elif made:
+            for batch in made:
+                batch.frame = frame.instead(batch.data)
+                self._queue.put(batch)
+        else:
             self._queue.put(Fill(self.expected, end, epoch))
         self._advance(held)
         self._at(end, epoch)
+
+    def _opened(
+        self, frame: Frame, row: Sequence[int], first: int, *, apart: bool = False
+    ) -> list[Batch]:
+        work = self._work
+        return open_row(
+            frame.buffer, row, first, work.max_batch, work.producer_id, self._sequence, apart=apart
+        )
+
+    def _put_apart(
+        self, frame: Frame, made: Sequence[Batch], first: int, end: int, epoch: int
+    ) -> None:
+        """Queue batches without holes, and what fills the holes between them."""
+        for batch in made:
+            batch.frame = frame.instead(batch.data)
+            if batch.base > first:
+                self._queue.put(Fill(first, batch.base, epoch, batch.base - first))
+            first = batch.end = batch.base + batch.count
+            self._queue.put(batch)
+        if end > first:
+            self._queue.put(Fill(first, end, epoch, end - first))
 
     def _advance(self, count: int) -> None:
         self._sequence = (self._sequence + count) % wire.SEQUENCES
@@ -192,11 +230,24 @@ class Intake:
                 return
             self._pass(*self._fresh(*held))
         offsets, _ = self._fresh(*held)
-        if len(offsets):
+        if self._progress.mode is Mode.IDENTICAL:
+            self._rest(frame, row, any_record=bool(len(offsets)))
+        elif len(offsets):
             self._progress.move(int(offsets[0]), row[wire.LEADER_EPOCH])
             self._open(frame, row, int(offsets[0]))
         else:
             self._at(row[wire.LAST] + 1, row[wire.LEADER_EPOCH])
+            self._progress.move(self.expected, self.epoch)
+
+    def _rest(self, frame: Frame, row: Sequence[int], *, any_record: bool) -> None:
+        """Go on behind what the target holds of a batch; compaction may have left holes there."""
+        end = row[wire.LAST] + 1
+        if any_record:
+            self._open(frame, row, self.expected)
+        elif self.expected < end:
+            self._hole(end)
+        else:
+            self._at(end, row[wire.LEADER_EPOCH])
             self._progress.move(self.expected, self.epoch)
 
     def _fresh(self, offsets: wire.Table, hashes: Hashes) -> tuple[wire.Table, Hashes]:

@@ -313,8 +313,8 @@ class Lane:
         fill = self.queue.waiting.popleft()
         assert isinstance(fill, Fill)  # noqa: S101  # `fill_due` said so
         if fill.end > end:
-            self.queue.waiting.appendleft(Fill(end, fill.end, fill.epoch))
-            fill = Fill(fill.base, end)
+            fill, rest = fill.cut(end)
+            self.queue.waiting.appendleft(rest)
         self.progress.pass_fill(fill)
 
     def _land_fills(self) -> None:

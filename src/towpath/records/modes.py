@@ -10,7 +10,7 @@ _MOST_FILL = 2_000_000_000
 
 
 def mode_at_opening(
-    policy: OffsetsPolicy, start: int, target_end: int, *, compacted: bool
+    policy: OffsetsPolicy, start: int, target_end: int, *, compacted: bool, fill: int = 0
 ) -> tuple[Mode, str]:
     """Return the mode that a partition begins in, and why it is mapped.
 
@@ -18,7 +18,8 @@ def mode_at_opening(
         policy: What the file asks for; `identical` is judged by who asks.
         start: The first source offset to copy.
         target_end: Where the target partition ends now.
-        compacted: Whether the target compacts it.
+        compacted: Whether the target compacts it, so that nothing can be cut off its front.
+        fill: How many offsets of a compacted topic may be filled with markers.
     """
     if policy is OffsetsPolicy.MAPPED:
         return Mode.MAPPED, "asked for by `records.offsets: mapped`"
@@ -26,8 +27,8 @@ def mode_at_opening(
         return Mode.IDENTICAL, ""
     if target_end:
         return Mode.MAPPED, f"the target partition ended at offset {target_end} already"
+    if start <= (fill if compacted else _MOST_FILL):
+        return Mode.IDENTICAL, ""
     if compacted:
         return Mode.MAPPED, f"a compacted topic cannot be made to begin at offset {start}"
-    if start > _MOST_FILL:
-        return Mode.MAPPED, f"the source begins at offset {start}, too far to fill"
-    return Mode.IDENTICAL, ""
+    return Mode.MAPPED, f"the source begins at offset {start}, too far to fill"

@@ -61,7 +61,11 @@ class MovedBeginnings:
         end, ours = at
         compacted = lane.work.compacted
         mode, reason = mode_at_opening(
-            OffsetsPolicy.AUTO, start, 0 if ours else end, compacted=compacted
+            OffsetsPolicy.AUTO,
+            start,
+            0 if ours else end,
+            compacted=compacted,
+            fill=lane.work.fill,
         )
         if mode is Mode.MAPPED:
             lane.progress.become_mapped(reason)

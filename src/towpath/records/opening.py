@@ -156,7 +156,11 @@ class Opener:
             state = states[assignment.target]
             policy = self._work.offsets
             mode, reason = mode_at_opening(
-                policy, assignment.start, state.log_end, compacted=assignment.compacted
+                policy,
+                assignment.start,
+                state.log_end,
+                compacted=assignment.compacted,
+                fill=assignment.fill,
             )
             if mode is Mode.MAPPED and policy is OffsetsPolicy.IDENTICAL:
                 answers[assignment.source] = NotIdenticalError(str(assignment.source), reason)
@@ -256,6 +260,7 @@ def known_standing(books: PartitionBooks, at: int) -> Standing:
         position, receipt.mode, receipt.reason, receipt.run, receipt.records,
         receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
         error=receipt.error, cuts=receipt.cuts, closed=runs_of(receipt.packed),
+        holes=receipt.holes, transacted=receipt.transacted,
         abandoned=tuple(each for each in books.standing if is_abandoned(each, at)),
     )  # fmt: skip
 

@@ -55,6 +55,10 @@ class Standing:
     """How often copying went back at the source."""
     closed: tuple[Run, ...] = ()
     """Runs that the receipt holds, and no other entry."""
+    holes: int = 0
+    """Offsets filled that compaction left empty."""
+    transacted: int = 0
+    """Offsets filled in transactions, as the target takes no markers."""
     abandoned: tuple[Receipt, ...] = ()
     """Receipts of the incarnation under whose keys nobody writes any more."""
     front: int | None = None
@@ -85,6 +89,8 @@ class Progress:
         stopped: It moves no more in this round.
         changed: There is something that the ledger does not know yet.
         abandoned: Receipts of others that can be removed if they reach less far than our own.
+        holes: Offsets filled that compaction left empty.
+        transacted: Offsets filled in transactions, as the target takes no markers.
     """
 
     def __init__(self, work: Assignment, standing: Standing) -> None:
@@ -103,6 +109,7 @@ class Progress:
         self._first_time, self._last_time = standing.first_time, standing.last_time
         self._cuts = standing.cuts
         self.runs.closed.extend(standing.closed)
+        self.holes, self.transacted = standing.holes, standing.transacted
         self.abandoned = standing.abandoned
         self.changed |= standing.news or standing.writer is not None  # told to the ledger at once
 
@@ -156,6 +163,7 @@ class Progress:
         """Source offsets without records are behind us."""
         if self.mode is Mode.IDENTICAL:
             self.position = replace(self.position, target=fill.end)
+            self.holes += fill.holes
         self.move(fill.end, fill.epoch)
 
     def move(self, source: int, epoch: int) -> None:
@@ -204,4 +212,5 @@ class Progress:
             position.source, position.epoch, position.target, position.sequence, self.records,
             self.bytes, self._first_time, self._last_time, self._digest, self.mode, self.reason,
             self.runs.growing, self.error, now_ms(), copier, self._cuts, packed,
+            self.holes, self.transacted,
         )  # fmt: skip

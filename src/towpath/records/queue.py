@@ -50,12 +50,20 @@ class Batch:
 class Fill:
     """Source offsets [base, end) that hold nothing a consumer may see.
 
-    `epoch` is the leader epoch of the last one, -1 where it is not known.
+    `epoch` is the leader epoch of the last one, -1 where it is not known. `holes` is how many of
+    them compaction left empty.
     """
 
     base: int
     end: int
     epoch: int = -1
+    holes: int = 0
+
+    def cut(self, at: int) -> tuple[Fill, Fill]:
+        """Return the part before the offset `at`, and the rest."""
+        holes = min(self.holes, at - self.base)
+        first = Fill(self.base, at, -1, holes)
+        return first, Fill(at, self.end, self.epoch, self.holes - holes)
 
 
 @dataclass(slots=True)
@@ -120,6 +128,7 @@ class Queue:
         last = self.waiting[-1] if self.waiting else None
         if isinstance(item, Fill) and isinstance(last, Fill) and last.end == item.base:
             last.end, last.epoch = item.end, item.epoch
+            last.holes += item.holes
             return
         if isinstance(item, Batch):
             self.bytes += item.size

@@ -13,12 +13,22 @@ from towpath.wire.reencode import Dense, reencode
 
 
 def open_row(
-    buffer: wire.Buffer, row: Sequence[int], first: int, most: int, producer: int, sequence: int
+    buffer: wire.Buffer,
+    row: Sequence[int],
+    first: int,
+    most: int,
+    producer: int,
+    sequence: int,
+    *,
+    apart: bool = False,
 ) -> list[Batch]:
-    """Return the records of one source batch from offset `first` on as dense, stamped batches."""
+    """Return the records of one source batch from offset `first` on as dense, stamped batches.
+
+    With `apart`, none has a hole between its records.
+    """
     positions = np.array([row[wire.POSITION]], np.int64)
     lengths = np.array([row[wire.LENGTH]], np.int64)
-    dense = reencode(buffer, positions, lengths, first_offset=first, max_bytes=most)
+    dense = reencode(buffer, positions, lengths, first_offset=first, max_bytes=most, apart=apart)
     end = row[wire.LAST] + 1
     return _stamped(dense, first, end, producer, sequence, row[wire.LEADER_EPOCH])
 

@@ -65,6 +65,8 @@ class Assignment:
     """The copy begins wherever the source's log begins."""
     marker_id: ProducerId = _FIRST_ID
     """The first producer id that serves for filling gaps with markers, and for nothing else."""
+    fill: int = 0
+    """Most offsets that compaction left empty to fill with markers; 0 where none may be."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,7 @@ def reencode(
     first_offset: int = 0,
     end_offset: int = NO_END,
     max_bytes: int,
+    apart: bool = False,
 ) -> list[Dense]:
     """Write the records of a range of offsets as dense batches.
 
@@ -82,12 +83,14 @@ def reencode(
         first_offset: Records before it are left out.
         end_offset: Records from it on are left out.
         max_bytes: No written batch is larger, unless a single record is.
+        apart: Begin a new batch behind each hole between records.
 
     Raises:
         CorruptBatchError: The batches cannot be read, or hold no data.
     """
     source = open_batches(buffer, positions, lengths)
-    return _write(source, first_offset, end_offset, max_bytes, _room(source, max_bytes))
+    room = _room(source, max_bytes)
+    return _write(source, first_offset, end_offset, max_bytes, room, apart=apart)
 
 
 def _room(source: Opened, max_bytes: int) -> Table:
@@ -102,14 +105,16 @@ def _room(source: Opened, max_bytes: int) -> Table:
     return room
 
 
-def _write(source: Opened, first: int, end: int, max_bytes: int, room: Table) -> list[Dense]:
+def _write(
+    source: Opened, first: int, end: int, max_bytes: int, room: Table, *, apart: bool
+) -> list[Dense]:
     batches = source.batches
     count = source.count()
     out = np.empty(source.size() + count * (_GROWTH + HEADER_SIZE), np.uint8)
     written = np.empty((count, _COLUMNS), np.int64)
     runs = np.empty((count, 2), np.int64)
     state = np.array([0, 0, 0, 0, -1], np.int64)
-    bad, reason = _merge(source.data, batches, first, end, room, out, written, runs, state)
+    bad, reason = _merge(source.data, batches, first, end, room, out, written, runs, state, apart)
     if reason:
         raise CorruptBatchError(f"batch {bad} of {len(batches)}: {_REASONS[reason]}")
     dense: list[Dense] = []
@@ -124,6 +129,7 @@ def _write(source: Opened, first: int, end: int, max_bytes: int, room: Table) ->
                 int(made.offsets[-1].sum()),
                 max_bytes,
                 np.minimum(room, row[TO] - row[FROM] - HEADER_SIZE) // 2,
+                apart=apart,
             )
         else:
             dense.append(made)
@@ -213,6 +219,7 @@ def _merge_batch(
     written: Any,
     runs: Any,
     state: Any,
+    apart: Any,
 ) -> Any:
     """Write the records of one source batch; return the number of what is wrong, or 0."""
     position, stop = batch[opened.START], batch[opened.END]
@@ -235,7 +242,7 @@ def _merge_batch(
             time = batch[opened.MAX_TIME]
         at = np.int64(-1)
         row = written[state[_ROWS] - 1]
-        if state[_ROWS] and row[CODEC] == codec:
+        if state[_ROWS] and row[CODEC] == codec and not (apart and hole):
             at = _append(data, rest, position, data[head], time, state[_ROOM], out, row, state[_AT])
         if at < 0:
             row = written[state[_ROWS]]
@@ -251,7 +258,7 @@ def _merge_batch(
 
 @njit(
     f"UniTuple(int64, 2)({READ_ONLY}, int64[:, ::1], int64, int64, int64[::1],"
-    " uint8[::1], int64[:, ::1], int64[:, ::1], int64[::1])",
+    " uint8[::1], int64[:, ::1], int64[:, ::1], int64[::1], boolean)",
     cache=True,
 )
 def _merge(
@@ -264,13 +271,14 @@ def _merge(
     written: Any,
     runs: Any,
     state: Any,
+    apart: Any,
 ) -> Any:
     """Write the records; return the bad source batch and the number of the reason, or -1 and 0."""
     for b in range(len(batches)):
         batch = batches[b]
         if batch[opened.ATTRIBUTES] & CONTROL:
             return b, 1
-        reason = _merge_batch(data, batch, first, end, room[b], out, written, runs, state)
+        reason = _merge_batch(data, batch, first, end, room[b], out, written, runs, state, apart)
         if reason:
             return b, reason
     return -1, 0
