@@ -36,9 +36,15 @@ def picture(rows: Iterable[PartitionStatus]) -> RenderableType:
 
 
 def remarks(row: PartitionStatus) -> Iterable[str]:
-    """Tell why a partition is mapped, what of it is missing, and what keeps it from moving."""
+    """Tell why a partition is mapped, what of it is odd or missing, and what keeps it there."""
     if row.reason:
         yield row.named(f"{row.mode}, because {row.reason}")
+    if row.transacted:
+        yield row.named(
+            f"{count(row.transacted)} offsets without a record were filled in transactions, and"
+            " consumers with isolation.level=read_uncommitted may see empty records there;"
+            " `towpath plan` tells which right is missing"
+        )
     for gap in row.gaps:
         went = "went on behind it" if gap.went_on else "stopped there"
         what = f"offsets {gap.first} to {gap.end - 1}" if gap.end > gap.first else "nothing more"

@@ -42,6 +42,8 @@ class PartitionStatus:
         lag_records: Counts source offsets; -1 where the source does not tell its end now.
         lag_seconds: -1 where it is not known.
         lost: What the target lost of what it had acknowledged; then `error` tells of that.
+        holes: Offsets filled with markers that compaction left empty at the source.
+        transacted: Offsets filled in transactions, as the target took no markers.
     """
 
     topic: TopicName
@@ -60,6 +62,8 @@ class PartitionStatus:
     gaps: tuple[Gap, ...]
     error: str
     lost: Loss | None = None
+    holes: int = 0
+    transacted: int = 0
 
     @property
     def tp(self) -> TopicPartition:
@@ -179,7 +183,8 @@ def _row(
         receipt.target_end if receipt else opened.target_start if opened else 0,
         lag, _lag_seconds(lag, receipt.last_timestamp if receipt else -1),
         receipt.records if receipt else 0, receipt.bytes if receipt else 0,
-        books.gaps, error, lost,
+        books.gaps, error, lost, receipt.holes if receipt else 0,
+        receipt.transacted if receipt else 0,
     )  # fmt: skip
 
 
