@@ -55,7 +55,8 @@ def test_equal_then_behind_then_different(
     mirror: Mirror, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     file = file_of(mirror)
-    code, told = asked(capsys, file, "--report", str(tmp_path / "report.json"))
+    report = str(tmp_path / "report.json")
+    code, told = asked(capsys, file, "--report", report, "--isolation", "both")
     assert (code, told["equal"], told["records"]) == (0, True, 6000)
     assert [each["verdict"] for each in told["partitions"]] == ["equal", "equal"]
     assert [each["unopened"] for each in told["partitions"]] == [3000, 3000]

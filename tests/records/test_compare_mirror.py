@@ -17,6 +17,8 @@ from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, Side, TopicName, TopicPartition
+from towpath.plan.status import PartitionStatus, State
+from towpath.plan.verdict import Verdict, verdict
 from towpath.plan.verify_ranges import Bounds, common_range, cut
 from towpath.records.compare import compare
 from towpath.records.compare_work import CompareSlice, Comparison, Difference
@@ -122,6 +124,33 @@ def test_retention_on_one_side(mirror: Mirror, side: str) -> None:
     found = compared(mirror)
     assert found.equal, found.difference
     assert (found.first, found.end, found.counts.equal) == (234, 500, 266)
+
+
+def test_records_that_only_read_uncommitted_sees_are_counted(mirror: Mirror) -> None:
+    mirror.create()
+    produce(mirror.source.bootstrap, mirror.topic, [Record(b"k", b"v")] * 5)
+    mirror.catch_up()
+    writer = Producer({"bootstrap.servers": mirror.target.bootstrap, "transactional.id": "other"})
+    writer.init_transactions(30)
+    writer.begin_transaction()
+    for _ in range(3):
+        writer.produce(mirror.topic, b"aborted", partition=0)
+    writer.flush()
+    writer.abort_transaction(30)
+    produce(mirror.source.bootstrap, mirror.topic, [Record(b"k", b"v")] * 5)
+    mirror.catch_up()
+    found = compared(mirror)
+    assert (found.equal, found.counts.uncommitted) == (True, 3)
+    assert found.notes[-1].endswith("read_uncommitted only, the first at target offset 5")
+    row = PartitionStatus(
+        TopicName(mirror.topic), 0, TopicName(mirror.topic), State.CAUGHT_UP, "mapped", "", 1, 10,
+        14, 0, 0.0, 10, 1, (), "",
+    )  # fmt: skip
+    books = mirror.books()
+    assert verdict(row, books, found, "", "").verdict is Verdict.EQUAL
+    said = verdict(row, books, found, "", "", uncommitted=True)
+    assert said.verdict is Verdict.DIFFERENT
+    assert said.why == "3 records on the target are seen with read_uncommitted only"
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

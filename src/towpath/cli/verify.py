@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -35,6 +36,14 @@ from towpath.plan.verify import Scope
 from towpath.plan.verify import verify as compare_all
 from towpath.wire.digest import Digest
 
+
+class Isolation(StrEnum):
+    """Whose view is compared."""
+
+    COMMITTED = "committed"
+    BOTH = "both"
+
+
 _HEADERS = ("topic", "partition", "mode", "offsets", "records", "digest", "verdict", "why")
 
 
@@ -53,6 +62,13 @@ def verify(
     seed: Annotated[
         int | None, typer.Option(help="Seed of --sample, to take the same sample again.")
     ] = None,
+    isolation: Annotated[
+        Isolation,
+        typer.Option(
+            help="Whose view to compare: that of consumers with isolation.level=read_committed, or"
+            " that of both, where no record on the target may be seen with read_uncommitted only."
+        ),
+    ] = Isolation.COMMITTED,
     master: MasterOption = None,
     parallelism: Annotated[
         int | None, typer.Option(min=1, help="Slices at a time; as Spark has slots by default.")
@@ -67,7 +83,8 @@ def verify(
     offset, ms = _since(since)
     if sample and seed is None:
         seed = random.SystemRandom().randrange(1 << 32)
-    scope = Scope(offset, ms, seed if sample else None, master, parallelism)
+    both = isolation is Isolation.BOTH
+    scope = Scope(offset, ms, seed if sample else None, master, parallelism, both)
     config = load(file)
     began = time.monotonic()
     with stopping() as stop, Bar("comparing") as bar:

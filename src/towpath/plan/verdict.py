@@ -46,6 +46,8 @@ def verdict(
     comparison: Comparison | None,
     trouble: str,
     hidden: str,
+    *,
+    uncommitted: bool = False,
 ) -> PartitionVerdict:
     """Sum up what is known of a partition.
 
@@ -55,16 +57,20 @@ def verdict(
         comparison: What comparing it came to, if it was compared.
         trouble: Why it could not be compared.
         hidden: Why it could not be seen whether it is compacted.
+        uncommitted: Consumers with isolation.level=read_uncommitted must see the same, too.
     """
     reasons = [trouble] if trouble else []
     if comparison is not None and not comparison.equal:
         reasons += _told(comparison)
+    seen = comparison.counts.uncommitted if comparison is not None and uncommitted else 0
+    if seen:
+        reasons.append(f"{seen} records on the target are seen with read_uncommitted only")
     if row.lost is not None:
         reasons.append(str(row.lost))
     if row.lag_records and not trouble:
         behind = row.behind if row.lag_records > 0 else "the source did not tell where it ends"
         reasons.append(behind if row.lost or not row.error else f"{behind}: {row.error}")
-    different = bool(row.lost) or (comparison is not None and not comparison.equal)
+    different = bool(row.lost or seen) or (comparison is not None and not comparison.equal)
     verdict = Verdict.DIFFERENT if different else Verdict.LEFT_OUT if reasons else Verdict.EQUAL
     return PartitionVerdict(
         row.topic, row.partition, row.target_topic, row.mode, verdict, "; ".join(reasons),

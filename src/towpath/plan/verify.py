@@ -38,6 +38,8 @@ class Scope:
         sample: Seed of a sample; `None` compares everything.
         master: Spark's master.
         parallelism: Slices at a time, on this machine.
+        uncommitted: Whether consumers with isolation.level=read_uncommitted must see nothing on the
+            target that those with read_committed do not.
     """
 
     since_offset: int = 0
@@ -45,6 +47,7 @@ class Scope:
     sample: int | None = None
     master: str | None = None
     parallelism: int | None = None
+    uncommitted: bool = False
 
     @property
     def narrowed(self) -> bool:
@@ -99,7 +102,7 @@ def _verify(
     return tuple(
         verdict(
             row, books.of(tp := _tp(row)), found.get(tp), troubles.get(tp, ""),
-            observed.hidden.get(tp, ""),
+            observed.hidden.get(tp, ""), uncommitted=scope.uncommitted,
         )
         for row in rows
     )  # fmt: skip

@@ -94,6 +94,7 @@ class _Comparing:
             self._counts.changed += 1
         self._tell_ends()
         self._counts.foreign = self._target.foreign
+        self._tell_uncommitted()
         part, behind = self._part, self._behind()
         return Comparison(
             part.source, part.target, part.first, part.end, self._digest, self._target_digest,
@@ -112,6 +113,15 @@ class _Comparing:
             log.fill()
             log.advance(log.have)
         return watch
+
+    def _tell_uncommitted(self) -> None:
+        self._counts.uncommitted = self._target.uncommitted
+        if self._target.uncommitted:
+            where = f"the first at target offset {self._target.uncommitted_at}"
+            self._notes.append(
+                "some records on the target are seen by consumers with"
+                f" isolation.level=read_uncommitted only, {where}"
+            )
 
     # Without opening
 

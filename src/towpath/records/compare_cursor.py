@@ -61,6 +61,8 @@ class Cursor:
         log_start: Where the log begins, as far as it is known now.
         log_end: Where the log ended, if that is before `end`.
         foreign: Records of other producers that were passed over.
+        uncommitted: Records that only consumers with isolation.level=read_uncommitted see.
+        uncommitted_at: Offset of the first of them, -1 if there is none.
         bytes: How much was read.
     """
 
@@ -82,6 +84,7 @@ class Cursor:
         self.log_start = 0
         self.log_end: int | None = None
         self.foreign = 0
+        self.uncommitted, self.uncommitted_at = 0, -1
         self.bytes = 0
         self._undone: list[Undone] | None = None
 
@@ -148,8 +151,11 @@ class Cursor:
             self._nothing(chunk.said)
 
     def _take(self, said: Fetched, buffer: wire.Buffer, table: wire.Table) -> None:
-        seen = visible(table, self._aborted(said)) & (table[:, wire.COUNT] > 0)
-        seen &= (table[:, wire.LAST] >= self.have) & (table[:, wire.BASE] < self.end)
+        seen = visible(table, self._aborted(said))
+        here = (table[:, wire.LAST] >= self.have) & (table[:, wire.BASE] < self.end)
+        here &= table[:, wire.COUNT] > 0
+        self._note(table[here & ~seen & (table[:, wire.ATTRIBUTES] & wire.CONTROL == 0)])
+        seen &= here
         if self._only is not None:
             if self._watch is not None:
                 self._watch.look(buffer, table[table[:, wire.LAST] >= self.have])
@@ -159,6 +165,16 @@ class Cursor:
         if seen.any():
             self.pieces.append(Piece(buffer, table[seen]))
         self.have = min(self.end, max(self.have, int(table[-1, wire.LAST]) + 1))
+
+    def _note(self, aborted: wire.Table) -> None:
+        """Count records of aborted transactions."""
+        if not len(aborted):
+            return
+        first = np.maximum(aborted[:, wire.BASE], self.have)
+        last = np.minimum(aborted[:, wire.LAST], self.end - 1)
+        self.uncommitted += int((last - first + 1).sum())
+        if self.uncommitted_at < 0:
+            self.uncommitted_at = int(first[0])
 
     def _nothing(self, said: Fetched) -> None:
         if self.have >= said.high_watermark >= 0:

@@ -80,6 +80,8 @@ class Counts:
         replaced: On the target only: copied before the source log was cut.
         foreign: On the target, of other producers.
         untimed: Compared without timestamps, which the target sets by its own clock.
+        uncommitted: On the target, of aborted transactions: only consumers with
+            isolation.level=read_uncommitted see them, and never as a copy of ours.
     """
 
     equal: int = 0
@@ -92,6 +94,7 @@ class Counts:
     replaced: int = 0
     foreign: int = 0
     untimed: int = 0
+    uncommitted: int = 0
 
     def plus(self, other: Counts) -> Counts:
         """Return the sums."""
