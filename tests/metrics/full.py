@@ -41,6 +41,7 @@ def full() -> Meter:
     meter.tried(Tried("topics", "AddPartitions", "STEP_OUTDATED"))
     meter.tried(Tried("acls", "CreateAcl", "CLUSTER_REFUSED"))
     meter.left_out({"rights": 2, "file": 1})
+    meter.slots(4)
     meter.round_begins()
     meter.round_ended()
     meter.round_failed("CLUSTER")

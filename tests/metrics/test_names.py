@@ -28,6 +28,7 @@ FROZEN = [
     ("towpath_mapped_partitions", "gauge", "partitions", ()),
     ("towpath_unknown_lag_partitions", "gauge", "partitions", ()),
     ("towpath_rounds_total", "counter", "rounds", ()),
+    ("towpath_slots", "gauge", "slices", ()),
     ("towpath_round_seconds", "gauge", "seconds", ()),
     ("towpath_rounds_failed_total", "counter", "rounds", ("reason",)),
     ("towpath_steps_done_total", "counter", "steps", ("subject", "do")),

@@ -40,6 +40,7 @@ def test_everything_that_a_meter_was_told_is_served() -> None:
     assert got.get("towpath_mapped_partitions") == 1
     assert got.get("towpath_unknown_lag_partitions") == 1
     assert got.get("towpath_rounds_total") == 1
+    assert got.get("towpath_slots") == 4
     assert 0 <= (got.get("towpath_round_seconds") or 0.0) < 60
     assert got.get("towpath_rounds_failed_total", reason="CLUSTER") == 1
     assert got.of("towpath_steps_done_total") == {

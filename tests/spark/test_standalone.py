@@ -28,6 +28,7 @@ class Standalone:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._all: list[subprocess.Popen[bytes]] = []
         (folder / "spark-defaults.conf").write_text(
             "spark.executor.memory 512m\nspark.driver.host 127.0.0.1\n"
             "spark.driver.bindAddress 127.0.0.1\n"
@@ -41,21 +42,28 @@ class Standalone:
         here = "--host", "127.0.0.1"
         self._java("master.Master", *here, "--port", str(port), "--webui-port", str(page))
         wait_until(lambda: not ports.is_free(port), "the master listens")
-        self.worker = self._java(
-            "worker.Worker", *here, "--port", str(worker), "--webui-port", str(worker_page),
-            "--cores", "2", "--memory", "1g", "--work-dir", str(folder / "work"), self.master,
-        )  # fmt: skip
+        self.worker = self._worker(worker, worker_page)
 
     def executors(self) -> list[psutil.Process]:
         """Return the executors that run."""
         children = psutil.Process(self.worker.pid).children()
         return [each for each in children if any(_EXECUTOR in word for word in _words(each))]
 
+    def add_worker(self) -> subprocess.Popen[bytes]:
+        """Start one more worker."""
+        return self._worker(*ports.reserve(2))
+
     def stop(self) -> None:
-        """End both."""
-        for each in (self.worker, self._first):
+        """End all."""
+        for each in reversed(self._all):
             each.send_signal(signal.SIGTERM)
             each.wait(20)
+
+    def _worker(self, port: int, page: int) -> subprocess.Popen[bytes]:
+        return self._java(
+            "worker.Worker", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(page),
+            "--cores", "2", "--memory", "1g", "--work-dir", str(self.folder / "work"), self.master,
+        )  # fmt: skip
 
     def _java(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         jars = Path(pyspark.__file__).parent / "jars"
@@ -66,8 +74,7 @@ class Standalone:
         env = environment(spark)
         with (self.folder / f"{name}.log").open("wb") as log:
             made = subprocess.Popen(line, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        if name == "master.Master":
-            self._first = made
+        self._all.append(made)
         return made
 
 
@@ -103,6 +110,30 @@ def test_the_same_mirror_on_a_standalone_cluster(
         assert executors
         for executor in executors:
             executor.kill()
+        _goes_on(link, run, topic)
+    finally:
+        writer.stop()
+    for partition in range(PARTITIONS):
+        link.wait_for(run, topic, partition)
+    assert run.stop() == 0, run.said
+    assert link.assert_same(topic, PARTITIONS) == writer.number
+
+
+def test_slices_follow_executors_that_join_and_vanish(
+    link: Link, standalone: Standalone, rng: random.Random
+) -> None:
+    topic = f"{link.name}.{PLAIN}"
+    create_topic(link.source.bootstrap, topic, PARTITIONS)
+    writer = Writer(link.source.bootstrap, topic, PLAIN, random.Random(rng.random()), 0.05)
+    try:
+        run = start(link, standalone)
+        _goes_on(link, run, topic)
+        more = standalone.add_worker()
+        wait_until(lambda: "Spark runs 4 slices at a time now, not 2" in run.said, "4 slices", 60)
+        _goes_on(link, run, topic)
+        more.send_signal(signal.SIGTERM)
+        more.wait(20)
+        wait_until(lambda: "Spark runs 2 slices at a time now, not 4" in run.said, "2 slices", 60)
         _goes_on(link, run, topic)
     finally:
         writer.stop()

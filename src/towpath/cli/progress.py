@@ -65,6 +65,7 @@ class Display:
         self._left_out: tuple[str, ...] = ()
         self._stopped: tuple[str, ...] = ()
         self._files: tuple[str, ...] = ()
+        self._slots = 0
 
     def __enter__(self) -> Display:
         if self._live is not None:
@@ -98,7 +99,10 @@ class Display:
             )
         if progress.files != self._files:
             self._say([*progress.files] or ["all files of secrets are usable again"])
+        if self._slots not in {0, progress.slots}:
+            self._say([f"Spark runs {progress.slots} slices at a time now, not {self._slots}"])
         self._left_out, self._stopped, self._files = left_out, stopped, progress.files
+        self._slots = progress.slots
 
     def _say(self, lines: list[str]) -> None:
         if lines:
@@ -125,7 +129,8 @@ class Display:
                     f"{line.identical}/{line.partitions}", str(line.stopped or ""),
                 )
             )  # fmt: skip
-        head = Text(f"{self._link}  round {progress.round + 1}  {span(self._age(progress))}")
+        age, slots = span(self._age(progress)), f"slices {progress.slots}"
+        head = Text(f"{self._link}  round {progress.round + 1}  {slots}  {age}")
         headers = (
             "topic", "records", "copied", "records/s", "MB/s", "lag", "ETA", "identical", "stopped",
         )  # fmt: skip

@@ -147,18 +147,6 @@ def stop_and_wait(spark: SparkSession) -> None:
         gateway.proc.wait()
 
 
-def slots(spark: SparkSession, wished: int | None = None) -> int:
-    """Return how many tasks to run at the same time: as many as Spark can, as far as it knows now.
-
-    What is wished holds on a cluster, where more executors may come; on this machine no more will,
-    and a slice that gets no slot would wait until others end.
-    """
-    known = max(1, spark.sparkContext.defaultParallelism)
-    if wished is None:
-        return known
-    return min(wished, known) if str(spark.sparkContext.master).startswith("local") else wished
-
-
 def _defaults() -> set[str]:
     """Return the keys that the user's spark-defaults.conf sets."""
     home = os.environ.get("SPARK_HOME")

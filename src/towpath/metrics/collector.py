@@ -95,6 +95,7 @@ def _states(found: Mapping[tuple[str, str], Sum]) -> Samples:
 
 def _rounds(now: Reading) -> Iterator[Family]:
     yield _family(names.ROUNDS, [((), now.rounds)])
+    yield _family(names.SLOTS, _if_known(now.slots))
     yield _family(names.ROUND_SECONDS, _if_known(now.round_seconds))
     yield _family(names.ROUNDS_FAILED, (((why,), n) for why, n in now.failed_rounds.items()))
 

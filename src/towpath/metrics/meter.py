@@ -40,6 +40,7 @@ class Reading:
         created: How many topics were created.
         created_seconds: How long all those took together.
         left_out: How many things, by cause.
+        slots: How many slices Spark runs at the same time.
         failed_rounds: How many rounds, by the error's code.
         round_seconds: How long the last round took that ended.
         looked_at: When all partitions were last looked at, in ms since 1970.
@@ -53,6 +54,7 @@ class Reading:
     created_seconds: float = 0.0
     left_out: Mapping[str, int] = field(default_factory=dict)
     rounds: int = 0
+    slots: int | None = None
     failed_rounds: Mapping[str, int] = field(default_factory=dict)
     round_seconds: float | None = None
     trouble: bool = False
@@ -101,6 +103,11 @@ class Meter:
         """Take in how many things are left out now, by cause."""
         with self._lock:
             self._reading = replace(self._reading, left_out=dict(causes))
+
+    def slots(self, number: int) -> None:
+        """Take in how many slices Spark runs at the same time."""
+        with self._lock:
+            self._reading = replace(self._reading, slots=number)
 
     def round_begins(self) -> None:
         """Begin to measure a round; behind one that ends the next begins by itself."""

@@ -111,6 +111,10 @@ ROUNDS = Metric(
     "towpath_rounds_total", Kind.COUNTER, "rounds", (),
     "Rounds that ended.",
 )  # fmt: skip
+SLOTS = Metric(
+    "towpath_slots", Kind.GAUGE, "slices", (),
+    "How many slices Spark runs at the same time; it follows executors that join or vanish.",
+)  # fmt: skip
 ROUND_SECONDS = Metric(
     "towpath_round_seconds", Kind.GAUGE, "seconds", (),
     "How long the last round took that ended; no series before.",
@@ -145,6 +149,6 @@ LAST_LOOK = Metric(
 ALL = (
     TOPICS_CREATED, TOPIC_CREATE_ERRORS, TOPIC_CREATE_LATENCY, REDPANDA_LAG, INFO, DETAIL,
     RECORDS_COPIED, BYTES_COPIED, LAG_RECORDS, LAG_SECONDS, GAPS, GAP_OFFSETS, PARTITION_STATE,
-    PARTITIONS, MAPPED_PARTITIONS, UNKNOWN_LAG, ROUNDS, ROUND_SECONDS, ROUNDS_FAILED, STEPS_DONE,
-    STEPS_FAILED, LEFT_OUT, TROUBLE, LAST_LOOK,
+    PARTITIONS, MAPPED_PARTITIONS, UNKNOWN_LAG, ROUNDS, SLOTS, ROUND_SECONDS, ROUNDS_FAILED,
+    STEPS_DONE, STEPS_FAILED, LEFT_OUT, TROUBLE, LAST_LOOK,
 )  # fmt: skip

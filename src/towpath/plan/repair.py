@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 
 from towpath.config import LinkConfig
 from towpath.engine.batch import run as run_slices
-from towpath.engine.session import session, slots
+from towpath.engine.session import session
+from towpath.engine.slots import slots
 from towpath.ledger.topic import find
 from towpath.model.errors import ConfigError, Problem, StepOutdatedError, StoppedError
 from towpath.model.nouns import TopicName, TopicPartition

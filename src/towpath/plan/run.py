@@ -12,7 +12,8 @@ from typing import Any
 
 from towpath.config import LinkConfig, troubles
 from towpath.engine.rounds import Job, Rounds
-from towpath.engine.session import Starting, slots
+from towpath.engine.session import Starting
+from towpath.engine.slots import Slots, following
 from towpath.metrics.meter import Meter
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName
@@ -27,6 +28,7 @@ from towpath.plan.session import LinkSession
 from towpath.plan.status import PartitionStatus, State, status
 from towpath.plan.telling import stands, telling
 from towpath.records.beginnings import PATIENCE
+from towpath.records.work import Slice
 
 _LOOK = 1.0
 _PATIENCE = 50
@@ -57,6 +59,8 @@ class Progress:
     ends: Mapping[tuple[TopicName, int], int | None] = field(default_factory=dict)
     """Where each partition ended at the source when the run began; `None` where that is unknown."""
     topics: Reconciled = field(default_factory=Reconciled)
+    slots: int = 0
+    """How many slices run at the same time, once Spark runs."""
     trouble: str = ""
     files: tuple[str, ...] = ()
     """Files of secrets that changed but cannot be used as they are now."""
@@ -124,6 +128,7 @@ class _Mirror:
         self._unopened: dict[tuple[str, int], str] = {}
         self._next_reconcile = self._next_sync = 0.0
         self._round_over = threading.Event()
+        self._redeal = False
         self.progress = Progress()
 
     def prepare(self) -> None:
@@ -140,26 +145,35 @@ class _Mirror:
 
     def go(self, spark: Any) -> None:
         """Run rounds until there is a reason to end; start again after trouble."""
-        parallelism = slots(spark, self._wishes.parallelism)
-        plan = RoundPlan(
-            self._config, self._session.run_id, parallelism, self._wishes.until_caught_up
-        )
+        slots = following(spark, self._wishes.parallelism)
+        self._count(slots.number)
         over = False
         while not over:
             job = Job(
-                partial(plan_round, plan), WORK, SUMMARY,
+                partial(self._plan, slots), WORK, SUMMARY,
                 self.progress.round + 1, self._wishes.until_caught_up,
             )  # fmt: skip
             self._meter.round_begins()
             rounds = Rounds(spark, job, self._ended)
             try:
-                over = self._attend(rounds)
+                over = self._attend(rounds, slots)
             finally:
                 rounds.stop()
         self._look_at_the_end()
         if self._wishes.until_caught_up and not self._stop.is_set():
             # What was held back while copies were filled gets its value.
             self._reconcile()
+
+    def _plan(self, slots: Slots, number: int) -> list[Slice]:
+        """Plan a round for as many slices as Spark can run now."""
+        plan = RoundPlan(
+            self._config, self._session.run_id, slots.number, self._wishes.until_caught_up
+        )
+        return plan_round(plan, number)
+
+    def _count(self, slots: int) -> None:
+        self.progress.slots = slots
+        self._meter.slots(slots)
 
     def _ended(self, number: int, rows: list[dict[str, Any]]) -> None:
         self._failures = 0
@@ -168,7 +182,7 @@ class _Mirror:
         self._meter.round_ended()
         self._round_over.set()
 
-    def _attend(self, rounds: Rounds) -> bool:
+    def _attend(self, rounds: Rounds, slots: Slots) -> bool:
         """Look after a query until it ends; return whether the run is over."""
         while not self._stop.is_set():
             if self._session.taken_over is not None:
@@ -177,8 +191,8 @@ class _Mirror:
                 if rounds.wait(_LOOK):
                     return self._wishes.until_caught_up
                 self._look_now_and_then()
-                if not self._wishes.until_caught_up and self._discover():
-                    self._session.end_round(self.progress.round + 1)
+                if not self._wishes.until_caught_up:
+                    self._end_round_when_due(slots)
             except RuntimeError as error:
                 self._failed(error)
                 return False
@@ -187,6 +201,15 @@ class _Mirror:
             self._tell()
         self._drain()
         return True
+
+    def _end_round_when_due(self, slots: Slots) -> None:
+        """End the round where executors joined or vanished for good, or there is more to copy."""
+        if slots.look():
+            self._count(slots.number)
+            self._redeal = True
+        if self._redeal or self._discover():
+            self._session.end_round(self.progress.round + 1)
+            self._redeal = False
 
     def _tell(self) -> None:
         self._meter.in_trouble(bool(self.progress.trouble))

@@ -12,7 +12,8 @@ from towpath.cluster.client import Client
 from towpath.cluster.metadata import Answers, ConfigEntry
 from towpath.config import LinkConfig
 from towpath.engine.batch import run as run_slices
-from towpath.engine.session import session, slots
+from towpath.engine.session import session
+from towpath.engine.slots import slots
 from towpath.ledger.books import Ledger, LinkBooks
 from towpath.model.errors import ConfigError, LedgerError, Problem
 from towpath.model.nouns import Side, TopicPartition

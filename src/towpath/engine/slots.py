@@ -1,0 +1,90 @@
+"""How many tasks Spark can run at the same time, as executors join and vanish."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from pyspark.sql import SparkSession
+
+from towpath.engine.border import border
+
+_LOOK_AGAIN = 4.0
+"""Seconds between two looks at the executors."""
+
+
+class Slots:
+    """The number of slices to plan.
+
+    An executor that was restarted is back within seconds, so another number counts when two looks
+    have found it.
+
+    Args:
+        count: Tells the present number, 0 while no executor is known.
+        first: The number to begin with.
+        every: Seconds between two looks.
+
+    Attributes:
+        number: How many slices to plan.
+    """
+
+    def __init__(self, count: Callable[[], int], first: int, every: float = _LOOK_AGAIN) -> None:
+        self._count, self._every = count, every
+        self._found = self.number = first
+        self._due = time.monotonic() + every
+
+    def look(self) -> bool:
+        """Look, if it is time to; return whether the number has changed for good.
+
+        Raises:
+            RuntimeError: Spark does not tell; the text is Spark's.
+            SparkLostError: The JVM is gone.
+        """
+        if time.monotonic() < self._due:
+            return False
+        before, self._found = self._found, self._count() or self.number
+        self._due = time.monotonic() + self._every
+        changed = self._found == before != self.number
+        if changed:
+            self.number = self._found
+        return changed
+
+
+def following(spark: SparkSession, wished: int | None) -> Slots:
+    """Return the slots of `spark`, at most as many as are wished.
+
+    On this machine their number never changes. Where Spark asks for executors by itself
+    (`spark.dynamicAllocation.enabled`), it does so for tasks that wait, so a wish stays as it is.
+    """
+    context = spark.sparkContext
+    asks = context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
+    first = slots(spark, wished)
+    if str(context.master).startswith("local") or (asks and wished is not None):
+        return Slots(lambda: first, first)
+    return Slots(lambda: min(wished or sys.maxsize, _places(spark)), first)
+
+
+def slots(spark: SparkSession, wished: int | None = None) -> int:
+    """Return how many tasks to run at the same time: as many as Spark can, as far as it knows now.
+
+    What is wished holds on a cluster, where executors may still come, until `Slots` has looked
+    again. On this machine none will, and a slice without a slot would wait until others end.
+    """
+    known = max(1, spark.sparkContext.defaultParallelism)
+    if wished is None:
+        return known
+    return min(wished, known) if str(spark.sparkContext.master).startswith("local") else wished
+
+
+def _places(spark: SparkSession) -> int:
+    """Return how many tasks fit the executors that are registered now."""
+    context = spark.sparkContext
+    each = int(context.getConf().get("spark.task.cpus", "1") or 1)
+    with border():
+        store = context._jsc.sc().statusStore()  # noqa: SLF001  # PySpark shows it nowhere else
+        found = store.executorList(True).iterator()  # those that are active
+        places = 0
+        while found.hasNext():
+            places += found.next().totalCores() // each
+    return places
