@@ -5,8 +5,12 @@ What leaves it are objects of ssl and kafka-python; no text with a secret in it.
 
 from __future__ import annotations
 
+import os
+import signal
 import ssl
 import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
 from tempfile import NamedTemporaryFile
 from threading import Lock
 from typing import Any, NamedTuple
@@ -156,17 +160,14 @@ class _Token(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python carri
             return self._sasl.token.reveal()
         command = self._sasl.token_command or ()
         try:
-            done = subprocess.run(  # noqa: S603, the user's own command, and no shell
-                command, capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
-            )
+            code, token = _output(command)
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             raise ChildProcessError(f"token_command: {foreign(error)}") from None
-        token = done.stdout.strip()
         remember(token)
-        if done.returncode or not token:
+        if code or not token:
             # What it printed may hold secrets.
             raise ChildProcessError(
-                f"token_command {command[0]} ended with code {done.returncode}"
+                f"token_command {command[0]} ended with code {code}"
                 + ("" if token else " and printed no token")
             )
         return token
@@ -174,6 +175,29 @@ class _Token(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python carri
     def extensions(self) -> dict[str, str]:
         """Return the SASL extensions that go with the token."""
         return dict(self._sasl.extensions)
+
+
+def _output(command: Sequence[str]) -> tuple[int, str]:
+    """Run the user's command; return its exit code, and what it printed without blanks around it.
+
+    It has a session of its own, so that one that does not end can be ended with all its children.
+
+    Raises:
+        OSError: It could not be started.
+        ValueError: It cannot be a command, or it printed bytes that are no text.
+        subprocess.TimeoutExpired: It did not end in time.
+    """
+    with subprocess.Popen(  # noqa: S603, the user's own command, and no shell
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            printed, _ = process.communicate(timeout=_COMMAND_SECONDS)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return process.returncode, printed.strip()
 
 
 class _MskMechanism(SaslMechanismAwsMskIam):  # type: ignore[misc]  # kafka-python carries no types
