@@ -17,7 +17,7 @@ from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 from towpath.plan import repair as repairing
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.chaos, soak_only]
+pytestmark = pytest.mark.broker
 
 
 def numbered(first: int, end: int) -> list[Record]:
@@ -31,7 +31,27 @@ def commit(cluster: LocalCluster, topic: str, group: str, offset: int) -> None:
     consumer.close()
 
 
-@pytest.mark.timeout(180)
+def test_a_repair_of_nothing_or_of_what_was_never_copied_is_refused(
+    tmp_path: Path,
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    here: Here,
+) -> None:
+    mirror = Mirror(tmp_path, source, target, new_name("unknown"))
+    mirror.create()
+    mirror.catch_up()
+    file = str(tmp_path / f"{mirror.topic}.yaml")
+    nothing = here("repair", file, "--topics", " , ")
+    assert (nothing.code, "name at least one source topic" in nothing.said) == (2, True)
+    unknown = here("repair", file, "--topics", f"{mirror.topic},other")
+    assert (unknown.code, "never copied a topic named other" in unknown.said) == (2, True)
+
+
+@pytest.mark.spark
+@pytest.mark.chaos
+@soak_only
+@pytest.mark.timeout(400)
 def test_what_a_disk_and_a_power_cut_took_is_copied_again(
     tmp_path: Path,
     source: LocalCluster,

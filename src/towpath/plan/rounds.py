@@ -161,13 +161,16 @@ class _Assigner:
             for number in range(min(source.partitions, target.partitions)):
                 tp = TopicPartition(source.name, number)
                 ids = (self._config.link, cluster, source.id, target.id, tp)
-                own = self._books.of(tp).heir(producer_id(*ids))
+                books, first = self._books.of(tp), producer_id(*ids)
+                own = books.heir(first)
+                earlier = frozenset() if own == first else books.own - {own}
                 yield Assignment(
                     tp, TopicPartition(target.name, tp.partition), source.id, target.id,
                     own, producer_id(*ids, purpose="filler"), 0, None,
                     compacted, both_clocks, max(_OVERHEAD, most),
                     self._config.records.offsets is OffsetsPolicy.IDENTICAL,
                     marker_id=producer_id(*ids, purpose="marker"), fill=self._fill,
+                    earlier=earlier,
                 )  # fmt: skip
 
     def _new(self, a: Assignment) -> bool:

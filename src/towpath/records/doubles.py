@@ -55,7 +55,7 @@ class Doubles:
 
     def _look(self, lane: Lane, first: int, end: int) -> None:
         """Look what lies at target offsets [first, end)."""
-        tp, own = lane.work.target, lane.work.producer_id
+        tp, own = lane.work.target, {lane.work.producer_id, *lane.work.earlier}
 
         def work() -> Surplus | None:
             with self._clients.one() as client:

@@ -64,6 +64,8 @@ class Assignment:
     from_earliest: bool = False
     """The copy begins wherever the source's log begins."""
     marker_id: ProducerId = _FIRST_ID
+    earlier: frozenset[ProducerId] = frozenset()
+    """The producer ids under which the partition was written before it was repaired."""
     """The first producer id that serves for filling gaps with markers, and for nothing else."""
     fill: int = 0
     """Most offsets that compaction left empty to fill with markers; 0 where none may be."""

@@ -153,7 +153,7 @@ def _span(header: wire.BatchHeader, start: int) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Surplus:
-    """Records of one producer id where none should be: target offsets [first, end)."""
+    """Records of ours where none should be: target offsets [first, end)."""
 
     first: int
     end: int
@@ -161,9 +161,9 @@ class Surplus:
 
 
 def surplus(
-    client: Client, tp: TopicPartition, start: int, end: int, own: ProducerId
+    client: Client, tp: TopicPartition, start: int, end: int, own: AbstractSet[ProducerId]
 ) -> Surplus | None:
-    """Return what `own` wrote at target offsets [start, end), read by the headers of batches.
+    """Return what the producers `own` wrote at target offsets [start, end), by batch headers.
 
     Raises:
         ClusterError: The target could not be read that far yet.
@@ -176,7 +176,8 @@ def surplus(
             raise UnreachableError(
                 Side.TARGET, f"reading {tp}", f"offset {at} does not show yet, though it is there"
             )
-        ours = (table[:, wire.PRODUCER] == own) & (table[:, wire.ATTRIBUTES] & wire.CONTROL == 0)
+        ours = np.isin(table[:, wire.PRODUCER], [*own])
+        ours &= table[:, wire.ATTRIBUTES] & wire.CONTROL == 0
         inside = (table[:, wire.LAST] >= start) & (table[:, wire.BASE] < end)
         for row in table[ours & inside].tolist():
             count = row[wire.LAST] + 1 - row[wire.BASE]
