@@ -60,7 +60,7 @@ def test_a_growing_run_takes_its_shorter_self_in() -> None:
     ("runs", "offset", "why"),
     [
         ([], 3, "nothing was copied yet"),
-        ([(5, 5, 2)], 3, "copying began at 5"),
+        ([(5, 5, 2)], 3, "the first run begins at 5"),
         ([(0, 0, 2), (9, 2, 2)], 4, "no record was copied between 2 and 9"),
         ([(0, 0, 2)], 4, "copied up to 2 so far"),
     ],

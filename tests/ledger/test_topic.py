@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -22,7 +23,10 @@ from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import books
 from towpath.ledger.books import FACTS, RUNS, SESSIONS, Ledger
+from towpath.ledger.chunks import Incarnation
 from towpath.ledger.entries import Entry, LinkIdentity, Opened, Runs, Session
+from towpath.ledger.packed import Packer
+from towpath.ledger.tidy import Tidy
 from towpath.ledger.topic import TOPIC
 from towpath.model.errors import LedgerError
 from towpath.model.nouns import (
@@ -251,6 +255,28 @@ def test_a_ledger_with_two_partitions_keeps_runs_among_the_facts(
     ledger.append([OPENED, *runs])
     assert opened(stack, lone, admin).read() == [OPENED]
     assert opened(stack, lone, admin).books(LINK).of(ORDERS).offsets().runs == runs[0].runs
+
+
+def test_chunks_are_merged_and_removed_once_nobody_writes_them(
+    stack: ExitStack, lone: LocalCluster, admin: Admin
+) -> None:
+    ledger = opened(stack, lone, admin)
+    ledger.create()
+    of = Incarnation(LINK, ORDERS, OPENED.producer_id)
+    before = replace(of, producer_id=ProducerId(9))
+    runs = [(n * 11, n * 10, 10) for n in range(60)]
+    chunks = [of.chunk(Packer(runs[n : n + 5]), f"c{n}") for n in range(0, 50, 5)]
+    old = [replace(chunk, at=1) for chunk in (*chunks, before.chunk(Packer(runs), "x"))]
+    ledger.append([OPENED, *old, of.chunk(Packer(runs[50:]), "new")])
+    create_topic(lone.bootstrap, ORDERS.topic, 1)
+    produce(lone.bootstrap, ORDERS.topic, [Record(b"k", b"v")] * 60)
+    admin.delete_records({ORDERS: 55})
+    tidy = Tidy(admin, ledger._client, LINK)
+    assert [tidy.once(), tidy.once()] == [11, 0]
+    kept = opened(stack, lone, admin).books(LINK).of(ORDERS)
+    assert kept.offsets().runs == tuple(runs[5:])
+    assert len(kept.runs) == 2
+    assert Tidy(admin, ledger._client, LINK).once() == 0
 
 
 def beat(number: int, link: str = LINK) -> Session:

@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.support.lanes import PRODUCER, lane, tp
-from towpath.ledger import entries
+from towpath.ledger import entries, keys
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Opened, Receipt
+from towpath.ledger.keys import ABANDONED, SILENT
 from towpath.model.nouns import LinkName, Mode, TopicId
 from towpath.records import progress as progressing
-from towpath.records import receipts as writing
+from towpath.records import receipts
 from towpath.records.opening import known_standing
-from towpath.records.progress import ABANDONED, Progress
-from towpath.records.receipts import SILENT, Key
+from towpath.records.progress import Progress
+from towpath.records.receipts import Key
 
 LINK = LinkName("l")
 OPENED = Opened(
@@ -69,7 +70,7 @@ class Receipts(RuleBasedStateMachine):
         self.time = 10**12
         self.clock = pytest.MonkeyPatch()
         names = count()
-        self.clock.setattr(writing, "_new_name", lambda: f"copier {next(names)}")
+        self.clock.setattr(receipts, "new_name", lambda: f"copier {next(names)}")
 
     def teardown(self) -> None:
         self.clock.undo()
@@ -165,7 +166,7 @@ class Receipts(RuleBasedStateMachine):
         return free[at % len(free)]
 
     def _compose(self, one: Slice) -> list[Record]:
-        for module in (writing, progressing):
+        for module in (keys, progressing):
             self.clock.setattr(module, "now_ms", lambda: self.time + one.skew)
         receipt, removed = one.key.write(one.progress, LINK)
         written: list[Entry] = [receipt, *removed]
@@ -198,7 +199,7 @@ def cleaned(log: list[Record], chance: float, rng: random.Random) -> Iterator[Re
 
 
 TestReceipts = Receipts.TestCase
-TestReceipts.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestReceipts.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 
 
 def test_keys_of_earlier_slices_are_removed_after_an_hour() -> None:
@@ -210,5 +211,5 @@ def test_keys_of_earlier_slices_are_removed_after_an_hour() -> None:
         machine.time += ABANDONED // 6
     machine.teardown()
     assert len(machine.books().of(tp()).standing) == 7
-    keys = [key for key, _ in cleaned(machine.log, 1.0, random.Random(1))]
-    assert len(keys) < 12
+    left = [key for key, _ in cleaned(machine.log, 1.0, random.Random(1))]
+    assert len(left) < 12

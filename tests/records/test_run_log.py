@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.lanes import PRODUCER, lane, tp
-from towpath.ledger import entries
+from towpath.ledger import chunks, entries
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Opened, Run, Runs
 from towpath.model.nouns import LinkName, Mode, TopicId
@@ -64,7 +64,7 @@ DO = st.sampled_from(["copy", "copy", "copy", "write", "write", "fail", "late", 
 def _small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_log, "TAIL", FEW)
-        patch.setattr(run_log, "_RUNS", LARGE)
+        patch.setattr(chunks, "LARGE_RUNS", LARGE)
         yield
 
 
@@ -114,10 +114,10 @@ def books_of(log: list[Entry]) -> PartitionBooks:
 
 def test_a_chunk_grows_until_it_is_large() -> None:
     log = RunLog(LINK, tp(), PRODUCER)
-    chunks = {}
+    written = {}
     for number in range(200_000):
         for entry in log.add([run(number)]):
-            chunks[entry.about()] = entry
+            written[entry.about()] = entry
     assert len(log.tail) <= run_log.TAIL
-    assert len(chunks) == 4
-    assert sum(len(entry.packed) for entry in chunks.values()) < 10_000
+    assert len(written) == 4
+    assert sum(len(entry.packed) for entry in written.values()) < 10_000

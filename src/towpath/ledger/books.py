@@ -377,6 +377,13 @@ class Ledger:
                 books.take(entry)
         books.runs_read = True
 
+    def stream_runs(self, link: LinkName) -> Iterator[Found]:
+        """Return the runs of a link that were added since the last call, one entry at a time."""
+        for _, key, value in self._fetched(self._runs(), 0.0):
+            entry = decode(key, value) if decode_key(key)[:2] == (Runs.kind, link) else None
+            if entry is not None:
+                yield entry
+
     def read(
         self, tp: TopicPartition = FACTS, *, wait: float = 0.0, wanted: Wanted = _is_small
     ) -> list[Found]:

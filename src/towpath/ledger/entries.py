@@ -200,8 +200,8 @@ class Receipt(_OfPartition):
 class Runs(_OfPartition):
     """Runs that will not grow any more: a chunk of them, `packed` as in `ledger/packed.py`.
 
-    `chunk` is an id of its own for each chunk; nobody else writes under its key. Older versions
-    wrote `runs` one by one.
+    `chunk` is an id of its own for each chunk; nobody else writes under its key. It holds `count`
+    runs, and no target offset from `end` on. Older versions wrote `runs` one by one.
     """
 
     kind: ClassVar[str] = "runs"
@@ -211,6 +211,8 @@ class Runs(_OfPartition):
     packed: str = ""
     chunk: str = ""
     at: int = 0
+    count: int = 0
+    end: int = 0
 
     def about(self) -> tuple[str | int, ...]:
         """Return the key behind kind and link."""

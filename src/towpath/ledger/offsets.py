@@ -70,7 +70,7 @@ class OffsetMap:
         index = bisect_right(self.table[:, here], offset) - 1
         if index < 0:
             start, other, _ = self._run(0, here, there)
-            return Answer(other, Exactness.BEFORE_START, f"copying began at {start}")
+            return Answer(other, Exactness.BEFORE_START, f"the first run begins at {start}")
         start, other, length = self._run(index, here, there)
         if offset <= start + length:
             return Answer(other + offset - start, Exactness.EXACT)

@@ -25,12 +25,13 @@ class Packer:
 
     Attributes:
         count: How many there are.
+        end: Target offset behind the last one.
     """
 
     def __init__(self, runs: Iterable[Run] = ()) -> None:
         self._skipped, self._skipped_there, self._lengths = bytearray(), bytearray(), bytearray()
         self._end = self._end_there = 0
-        self.count = 0
+        self.count = self.end = 0
         for run in runs:
             self.add(run)
 
@@ -47,6 +48,7 @@ class Packer:
         _write(self._lengths, length)
         self._end, self._end_there = start + length, there + length
         self.count += 1
+        self.end = max(self.end, self._end_there)
 
     def text(self) -> str:
         """Return all runs, compressed, in base64; "" for none."""

@@ -27,6 +27,7 @@ from towpath.plan.rounds import SUMMARY, WORK, RoundPlan, plan_round
 from towpath.plan.session import LinkSession
 from towpath.plan.status import PartitionStatus, State, status
 from towpath.plan.telling import stands, telling
+from towpath.plan.tidying import Tidying
 from towpath.records.beginnings import PATIENCE
 from towpath.records.work import Slice
 
@@ -137,6 +138,9 @@ class _Mirror:
         self._link.prepare()
         self._session.start()
         self._stack.callback(self._session.close)
+        tidying = Tidying(self._config, self._link.target)
+        tidying.start()
+        self._stack.callback(tidying.close)
         self._reconcile()
         self._look(PATIENCE)
         rows = self.progress.rows

@@ -17,6 +17,7 @@ from towpath.cluster.metadata import Answers
 from towpath.config import OffsetsPolicy
 from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Gap, Opened
+from towpath.ledger.keys import is_abandoned
 from towpath.ledger.packed import runs_of
 from towpath.model.clock import now_ms
 from towpath.model.errors import (
@@ -29,7 +30,7 @@ from towpath.model.errors import (
 from towpath.model.nouns import Mode, TopicPartition
 from towpath.records.fencing import Fences
 from towpath.records.modes import mode_at_opening
-from towpath.records.progress import Standing, is_abandoned
+from towpath.records.progress import Standing
 from towpath.records.tail import ANY_NODE, BACKWARDS, Tails, TargetState, Underway, ahead_of
 from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment, Position, Slice
@@ -261,7 +262,7 @@ def known_standing(books: PartitionBooks, at: int) -> Standing:
         receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
         error=receipt.error, cuts=receipt.cuts, closed=runs_of(receipt.packed),
         holes=receipt.holes, transacted=receipt.transacted,
-        abandoned=tuple(each for each in books.standing if is_abandoned(each, at)),
+        abandoned=tuple(each for each in books.standing if is_abandoned(each.at, at)),
     )  # fmt: skip
 
 

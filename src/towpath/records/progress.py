@@ -17,15 +17,6 @@ from towpath.wire import batch as wire
 _DIGEST_PRIME = 0x100000001B3
 _64 = (1 << 64) - 1
 
-ABANDONED = 3_600_000
-"""Milliseconds after which nobody writes under the key of a receipt any more. A slice takes another
-key after a quarter of that; the rest is for slow requests and for clocks that differ."""
-
-
-def is_abandoned(receipt: Receipt, at: int) -> bool:
-    """Whether nobody writes under the key of a receipt that was the last one there at a time."""
-    return receipt.at < at - ABANDONED
-
 
 @dataclass(slots=True)
 class Standing:

@@ -7,10 +7,10 @@ docs/decisions/0018.
 
 from __future__ import annotations
 
-import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 
 from towpath.cluster.admin import Admin
@@ -18,17 +18,13 @@ from towpath.cluster.client import Client
 from towpath.cluster.reactor import Reactor
 from towpath.ledger.books import Ledger
 from towpath.ledger.entries import Entry, Gap, Receipt, Removed, Runs
-from towpath.model.clock import now_ms
+from towpath.ledger.keys import is_abandoned, is_silent, new_name
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName, Side, TopicPartition
 from towpath.records.lane import Lane
-from towpath.records.progress import Progress, is_abandoned
+from towpath.records.progress import Progress
 from towpath.records.run_log import RunLog
 from towpath.records.work import Slice
-
-SILENT = 900_000
-"""Milliseconds of silence after which a slice takes another key. Far below the time after which the
-receipts of others are abandoned (`opening`), as the clocks of machines differ."""
 
 
 class Key:
@@ -39,7 +35,7 @@ class Key:
     """
 
     def __init__(self) -> None:
-        self._copier = _new_name()
+        self._copier = new_name()
         self._last: Receipt | None = None
         self._own: list[Receipt] = []
         """The last receipt of each earlier key."""
@@ -48,7 +44,7 @@ class Key:
         """Write under another key from now on."""
         if self._last is not None:
             self._own.append(self._last)
-        self._copier, self._last = _new_name(), None
+        self._copier, self._last = new_name(), None
 
     def write(
         self, progress: Progress, link: LinkName, packed: str = ""
@@ -60,18 +56,18 @@ class Key:
             link: The link.
             packed: The runs that the receipt is to hold.
         """
-        if self._last is not None and not 0 <= now_ms() - self._last.at < SILENT:
+        if self._last is not None and is_silent(self._last.at):
             self.change()
-        self._last = receipt = progress.receipt(link, self._copier, packed)
-        abandoned = [*progress.abandoned, *(r for r in self._own if is_abandoned(r, receipt.at))]
+        receipt = progress.receipt(link, self._copier, packed)
+        if self._last is not None and receipt.reach < self._last.reach:
+            self.change()  # an opening had not seen the last one, so it goes back a little
+            receipt = replace(receipt, copier=self._copier)
+        self._last = receipt
+        abandoned = [*progress.abandoned, *(r for r in self._own if is_abandoned(r.at, receipt.at))]
         useless = [r for r in abandoned if r.reach < receipt.reach and r.copier != self._copier]
         progress.abandoned = ()
         self._own = [r for r in self._own if r not in useless]
         return receipt, [Removed(Receipt.kind, link, each.about()) for each in useless]
-
-
-def _new_name() -> str:
-    return uuid.uuid4().hex[:16]
 
 
 class Receipts:

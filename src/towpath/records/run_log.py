@@ -7,22 +7,17 @@ chunk, an entry that is written again under its key until it is large.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator
 
+from towpath.ledger.chunks import Incarnation, is_full
 from towpath.ledger.entries import Run, Runs
+from towpath.ledger.keys import is_silent, new_name
 from towpath.ledger.packed import Packer
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, ProducerId, TopicPartition
 
 TAIL = 512
 """Runs that a receipt holds at most. It is written each second, so they must stay few."""
-_RUNS = 1 << 16
-"""Runs of a large chunk."""
-_BYTES = 256 << 10
-"""Bytes of a large chunk, before compression."""
-_SILENT = 900_000
-"""Milliseconds of silence after which a chunk is left as it is, like the key of a receipt."""
 
 
 class RunLog:
@@ -33,13 +28,13 @@ class RunLog:
     """
 
     def __init__(self, link: LinkName, tp: TopicPartition, producer: ProducerId) -> None:
-        self._link, self._tp, self._producer = link, tp, producer
+        self._of = Incarnation(link, tp, producer)
         self.tail: list[Run] = []
         self.finish()
 
     def finish(self) -> None:
         """Begin a new chunk: an earlier write of the present one may still be on its way."""
-        self._chunk, self._name, self._at = Packer(), uuid.uuid4().hex[:16], now_ms()
+        self._chunk, self._name, self._at = Packer(), new_name(), now_ms()
 
     def packed(self) -> str:
         """Return the tail, as a receipt holds it."""
@@ -53,11 +48,11 @@ class RunLog:
             yield from self._move()
 
     def _move(self) -> Iterator[Runs]:
-        if not 0 <= now_ms() - self._at < _SILENT:
+        if is_silent(self._at):
             self.finish()
         for run in self.tail:
             self._chunk.add(run)
-            if self._chunk.count == _RUNS or self._chunk.size >= _BYTES:
+            if is_full(self._chunk):
                 yield self._entry()
                 self.finish()
         self.tail = []
@@ -66,8 +61,4 @@ class RunLog:
 
     def _entry(self) -> Runs:
         self._at = now_ms()
-        tp = self._tp
-        return Runs(
-            self._link, tp.topic, tp.partition, self._producer, (),
-            self._chunk.text(), self._name, self._at,
-        )  # fmt: skip
+        return self._of.chunk(self._chunk, self._name)

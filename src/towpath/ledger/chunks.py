@@ -1,0 +1,84 @@
+"""Chunks of packed runs, as entries, and the merging of small ones. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from towpath.ledger.entries import Removed, Runs
+from towpath.ledger.keys import new_name
+from towpath.ledger.offsets import OffsetMap
+from towpath.ledger.packed import Packer, unpack
+from towpath.model.clock import now_ms
+from towpath.model.nouns import LinkName, ProducerId, TopicPartition
+
+LARGE_RUNS = 1 << 16
+"""Runs of a chunk to which no more are added."""
+LARGE_BYTES = 256 << 10
+"""Bytes, before compression, of a chunk to which no more is added."""
+_MANY = 8
+"""Chunks that are merged at least, so that a chunk is not merged over and over."""
+
+
+def is_full(packer: Packer) -> bool:
+    """Whether no more runs are added to a chunk."""
+    return packer.count >= LARGE_RUNS or packer.size >= LARGE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Incarnation:
+    """What the runs of a chunk are about."""
+
+    link: LinkName
+    tp: TopicPartition
+    producer_id: ProducerId
+
+    def chunk(self, packer: Packer, name: str) -> Runs:
+        """Return the entry for a chunk."""
+        return Runs(
+            self.link, self.tp.topic, self.tp.partition, self.producer_id, (),
+            packer.text(), name, now_ms(), packer.count, packer.end,
+        )  # fmt: skip
+
+
+def slim(chunk: Runs) -> Runs:
+    """Return a chunk without its runs if it is large, as they are of no use for merging then."""
+    return replace(chunk, packed="") if _is_large(chunk) else chunk
+
+
+def _is_large(chunk: Runs) -> bool:
+    half = chunk.count >= LARGE_RUNS // 2 or len(chunk.packed) >= LARGE_BYTES // 2
+    return half or not chunk.packed
+
+
+def tidied(
+    of: Incarnation, chunks: Collection[Runs], floor: int
+) -> tuple[list[Runs], list[Removed]]:
+    """Return the chunks that replace others, to be written first, and those that are of no use.
+
+    Args:
+        of: What all chunks are about.
+        chunks: Chunks to which nobody adds any more.
+        floor: Target offset before which the target holds no record.
+    """
+    gone = [chunk for chunk in chunks if chunk.end <= floor]
+    small = [chunk for chunk in chunks if chunk.end > floor and not _is_large(chunk)]
+    merged = small if len(small) >= _MANY else []
+    useless = [Removed(Runs.kind, of.link, chunk.about()) for chunk in (*gone, *merged)]
+    return list(_merged(of, merged, floor)), useless
+
+
+def _merged(of: Incarnation, chunks: Collection[Runs], floor: int) -> Iterator[Runs]:
+    if not chunks:
+        return
+    table = OffsetMap.of(np.concatenate([unpack(chunk.packed) for chunk in chunks])).table
+    packer = Packer()
+    for start, there, length in table[table[:, 1] + table[:, 2] > floor].tolist():
+        packer.add((start, there, length))
+        if is_full(packer):
+            yield of.chunk(packer, new_name())
+            packer = Packer()
+    if packer.count:
+        yield of.chunk(packer, new_name())

@@ -1,0 +1,73 @@
+"""Keeps the runs of a link few and large: merges chunks, removes what the target has deleted."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
+from towpath.ledger.books import Ledger
+from towpath.ledger.chunks import Incarnation, slim, tidied
+from towpath.ledger.entries import Entry, Found, Removed, Runs, Unreadable
+from towpath.ledger.keys import is_abandoned
+from towpath.model.clock import now_ms
+from towpath.model.nouns import LinkName, ProducerId, TopicName, TopicPartition
+
+
+class Tidy:
+    """The chunks of one link. Each call reads only what was added since the last one."""
+
+    def __init__(self, admin: Admin, client: Client, link: LinkName) -> None:
+        self._admin, self._client, self._link = admin, client, link
+        self._ledger = Ledger(admin, client)
+        self._known: dict[Incarnation, dict[str, Runs]] = defaultdict(dict)
+
+    def once(self) -> int:
+        """Tidy up; return how many chunks were removed.
+
+        Raises:
+            ClusterError: The target cannot be read or written.
+            LedgerError: An entry of this link cannot be read.
+        """
+        read_at = now_ms()
+        for entry in self._ledger.stream_runs(self._link):
+            self._note(entry)
+        # Read later than the runs, so that it knows every incarnation that has runs.
+        books = Ledger(self._admin, self._client).books(self._link, runs=False)
+        floors = self._admin.earliest(
+            [b.opened.target for b in books.partitions.values() if b.opened]
+        )
+        count = 0
+        for of, chunks in list(self._known.items()):
+            idle = [chunk for chunk in chunks.values() if is_abandoned(chunk.at, read_at)]
+            opened = books.of(of.tp).opened
+            if opened is not None and opened.producer_id == of.producer_id:
+                made, removed = tidied(of, idle, floors.get(opened.target, 0))
+            else:
+                made, removed = [], [Removed(Runs.kind, of.link, each.about()) for each in idle]
+            self._write(made, removed)
+            count += len(removed)
+        return count
+
+    def _write(self, made: list[Runs], removed: list[Removed]) -> None:
+        """Append what replaces chunks, then remove them."""
+        entries: list[Entry] = [*made, *removed]
+        if entries:
+            self._ledger.append(entries)
+        for entry in entries:
+            self._note(entry)
+
+    def _note(self, entry: Found) -> None:
+        match entry:
+            case Unreadable():
+                raise entry.error
+            case Removed():
+                topic, partition, producer, chunk = entry.key
+                tp = TopicPartition(TopicName(str(topic)), int(partition))
+                of = Incarnation(entry.link, tp, ProducerId(int(producer)))
+                self._known[of].pop(str(chunk), None)
+            case Runs(chunk=chunk) if chunk:
+                of = Incarnation(entry.link, entry.tp, entry.producer_id)
+                self._known[of][chunk] = slim(entry)
+            case _:
+                pass  # runs as older versions wrote them, which stay as they are
