@@ -342,6 +342,8 @@ class Session:
     beat: int
     ended_round: int
     over: bool
+    rested: bool = False
+    """All slices of the run ended by themselves, so nothing that they sent can still arrive."""
 
     def about(self) -> tuple[str | int, ...]:
         """Return the key behind kind and link."""

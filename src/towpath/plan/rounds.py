@@ -25,8 +25,9 @@ from towpath.topics.settings import stamps_itself
 
 WORK = "towpath.plan.slices:run_slice"
 """Who runs a slice; only Python workers import it."""
-SUMMARY = "topic string, partition int, error string"
-"""What that yields: the partitions that could not be begun, of which the ledger tells nothing."""
+SUMMARY = "topic string, partition int, error string, under_way boolean"
+"""What that yields: the partitions that could not be begun, of which the ledger tells nothing, and
+those with records under way that the target did not answer for."""
 _NOTHING = 1.0
 """Seconds that a round without partitions lasts, else Spark would plan without pause."""
 _OVERHEAD = 1024
@@ -42,7 +43,7 @@ class RoundPlan:
     parallelism: int
     once: bool
     settled: bool = True
-    """No request of an earlier copier can still arrive at the target."""
+    """No request of an earlier copier can still arrive at the target when the round begins."""
 
 
 def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
@@ -65,8 +66,7 @@ def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
     if not assignments:
         time.sleep(_NOTHING)
     slices = [_slice(plan, number, part) for part in _spread(assignments, plan.parallelism)]
-    settled = plan.settled or number > 1
-    return [replace(each, settled=settled, target_memory_ms=memory_ms) for each in slices]
+    return [replace(each, settled=plan.settled, target_memory_ms=memory_ms) for each in slices]
 
 
 def _memory_ms(target: Admin) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -127,6 +127,7 @@ class _Mirror:
         self._shape: Shape = {}
         self._reconciled = -1
         self._unopened: dict[tuple[str, int], str] = {}
+        self._settled: dict[int, bool] = {}
         self._next_reconcile = self._next_sync = 0.0
         self._round_over = threading.Event()
         self._redeal = False
@@ -151,6 +152,7 @@ class _Mirror:
         """Run rounds until there is a reason to end; start again after trouble."""
         slots = following(spark, self._wishes.parallelism)
         self._count(slots.number)
+        self._session.wait(self._stop)
         over = False
         while not over:
             job = Job(
@@ -171,8 +173,9 @@ class _Mirror:
     def _plan(self, slots: Slots, number: int) -> list[Slice]:
         """Plan a round for as many slices as Spark can run now."""
         plan = RoundPlan(
-            self._config, self._session.run_id, slots.number, self._wishes.until_caught_up
-        )
+            self._config, self._session.run_id, slots.number, self._wishes.until_caught_up,
+            self._is_settled(number),
+        )  # fmt: skip
         return plan_round(plan, number)
 
     def _count(self, slots: int) -> None:
@@ -181,10 +184,20 @@ class _Mirror:
 
     def _ended(self, number: int, rows: list[dict[str, Any]]) -> None:
         self._failures = 0
-        self._unopened = {(row["topic"], row["partition"]): row["error"] for row in rows}
+        self._unopened = {
+            (row["topic"], row["partition"]): row["error"] for row in rows if row["error"]
+        }
+        self._session.rested = not any(row["under_way"] for row in rows)
         self.progress.round = number
         self._meter.round_ended()
         self._round_over.set()
+
+    def _is_settled(self, number: int) -> bool:
+        """Whether nothing that was sent before this round can still arrive at the target."""
+        if number not in self._settled:
+            now = self._session.settled if number == 1 else self._session.rested
+            self._settled[number], self._session.rested = now, False
+        return self._settled[number]
 
     def _attend(self, rounds: Rounds, slots: Slots) -> bool:
         """Look after a query until it ends; return whether the run is over."""
@@ -231,8 +244,11 @@ class _Mirror:
             self._round_over.wait(_DRAIN)
 
     def _failed(self, error: RuntimeError) -> None:
-        """Decide whether a query that failed is worth another one."""
+        """Decide whether a query that failed is worth another one, with slices of another round."""
         self._failures += 1
+        self.progress.round += 1
+        with suppress(ClusterError):
+            self._session.end_round(self.progress.round)
         said = of_spark(error)
         self.progress.trouble = str(said)
         self._meter.round_failed(said.code)

@@ -16,8 +16,10 @@ from towpath.config import LinkConfig
 from towpath.ledger.books import SESSIONS, Ledger
 from towpath.ledger.entries import Session, Unreadable
 from towpath.model.clock import now_ms, readable
+from towpath.model.deadline import Deadline
 from towpath.model.errors import LinkBusyError, TowpathError
 from towpath.model.nouns import LinkName, Side
+from towpath.records.lease import TAKEOVER
 
 _BEAT = 2.0
 _SILENCE = 7.0
@@ -33,6 +35,8 @@ class LinkSession:
 
     Attributes:
         taken_over: Set when a younger run lives, too: it took this one for dead.
+        settled: Nothing that the run before this one sent can still arrive at the target.
+        rested: The same of this run.
     """
 
     def __init__(self, config: LinkConfig, target: Admin) -> None:
@@ -45,6 +49,9 @@ class LinkSession:
         self._stopped = threading.Event()
         self._heard: Counter[str] = Counter()
         self.taken_over: LinkBusyError | None = None
+        self.settled = True
+        self.rested = True
+        self._alone = Deadline.after(0)
         self._thread = threading.Thread(target=self._beat, name="towpath-beat", daemon=True)
 
     def start(self) -> None:
@@ -71,6 +78,10 @@ class LinkSession:
         with closing(self._client):
             self._refuse_second()
 
+    def wait(self, stop: threading.Event) -> None:
+        """Wait until the slices of a run that ended without a goodbye have heard of this one."""
+        stop.wait(self._alone.left())
+
     def end_round(self, number: int) -> None:
         """Let the slices of this round drain and return."""
         self._ended_round = number
@@ -93,6 +104,9 @@ class LinkSession:
 
     def _refuse_second(self) -> None:
         last = self._last()
+        self.settled = last is None or (last.over and last.rested)
+        if last is not None and not last.over:
+            self._alone = Deadline.after(TAKEOVER)
         if last is None or not may_live(last) or self._dead(last):
             return
         deadline = time.monotonic() + _SILENCE
@@ -159,7 +173,7 @@ class LinkSession:
         with self._lock:
             entry = Session(
                 self._link, self.run_id, _host(), os.getpid(), self._started, now_ms(),
-                self._ended_round, self._over,
+                self._ended_round, self._over, self._over and self.rested,
             )  # fmt: skip
             self._ledger.append([entry], SESSIONS)
 

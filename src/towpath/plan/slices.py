@@ -9,14 +9,26 @@ import pyarrow as pa
 from towpath.records.copy import copy
 from towpath.records.work import Slice
 
-_SCHEMA = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("error", pa.string())])
+_SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("error", pa.string()),
+        ("under_way", pa.bool_()),
+    ]
+)
 
 
 def run_slice(work: Slice) -> Iterator[pa.RecordBatch]:
-    """Copy; the ledger tells of all partitions but those that were never opened."""
-    unopened = [
-        {"topic": done.tp.topic, "partition": done.tp.partition, "error": done.error}
+    """Copy; tell only what the ledger does not: what was never opened, or is still under way."""
+    told = [
+        {
+            "topic": done.tp.topic,
+            "partition": done.tp.partition,
+            "error": done.error if done.source_end < 0 else "",
+            "under_way": done.under_way,
+        }
         for done in copy(work)
-        if done.source_end < 0
+        if done.source_end < 0 or done.under_way
     ]
-    yield pa.RecordBatch.from_pylist(unopened, schema=_SCHEMA)
+    yield pa.RecordBatch.from_pylist(told, schema=_SCHEMA)

@@ -170,7 +170,7 @@ class Copier:
             done = lane.progress
             yield Summary(
                 tp, done.position.source, done.position.target, done.copied_records,
-                done.copied_bytes, done.mode, done.reason, done.error,
+                done.copied_bytes, done.mode, done.reason, done.error, lane.unanswered > 0,
             )  # fmt: skip
         for tp, error in self._closed_out.items():
             yield Summary(tp, -1, -1, 0, 0, Mode.MAPPED, "", error)
@@ -342,7 +342,9 @@ class Copier:
     def _drain(self) -> None:
         """Let what is queued reach the target, then write what is left to write."""
         self._fetcher.end()
-        deadline = time.monotonic() + (0.0 if self._lease.lost else _DRAIN)
+        # After a pause, other slices may have taken over what this one has in its queues.
+        outdated = self._lease.lost or self._lease.pauses() > 0
+        deadline = time.monotonic() + (0.0 if outdated else _DRAIN)
         while time.monotonic() < deadline and any(lane.drains for lane in self._lanes.values()):
             self._turn(0.05)
         while self._receipts.busy:  # as long as its client has patience

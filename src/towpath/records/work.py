@@ -114,3 +114,5 @@ class Summary:
     mode: Mode
     reason: str
     error: str
+    under_way: bool = False
+    """Records were sent that the target did not answer for."""
