@@ -7,7 +7,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.process import BaseProcess
 
@@ -68,11 +68,12 @@ class Copiers:
         self._context.set_forkserver_preload(["towpath.records.copy"])
         self.alive: list[BaseProcess] = []
 
-    def start(self, work: Slice) -> None:
+    def start(self, work: Slice, copy_all: Callable[[Slice], None] | None = None) -> BaseProcess:
         """Copy a slice until it is killed or ends by itself."""
-        process = self._context.Process(target=drain, args=(work,), daemon=True)
+        process = self._context.Process(target=copy_all or drain, args=(work,), daemon=True)
         process.start()
         self.alive.append(process)
+        return process
 
     def kill(self, process: BaseProcess) -> None:
         """Kill one as a power cut would."""

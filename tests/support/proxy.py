@@ -1,0 +1,77 @@
+"""A proxy in this process that loses answers on demand."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+
+from towpath.dev.broker import LocalCluster
+
+
+class Proxy:
+    """Stands before the only broker of a cluster that was made with `proxy_ports`.
+
+    Attributes:
+        mute: What the broker answers is dropped.
+    """
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        (upstream,) = cluster.proxy_targets
+        self._upstream = int(upstream.rpartition(":")[2])
+        host, port = cluster.proxied.rsplit(":", 1)
+        self.mute = self._refusing = False
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._server = socket.create_server((host, int(port)))
+        threading.Thread(target=self._accept, name="proxy", daemon=True).start()
+
+    def close(self) -> None:
+        """Listen no more and close all connections."""
+        with suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        self.cut()
+
+    def cut(self) -> None:
+        """Close all connections, and each new one."""
+        self._refusing = True
+        pairs, self._pairs = self._pairs, []
+        for pair in pairs:
+            _close(*pair)
+
+    def heal(self) -> None:
+        """Let everything through."""
+        self.mute = self._refusing = False
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._server.accept()
+                self._join(client)
+
+    def _join(self, client: socket.socket) -> None:
+        try:
+            broker = socket.create_connection(("127.0.0.1", self._upstream))
+        except OSError:
+            client.close()
+            return
+        if self._refusing:
+            _close(client, broker)
+            return
+        self._pairs.append((client, broker))
+        for args in ((client, broker, False), (broker, client, True)):
+            threading.Thread(target=self._pump, args=args, name="proxy", daemon=True).start()
+
+    def _pump(self, here: socket.socket, there: socket.socket, answers: bool) -> None:
+        with suppress(OSError):
+            while data := here.recv(1 << 16):
+                if not (answers and self.mute):
+                    there.sendall(data)
+        _close(here, there)
+
+
+def _close(*sockets: socket.socket) -> None:
+    for each in sockets:
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+        each.close()
