@@ -130,7 +130,7 @@ class Run:
     def _slices(self, *, once: bool) -> list[Slice]:
         settled, run_id = self._session.settled, self._session.run_id
         config = self._mirror.config
-        return plan_round(RoundPlan(config, run_id, 1, once, settled=lambda _: settled), 1)
+        return plan_round(RoundPlan(config, run_id, 1, once, settled=settled), 1)
 
     def die(self) -> None:
         """Kill the copiers as a power cut would; no goodbye is said."""
