@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import COMPACTED, PLAIN, TRANSACTIONAL, Scene, parts
+from tests.support.chaos import COMPACTED, PLAIN, TRANSACTIONAL, Scene, parts, soak_only
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 
@@ -23,8 +23,9 @@ NewName = Callable[[str], str]
         ("auto", (PLAIN, TRANSACTIONAL), 4),
         ("mapped", (PLAIN, TRANSACTIONAL), 3),
         ("auto", (COMPACTED,), 3),
+        pytest.param("ahead", (PLAIN, TRANSACTIONAL), 3, marks=soak_only),
     ],
-    ids=["identical", "mapped", "compacted"],
+    ids=["identical", "mapped", "compacted", "ahead"],
 )
 def test_killed_and_racing_copiers(
     tmp_path: Path,
@@ -39,10 +40,11 @@ def test_killed_and_racing_copiers(
 ) -> None:
     played = 0
     for rounds in parts(short, 10, soak_seconds // 5):
-        mirror = Mirror(tmp_path, source, target, new_name("kill"), records={"offsets": offsets})
-        scene = Scene(mirror, rng, kinds, racing=COMPACTED not in kinds)
-        records = scene.play_all(rounds)
+        ahead = offsets == "ahead"
+        records = {"offsets": "auto" if ahead else offsets}
+        mirror = Mirror(tmp_path, source, target, new_name("kill"), records=records)
+        racing = COMPACTED not in kinds
+        scene = Scene(mirror, rng, kinds, racing=racing, mapped=ahead, ahead=ahead)
+        copied = scene.play_all(rounds)
         played += rounds
-        sys.stderr.write(
-            f"{played} rounds ({offsets}, {kinds}), {records} records, no difference\n"
-        )
+        sys.stderr.write(f"{played} rounds ({offsets}, {kinds}), {copied} records, no difference\n")

@@ -210,6 +210,31 @@ def test_transactions_are_dropped_where_offsets_are_mapped(
     assert [offsets.to_source(r.offset).offset for r in target] == [r.offset for r in source]
 
 
+def test_gaps_keep_mapped_offsets_as_far_apart_as_they_are(
+    mirror: Mirror, rng: random.Random
+) -> None:
+    mirror.create()
+    produce(mirror.target.bootstrap, mirror.topic, [Record(None, b"own")] * 3)
+    transactions(mirror, rng, 40)
+    [done] = mirror.catch_up()
+    assert (done.mode, done.error) == (Mode.MAPPED, "")
+    source, target = (consume(c.bootstrap, mirror.topic) for c in (mirror.source, mirror.target))
+    assert [(r.offset + 3, r.value) for r in source] == [(r.offset, r.value) for r in target[3:]]
+    [run] = mirror.books().offsets().runs
+    assert run[1] - run[0] == 3
+    # Another writer steps in: from there on nothing keeps the distance, and all is still found.
+    produce(mirror.target.bootstrap, mirror.topic, [Record(None, b"foreign")] * 2)
+    transactions(mirror, rng, 30)
+    [done] = mirror.catch_up()
+    assert (done.mode, done.error) == (Mode.MAPPED, "")
+    source, target = (consume(c.bootstrap, mirror.topic) for c in (mirror.source, mirror.target))
+    ours = [r for r in target if r.value not in {b"own", b"foreign"}]
+    assert [r.value for r in source] == [r.value for r in ours]
+    offsets = mirror.books().offsets()
+    assert [offsets.to_target(r.offset).offset for r in source] == [r.offset for r in ours]
+    assert [offsets.to_source(r.offset).offset for r in ours] == [r.offset for r in source]
+
+
 def test_an_open_transaction_holds_back_what_follows(mirror: Mirror) -> None:
     mirror.create()
     boot = mirror.source.bootstrap

@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from tests.support.kafka import Record, consume, create_topic, wait_until
+from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.records.copy import copy
 from towpath.records.work import Slice
@@ -198,6 +198,7 @@ class Writer:
         return producer
 
 
+_OTHERS = Record(None, b"of others")
 _IDEMPOTENT = {"enable.idempotence": True, "message.timeout.ms": 120_000}
 
 
@@ -208,6 +209,7 @@ class Scene:
     Attributes:
         racing: Whether two copiers may work on one slice, and outlive a round.
         mapped: Whether the two sides are joined by the offset map, not by equal offsets.
+        ahead: Whether the target has records of others already; then it is mapped.
     """
 
     mirror: Mirror
@@ -216,6 +218,7 @@ class Scene:
     replication: int = -1
     racing: bool = True
     mapped: bool = False
+    ahead: bool = False
 
     def __post_init__(self) -> None:
         self.name = self.mirror.topic
@@ -237,6 +240,8 @@ class Scene:
                 create_topic(
                     cluster.bootstrap, self.topic(kind), PARTITIONS, config, self.replication
                 )
+            if self.ahead:
+                produce(self.mirror.target.bootstrap, self.topic(kind), [_OTHERS] * 3)
             seed = random.Random(self.rng.random())
             boot = self.mirror.source.bootstrap
             self.writers.append(Writer(boot, self.topic(kind), kind, seed, pause))
@@ -292,6 +297,7 @@ class Scene:
             consume(cluster.bootstrap, topic, range(PARTITIONS))
             for cluster in (self.mirror.source, self.mirror.target)
         )
+        target = [record for record in target if record.value != _OTHERS.value]
         if kind == COMPACTED:
             same_state(source, target, topic)
         elif self.mapped or self.mirror.records.get("offsets") == "mapped":

@@ -120,9 +120,10 @@ class RecordsConfig(Section):
         Count(10_000_000),
         description="How many offsets of one compacted partition, of those that compaction left"
         " empty, are filled on the target to keep offsets identical; beyond it, the partition is"
-        " mapped, and with 0 none are filled. Offsets of transactions (markers, aborted records) do"
-        " not count. Each takes a transaction marker of 78 bytes until the target's cleaner"
-        " removes it, and needs the ACL Alter or ClusterAction on the cluster (docs/rights.md).",
+        " mapped, and with 0 none are filled. Offsets of transactions (markers, aborted records)"
+        " are filled in any case and do not count; where offsets are mapped, they are filled unless"
+        " this is 0. Each takes a transaction marker of 78 bytes until the target's cleaner removes"
+        " it, and needs the ACL Alter or ClusterAction on the cluster (docs/rights.md).",
     )
 
     @field_validator("group")

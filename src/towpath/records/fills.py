@@ -12,12 +12,13 @@ from collections.abc import Callable, Hashable
 from towpath.cluster.admin import Admin
 from towpath.cluster.markers import refuses
 from towpath.model.errors import ClusterError, TowpathError
+from towpath.model.nouns import Mode
 from towpath.records.clients import Clients
 from towpath.records.fencing import transactional_id
 from towpath.records.filling import PartitionFiller
 from towpath.records.jobs import Jobs
 from towpath.records.lane import Lane
-from towpath.records.marking import Due, ExhaustedIdsError, MarkerFiller
+from towpath.records.marking import Due, ExhaustedIdsError, MarkerFiller, NotAloneError
 from towpath.records.queue import Fill
 from towpath.records.work import Slice
 
@@ -53,7 +54,7 @@ class Fills:
         if fill is None:
             return
         if self._refusal is not None or lane in self._fillers:
-            self._transact(lane)
+            self._do_without(lane)
             return
         lane.busy = True
         # One that failed, or is slow, goes alone, so that it holds up no other.
@@ -95,14 +96,22 @@ class Fills:
             self._slow.add(lane)
             self.go(lane, -1)
         elif due.error is None:
-            self._filled(lane, due.reached)
+            self._filled(lane, due.reached - due.base)
         elif refuses(due.error):
             self._refusal = due.error
-            self._transact(lane)
-        elif isinstance(due.error, ExhaustedIdsError):
-            self._transact(lane)
+            self._do_without(lane)
+        elif isinstance(due.error, ExhaustedIdsError | NotAloneError):
+            self._do_without(lane)
         else:
             self._on_failed(lane, due.error)
+
+    def _do_without(self, lane: Lane) -> None:
+        """Fill no gap of a lane with markers any more."""
+        if lane.progress.mode is Mode.IDENTICAL:
+            self._transact(lane)
+        else:
+            lane.level = False
+            self._on_filled(lane)
 
     # Transactions
 
@@ -126,11 +135,14 @@ class Fills:
 
     def _transacted(self, lane: Lane, base: int, end: int) -> None:
         lane.progress.transacted += end - base
-        self._filled(lane, end)
-
-    def _filled(self, lane: Lane, end: int) -> None:
         lane.filled(end)
         self._on_filled(lane)
+
+    def _filled(self, lane: Lane, count: int) -> None:
+        fill = lane.fill_due
+        if fill is not None:
+            lane.filled(min(fill.end, _base(lane, fill) + count))
+            self._on_filled(lane)
 
     def _filler(self, lane: Lane) -> PartitionFiller:
         if lane not in self._fillers:
@@ -141,5 +153,15 @@ class Fills:
 
 
 def _due(lane: Lane, fill: Fill) -> Due:
-    base = max(fill.base, lane.progress.position.target)
-    return Due(lane.work.target, lane.work.marker_id, base, fill.end, lane.openings)
+    """Return what is to be filled, in offsets of the target."""
+    source, mapped = _base(lane, fill), lane.progress.mode is Mode.MAPPED
+    base = lane.progress.position.target if mapped else source
+    end = base + fill.end - source
+    return Due(lane.work.target, lane.work.marker_id, base, end, lane.openings, alone=mapped)
+
+
+def _base(lane: Lane, fill: Fill) -> int:
+    """Return the first source offset that is not filled yet."""
+    if lane.progress.mode is Mode.MAPPED:
+        return fill.base
+    return max(fill.base, lane.progress.position.target)

@@ -57,6 +57,8 @@ class Lane:
         openings: How often it was opened again; what was put off before is void then (`jobs`).
         failures: Errors in a row, for the back-off.
         writer: Who writes for it in transactions, if the target refuses our producer id.
+        level: Gaps are filled where offsets are mapped, too, so that both sides stay as far apart
+            as they are.
         largest: No batch of more bytes is made; halved when the target refused one.
     """
 
@@ -68,6 +70,7 @@ class Lane:
         self._intake = Intake(self.progress, self.queue, standing)
         self.writer = standing.writer
         self.largest = sys.maxsize
+        self.level = work.fill > 0
         self.unanswered = 0
         self.refused: Produced | None = None
         self.overtaken = self.lost = False
@@ -177,7 +180,7 @@ class Lane:
             head = waiting[0]
             if isinstance(head, Batch):
                 return self._fly()
-            if isinstance(head, Fill) and self.progress.mode is Mode.MAPPED:
+            if isinstance(head, Fill) and not self._takes_offsets(head):
                 flying.append(head)
                 waiting.popleft()
                 self._land_fills()
@@ -276,7 +279,13 @@ class Lane:
         if not self._may_send or self.queue.flying or not self.queue.waiting:
             return None
         head = self.queue.waiting[0]
-        return head if isinstance(head, Fill) and self.progress.mode is Mode.IDENTICAL else None
+        return head if isinstance(head, Fill) and self._takes_offsets(head) else None
+
+    def _takes_offsets(self, fill: Fill) -> bool:
+        """Whether a gap takes as many offsets on the target."""
+        if self.progress.mode is Mode.IDENTICAL:
+            return True
+        return self.level and self.writer is None and not fill.holes
 
     # Acknowledging
 
@@ -315,7 +324,7 @@ class Lane:
         if fill.end > end:
             fill, rest = fill.cut(end)
             self.queue.waiting.appendleft(rest)
-        self.progress.pass_fill(fill)
+        self.progress.pass_fill(fill, taken=True)
 
     def _land_fills(self) -> None:
         flying = self.queue.flying

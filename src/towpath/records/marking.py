@@ -46,7 +46,9 @@ class Due:
     All before `base` is acknowledged, and what is sent behind `end` waits.
 
     Attributes:
+        alone: Give up where the log does not end at `base`: somebody else writes to it.
         opening: How often the partition was opened: behind an opening nothing is known any more.
+        at_least: How far we have written.
         at: Where the log ends, -1 where that must be looked up.
         held: The claim that holds now, if any.
         reached: All before it is on all in-sync replicas.
@@ -58,6 +60,8 @@ class Due:
     base: int
     end: int
     opening: int = 0
+    alone: bool = False
+    at_least: int = -1
     at: int = -1
     held: Claim | None = None
     reached: int = -1
@@ -67,6 +71,13 @@ class Due:
     def open(self) -> bool:
         """Whether there is more to do."""
         return self.error is None and self.reached < self.end
+
+
+class NotAloneError(ClusterError):
+    """Somebody else writes to a partition."""
+
+    def __init__(self, due: Due, end: int) -> None:
+        super().__init__(f"target: the log of {due.tp} ends at {end}, not at {due.base}")
 
 
 class ExhaustedIdsError(ClusterError):
@@ -145,6 +156,8 @@ class MarkerFiller:
         if end < due.base:
             where = f"at {end}, before the gap at {due.base}"
             due.error = ClusterError(f"target: the log of {due.tp} ends {where}")
+        elif due.alone and end != max(due.base, due.at_least):
+            due.error = NotAloneError(due, end)
         elif replicated or due.reached >= min(end, due.end):
             due.at = end
 
@@ -194,7 +207,7 @@ class MarkerFiller:
     def _landed(self, due: Due, plan: _Plan) -> None:
         took_over = not self._owned(due)
         self._ours[due.tp] = _Ours(plan.last, due.opening, Deadline.after(_OURS))
-        due.held = plan.last
+        due.held, due.at_least = plan.last, plan.end
         if not took_over or plan.end == due.end:
             due.at = due.reached = plan.end
         else:

@@ -101,6 +101,7 @@ class Progress:
         self._cuts = standing.cuts
         self.runs.closed.extend(standing.closed)
         self.holes, self.transacted = standing.holes, standing.transacted
+        self._bridged = -1
         self.abandoned = standing.abandoned
         self.changed |= standing.news or standing.writer is not None  # told to the ledger at once
 
@@ -132,7 +133,8 @@ class Progress:
 
     def note(self, source: int, target: int, length: int) -> None:
         """Records of the source from `source` on lie on the target from `target` on."""
-        self.runs.add(source, target, length, across=self.mode is Mode.IDENTICAL)
+        across = self.mode is Mode.IDENTICAL or target == self._bridged
+        self.runs.add(source, target, length, across=across)
         self.copied_records += length
         self._grow(target + length, length)
 
@@ -150,11 +152,17 @@ class Progress:
         sequence = (self.position.sequence + count) % wire.SEQUENCES
         self.position = replace(self.position, target=target, sequence=sequence)
 
-    def pass_fill(self, fill: Fill) -> None:
-        """Source offsets without records are behind us."""
+    def pass_fill(self, fill: Fill, *, taken: bool = False) -> None:
+        """Source offsets without records are behind us; `taken` if they take offsets of ours, too.
+
+        Where offsets are identical they do in any case.
+        """
         if self.mode is Mode.IDENTICAL:
             self.position = replace(self.position, target=fill.end)
             self.holes += fill.holes
+        elif taken:
+            self._bridged = self.position.target + fill.end - fill.base
+            self.position = replace(self.position, target=self._bridged)
         self.move(fill.end, fill.epoch)
 
     def move(self, source: int, epoch: int) -> None:
