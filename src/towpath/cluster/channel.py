@@ -86,6 +86,11 @@ class Channel:
         since = max(self._waiting[0].sent, self._heard, self._muted_until)
         return max(0.0, time.monotonic() - since)
 
+    @property
+    def muted(self) -> float:
+        """Seconds for which the broker still reads nothing from the connection."""
+        return max(0.0, self._muted_until - time.monotonic())
+
     def mute(self, seconds: float) -> None:
         """Send nothing for `seconds`, the throttle time of an answer.
 
@@ -145,7 +150,7 @@ class Channel:
 
     def _flush(self) -> str:
         """Send what the socket takes now; return why it takes nothing any more, or ""."""
-        muted = time.monotonic() < self._muted_until
+        muted = bool(self.muted)
         try:
             while self._out and not muted:
                 if self._pauses() != self._paused:

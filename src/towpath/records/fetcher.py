@@ -16,7 +16,7 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
 from towpath.records.lane import Lane
-from towpath.records.trouble import SourceTrouble, source_trouble
+from towpath.records.trouble import TOLD, SourceTrouble, source_trouble, throttled
 
 _WAIT_MS = 500
 _SHORT_WAIT_MS = 10
@@ -286,6 +286,8 @@ class Fetcher:
             self._least = frame.size
         answers = session.response(frame.view) or ()
         channel.mute(session.throttle)
+        if session.throttle >= TOLD:
+            self._troubled(node, throttled(Side.SOURCE, node, session.throttle), hopeless=False)
         for said in answers:
             lane = self._lanes.get(said.tp)
             stale = said.tp in self._stale.get(node, ())

@@ -13,14 +13,18 @@ from towpath.cluster.nodes import Nodes
 from towpath.cluster.produce import Answer, Produced
 from towpath.cluster.reactor import Reactor
 from towpath.config import ClusterConfig
+from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName, TopicPartition
 from towpath.records.lane import MANY, Lane
 from towpath.records.lease import Lease
 from towpath.records.queue import Batch
+from towpath.records.trouble import TOLD, throttled
 
 _IN_FLIGHT = 3
 """Requests per connection: a broker works on one at a time, the others hide the way there."""
+_IN_FLIGHT_THROTTLED = 1
+"""The same while a broker throttles us (KIP-219): it works on the others after the mute only."""
 _REQUEST_BYTES = 4 << 20
 _PART = 16
 """A request holds that part of the slice's memory at most: a frozen broker must not hold it all."""
@@ -52,6 +56,8 @@ class Producer:
         self._at: dict[TopicPartition, int] = {}
         self._ready: dict[int, dict[TopicPartition, None]] = {}
         self._in_flight: dict[int, int] = {}
+        self._muted: dict[int, Deadline] = {}
+        """Until when brokers read nothing that throttled us in their last answer."""
         self._ids: dict[TopicName, TopicId] = {}
         self._names: dict[TopicId, TopicName] = {}
         self.nodes = Nodes(
@@ -128,10 +134,11 @@ class Producer:
 
     def _pump(self, node: int) -> None:
         ready = self._ready.setdefault(node, {})
-        while ready and self._lease.good and self._in_flight.get(node, 0) < _IN_FLIGHT:
+        most = _IN_FLIGHT_THROTTLED if node in self._muted else _IN_FLIGHT
+        while ready and self._lease.good and self._in_flight.get(node, 0) < most:
             channel = self.nodes.channel(node)
-            if channel is None:
-                return
+            if channel is None or channel.muted:
+                return  # what is not sent yet can still be kept back (`Lease`)
             batches = self._gather(ready)
             if not batches:
                 return
@@ -182,12 +189,26 @@ class Producer:
 
     def _came(self, node: int, channel: Channel, answer: Answer) -> None:
         self._in_flight[node] -= 1
-        channel.mute(answer.throttle)
+        self._mute(node, channel, answer.throttle)
         for said in answer.batches:
             lane = self._lanes.get(said.tp)
             if lane is not None:
                 self._on_answer(lane, said)
+        if answer.throttle >= TOLD:
+            self._troubled(node, throttled(Side.TARGET, node, answer.throttle), hopeless=False)
         self._pump(node)
+
+    def _mute(self, node: int, channel: Channel, seconds: float) -> None:
+        if seconds:
+            channel.mute(seconds)
+            self._muted[node] = Deadline.after(seconds)
+        else:
+            self._muted.pop(node, None)
+
+    def mute_left(self, node: int) -> float:
+        """Return the seconds after which a broker reads what was sent to it, while it throttles."""
+        muted = self._muted.get(node)
+        return muted.left() if muted else 0.0
 
     def _lost(self, node: int, _why: str) -> None:
         self._in_flight[node] = 0

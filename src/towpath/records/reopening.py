@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from towpath.cluster.reactor import Reactor
+from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, TowpathError
 from towpath.records.fetcher import Fetcher
 from towpath.records.jobs import Jobs
@@ -72,7 +73,8 @@ class Reopening:
 
     def may_arrive(self, lane: Lane, node: int) -> None:
         """Batches of the lane were sent to broker `node`, and not all answers came."""
-        self._opener.may_arrive(lane.work, Underway(node, lane.sent_end))
+        read_from = Deadline.after(self._producers.of(lane).mute_left(node))
+        self._opener.may_arrive(lane.work, Underway(node, lane.sent_end, read_from))
 
     def stop(self, lane: Lane, error: str) -> None:
         """Move the lane no more; its error stays in the ledger."""

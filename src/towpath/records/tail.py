@@ -27,6 +27,7 @@ _AGAIN = 15.0
 """Seconds after which a second look at records that do not show is a first one: the target was away
 meanwhile, and a new leader does not show at once what it has."""
 ANY_NODE = -1
+_AT_ONCE = Deadline(0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,12 @@ class Underway:
     Attributes:
         node: The broker, `ANY_NODE` if an earlier copier sent it.
         end: The sequence behind the last record that was sent, -1 if that is not known.
+        read_from: When the broker begins to read it at the earliest: it throttles us until then.
     """
 
     node: int = ANY_NODE
     end: int = -1
+    read_from: Deadline = _AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +169,8 @@ class Tails:
         sent = self._underway.get(a.source)
         if sent is None or sent.node not in {ANY_NODE, node} or sent.end == end:
             return
-        quiet = self._quiet.setdefault(a.source, Deadline.after(self._timeout))
+        wait = self._timeout + sent.read_from.left()
+        quiet = self._quiet.setdefault(a.source, Deadline.after(wait))
         if not quiet.over:
             raise UnreachableError(
                 Side.TARGET, f"opening {a.target}",

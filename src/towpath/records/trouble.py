@@ -124,6 +124,19 @@ def passes(error: ClusterError) -> bool:
     return isinstance(error, UnreachableError)
 
 
+TOLD = 10.0
+"""Seconds of throttling that are worth telling of; shorter ones are how quotas work."""
+
+
+def throttled(side: Side, node: int, seconds: float) -> UnreachableError:
+    """Return the error for partitions led by a broker that throttles us for long."""
+    rate = "consumer_byte_rate" if side is Side.SOURCE else "producer_byte_rate"
+    return UnreachableError(
+        side, f"waiting for broker {node}", f"it throttles us for {seconds:.0f} s",
+        f"raise the quotas of our user and client id there ({rate}, request_percentage)",
+    )  # fmt: skip
+
+
 _BACK_OFF = 0.1
 _LONGEST = 10.0
 
