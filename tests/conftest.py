@@ -28,7 +28,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -271,7 +271,9 @@ def proxied_source(clusters: Clusters, running_toxiproxy: Toxiproxy) -> LocalClu
 
 @pytest.fixture(scope="session")
 def proxied_target(clusters: Clusters, running_toxiproxy: Toxiproxy) -> LocalCluster:
-    return _proxied(clusters, running_toxiproxy, "proxied-target")
+    """Return a cluster that forgets producers of old records within a second."""
+    check = {"producer.id.expiration.check.interval.ms": "1000"}
+    return _proxied(clusters, running_toxiproxy, "proxied-target", check)
 
 
 @pytest.fixture(scope="session")
@@ -294,7 +296,9 @@ def refusing_target(refusal: Refusal) -> LocalCluster:
     return refusal.cluster
 
 
-def _proxied(clusters: Clusters, proxy: Toxiproxy, name: str) -> LocalCluster:
-    cluster = clusters.get(name, proxy_ports=ports.reserve(1))
+def _proxied(
+    clusters: Clusters, proxy: Toxiproxy, name: str, properties: Mapping[str, str] | None = None
+) -> LocalCluster:
+    cluster = clusters.get(name, proxy_ports=ports.reserve(1), properties=properties)
     proxy.stand_before(cluster)
     return cluster

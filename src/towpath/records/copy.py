@@ -80,6 +80,8 @@ class Copier:
         self._work, self._target, self._opener = work, target, opener
         self._lanes: dict[TopicPartition, Lane] = {}
         self._closed_out: dict[TopicPartition, str] = {}
+        self._unopened: dict[TopicPartition, str] = {}
+        """Why partitions could not be opened so far."""
         self._reactor = Reactor()
         self._lease = Lease(work.target_memory_ms)
         self._was_good = True
@@ -172,7 +174,7 @@ class Copier:
                 tp, done.position.source, done.position.target, done.copied_records,
                 done.copied_bytes, done.mode, done.reason, done.error, lane.unanswered > 0,
             )  # fmt: skip
-        for tp, error in self._closed_out.items():
+        for tp, error in {**self._unopened, **self._closed_out}.items():
             yield Summary(tp, -1, -1, 0, 0, Mode.MAPPED, "", error)
 
     def _turn(self, longest: float) -> None:
@@ -235,12 +237,14 @@ class Copier:
         later = []
         for assignment in assignments:
             answer = answers.get(assignment.source, error)
+            self._unopened.pop(assignment.source, None)
             if isinstance(answer, Standing):
                 self._begin(assignment, answer)
             elif hopeless(answer, failures, assignment):
                 self._closed_out[assignment.source] = str(answer)
             elif isinstance(answer, ClusterError):
                 later.append(assignment)
+                self._unopened[assignment.source] = str(answer)
             else:
                 self._leave_out(assignment, str(answer))
         if later and not self._ended:
