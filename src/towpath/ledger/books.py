@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import pyarrow as pa
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.client import Client, Records
+from towpath.ledger.batches import packed, rows
 from towpath.ledger.entries import (
     End,
     Entry,
@@ -17,7 +17,6 @@ from towpath.ledger.entries import (
     Found,
     Gap,
     Journal,
-    Key,
     LinkIdentity,
     Opened,
     Receipt,
@@ -27,15 +26,12 @@ from towpath.ledger.entries import (
     Session,
     Unreadable,
     Writer,
-    decode,
-    decode_key,
-    encode,
 )
+from towpath.ledger.format import Key, decode, decode_key
 from towpath.ledger.neighbours import Neighbours
 from towpath.ledger.offsets import OffsetMap
 from towpath.ledger.packed import Packer, unpack
-from towpath.ledger.topic import APPEND_BYTES, TOPIC, create, find
-from towpath.model.clock import now_ms
+from towpath.ledger.topic import TOPIC, create, find
 from towpath.model.errors import LedgerError, RefusedError, TowpathError
 from towpath.model.nouns import (
     ClusterId,
@@ -46,8 +42,6 @@ from towpath.model.nouns import (
     TopicPartition,
 )
 from towpath.wire import batch as batches
-from towpath.wire import records
-from towpath.wire.codec import NONE, ZSTD
 
 FACTS = TopicPartition(TOPIC, 0)
 """Everything that stays true."""
@@ -63,8 +57,6 @@ RUNS = TopicPartition(TOPIC, 2)
 _FETCH_BYTES = 8 << 20
 _SHARED = 2
 """Parts of a receipt's key behind kind and link where all copiers share one."""
-_SMALL = 1024
-"""Bytes of values up to which a batch is not compressed."""
 
 Wanted = Callable[[Key], bool]
 """Tells by its key whether an entry is wanted."""
@@ -455,9 +447,9 @@ class Ledger:
         entries = list(entries)
         runs = [entry for entry in entries if entry.kind == Runs.kind]
         if runs:
-            for part in _packed(runs):
+            for part in packed(runs):
                 self._client.produce(self._runs(), part)
-        for part in _packed(entry for entry in entries if entry.kind != Runs.kind):
+        for part in packed(entry for entry in entries if entry.kind != Runs.kind):
             self._client.produce(tp, part)
 
     def _runs(self) -> TopicPartition:
@@ -471,42 +463,8 @@ class Ledger:
     def _records(
         self, tp: TopicPartition, batch: memoryview
     ) -> Iterator[tuple[int, bytes, bytes | None]]:
+        for offset, key, value in rows(batch):
+            if offset >= self._read_to[tp]:
+                yield offset, key, value
         header = batches.BatchHeader.read(batch)
-        if not header.attributes & batches.CONTROL:
-            rows = records.decode(batch)
-            columns = (rows[name].to_pylist() for name in ("offset", "key", "value"))
-            for offset, key, value in zip(*columns, strict=True):
-                if offset >= self._read_to[tp] and key is not None:
-                    yield offset, key, value
         self._read_to[tp] = header.base_offset + header.last_offset_delta + 1
-
-
-def _packed(entries: Iterable[Entry]) -> Iterator[bytearray]:
-    keys: list[bytes] = []
-    values: list[bytes | None] = []
-    size = 0
-    for entry in entries:
-        key, value = encode(entry)
-        more = len(key) + len(value or b"")
-        size += more
-        if keys and size > APPEND_BYTES:
-            yield _batch(keys, values)
-            keys, values, size = [], [], more
-        keys.append(key)
-        values.append(value)
-    if keys:
-        yield _batch(keys, values)
-
-
-def _batch(keys: list[bytes], values: list[bytes | None]) -> bytearray:
-    count = len(keys)
-    columns = {
-        "offset": pa.array(range(count), pa.int64()),
-        "timestamp": pa.array([now_ms()] * count, pa.int64()),
-        "key": pa.array(keys, pa.binary()),
-        "value": pa.array(values, pa.binary()),
-        "headers": pa.array([[]] * count, records.RECORDS.field("headers").type),
-    }
-    size = sum(len(value or b"") for value in values)
-    codec = ZSTD if size > _SMALL else NONE
-    return records.encode(pa.RecordBatch.from_pydict(columns, schema=records.RECORDS), codec)
