@@ -8,6 +8,8 @@ run of the link began. A new run waits longer than that before it sends (`TAKEOV
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from towpath.model.clock import Moment, now_ms
 
 FRESH = 5.0
@@ -19,19 +21,30 @@ _PAUSE = 2.5
 """Seconds between two looks at the clock after which the process counts as having been paused."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """When the ledger was asked, and how often the process had been paused by then."""
+
+    at: Moment
+    pauses: int
+
+
 class Lease:
     """The right of one slice to write; heard of in one thread and asked about in another."""
 
     def __init__(self, memory_ms: int) -> None:
         self._memory_ms = memory_ms
-        self._heard: Moment | None = None
-        self._doubted: Moment | None = None
+        self._heard: Asked | None = None
         self._looked = Moment.now()
         self._pauses = 0
         self.lost = False
 
-    def heard(self, asked: Moment) -> None:
-        """No other run had begun when the ledger was asked, at the moment `asked`."""
+    def ask(self) -> Asked:
+        """Return what `heard` is to be told when the answer has come."""
+        return Asked(Moment.now(), self.pauses())
+
+    def heard(self, asked: Asked) -> None:
+        """No other run had begun when the ledger was asked; what came later it does not tell."""
         self._heard = asked
 
     def lose(self) -> None:
@@ -39,30 +52,26 @@ class Lease:
         self.lost = True
 
     def pauses(self) -> int:
-        """Look at the clock; return how often the process was paused so far.
-
-        After a pause nothing counts that was heard before it.
-        """
+        """Look at the clock; return how often the process was paused so far."""
         now = Moment.now()
         pause, self._looked = self._looked.until(now), now
-        if pause > _PAUSE:
-            self._doubted = now
-            self._pauses += 1
+        self._pauses += pause > _PAUSE
         return self._pauses
 
     @property
     def good(self) -> bool:
-        """Whether records may be sent that the target will remember."""
-        if self.lost:
-            return False
-        if self._doubted is None:
-            return True
-        return self._heard is not None and self._doubted.until(self._heard) >= 0
+        """Whether records may be sent that the target will remember.
+
+        After a pause nothing counts that was asked before it.
+        """
+        if self.lost or not self._pauses:
+            return not self.lost
+        return self._heard is not None and self._heard.pauses == self._pauses
 
     @property
     def fresh(self) -> bool:
         """Whether any records may be sent."""
-        return self.good and self._heard is not None and self._heard.age < FRESH
+        return self.good and self._heard is not None and self._heard.at.age < FRESH
 
     @property
     def remembered_from(self) -> int:

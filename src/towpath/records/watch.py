@@ -9,7 +9,6 @@ from enum import Enum, auto
 
 from towpath.ledger.books import SESSIONS, Ledger
 from towpath.ledger.entries import Session
-from towpath.model.clock import Moment
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName
 from towpath.records.lease import Lease
@@ -54,8 +53,7 @@ class Watch(threading.Thread):
         """Read until there is a reason to end, and tell it once."""
         heard = time.monotonic()
         while not self._finished.is_set():
-            # An answer tells nothing of what came after the question.
-            asked = Moment.now()
+            asked = self._lease.ask()
             try:
                 entries = self._ledger.read(SESSIONS, wait=_WAIT)
             except TowpathError:
