@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.ledger import entries, format
+from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import (
     End,
@@ -77,25 +77,25 @@ ENTRIES: list[Entry] = [
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.kind)
 def test_an_entry_comes_back(entry: Entry) -> None:
-    assert format.decode(*format.encode(entry)) == entry
+    assert entries.decode(*entries.encode(entry)) == entry
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.kind)
 def test_fields_of_a_later_minor_version_are_passed_over(entry: Entry) -> None:
-    key, value = format.encode(entry)
+    key, value = entries.encode(entry)
     assert value is not None
     later = json.dumps({**json.loads(value), "news": [1]}).encode()
-    assert format.decode(key, later) == entry
+    assert entries.decode(key, later) == entry
 
 
 def test_kinds_of_a_later_minor_version_are_passed_over() -> None:
-    assert format.decode(b'["segment","l"]', b'{"v":1,"x":2}') is None
+    assert entries.decode(b'["segment","l"]', b'{"v":1,"x":2}') is None
 
 
 def newer(entry: Entry) -> entries.Found:
-    key, value = format.encode(entry)
+    key, value = entries.encode(entry)
     assert value is not None
-    found = format.decode(key, json.dumps({**json.loads(value), "v": 2}).encode())
+    found = entries.decode(key, json.dumps({**json.loads(value), "v": 2}).encode())
     assert found is not None
     return found
 
@@ -115,24 +115,24 @@ def test_a_newer_major_version_of_another_link_stops_nobody() -> None:
 
 
 def test_fields_that_were_added_later_have_defaults() -> None:
-    key, value = format.encode(receipt())
+    key, value = entries.encode(receipt())
     assert value is not None
     body = json.loads(value)
     del body["copier"], body["cuts"]
-    assert format.decode(key, json.dumps(body).encode()) == receipt()
+    assert entries.decode(key, json.dumps(body).encode()) == receipt()
     assert json.loads(key) == ["receipt", LINK, ORDERS, 0]
 
 
 def test_keys_of_others_are_named() -> None:
     with pytest.raises(LedgerError, match="someone else writes to __towpath_ledger"):
-        format.decode(b"x", b"{}")
+        entries.decode(b"x", b"{}")
     with pytest.raises(LedgerError, match="someone else writes to __towpath_ledger"):
-        format.decode(b"[]", b'{"v":1}')
+        entries.decode(b"[]", b'{"v":1}')
 
 
 @pytest.mark.parametrize("value", [b'{"v":1}', b"{", b"[]"])
 def test_entries_without_content_are_named_where_they_concern_the_link(value: bytes) -> None:
-    found = format.decode(b'["link","orders-to-new"]', value)
+    found = entries.decode(b'["link","orders-to-new"]', value)
     assert found is not None
     with pytest.raises(LedgerError, match="someone else writes to __towpath_ledger"):
         books_of(found)
@@ -142,17 +142,17 @@ def test_entries_without_content_are_named_where_they_concern_the_link(value: by
 def test_removed_entries_tell_their_key() -> None:
     written = replace(receipt(), copier="c")
     removed = Removed("receipt", LINK, written.about())
-    assert format.encode(removed) == (format.encode(written)[0], None)
-    assert format.decode(*format.encode(removed)) == removed
+    assert entries.encode(removed) == (entries.encode(written)[0], None)
+    assert entries.decode(*entries.encode(removed)) == removed
     known = books_of(opened(), receipt(), written, removed).of(TopicPartition(ORDERS, 0))
     assert known.standing == (receipt(),)
-    assert format.decode(None, b"{}") is None
+    assert entries.decode(None, b"{}") is None
 
 
 @given(st.lists(runs, min_size=1, max_size=5))
 def test_runs_come_back(some: list[entries.Run]) -> None:
     entry = Runs(LINK, ORDERS, 0, ProducerId(1), tuple(some))
-    assert format.decode(*format.encode(entry)) == entry
+    assert entries.decode(*entries.encode(entry)) == entry
 
 
 def books_of(*facts: entries.Found) -> LinkBooks:

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Opened, Receipt, Writer
-from towpath.ledger.format import decode, encode
+from towpath.ledger.entries import Opened, Receipt, Writer, decode, encode
 from towpath.ledger.packed import Packer
 from towpath.model.nouns import (
     ClusterId,

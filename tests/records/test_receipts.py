@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.support.lanes import PRODUCER, lane, tp
-from towpath.ledger import format, keys
+from towpath.ledger import entries, keys
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Opened, Receipt
 from towpath.ledger.keys import ABANDONED, SILENT
@@ -63,7 +63,7 @@ class Receipts(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.log: list[Record] = [format.encode(OPENED)]
+        self.log: list[Record] = [entries.encode(OPENED)]
         self.furthest: Receipt | None = None
         self.slices: list[Slice] = []
         self.sent: list[Sent] = []
@@ -78,7 +78,7 @@ class Receipts(RuleBasedStateMachine):
     def books(self) -> LinkBooks:
         books = LinkBooks(LINK)
         for record in self.log:
-            entry = format.decode(*record)
+            entry = entries.decode(*record)
             assert entry is not None
             books.take(entry)
         return books
@@ -170,7 +170,7 @@ class Receipts(RuleBasedStateMachine):
             self.clock.setattr(module, "now_ms", lambda: self.time + one.skew)
         receipt, removed = one.key.write(one.progress, LINK)
         written: list[Entry] = [receipt, *removed]
-        return [format.encode(each) for each in written]
+        return [entries.encode(each) for each in written]
 
     def _arrive(self, sent: Sent) -> None:
         self.sent.remove(sent)
@@ -179,7 +179,7 @@ class Receipts(RuleBasedStateMachine):
 
     def _append(self, batch: list[Record]) -> None:
         self.log.extend(batch)
-        receipt = format.decode(*batch[0])
+        receipt = entries.decode(*batch[0])
         assert isinstance(receipt, Receipt)
         if self.furthest is None or receipt.reach > self.furthest.reach:
             self.furthest = receipt

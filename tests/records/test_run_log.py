@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.lanes import PRODUCER, lane, tp
-from towpath.ledger import chunks, format
+from towpath.ledger import chunks, entries
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Opened, Run, Runs
 from towpath.model.nouns import LinkName, Mode, TopicId
@@ -103,10 +103,10 @@ def test_the_map_is_complete_up_to_the_receipt(steps: list[str], rng: random.Ran
 
 def books_of(log: list[Entry]) -> PartitionBooks:
     """Return what a reader finds once the cleaner has left only the last entry of each key."""
-    last = {format.encode(entry)[0]: entry for entry in log}
+    last = {entries.encode(entry)[0]: entry for entry in log}
     books = LinkBooks(LINK)
     for entry in last.values():
-        found = format.decode(*format.encode(entry))
+        found = entries.decode(*entries.encode(entry))
         assert found is not None
         books.take(found)
     return books.of(tp())

@@ -31,7 +31,7 @@ from towpath.engine.border import border
 from towpath.engine.desk import Desk
 from towpath.engine.session import cause
 from towpath.engine.source import Stream, source_of
-from towpath.ledger.format import decode
+from towpath.ledger.entries import decode
 from towpath.model import foreign as foreign_texts
 from towpath.model.foreign import printed
 from towpath.model.secret import Secret, masked

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from towpath.ledger.entries import Entry
-from towpath.ledger.format import encode
+from towpath.ledger.entries import Entry, encode
 from towpath.ledger.topic import APPEND_BYTES
 from towpath.model.clock import now_ms
 from towpath.wire import batch as batches

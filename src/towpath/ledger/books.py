@@ -17,6 +17,7 @@ from towpath.ledger.entries import (
     Found,
     Gap,
     Journal,
+    Key,
     LinkIdentity,
     Opened,
     Receipt,
@@ -26,8 +27,9 @@ from towpath.ledger.entries import (
     Session,
     Unreadable,
     Writer,
+    decode,
+    decode_key,
 )
-from towpath.ledger.format import Key, decode, decode_key
 from towpath.ledger.neighbours import Neighbours
 from towpath.ledger.offsets import OffsetMap
 from towpath.ledger.packed import Packer, unpack
