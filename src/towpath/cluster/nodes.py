@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
 from towpath.cluster.admin import Admin
@@ -23,6 +23,9 @@ from towpath.model.nouns import Side, TopicPartition
 _BACK_OFF = 0.1
 _LONGEST_BACK_OFF = 5.0
 _LISTEN = 1.0
+_THREADS = 8
+"""Brokers that are connected to at the same time; one that is frozen takes a thread as long as the
+request timeout, which must keep neither other brokers nor the other cluster waiting."""
 _GRACE = 2.0
 """Seconds that a broker gets beyond the time that it was told to take at most."""
 
@@ -71,6 +74,7 @@ class Nodes:
         self._channels: dict[int, Channel] = {}
         self._connecting: set[int] = set()
         self._looking = False
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="towpath-nodes")
         self._failures: dict[int, int] = {}
         self._reached: set[int] = set()
         self._closed = False
@@ -114,6 +118,7 @@ class Nodes:
     def close(self) -> None:
         """Close all channels."""
         self._closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
         for channel in self._channels.values():
             channel.close()
 
@@ -124,7 +129,9 @@ class Nodes:
         due = [tp for tp, at in self._wanted.items() if at <= now]
         if due:
             self._looking = True
-            self._reactor.run(lambda: find_homes(self._admin, due), partial(self._found, due))
+            self._reactor.run(
+                lambda: find_homes(self._admin, due), partial(self._found, due), self._threads
+            )
 
     def _found(self, asked: Sequence[TopicPartition], future: Future[Homes]) -> None:
         self._looking = False
@@ -157,7 +164,9 @@ class Nodes:
             return connect_to(self._config, self._side, broker, deadline)
 
         def begin() -> None:
-            self._reactor.run(work, lambda future: self._connected(node, future))
+            if not self._closed:
+                then = partial(self._connected, node)
+                self._reactor.run(work, then, self._threads)
 
         self._reactor.later(wait, begin)
 
