@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import NoReturn
 
 from towpath.cluster.client import Client
 from towpath.model.deadline import Deadline
@@ -107,14 +106,15 @@ class Tails:
         """
         if state.log_end < position.target:
             lost = TargetLostError(str(a.target), position.target, state.log_end, "offset")
-            self._wait(a, "its log ends before what it acknowledged", lost)
+            raise self._patient(a, "its log ends before what it acknowledged", lost)
         last = state.producers.get(a.producer_id)
         ahead = BACKWARDS if last is None else ahead_of(last, position)
         if ahead == 0:
             return Tail(Passed())
         start = max(position.target, state.earliest)
         if ahead < BACKWARDS and start == position.target:
-            return self._known(a, position, start, ahead)
+            found = self._complete(a, Wanted(start, state.log_end, ahead, a.producer_id), position)
+            return Tail(found.passed(), found.end)
         return self._unknown(a, position, state)
 
     def written(
@@ -125,23 +125,25 @@ class Tails:
         wanted = Wanted(start, end, plain, a.producer_id, writers)
         return self._complete(a, wanted, position).passed()
 
-    def _known(self, a: Assignment, position: Position, start: int, ahead: int) -> Tail:
-        found = self._complete(a, Wanted(start, 0, ahead, a.producer_id), position)
-        return Tail(found.passed(), found.end)
-
     def _complete(self, a: Assignment, wanted: Wanted, position: Position) -> Found:
         """Find all that is wanted.
 
-        Retention, a cleaner or an unclean leader election may have taken it, and then it shows
-        never.
+        What lies behind the high watermark shows once the replicas have it or have left the ISR,
+        whenever that is. What does not show before it, retention, a cleaner or an unclean leader
+        election may have taken.
         """
         found = find(self._client, a.target, wanted)
-        if not found.complete:
-            acknowledged = position.sequence + wanted.plain
-            lost = TargetLostError(str(a.target), acknowledged, position.sequence + found.plain)
-            self._wait(a, "records that it took do not show yet", lost)
-        self._missing.pop(a.source, None)
-        return found
+        if found.complete:
+            self._missing.pop(a.source, None)
+            return found
+        if found.end < wanted.end:
+            raise UnreachableError(
+                Side.TARGET, f"reading {a.target} again",
+                f"not all in-sync replicas have offsets {found.end} to {wanted.end - 1} yet",
+            )  # fmt: skip
+        acknowledged = position.sequence + wanted.plain
+        lost = TargetLostError(str(a.target), acknowledged, position.sequence + found.plain)
+        raise self._patient(a, "records that it took do not show", lost)
 
     def _unknown(self, a: Assignment, position: Position, state: TargetState) -> Tail:
         """Find what there is up to the log end by the headers of batches alone."""
@@ -178,14 +180,15 @@ class Tails:
                 f" still arrive for {quiet.left():.0f} s",
             )  # fmt: skip
 
-    def _wait(self, a: Assignment, why: str, lost: TowpathError) -> NoReturn:
+    def _patient(self, a: Assignment, why: str, lost: TowpathError) -> TowpathError:
+        """Return an error that asks to come again, and `lost` once the timeout is over."""
         until, again = self._missing.pop(a.source, (None, None))
         if until is None or again is None or again.over:
             until = Deadline.after(self._timeout)
         if until.over:
-            raise lost
+            return lost
         self._missing[a.source] = until, Deadline.after(_AGAIN)
-        raise UnreachableError(Side.TARGET, f"reading {a.target} again", why)
+        return UnreachableError(Side.TARGET, f"reading {a.target} again", why)
 
 
 def ahead_of(last: int, position: Position) -> int:
