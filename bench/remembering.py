@@ -65,7 +65,7 @@ def of_a_day(sizes: range) -> list[Runs]:
             for entry in log.add([*tail, *(next(runs) for _ in range(RATE))]):
                 written[entry.chunk] = entry
             tail = []
-        kept, tail = [*kept, *written.values()], log.tail
+        kept, tail = [*kept, *written.values()], list(log.tail)
         if (begin + ROUND) % HOUR == 0:
             made, removed = tidied(of(0), kept, 0)
             gone = {entry.key[-1] for entry in removed}

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import socket
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -13,11 +17,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.support.lanes import PRODUCER, lane, tp
+from tests.support.mirror import Mirror
+from towpath.cluster import frames
+from towpath.cluster.admin import Admin
+from towpath.cluster.client import Client
+from towpath.cluster.reactor import Reactor
+from towpath.dev.broker import LocalCluster
 from towpath.ledger import entries, keys
-from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Opened, Receipt
 from towpath.ledger.keys import ABANDONED, SILENT
-from towpath.model.nouns import LinkName, Mode, TopicId
+from towpath.model.nouns import LinkName, Mode, Side, TopicId
 from towpath.records import progress as progressing
 from towpath.records import receipts
 from towpath.records.opening import known_standing
@@ -213,3 +223,41 @@ def test_keys_of_earlier_slices_are_removed_after_an_hour() -> None:
     assert len(machine.books().of(tp()).standing) == 7
     left = [key for key, _ in cleaned(machine.log, 1.0, random.Random(1))]
     assert len(left) < 12
+
+
+@pytest.mark.broker
+def test_an_answer_that_does_not_come_makes_another_key(
+    source: LocalCluster, target: LocalCluster, tmp_path: Path, new_name: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    mirror = Mirror(tmp_path, source, target, new_name("unanswered"))
+    mirror.create()
+    (work,) = mirror.slices()
+    about, lost = lane(), threading.Event()
+
+    def received(connection: socket.socket, *rest: Any) -> None:
+        if not lost.is_set():
+            lost.set()
+            raise ConnectionResetError
+        frames.receive(connection, *rest)
+
+    with (
+        Admin(work.target, Side.TARGET) as admin,
+        Client(work.target, Side.TARGET, admin) as client,
+    ):
+        writer, ledger = (
+            receipts.Receipts(work, admin, Reactor(), {tp(): about}),
+            Ledger(admin, client),
+        )
+        for number in range(4):
+            about.progress.note(number, number, 1)
+            about.progress.changed = True
+            if number == 1:
+                monkeypatch.setattr("towpath.cluster.client.receive", received)
+            writer.write_last()
+        found = ledger.read()
+        told = [e for e in found if isinstance(e, Receipt) and e.link == work.link]
+        writer.close()
+    assert lost.is_set()
+    assert [receipt.records for receipt in told] == [2, 4]
+    assert len({receipt.copier for receipt in told}) == 2

@@ -24,12 +24,13 @@ class RunLog:
     """The runs of one partition that are not in a finished chunk.
 
     Attributes:
-        tail: Those that stand in the receipt.
+        tail: Those that stand in the receipt, in order.
     """
 
     def __init__(self, link: LinkName, tp: TopicPartition, producer: ProducerId) -> None:
         self._of = Incarnation(link, tp, producer)
-        self.tail: list[Run] = []
+        self.tail: dict[Run, None] = {}
+        self._packed = Packer()
         self.finish()
 
     def finish(self) -> None:
@@ -38,12 +39,14 @@ class RunLog:
 
     def packed(self) -> str:
         """Return the tail, as a receipt holds it."""
-        return Packer(self.tail).text()
+        return self._packed.text()
 
     def add(self, runs: Iterable[Run]) -> Iterator[Runs]:
         """Add closed runs; return the chunks to write before the next receipt."""
-        known = set(self.tail)
-        self.tail.extend(run for run in runs if run[2] and run not in known)
+        for run in runs:
+            if run[2] and run not in self.tail:  # an opening brings runs that are here already
+                self.tail[run] = None
+                self._packed.add(run)
         if len(self.tail) > TAIL:
             yield from self._move()
 
@@ -55,7 +58,7 @@ class RunLog:
             if is_full(self._chunk):
                 yield self._entry()
                 self.finish()
-        self.tail = []
+        self.tail, self._packed = {}, Packer()
         if self._chunk.count:
             yield self._entry()
 
