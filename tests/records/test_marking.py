@@ -174,6 +174,20 @@ def test_racing_copiers_never_write_beyond_a_gap(
         assert leader.mark <= leader.end
 
 
+@pytest.mark.parametrize("numbers", [3, 5])
+def test_ids_that_are_used_up_soon_let_nobody_write_twice(
+    rng: random.Random, numbers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "_NUMBERS", numbers)
+    test_racing_copiers_never_write_beyond_a_gap(rng, 3, monkeypatch)
+    leader = Leader(rng, kind=True)
+    mine = filler(leader)
+    for at in range(40):
+        fill(mine, at, at + 1)
+    assert leader.end == 40
+    assert len(leader.states) >= 40 // numbers
+
+
 def test_an_owner_writes_gap_after_gap_under_one_epoch(rng: random.Random) -> None:
     leader = Leader(rng, kind=True)
     mine = filler(leader)
