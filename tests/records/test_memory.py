@@ -163,3 +163,11 @@ def test_memory_of_lanes_that_stand_still_goes_to_the_others(
     channel.answer()
     channel.answer(Part(0, [plain(0, size=100_000)]))
     assert stuck.queue
+    assert stuck.shed()
+    made.park(stuck)
+    made._lost(NODE, "the connection was lost")
+    channel.asked.clear()
+    made._settle()
+    made._opened(NODE)
+    channel.answer(Part(0, [plain(0, size=100_000)]))
+    assert stuck.queue  # a new connection asks for all

@@ -120,7 +120,11 @@ class Fetcher:
 
     def _try_again(self, lane: Lane, pause: float) -> None:
         tp = lane.work.source
-        if self._parked.get(tp) == pause and self._lanes.get(tp) is lane and not lane.queue:
+        if self._parked.get(tp) != pause or self._lanes.get(tp) is not lane:
+            return
+        if lane.queue:
+            self._reactor.later(pause, lambda: self._try_again(lane, pause))
+        else:
             self._ask_on(lane)
 
     def refill(self) -> None:
@@ -219,7 +223,7 @@ class Fetcher:
         for tp, at in self._at.items():
             if at == node:
                 self._lanes[tp].progress.relieve(Side.SOURCE)
-                if tp not in self._held and tp not in self._parked:
+                if tp not in self._held:
                     self._want(self._lanes[tp])
         self._pump(node)
 
