@@ -156,8 +156,9 @@ class LinkSession:
     def _beat(self) -> None:
         while not self._stopped.wait(_BEAT):
             with suppress(TowpathError):
-                self._tell()
-                self._look()
+                self._look()  # first: after a pause another run may have taken over
+                if self.taken_over is None:
+                    self._tell()
 
     def _look(self) -> None:
         """Give way to a younger run; one that was refused gives no second sign."""

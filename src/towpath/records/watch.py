@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from enum import Enum, auto
 
@@ -47,6 +48,10 @@ class Watch(threading.Thread):
         super().__init__(name="towpath-watch", daemon=True)
         self._ledger, self._link, self._run_id, self._number = ledger, link, run_id, number
         self._lease, self._on_end = lease, on_end
+        self._ours: Session | None = None
+        """The last sign of life of our run."""
+        self._others: Counter[str] = Counter()
+        """Signs of other runs since then."""
         self._finished = threading.Event()
 
     def run(self) -> None:
@@ -80,9 +85,26 @@ class Watch(threading.Thread):
         return session.link == self._link and (ours or not session.over)
 
     def _reason(self, sessions: list[Session], silence: float) -> End | None:
-        last = sessions[-1] if sessions else None
-        if last is not None and last.run_id != self._run_id:
-            return End.REPLACED
+        own = [n for n, session in enumerate(sessions) if session.run_id == self._run_id]
+        if own:  # what lies before is of runs that ended, or gave way
+            self._ours = sessions[own[-1]]
+            self._others.clear()
+        for other in sessions[own[-1] + 1 if own else 0 :]:
+            self._others[other.run_id] += 1
+            if self._replaces(other):
+                return End.REPLACED
+        last = self._ours
         if last is not None and (last.over or last.ended_round >= self._number):
             return End.ROUND
         return End.ORPHANED if silence > ORPHANED else None
+
+    def _replaces(self, other: Session) -> bool:
+        """Whether another run is the one that goes on.
+
+        A run that was frozen gives one more sign before it hears of the run that took over; it is
+        older, and is heard once.
+        """
+        ours = self._ours
+        if ours is None or self._others[other.run_id] > 1:
+            return True
+        return (other.started, other.run_id) > (ours.started, ours.run_id)
