@@ -17,7 +17,7 @@ from towpath.model.nouns import LinkName, Mode, TopicId
 from towpath.records import run_log
 from towpath.records.opening import known_standing
 from towpath.records.receipts import Key
-from towpath.records.run_log import RunLog
+from towpath.records.run_log import RunLog, again
 
 LINK = LinkName("l")
 OPENED = Opened(
@@ -52,7 +52,7 @@ class Slice:
         return [*made, receipt]
 
     def fail(self, written: list[Entry]) -> None:
-        self.unwritten = [each for each in written if isinstance(each, Runs)]
+        self.unwritten = [again(each) for each in written if isinstance(each, Runs)]
         self.key.change()
         self.log.finish()
 

@@ -13,6 +13,9 @@ from towpath.ledger.keys import is_abandoned
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, ProducerId, TopicName, TopicPartition
 
+_PATIENCE = 5.0
+"""Seconds to wait for leaders; what a partition without one has deleted is looked at next time."""
+
 
 class Tidy:
     """The chunks of one link. Each call reads only what was added since the last one."""
@@ -34,9 +37,8 @@ class Tidy:
             self._note(entry)
         # Read later than the runs, so that it knows every incarnation that has runs.
         books = Ledger(self._admin, self._client).books(self._link, runs=False)
-        floors = self._admin.earliest(
-            [b.opened.target for b in books.partitions.values() if b.opened]
-        )
+        targets = [each.opened.target for each in books.partitions.values() if each.opened]
+        floors = self._admin.earliest(targets, patience=_PATIENCE)
         count = 0
         for of, chunks in list(self._known.items()):
             idle = [chunk for chunk in chunks.values() if is_abandoned(chunk.at, read_at)]

@@ -15,6 +15,9 @@ from towpath.model.nouns import Side
 _EVERY = 3600.0
 """Seconds between two times. Chunks of runs are old enough to be merged after about an hour."""
 
+_PATIENCE = 5.0
+"""Seconds for which the end of a run waits at most; a request that was not sent yet fails then."""
+
 
 class Tidying(threading.Thread):
     """Merges chunks of runs, and removes those of records that the target has deleted.
@@ -39,4 +42,4 @@ class Tidying(threading.Thread):
         """Stop, in the middle of a request if need be."""
         self._finished.set()
         self._client.close()
-        self.join()
+        self.join(_PATIENCE)

@@ -23,7 +23,7 @@ from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName, Side, TopicPartition
 from towpath.records.lane import Lane
 from towpath.records.progress import Progress
-from towpath.records.run_log import RunLog
+from towpath.records.run_log import RunLog, again
 from towpath.records.work import Slice
 
 
@@ -149,6 +149,7 @@ class Receipts:
             return
         if not isinstance(error, TowpathError):
             raise error
-        self._waiting[:0] = [entry for entry in entries if isinstance(entry, (Gap, Runs))]
+        runs = [again(entry) for entry in entries if isinstance(entry, Runs)]
+        self._waiting[:0] = [*(entry for entry in entries if isinstance(entry, Gap)), *runs]
         for lane in self._lanes.values():
             lane.progress.changed = True

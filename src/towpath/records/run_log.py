@@ -8,6 +8,7 @@ chunk, an entry that is written again under its key until it is large.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from towpath.ledger.chunks import Incarnation, is_full
 from towpath.ledger.entries import Run, Runs
@@ -18,6 +19,11 @@ from towpath.model.nouns import LinkName, ProducerId, TopicPartition
 
 TAIL = 512
 """Runs that a receipt holds at most. It is written each second, so they must stay few."""
+
+
+def again(chunk: Runs) -> Runs:
+    """Return a chunk to write once more, under another key, as the first write may still arrive."""
+    return replace(chunk, chunk=new_name(), at=now_ms())
 
 
 class RunLog:
