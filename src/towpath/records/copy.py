@@ -119,13 +119,13 @@ class Copier:
             self._jobs, self._clients, on_landed=self._acknowledged,
             on_wrong=self._target_side.landed_elsewhere, on_failed=self._target_side.failed,
         )  # fmt: skip
-        markers = MarkerFiller(target, work.target.request_timeout)
+        self._markers = MarkerFiller(target, work.target.request_timeout)
         self._fills = Fills(
-            work, self._jobs, target, self._clients, markers,
+            work, self._jobs, target, self._clients, self._markers,
             on_filled=self._landed, on_failed=self._target_side.failed,
         )  # fmt: skip
         self._fronts = Fronts(
-            self._jobs, target, self._clients, markers,
+            self._jobs, target, self._clients, self._markers,
             on_filled=self._join, on_failed=self._target_side.unfilled,
         )  # fmt: skip
         self._moved = MovedBeginnings(
@@ -156,6 +156,7 @@ class Copier:
     def close(self) -> None:
         """Close every connection and thread."""
         self._jobs.close()
+        self._markers.close()
         self._beginnings.close()
         self._watch.finish()
         self._watch_client.close()

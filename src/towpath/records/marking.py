@@ -103,6 +103,11 @@ class MarkerFiller:
         self._admin, self._timeout = admin, timeout
         self._ours: dict[TopicPartition, _Ours] = {}
         self._leaders: Leaders = {}
+        self._closed = False
+
+    def close(self) -> None:
+        """Write no more; what is under way ends by itself."""
+        self._closed = True
 
     def fill(self, dues: Sequence[Due]) -> None:
         """Fill gaps for about a second; offsets taken already are left as they are.
@@ -115,7 +120,7 @@ class MarkerFiller:
         turn, deadline = Deadline.after(_TURN), Deadline.after(self._timeout)
         for due in dues:
             due.at = due.base if self._owned(due) else -1
-        while left := [due for due in dues if due.open]:
+        while not self._closed and (left := [due for due in dues if due.open]):
             if turn.over and (len(left) < len(dues) or all(map(_moved, left))):
                 return
             if deadline.over:
