@@ -120,8 +120,10 @@ def _sentence(found: Repaired) -> str:
     plan = found.plan
     if not plan.ends:
         return "nothing could be repaired" if plan.left else "the target lost nothing of these"
+    if found.missing:
+        return "not everything was repaired, see above; repair again to go on"
+    number = len(plan.ends)
+    partitions = "1 partition" if number == 1 else f"{number} partitions"
     records = sum(each.lost.records for each in plan.repairs)
-    return (
-        f"{len(plan.ends)} partitions repaired, at most {count(records)} records copied again;"
-        " `towpath verify` compares them"
-    )
+    again = f", at most {count(records)} records copied again" if plan.repairs else ""
+    return f"{partitions} repaired{again}; `towpath verify` compares them"
