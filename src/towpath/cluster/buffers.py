@@ -58,13 +58,6 @@ class Frame:
         if self._users == 0:
             self._pool.give_back(self.buffer, reusable=self._reusable)
 
-    def spare(self) -> None:
-        """Let the buffer go for good, not back to the pool, once nobody uses it any more.
-
-        For a user that leaves early: a connection may still be sending from it.
-        """
-        self._reusable = False
-
 
 class BufferPool:
     """Buffers for responses, used again because fresh pages cost more than the bytes in them.

@@ -177,11 +177,13 @@ class Queue:
         return first, sequence
 
     def unpin(self) -> None:
-        """Copy batches that keep a far larger buffer from being used again."""
-        for item in (*self.flying, *self.waiting):
+        """Copy batches that keep a far larger buffer from being used again.
+
+        Those that fly stay where they are: a connection may still be sending them from there.
+        """
+        for item in self.waiting:
             if isinstance(item, Batch) and item.frame and item.frame.held > _PINNED * item.size:
                 frame, data = item.frame, bytes(item.data)
-                frame.spare()
                 item.data, item.frame = memoryview(data), frame.instead(data)
                 frame.release()
 

@@ -14,10 +14,7 @@ from towpath.records.lane import Lane
 from towpath.records.work import Position
 
 _LOOK = 1.0
-_HESITATION = 1.5
-"""Seconds without a record on the target after which a lane's batches leave the responses in which
-they came: a few of them keep megabytes from being used again."""
-_PATIENCE, _LONGEST = 5.0, 120.0
+_PATIENCE, _LONGEST = 10.0, 120.0
 """Seconds without a record on the target, at least and at most, until a lane stands still."""
 _TURNS = 4
 """A slow target needs some time for all that is queued; a lane that stands still needs more than so
@@ -56,8 +53,6 @@ class Relief:
                 self._stands[tp] = at, now
             elif lacking and now - since > patience and lane.shed():
                 self._fetcher.park(lane)
-            elif lacking and now - since > _HESITATION:
-                lane.queue.unpin()
         self._reactor.later(_LOOK, self._look)
 
     def _patience(self, now: float) -> float:
