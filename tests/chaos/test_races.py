@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.records.test_copy import delete_before, transactions
-from tests.support.chaos import Copiers, drain, endless, same_records
+from tests.support.chaos import (
+    Copiers,
+    drain,
+    endless,
+    same_records,
+    soak_only,
+    soak_rounds,
+)
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
@@ -72,6 +82,31 @@ def test_two_copiers_fill_the_same_gaps(
     [done] = mirror.catch_up()
     assert (done.mode, done.reason, done.error) == (Mode.IDENTICAL, "", "")
     assert_same(mirror)
+
+
+@soak_only
+def test_a_copier_that_was_frozen_while_it_filled(
+    mirror: Mirror, copiers: Copiers, rng: random.Random
+) -> None:
+    for _ in range(soak_rounds() or 5):
+        transactions(mirror, rng, 60)
+        [work] = mirror.slices()
+        copiers.start(endless(work))
+        [frozen] = copiers.alive
+        assert frozen.pid is not None
+        time.sleep(rng.uniform(0.3, 2.0))
+        os.kill(frozen.pid, signal.SIGSTOP)
+        [done] = mirror.catch_up()
+        assert (done.mode, done.reason, done.error) == (Mode.IDENTICAL, "", "")
+        os.kill(frozen.pid, signal.SIGCONT)
+        frozen.join(5)
+        copiers.kill_all()
+        [done] = mirror.catch_up()
+        assert (done.mode, done.reason, done.error) == (Mode.IDENTICAL, "", "")
+        assert_same(mirror)
+        boot = mirror.target.bootstrap
+        seen = consume(boot, mirror.topic, isolation="read_uncommitted")
+        assert seen == consume(boot, mirror.topic)
 
 
 def test_records_behind_those_of_another_writer_are_found_without_a_receipt(
