@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.support.lanes import lane, plain, took
 from towpath.records.lane import Lane
+from towpath.records.queue import Batch, BecomeMapped, Fill
 
 
 def flown(to: Lane) -> list[tuple[int, int]]:
@@ -31,3 +32,16 @@ def test_what_was_sent_goes_again_as_it_was() -> None:
     took(sending, plain(4), plain(5))
     sending.send_again()
     assert flown(sending) == [(1, 1), (2, 1), (3, 1), (4, 2)]
+
+
+def test_the_time_of_a_batch_counts_though_something_else_waits_before_it() -> None:
+    """What comes first may be passed over at once, so that the batch is sent."""
+    waiting = lane()
+    assert waiting.next_time() is None
+    waiting.queue.put(BecomeMapped(0, "a reason"))
+    waiting.queue.put(Fill(0, 5))
+    assert waiting.next_time() is None
+    took(waiting, plain(0))
+    [batch] = [item for item in waiting.queue.waiting if isinstance(item, Batch)]
+    assert waiting.next_time() == batch.time
+    assert waiting.next_batch() is batch

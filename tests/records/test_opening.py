@@ -23,9 +23,9 @@ from tests.support.kafka import (
 )
 from tests.support.mirror import Mirror
 from towpath.cluster.admin_partitions import PartitionAdmin
-from towpath.cluster.metadata import Answers
+from towpath.cluster.metadata import Answers, ProducerState
 from towpath.dev.broker import LocalCluster
-from towpath.model.nouns import Mode, ProducerId, TopicPartition
+from towpath.model.nouns import Mode, TopicPartition
 from towpath.records.copy import copy
 
 pytestmark = pytest.mark.broker
@@ -93,12 +93,12 @@ def test_a_copier_that_goes_on_while_another_opens_is_not_a_loss(
     mirror.catch_up()
     for cluster in (mirror.source, mirror.target):
         grow(cluster.bootstrap, mirror.topic, 2)
-    ask = PartitionAdmin.producers
+    ask = PartitionAdmin.producer_states
     other: list[bool] = []
 
-    def producers(
+    def producer_states(
         self: PartitionAdmin, tps: Iterable[TopicPartition], *, patience: float | None = None
-    ) -> Answers[TopicPartition, dict[ProducerId, int]]:
+    ) -> Answers[TopicPartition, tuple[ProducerState, ...]]:
         said = ask(self, tps, patience=patience)
         if not other:
             other.append(True)
@@ -107,7 +107,7 @@ def test_a_copier_that_goes_on_while_another_opens_is_not_a_loss(
         return said
 
     [work] = mirror.slices()
-    monkeypatch.setattr(PartitionAdmin, "producers", producers)
+    monkeypatch.setattr(PartitionAdmin, "producer_states", producer_states)
     assert [done.error for done in copy(work)] == ["", ""]
     assert end_offsets(mirror.target.bootstrap, mirror.topic) == (0, 20)
 
@@ -143,12 +143,12 @@ def test_what_is_left_of_a_forgotten_copier_is_not_doubled(
     mirror.records = {"offsets": "mapped"}
     produce(mirror.source.bootstrap, mirror.topic, numbered(0, 10), {"batch.num.messages": 1})
     copy_without_receipts(mirror, copiers, 10)
-    ask = PartitionAdmin.producers
+    ask = PartitionAdmin.producer_states
     monkeypatch.setattr(
         PartitionAdmin,
-        "producers",
+        "producer_states",
         lambda self, tps, *, patience=None: Answers(
-            {tp: {} for tp in ask(self, tps, patience=patience)}, {}
+            dict.fromkeys(ask(self, tps, patience=patience), ()), {}
         ),
     )
     delete_before(mirror.target.bootstrap, mirror.topic, 5)

@@ -22,7 +22,7 @@ from towpath.cluster.buffers import Frame
 from towpath.cluster.fetch import Fetched
 from towpath.cluster.produce import Produced
 from towpath.ledger.entries import Gap
-from towpath.model.errors import RefusedError, TowpathError
+from towpath.model.errors import RefusedError, TowpathError, UnreachableError
 from towpath.records.jobs import Jobs
 from towpath.records.lane import Lane
 from towpath.records.progress import Standing
@@ -248,3 +248,22 @@ def test_a_broker_that_cannot_read_its_log_is_asked_some_times() -> None:
         sides.reactor.ring()
     assert read.progress.stopped
     assert "offset 0 of orders-0 is damaged (CORRUPT_MESSAGE)" in read.progress.error
+
+
+@pytest.mark.parametrize("error", [0, NOT_LEADER])
+def test_answers_that_are_due_come_before_an_opening_where_a_look_failed(error: int) -> None:
+    """One that came behind the opening would count for what is sent then."""
+    sides, looking = Sides(), lane()
+    looking.unanswered = 1
+    sides.target.not_looked(looking, UnreachableError("target", "reading", "it is away"))
+    assert (looking.openings, looking.next_batch()) == (0, None)
+    looking.unanswered, looking.overtaken = 0, not error
+    sides.target.answered(looking)
+    assert (looking.openings, looking.busy) == (1, True)
+
+
+def test_a_lane_whose_look_failed_waits_for_no_answer_of_a_lost_connection() -> None:
+    sides, looking = Sides(), lane()
+    looking.unanswered, looking.lost = 1, True
+    sides.target.not_looked(looking, UnreachableError("target", "reading", "it is away"))
+    assert (looking.openings, looking.busy) == (1, True)

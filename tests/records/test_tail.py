@@ -1,20 +1,31 @@
-"""What the log tells of our batches behind a receipt, where the leader has forgotten us."""
+"""What the log tells of our batches behind a receipt."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from tests.support.lanes import lane
-from towpath.model.errors import DoubledError, TargetLostError
-from towpath.records.tail import follow
+from tests.support.lanes import PRODUCER, lane, standing, took
+from tests.wire.build import batch, numbered
+from towpath.cluster.client import Records
+from towpath.cluster.fetch import Fetched
+from towpath.cluster.metadata import ProducerState
+from towpath.model.clock import now_ms
+from towpath.model.errors import DoubledError, TargetLostError, UnreachableError
+from towpath.model.nouns import TopicPartition
+from towpath.records.opening import Opener
+from towpath.records.tail import Tails, TargetState, Underway, follow
 from towpath.records.work import Position
 from towpath.records.written import Span
 from towpath.wire import batch as wire
+from towpath.wire.plain import Record
 
 WORK = lane().work
 AT = Position(100, 200, 50)
+DAY_MS = 86_400_000
 
 
 def spans(*parts: tuple[int, int, int]) -> list[Span]:
@@ -56,3 +67,126 @@ def test_missing_sequences_are_a_loss_unless_retention_or_the_cleaner_took_them(
     assert follow(replace(WORK, compacted=True), found, AT, begins_later=False) == (0, 75)
     with pytest.raises(TargetLostError):
         follow(WORK, [*found, *spans((230, 80, 5))], AT, begins_later=True)
+
+
+class StandInLog:
+    """A client that reads a target log of batches of ours."""
+
+    def __init__(self, *batches: bytearray) -> None:
+        self._data = bytearray(b"".join(batches))
+
+    def fetch(self, tp: TopicPartition, at: int, **_: object) -> Records:
+        buffer = np.frombuffer(self._data, np.uint8)
+        table = wire.scan(buffer, 0, len(buffer))
+        end = int(table[-1, wire.LAST]) + 1 if len(table) else at
+        said = Fetched(tp, 0, end, end, 0, (), -1, 0, len(buffer) if at < end else 0)
+        return Records(buffer, said)
+
+
+def content(base: int, count: int) -> tuple[Record, ...]:
+    return numbered([Record(b"k", b"%d" % offset) for offset in range(base, base + count)], base)
+
+
+def ours(at: int, base: int, count: int) -> bytearray:
+    """Return the source's records [base, base + count) as we wrote them at target offset `at`.
+
+    Their sequences are their source offsets.
+    """
+    records = [replace(each, offset=at + n) for n, each in enumerate(content(base, count))]
+    data = batch(records, producer_id=PRODUCER)
+    header = replace(wire.BatchHeader.read(data), producer_epoch=0, base_sequence=base).write()
+    data[: len(header)] = header
+    return wire.seal(data)
+
+
+def tails(*batches: bytearray) -> Tails:
+    return Tails(StandInLog(*batches), 30.0, DAY_MS)  # type: ignore[arg-type]  # a stand-in
+
+
+def state(end: int, last: int | None, *, earliest: int = 0, at: int | None = None) -> TargetState:
+    """Return what a leader says that remembers a record of sequence `last` and of the time `at`."""
+    known = ProducerState(PRODUCER, last or 0, now_ms() if at is None else at, -1)
+    return TargetState(1, earliest, end, {} if last is None else {PRODUCER: known})
+
+
+def test_a_doubled_stretch_is_named_where_the_leader_knows_us_again() -> None:
+    found = tails(ours(100, 90, 10), ours(110, 100, 5))
+    with pytest.raises(DoubledError) as raised:
+        found.behind(WORK, Position(100, 100, 100), state(115, 104))
+    assert (raised.value.first, raised.value.end, raised.value.records) == (100, 110, 10)
+
+
+def test_what_target_retention_took_is_counted_once_where_offsets_are_identical() -> None:
+    """Else as many records behind it would be taken for deleted ones, and never be copied."""
+    gone = standing(100)
+    opener = object.__new__(Opener)
+    opener._tails = tails()
+    opener._look_behind(WORK, gone, state(110, 109, earliest=110))
+    assert gone.position == Position(110, 110, 110)
+    going = lane()
+    going.resume(gone)
+    took(going, batch(content(110, 5)))
+    sent = going.next_batch()
+    assert sent is not None
+    assert (sent.base, sent.count, sent.sequence) == (110, 5, 110)
+
+
+def test_what_target_retention_left_is_passed_over_where_offsets_are_identical() -> None:
+    cut = standing(100)
+    opener = object.__new__(Opener)
+    opener._tails = tails(ours(100, 100, 10))
+    opener._look_behind(WORK, cut, state(110, 109, earliest=103))
+    going = lane()
+    going.resume(cut)
+    took(going, batch(content(100, 10)))
+    assert going.progress.position == Position(110, 110, 110, 3)
+
+
+@pytest.mark.parametrize("ahead", [0, 5])
+@pytest.mark.parametrize(
+    ("last_at", "oldest", "waits"),
+    [(2, 2, True), (0, 2, True), (2, None, True), (0, 0, False), (0, None, False)],
+)
+def test_a_leader_that_may_forget_us_is_given_time_though_it_knows_us_now(
+    ahead: int, last_at: int, oldest: int | None, *, waits: bool
+) -> None:
+    """A batch in its buffers would land, and again with us once it has forgotten that one."""
+    found, now = tails(ours(100, 100, 5)), now_ms()
+    old = None if oldest is None else now - oldest * DAY_MS
+    found.may_arrive(WORK.source, Underway(1, 120, old))
+    said = state(100 + ahead, 99 + ahead, at=now - last_at * DAY_MS)
+    if waits:
+        with pytest.raises(UnreachableError, match="may still arrive for 30 s"):
+            found.behind(WORK, Position(100, 100, 100), said)
+    else:
+        assert len(found.behind(WORK, Position(100, 100, 100), said).passed) == ahead
+
+
+@pytest.mark.parametrize(("end", "node"), [(105, 1), (120, 2)])
+def test_nothing_is_waited_for_that_has_arrived_or_is_void(end: int, node: int) -> None:
+    found = tails(ours(100, 100, 5))
+    found.may_arrive(WORK.source, Underway(node, end, 0))
+    assert len(found.behind(WORK, Position(100, 100, 100), state(105, 104, at=0)).passed) == 5
+
+
+def test_an_answer_counts_only_if_it_was_asked_for_when_nothing_could_arrive_any_more() -> None:
+    found = Tails(StandInLog(), 0.01, DAY_MS)  # type: ignore[arg-type]  # a stand-in
+    found.may_arrive(WORK.source, Underway())
+    early = state(100, None)
+    with pytest.raises(UnreachableError):
+        found.behind(WORK, Position(100, 100, 100), early)
+    time.sleep(0.02)
+    with pytest.raises(UnreachableError):
+        found.behind(WORK, Position(100, 100, 100), early)
+    found.behind(WORK, Position(100, 100, 100), state(100, None))
+
+
+def test_what_could_not_be_opened_is_settled_once_its_leader_has_answered_for_long() -> None:
+    found = Tails(StandInLog(ours(100, 90, 10)), 0.01, DAY_MS)  # type: ignore[arg-type]  # a stand-in
+    assert found.settled(WORK.source)
+    found.may_arrive(WORK.source, Underway())
+    assert not found.settled(WORK.source)
+    with pytest.raises(DoubledError):
+        found.behind(WORK, Position(100, 100, 100), state(110, None))
+    time.sleep(0.02)
+    assert found.settled(WORK.source)

@@ -117,7 +117,7 @@ class Copier:
         self._clients = Clients(work.target, Side.TARGET, target)
         self._doubles = Doubles(
             self._jobs, self._clients, on_landed=self._acknowledged,
-            on_wrong=self._target_side.landed_elsewhere, on_failed=self._target_side.failed,
+            on_wrong=self._target_side.landed_elsewhere, on_failed=self._target_side.not_looked,
         )  # fmt: skip
         self._markers = MarkerFiller(target, work.target.request_timeout)
         self._fills = Fills(
@@ -175,8 +175,9 @@ class Copier:
                 tp, done.position.source, done.position.target, done.copied_records,
                 done.copied_bytes, done.mode, done.reason, done.error, lane.unanswered > 0,
             )  # fmt: skip
-        for tp, error in {**self._unopened, **self._closed_out}.items():
-            yield Summary(tp, -1, -1, 0, 0, Mode.MAPPED, "", error)
+        for tp in {each.source for each in self._work.assignments} - self._lanes.keys():
+            error = self._closed_out.get(tp) or self._unopened.get(tp, "")
+            yield Summary(tp, -1, -1, 0, 0, Mode.MAPPED, "", error, not self._opener.settled(tp))
 
     def _turn(self, longest: float) -> None:
         self._lease.pauses()

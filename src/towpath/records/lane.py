@@ -100,6 +100,12 @@ class Lane:
         last = batches[-1] if batches else None
         return (last.sequence + last.count) % wire.SEQUENCES if last else -1
 
+    @property
+    def sent_oldest(self) -> int | None:
+        """The oldest timestamp in ms of the batches that fly, `None` if none does."""
+        times = (item.time for item in self.queue.flying if isinstance(item, Batch))
+        return min(times, default=None)
+
     def resume(self, standing: Standing) -> None:
         """Go on from `standing`; everything queued is dropped, to be fetched again."""
         self.queue.clear()
@@ -209,9 +215,11 @@ class Lane:
         return any(isinstance(item, Batch) and item.size > self.work.max_batch for item in near)
 
     def next_time(self) -> int | None:
-        """Return the timestamp in ms of the batch that waits first, `None` if none does."""
-        head = self.queue.waiting[0] if self.queue.waiting else None
-        return head.time if isinstance(head, Batch) else None
+        """Return the timestamp in ms of the first batch that waits, `None` if none does.
+
+        What waits before it may be passed over at once, so that it is the one to be sent.
+        """
+        return next((item.time for item in self.queue.waiting if isinstance(item, Batch)), None)
 
     def send_again(self) -> None:
         """Send everything that flies again, now that every answer is in."""

@@ -55,7 +55,8 @@ class Lease:
         """Look at the clock; return how often the process was paused so far."""
         now = Moment.now()
         pause, self._looked = self._looked.until(now), now
-        self._pauses += pause > _PAUSE
+        if pause > _PAUSE:  # else a thread that stood still here would write back what it knew
+            self._pauses += 1
         return self._pauses
 
     @property

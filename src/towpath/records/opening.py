@@ -7,6 +7,7 @@ records are passed over, not sent again.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
@@ -66,7 +67,7 @@ class Opener:
         self._ledger, self._books = ledger, books
         self._read_at = 0
         self._fences = Fences(work, admin)
-        self._tails = Tails(client, work.target.request_timeout)
+        self._tails = Tails(client, work.target.request_timeout, work.target_memory_ms)
         if not work.settled:
             for assignment in work.assignments:
                 self._tails.may_arrive(assignment.source, Underway())
@@ -83,6 +84,10 @@ class Opener:
     def may_arrive(self, assignment: Assignment, sent: Underway) -> None:
         """Records were sent to a broker whose answer was lost."""
         self._tails.may_arrive(assignment.source, sent)
+
+    def settled(self, tp: TopicPartition) -> bool:
+        """Whether nothing that was sent for source partition `tp` can still arrive."""
+        return self._tails.settled(tp)
 
     def open(self, assignments: Iterable[Assignment]) -> Openings:
         """Return where each source partition stands, or why it cannot be copied now."""
@@ -106,6 +111,7 @@ class Opener:
         self, wanted: list[Assignment], answers: Openings
     ) -> dict[TopicPartition, TargetState]:
         """Ask for all partitions at once; those without an answer now get their error."""
+        asked = time.monotonic()
         leaders = self._leaders(wanted, answers)
         left = list(leaders)
         failed: dict[TopicPartition, ClusterError] = {}
@@ -118,9 +124,14 @@ class Opener:
             return found
 
         earliest, ends = ask(self._admin.earliest), ask(self._admin.log_ends)
-        producers = ask(self._admin.producers)
+        producers = ask(self._admin.producer_states)
         answers |= {a.source: failed[a.target] for a in wanted if a.target in failed}
-        return {tp: TargetState(leaders[tp], earliest[tp], ends[tp], producers[tp]) for tp in left}
+        return {
+            tp: TargetState(
+                leaders[tp], earliest[tp], ends[tp], {p.id: p for p in producers[tp]}, asked
+            )
+            for tp in left
+        }
 
     def _leaders(self, wanted: list[Assignment], answers: Openings) -> dict[TopicPartition, int]:
         """Return the leader of each target partition whose topic is still the one to be written."""
@@ -208,6 +219,7 @@ class Opener:
         standing.passed, standing.tail_end = tail.passed, tail.end
         if standing.mode is Mode.IDENTICAL and state.earliest > standing.position.target:
             standing.begin_at(state.earliest, tail.retained)
+            standing.passed.begins_here()
         elif standing.mode is Mode.MAPPED and not tail.passed:
             standing.reach(tail.end)
 
@@ -234,7 +246,7 @@ class Opener:
 
     def _plain_ahead(self, a: Assignment, standing: Standing, state: TargetState) -> int:
         """Return how many records the target took under our own id since the last receipt."""
-        last = state.producers.get(a.producer_id)
+        last = state.last_sequence(a.producer_id)
         if last is None:
             return 0
         ahead = ahead_of(last, standing.position)

@@ -61,6 +61,10 @@ class Passed:
     def __len__(self) -> int:
         return self._retained + len(self._offsets) - self._at
 
+    def begins_here(self) -> None:
+        """Those that the target deleted lie before the position, so none is counted off."""
+        self._retained = 0
+
     def match(self, offsets: Table, hashes: Hashes, *, identical: bool) -> Iterator[Step]:
         """Join the source's next records, hashed as `timed` says, to ours, in steps.
 

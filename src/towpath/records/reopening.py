@@ -74,7 +74,8 @@ class Reopening:
     def may_arrive(self, lane: Lane, node: int) -> None:
         """Batches of the lane were sent to broker `node`, and not all answers came."""
         read_from = Deadline.after(self._producers.of(lane).mute_left(node))
-        self._opener.may_arrive(lane.work, Underway(node, lane.sent_end, read_from))
+        sent = Underway(node, lane.sent_end, lane.sent_oldest, read_from)
+        self._opener.may_arrive(lane.work, sent)
 
     def stop(self, lane: Lane, error: str) -> None:
         """Move the lane no more; its error stays in the ledger."""

@@ -7,11 +7,14 @@ once nothing that an earlier copier sent can still arrive (docs/decisions/0003).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from towpath.cluster.client import Client
+from towpath.cluster.metadata import ProducerState
+from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DoubledError, TargetLostError, TowpathError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
@@ -36,11 +39,13 @@ class Underway:
     Attributes:
         node: The broker, `ANY_NODE` if an earlier copier sent it.
         end: The sequence behind the last record that was sent, -1 if that is not known.
+        oldest: The oldest time in ms of the batches that were sent, `None` if that is not known.
         read_from: When the broker begins to read it at the earliest: it throttles us until then.
     """
 
     node: int = ANY_NODE
     end: int = -1
+    oldest: int | None = None
     read_from: Deadline = _AT_ONCE
 
 
@@ -52,13 +57,20 @@ class TargetState:
         node: The leader.
         earliest: The log start offset.
         log_end: The log end offset, which the high watermark may trail.
-        producers: The last sequence of each producer id that the leader remembers.
+        producers: What the leader remembers of each producer id.
+        asked: When it was asked, by the monotonic clock; it does not tell what came later.
     """
 
     node: int
     earliest: int
     log_end: int
-    producers: Mapping[ProducerId, int]
+    producers: Mapping[ProducerId, ProducerState]
+    asked: float = field(default_factory=time.monotonic)
+
+    def last_sequence(self, producer: ProducerId) -> int | None:
+        """Return the last sequence of a producer, `None` if the leader does not remember it."""
+        known = self.producers.get(producer)
+        return None if known is None else known.last_sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +91,8 @@ class Tail:
 class Tails:
     """Finds tails; whoever asks comes again for what does not show yet, so nobody else waits."""
 
-    def __init__(self, client: Client, timeout: float) -> None:
-        self._client, self._timeout = client, timeout
+    def __init__(self, client: Client, timeout: float, memory_ms: int) -> None:
+        self._client, self._timeout, self._memory_ms = client, timeout, memory_ms
         self._missing: dict[TopicPartition, tuple[Deadline, Deadline]] = {}
         """Until when records that do not show are waited for, if they are looked for in time."""
         self._underway: dict[TopicPartition, Underway] = {}
@@ -96,6 +108,11 @@ class Tails:
         self._underway.pop(tp, None)
         self._quiet.pop(tp, None)
 
+    def settled(self, tp: TopicPartition) -> bool:
+        """Whether nothing that was sent for source partition `tp` can still arrive."""
+        quiet = self._quiet.get(tp)
+        return tp not in self._underway or (quiet is not None and quiet.over)
+
     def behind(self, a: Assignment, position: Position, state: TargetState) -> Tail:
         """Return the records of ours behind `position`.
 
@@ -104,18 +121,30 @@ class Tails:
             DoubledError: It holds records twice.
             ClusterError: It could not be read, or has to be asked again.
         """
+        self._quiet_from(a, state)
         if state.log_end < position.target:
             lost = TargetLostError(str(a.target), position.target, state.log_end, "offset")
             raise self._patient(a, "its log ends before what it acknowledged", lost)
-        last = state.producers.get(a.producer_id)
+        last = state.last_sequence(a.producer_id)
         ahead = BACKWARDS if last is None else ahead_of(last, position)
-        if ahead == 0:
-            return Tail(Passed())
         start = max(position.target, state.earliest)
-        if ahead < BACKWARDS and start == position.target:
-            found = self._complete(a, Wanted(start, state.log_end, ahead, a.producer_id), position)
-            return Tail(found.passed(), found.end)
-        return self._unknown(a, position, state)
+        if ahead and (ahead >= BACKWARDS or start > position.target):
+            return self._unknown(a, position, state)
+        if self._may_forget(a, state):
+            self._settle(a, state, (position.sequence + ahead) % wire.SEQUENCES)
+        if not ahead:
+            return Tail(Passed())
+        found = self._complete(a, Wanted(start, state.log_end, ahead, a.producer_id), position)
+        # A copier that was frozen may have written some twice before the leader knew us again.
+        follow(a, found.spans, position, begins_later=False)
+        return Tail(found.passed(), found.end)
+
+    def _may_forget(self, a: Assignment, state: TargetState) -> bool:
+        """Whether the leader may forget us, and then take what still arrives a second time."""
+        sent = self._underway.get(a.source)
+        last = state.producers[a.producer_id].last_timestamp
+        oldest = last if sent is None or sent.oldest is None else min(last, sent.oldest)
+        return oldest < now_ms() - self._memory_ms // 2
 
     def written(
         self, a: Assignment, position: Position, start: int, end: int, plain: int,
@@ -149,17 +178,18 @@ class Tails:
         """Find what there is up to the log end by the headers of batches alone."""
         start = max(position.target, state.earliest)
         if state.log_end == start == position.target:
-            self._settle(a, state.node, position.sequence)
+            self._settle(a, state, position.sequence)
             return Tail(Passed())  # no reading: there may be thousands of partitions
         found = self._complete(a, Wanted(start, state.log_end, 0, a.producer_id), position)
         retained, end = follow(a, found.spans, position, begins_later=start > position.target)
-        self._settle(a, state.node, end)
-        ahead = ahead_of(state.producers.get(a.producer_id, -1), position)
-        if start > position.target and not found.spans and a.producer_id in state.producers:
+        self._settle(a, state, end)
+        last = state.last_sequence(a.producer_id)
+        if start > position.target and not found.spans and last is not None:
+            ahead = ahead_of(last, position)
             retained = ahead if ahead < BACKWARDS else 0
         return Tail(found.passed(retained), found.end, retained)
 
-    def _settle(self, a: Assignment, node: int, end: int) -> None:
+    def _settle(self, a: Assignment, state: TargetState, end: int) -> None:
         """Wait until nothing can arrive any more that was sent before.
 
         A broker works on what it has in its buffers even if the connection is closed, one request
@@ -168,17 +198,23 @@ class Tails:
         that no longer leads the partition is void, and what is in the log up to sequence `end` has
         arrived.
         """
-        sent = self._underway.get(a.source)
-        if sent is None or sent.node not in {ANY_NODE, node} or sent.end == end:
+        quiet = self._quiet_from(a, state)
+        if quiet is None or self._underway[a.source].end == end:
             return
-        wait = self._timeout + sent.read_from.left()
-        quiet = self._quiet.setdefault(a.source, Deadline.after(wait))
-        if not quiet.over:
+        if quiet.at > state.asked:  # else the answer may be older than what arrived since
             raise UnreachableError(
                 Side.TARGET, f"opening {a.target}",
-                "the leader has forgotten our producer id, and records that were sent before may"
-                f" still arrive for {quiet.left():.0f} s",
+                "the leader may have forgotten our producer id, and records that were sent before"
+                f" may still arrive for {quiet.left():.0f} s",
             )  # fmt: skip
+
+    def _quiet_from(self, a: Assignment, state: TargetState) -> Deadline | None:
+        """Return from when on nothing can arrive, `None` if nothing can in any case."""
+        sent = self._underway.get(a.source)
+        if sent is None or sent.node not in {ANY_NODE, state.node}:
+            return None
+        wait = self._timeout + sent.read_from.left()
+        return self._quiet.setdefault(a.source, Deadline.after(wait))
 
     def _patient(self, a: Assignment, why: str, lost: TowpathError) -> TowpathError:
         """Return an error that asks to come again, and `lost` once the timeout is over."""

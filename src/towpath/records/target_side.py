@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.codes import UNKNOWN_TOPIC_OR_PARTITION, refused
+from towpath.cluster.codes import NETWORK_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, refused
 from towpath.cluster.metadata import TopicInfo
 from towpath.cluster.produce import Produced
 from towpath.model.errors import (
@@ -118,6 +118,19 @@ class TargetSide:
                 return
         self._reopening.reopen(lane)
 
+    def not_looked(self, lane: Lane, error: TowpathError) -> None:
+        """It could not be found out what lies before a batch that landed.
+
+        Answers that are still due come first: behind an opening they would count for the batches
+        that are sent then.
+        """
+        if lane.unanswered and not lane.lost:
+            lane.progress.hinder(str(error))
+            unknown = Produced(lane.work.target, NETWORK_EXCEPTION, -1, str(error))
+            lane.refused = lane.refused or unknown
+        else:
+            self.failed(lane, error)
+
     def unfilled(self, lane: Lane, error: TowpathError) -> None:
         """The front of a fresh partition could not be filled."""
         if isinstance(error, RefusedError) and refuses_ids(error.error, fresh=True):
@@ -161,7 +174,7 @@ class TargetSide:
             lane,
             lambda: self._target.topics([topic]).get(topic),
             lambda found: self._looked(lane, found),
-            lambda error: self._not_looked(lane, error),
+            lambda error: self._not_found_out(lane, error),
         )
 
     def _looked(self, lane: Lane, found: TopicInfo | None) -> None:
@@ -176,7 +189,7 @@ class TargetSide:
         else:
             self._reopening.reopen(lane)
 
-    def _not_looked(self, lane: Lane, error: TowpathError) -> None:
+    def _not_found_out(self, lane: Lane, error: TowpathError) -> None:
         lane.progress.hinder(str(error))
         self._look_again(lane)
 
