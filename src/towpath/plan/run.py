@@ -29,6 +29,7 @@ from towpath.plan.status import PartitionStatus, State, status
 from towpath.plan.telling import stands, telling
 from towpath.plan.tidying import Tidying
 from towpath.records.beginnings import PATIENCE
+from towpath.records.lease import TAKEOVER
 from towpath.records.work import Slice
 
 _LOOK = 1.0
@@ -195,8 +196,7 @@ class _Mirror:
     def _is_settled(self, number: int) -> bool:
         """Whether nothing that was sent before this round can still arrive at the target."""
         if number not in self._settled:
-            now = self._session.settled if number == 1 else self._session.rested
-            self._settled[number], self._session.rested = now, False
+            self._settled[number], self._session.rested = self._session.rested, False
         return self._settled[number]
 
     def _attend(self, rounds: Rounds, slots: Slots) -> bool:
@@ -256,7 +256,8 @@ class _Mirror:
         if self._failures > _FAILURES and (self._wishes.until_caught_up or not of_cluster):
             raise said from error
         self._tell()
-        self._stop.wait(min(30.0, 2.0**self._failures))
+        # Slices of the round that failed may go on until they have heard of its end.
+        self._stop.wait(min(30.0, max(TAKEOVER, 2.0**self._failures)))
 
     def _discover(self) -> bool:
         """Look for new topics now and then; whether a new round has more to copy."""

@@ -36,7 +36,7 @@ class LinkSession:
     Attributes:
         taken_over: Set when a younger run lives, too: it took this one for dead.
         settled: Nothing that the run before this one sent can still arrive at the target.
-        rested: The same of this run.
+        rested: The same of this run, and of those before it.
     """
 
     def __init__(self, config: LinkConfig, target: Admin) -> None:
@@ -63,6 +63,8 @@ class LinkSession:
         try:
             self._refuse_second()
             self._tell()
+            if not self.settled:  # slices that have not heard of this run by then write no more
+                self._alone = Deadline.after(TAKEOVER)
             self._refuse_later()
         except TowpathError:
             self._client.close()
@@ -79,7 +81,7 @@ class LinkSession:
             self._refuse_second()
 
     def wait(self, stop: threading.Event) -> None:
-        """Wait until the slices of a run that ended without a goodbye have heard of this one."""
+        """Wait until slices of an earlier run that may still be there have heard of this one."""
         stop.wait(self._alone.left())
 
     def end_round(self, number: int) -> None:
@@ -104,9 +106,7 @@ class LinkSession:
 
     def _refuse_second(self) -> None:
         last = self._last()
-        self.settled = last is None or (last.over and last.rested)
-        if last is not None and not last.over:
-            self._alone = Deadline.after(TAKEOVER)
+        self.settled = self.rested = last is None or (last.over and last.rested)
         if last is None or not may_live(last) or self._dead(last):
             return
         deadline = time.monotonic() + _SILENCE
