@@ -85,6 +85,15 @@ def test_a_batch_that_lost_all_records_is_filled() -> None:
     assert waiting(made) == [(0, 2, 2), (2, 3)]
 
 
+def test_holes_that_are_fetched_again_count_once() -> None:
+    made = filling(5)
+    took(made, plain(0), plain(3), plain(6))
+    assert made.next_batch() is not None
+    assert made.shed()
+    took(made, plain(3), plain(6))
+    assert waiting(made) == [(1, 3, 2), (3, 4), (4, 6, 2), (6, 7)]
+
+
 @pytest.mark.parametrize(("most", "before"), [(0, 0), (2, 0), (7, 5)])
 def test_beyond_the_bound_offsets_are_mapped(most: int, before: int) -> None:
     made = filling(most, before)

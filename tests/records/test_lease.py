@@ -74,5 +74,6 @@ def test_short_waits_are_no_pauses(clock: Clock) -> None:
 def test_a_lost_lease_stays_lost() -> None:
     lease = Lease(HOUR_MS)
     lease.lose()
+    assert lease.pauses() == 1, "connections close instead of sending what they still hold"
     lease.heard(lease.ask())
     assert (lease.good, lease.fresh) == (False, False)

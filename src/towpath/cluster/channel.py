@@ -154,7 +154,7 @@ class Channel:
         try:
             while self._out and not muted:
                 if self._pauses() != self._paused:
-                    return "this process was paused"
+                    return "this process was paused, or another run took over"
                 self._sent(self._send_some())
         except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
             pass

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 
+from towpath.engine.attempts import is_again
 from towpath.records.copy import copy
 from towpath.records.work import Slice
 
@@ -20,7 +22,11 @@ _SCHEMA = pa.schema(
 
 
 def run_slice(work: Slice) -> Iterator[pa.RecordBatch]:
-    """Copy; tell only what the ledger does not: what was never opened, or is still under way."""
+    """Copy; tell only what the ledger does not: what was never opened, or is still under way.
+
+    Where Spark has tried the slice before, what that task sent may still arrive.
+    """
+    work = replace(work, settled=work.settled and not is_again())
     told = [
         {
             "topic": done.tp.topic,

@@ -55,6 +55,7 @@ class Intake:
         """
         self._at(source, epoch)
         self._sequence = self._sequence if sequence < 0 else sequence
+        self._holes = 0
 
     def begin_at(self, source: int) -> None:
         """Begin at another source offset, before anything was taken in."""
@@ -153,7 +154,7 @@ class Intake:
     def _may_fill(self, holes: int) -> bool:
         """Whether so many offsets more may be filled."""
         if not self._holes:
-            self._holes = self._progress.holes
+            self._holes = self._progress.holes + self._queue.holes
         self._holes += holes
         return self._holes <= self._work.fill
 

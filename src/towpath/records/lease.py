@@ -48,8 +48,12 @@ class Lease:
         self._heard = asked
 
     def lose(self) -> None:
-        """Another run began, or the driver is gone: write no more."""
+        """Another run began, or the driver is gone: write no more.
+
+        It counts as a pause, so that connections keep back what they have not sent yet.
+        """
         self.lost = True
+        self._pauses += 1
 
     def pauses(self) -> int:
         """Look at the clock; return how often the process was paused so far."""

@@ -123,6 +123,12 @@ class Queue:
     def __bool__(self) -> bool:
         return bool(self.waiting or self.flying)
 
+    @property
+    def holes(self) -> int:
+        """Offsets of its fills that compaction left empty."""
+        items = (*self.flying, *self.waiting)
+        return sum(item.holes for item in items if isinstance(item, Fill))
+
     def put(self, item: Item) -> None:
         """Add an item behind all others; adjacent fills become one."""
         last = self.waiting[-1] if self.waiting else None
