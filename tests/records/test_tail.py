@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from towpath.cluster.fetch import Fetched
 from towpath.cluster.metadata import ProducerState
 from towpath.model.clock import now_ms
 from towpath.model.errors import DoubledError, TargetLostError, UnreachableError
-from towpath.model.nouns import TopicPartition
+from towpath.model.nouns import Mode, TopicPartition
 from towpath.records.opening import Opener
 from towpath.records.tail import Tails, TargetState, Underway, follow
 from towpath.records.work import Position
@@ -190,3 +191,80 @@ def test_what_could_not_be_opened_is_settled_once_its_leader_has_answered_for_lo
         found.behind(WORK, Position(100, 100, 100), state(110, None))
     time.sleep(0.02)
     assert found.settled(WORK.source)
+
+
+def cleaned(data: bytearray, *gone: int) -> bytearray:
+    """Return a batch of ours as the cleaner leaves it, without records at some target offsets."""
+    header, kept = wire.BatchHeader.read(data), []
+    first = header.base_sequence
+    for record in content(first, header.count):
+        at = header.base_offset + record.offset - first
+        kept += [replace(record, offset=at)] * (at not in gone)
+    last = header.base_offset + header.count - 1
+    left = batch(kept, producer_id=PRODUCER, base=header.base_offset, last=last)
+    rest = replace(wire.BatchHeader.read(left), producer_epoch=0, base_sequence=first).write()
+    left[: len(rest)] = rest
+    return wire.seal(left)
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("mapped", [True, False])
+def test_what_the_cleaner_removed_of_a_hidden_tail_is_not_written_again(
+    *, known: bool, mapped: bool
+) -> None:
+    shift = 7 if mapped else 0
+    there = [cleaned(ours(100 + shift, 100, 5), 100 + shift, 103 + shift)]
+    there += [cleaned(ours(105 + shift, 105, 3), 106 + shift), ours(108 + shift, 108, 2)]
+    work = replace(WORK, compacted=True)
+    begun = standing(100)
+    if mapped:
+        begun.mode, begun.position = Mode.MAPPED, Position(100, 107, 100)
+    opener = object.__new__(Opener)
+    opener._tails = tails(*there)
+    opener._look_behind(work, begun, state(110 + shift, 109 if known else None))
+    going = lane()
+    going.resume(begun)
+    took(going, batch(content(100, 7)), batch(content(107, 5)))
+    position = going.progress.position
+    assert (position.target, position.sequence) == (110 + shift, 110)
+    assert going.progress.mode is begun.mode
+    sent = going.next_batch()
+    assert sent is not None
+    assert (sent.base, sent.count, sent.sequence) == (110, 2, 110)
+
+
+def test_what_both_sides_removed_of_a_hidden_tail_is_passed_over() -> None:
+    begun = standing(100)
+    begun.mode = Mode.MAPPED
+    opener = object.__new__(Opener)
+    opener._tails = tails(cleaned(ours(100, 100, 10), 101, 102, 105))
+    opener._look_behind(replace(WORK, compacted=True), begun, state(110, 109))
+    going = lane()
+    going.resume(begun)
+    kept = [each for each in content(100, 14) if each.offset not in {100, 102, 104, 107}]
+    took(going, batch(kept, base=100))
+    assert (going.progress.position.source, going.progress.position.sequence) == (110, 110)
+    sent = going.next_batch()
+    assert sent is not None
+    assert (sent.base, sent.count, sent.sequence) == (110, 4, 110)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_both_cleaners_removed_no_record_is_lost_and_none_written_twice(seed: int) -> None:
+    rng = random.Random(seed)
+    hidden, new = range(100, 100 + rng.randrange(1, 30)), 5
+    end = hidden.stop
+    gone = {offset for offset in hidden if rng.random() < 0.4} - {end - 1}
+    lost = {offset for offset in hidden if rng.random() < 0.3}
+    begun = standing(100)
+    begun.mode = Mode.MAPPED
+    opener = object.__new__(Opener)
+    opener._tails = tails(cleaned(ours(100, 100, len(hidden)), *gone))
+    opener._look_behind(replace(WORK, compacted=True), begun, state(end, end - 1))
+    going = lane()
+    going.resume(begun)
+    kept = [each for each in content(100, len(hidden) + new) if each.offset not in lost]
+    took(going, batch(kept, base=100))
+    sent = going.next_batch()
+    assert sent is not None
+    assert (sent.base, sent.count, sent.sequence) == (end, new, end)

@@ -37,7 +37,9 @@ class Passed:
     """Target records in the order of their offsets, consumed from the front.
 
     Before them come `retained` records that the target has deleted by its retention since. They
-    cannot be told by their hashes, so they are counted off, up to the first that can.
+    cannot be told by their hashes, so they are counted off, up to the first that can. The same is
+    done with those `missing` before each of the others, which the target's cleaner removed; the
+    source's records below offset `old_below` are among all these in any case.
 
     Attributes:
         timed: Whether the hashes cover the records' times; they do not where the target topic
@@ -51,11 +53,16 @@ class Passed:
         *,
         timed: bool = True,
         retained: int = 0,
+        missing: Table | None = None,
+        old_below: int = 0,
     ) -> None:
         self._offsets = np.asarray(offsets, np.int64)
         self._hashes = np.asarray(hashes, np.uint64)
         self.timed = timed
         self._retained = retained
+        self._missing = np.zeros(len(self._offsets), np.int64) if missing is None else missing
+        self._old_below = old_below
+        self._cleans = bool(self._missing.any())
         self._at = 0
 
     def __len__(self) -> int:
@@ -79,8 +86,12 @@ class Passed:
             done += step.count
             yield step
         while done < len(offsets) and self:
-            vanished = self._find(int(offsets[done]), hashes[done], identical=identical)
-            self._at += vanished
+            cleaned = self._cleaned(offsets[done:], hashes[done:], identical=identical)
+            if cleaned:
+                yield Step(0, int(offsets[done]), -1, cleaned)
+                done += cleaned
+                continue
+            vanished = self._skip(self._find(int(offsets[done]), hashes[done], identical=identical))
             count = self._together(offsets[done:], hashes[done:])
             target = int(self._offsets[self._at]) if count else -1
             self._at += count
@@ -97,6 +108,38 @@ class Passed:
         vanished = self._retained - count if len(known) else 0
         self._retained -= vanished + count
         return Step(vanished, int(offsets[0]), -1, count)
+
+    def _cleaned(self, offsets: Table, hashes: Hashes, *, identical: bool) -> int:
+        """Return how many of the source's next records the target's cleaner removed.
+
+        These are the ones before the next that is on both sides, as far as some are missing there.
+        Where none is on both sides, a record that is surely old; else a new one could be lost.
+        """
+        if not self._cleans:
+            return 0
+        ours = self._hashes[self._at :]
+        both = offsets >= self.first if identical else np.isin(hashes, ours)
+        before = int(both.argmax()) if both.any() else len(both)
+        behind = 0
+        if not identical and both.any():
+            behind = int(np.flatnonzero(ours == hashes[before])[0])
+        elif not identical:
+            before, behind = int((offsets < self._old_below).sum()), len(ours) - 1
+        missing = self._missing[self._at : self._at + behind + 1]
+        most = min(int(missing.sum()), before)
+        holes = np.flatnonzero(np.diff(offsets[:most]) != 1)
+        count = int(holes[0]) + 1 if len(holes) else most
+        missing -= np.diff(np.minimum(np.cumsum(missing), count), prepend=0)
+        return count
+
+    def _skip(self, count: int) -> int:
+        """Go on behind so many; return how many with those missing before the next one."""
+        end = self._at + count
+        missing = self._missing[self._at : end + 1]
+        skipped = count + int(missing.sum())
+        missing[:] = 0
+        self._at = end
+        return skipped
 
     @property
     def first(self) -> int:

@@ -134,10 +134,14 @@ class Tails:
             self._settle(a, state, (position.sequence + ahead) % wire.SEQUENCES)
         if not ahead:
             return Tail(Passed())
-        found = self._complete(a, Wanted(start, state.log_end, ahead, a.producer_id), position)
+        plain = 0 if a.compacted else ahead  # the cleaner may have removed some of them
+        found = self._complete(a, Wanted(start, state.log_end, plain, a.producer_id), position)
         # A copier that was frozen may have written some twice before the leader knew us again.
-        follow(a, found.spans, position, begins_later=False)
-        return Tail(found.passed(), found.end)
+        _, end = follow(a, found.spans, position, begins_later=False)
+        if last is not None and end != (last + 1) % wire.SEQUENCES:
+            lost = TargetLostError(str(a.target), last + 1, end)
+            raise self._patient(a, "records that it took do not show", lost)
+        return Tail(_passed(a, found, position, 0), found.end)
 
     def _may_forget(self, a: Assignment, state: TargetState) -> bool:
         """Whether the leader may forget us, and then take what still arrives a second time."""
@@ -187,7 +191,7 @@ class Tails:
         if start > position.target and not found.spans and last is not None:
             ahead = ahead_of(last, position)
             retained = ahead if ahead < BACKWARDS else 0
-        return Tail(found.passed(retained), found.end, retained)
+        return Tail(_passed(a, found, position, retained), found.end, retained)
 
     def _settle(self, a: Assignment, state: TargetState, end: int) -> None:
         """Wait until nothing can arrive any more that was sent before.
@@ -225,6 +229,11 @@ class Tails:
             return lost
         self._missing[a.source] = until, Deadline.after(_AGAIN)
         return UnreachableError(Side.TARGET, f"reading {a.target} again", why)
+
+
+def _passed(a: Assignment, found: Found, position: Position, retained: int) -> Passed:
+    begun = position.source, position.sequence
+    return found.passed(retained, begun if a.compacted else None)
 
 
 def ahead_of(last: int, position: Position) -> int:

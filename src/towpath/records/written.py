@@ -25,8 +25,8 @@ _FETCH_BYTES = 4 << 20
 _WAIT = 0.05
 _COMMIT = b"\0\1"
 
-Part = tuple[wire.Table, Hashes, Hashes]
-"""Offsets of some records, their hashes with times, and those without."""
+Part = tuple[wire.Table, Hashes, Hashes, wire.Table]
+"""Offsets of some records, their hashes with times, those without, and their sequences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,9 @@ class Found:
         offsets, hashes = record_hashes(batch)
         _, timeless = record_hashes(batch, timed=False)
         fresh = offsets >= self.wanted.start
-        part = offsets[fresh], hashes[fresh], timeless[fresh]
+        header = wire.BatchHeader.read(batch)
+        sequences = offsets - header.base_offset + header.base_sequence
+        part = offsets[fresh], hashes[fresh], timeless[fresh], sequences[fresh]
         self._by_clock |= bool(attributes & wire.LOG_APPEND_TIME)
         if attributes & wire.TRANSACTIONAL:
             self._open.setdefault(producer, []).append(part)
@@ -121,15 +123,18 @@ class Found:
         self._parts.append(part)
         if producer == self.wanted.own and fresh.any():
             self.plain += int(fresh.sum())
-            self.spans.append(_span(wire.BatchHeader.read(batch), self.wanted.start))
+            self.spans.append(_span(header, self.wanted.start))
 
     def _decide(self, producer: int, *, commit: bool) -> None:
         parts = self._open.pop(producer, [])
         if commit:
             self._parts.extend(parts)
 
-    def passed(self, retained: int = 0) -> Passed:
+    def passed(self, retained: int = 0, cleaned_from: tuple[int, int] | None = None) -> Passed:
         """Return what counts, in the order of offsets, behind `retained` records that are gone.
+
+        With `cleaned_from`, the source offset and the sequence from which on they were written, the
+        target's cleaner may have removed some between: sequences tell how many.
 
         Where the target topic stamped times itself, only hashes without times can be found again at
         the source.
@@ -139,7 +144,17 @@ class Found:
         offsets = np.concatenate([part[0] for part in self._parts])
         order = np.argsort(offsets)
         hashes = np.concatenate([part[2 if self._by_clock else 1] for part in self._parts])
-        return Passed(offsets[order], hashes[order], timed=not self._by_clock, retained=retained)
+        missing, old_below = None, 0
+        if cleaned_from is not None:
+            source, sequence = cleaned_from
+            sequences = np.concatenate([part[3] for part in self._parts])[order]
+            missing = np.diff(sequences, prepend=sequence + retained - 1) - 1
+            missing %= wire.SEQUENCES
+            old_below = source + retained + int(missing.sum()) + len(missing)
+        return Passed(
+            offsets[order], hashes[order],
+            timed=not self._by_clock, retained=retained, missing=missing, old_below=old_below,
+        )  # fmt: skip
 
 
 def _span(header: wire.BatchHeader, start: int) -> Span:
