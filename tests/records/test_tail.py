@@ -9,18 +9,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.support.lanes import PRODUCER, lane, standing, took
+from tests.support.lanes import PRODUCER, lane, plain, standing, took
 from tests.wire.build import batch, numbered
 from towpath.cluster.client import Records
+from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.fetch import Fetched
 from towpath.cluster.metadata import ProducerState
 from towpath.model.clock import now_ms
-from towpath.model.errors import DoubledError, TargetLostError, UnreachableError
+from towpath.model.errors import DoubledError, RefusedError, TargetLostError, UnreachableError
 from towpath.model.nouns import Mode, TopicPartition
 from towpath.records.opening import Opener
 from towpath.records.tail import Tails, TargetState, Underway, follow
 from towpath.records.work import Position
-from towpath.records.written import Span
+from towpath.records.written import Span, surplus
 from towpath.wire import batch as wire
 from towpath.wire.plain import Record
 
@@ -74,13 +75,15 @@ class StandInLog:
     """A client that reads a target log of batches of ours."""
 
     def __init__(self, *batches: bytearray) -> None:
-        self._data = bytearray(b"".join(batches))
+        self._data, self.start = bytearray(b"".join(batches)), 0
 
     def fetch(self, tp: TopicPartition, at: int, **_: object) -> Records:
+        if at < self.start:
+            raise RefusedError("target", "reading", OFFSET_OUT_OF_RANGE, "OFFSET_OUT_OF_RANGE")
         buffer = np.frombuffer(self._data, np.uint8)
         table = wire.scan(buffer, 0, len(buffer))
         end = int(table[-1, wire.LAST]) + 1 if len(table) else at
-        said = Fetched(tp, 0, end, end, 0, (), -1, 0, len(buffer) if at < end else 0)
+        said = Fetched(tp, 0, end, end, self.start, (), -1, 0, len(buffer) if at < end else 0)
         return Records(buffer, said)
 
 
@@ -268,3 +271,20 @@ def test_whatever_both_cleaners_removed_no_record_is_lost_and_none_written_twice
     sent = going.next_batch()
     assert sent is not None
     assert (sent.base, sent.count, sent.sequence) == (end, new, end)
+
+
+def test_nothing_is_skipped_at_the_source_where_only_records_of_others_were_deleted() -> None:
+    """They stood behind all of ours, so what the source has at their offsets is still to come."""
+    begun = standing(100)
+    opener = object.__new__(Opener)
+    opener._tails = tails()
+    opener._look_behind(WORK, begun, state(105, 99, earliest=105))
+    assert begun.position == Position(100, 100, 100)
+
+
+@pytest.mark.parametrize(("start", "found"), [(103, 7), (110, None)])
+def test_what_the_target_deleted_is_looked_through_no_more(start: int, found: int | None) -> None:
+    log = StandInLog(ours(100, 90, 10), plain(110))
+    log.start = start
+    doubled = surplus(log, WORK.target, 95, 110, {PRODUCER})  # type: ignore[arg-type]  # a stand-in
+    assert (doubled and doubled.end) == (found and 110)

@@ -217,10 +217,11 @@ class Opener:
         """Find the records of ours that the target has behind the position."""
         tail = self._tails.behind(a, standing.position, state)
         standing.passed, standing.tail_end = tail.passed, tail.end
-        if standing.mode is Mode.IDENTICAL and state.earliest > standing.position.target:
+        read, identical = tail.end >= 0, standing.mode is Mode.IDENTICAL
+        if read and identical and state.earliest > standing.position.target:
             standing.begin_at(state.earliest, tail.retained)
             standing.passed.begins_here()
-        elif standing.mode is Mode.MAPPED and not tail.passed:
+        elif not identical and not tail.passed:
             standing.reach(tail.end)
 
     def _resume_fenced(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Standing:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from towpath.cluster.client import Client, Records
-from towpath.model.errors import UnreachableError
+from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
+from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
 from towpath.records.passed import Passed
 from towpath.wire import batch as wire
@@ -180,12 +181,22 @@ def surplus(
 ) -> Surplus | None:
     """Return what the producers `own` wrote at target offsets [start, end), by batch headers.
 
+    What the target has deleted of these is passed over.
+
     Raises:
         ClusterError: The target could not be read that far yet.
     """
     at, found = start, list[Span]()
     while at < end:
-        chunk = client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=_WAIT)
+        try:
+            chunk = client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=_WAIT)
+        except RefusedError as error:
+            deleted = error.error == OFFSET_OUT_OF_RANGE
+            begins = client.fetch(tp, end, max_bytes=1).said.log_start if deleted else at
+            if begins <= at:
+                raise
+            at = begins
+            continue
         table = wire.scan(chunk.buffer, chunk.start, chunk.end)
         if not len(table):
             raise UnreachableError(
