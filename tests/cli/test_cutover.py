@@ -82,6 +82,9 @@ class Asked(Starting):
     def __init__(self, *then: Callable[[], object]) -> None:
         self._then = list(then)
 
+    def require_allowed(self) -> None:
+        """Every start is allowed."""
+
     def result(self):  # type: ignore[no-untyped-def]
         if self._then:
             self._then.pop(0)()
@@ -232,7 +235,7 @@ def test_who_begins_to_write_later_is_found(
     file = link_file(tmp_path, source, target, link)
 
     def cut(*then: Callable[[], object]) -> tuple[int, str]:
-        monkeypatch.setattr("towpath.cli.cutover.Starting", lambda *_: Asked(*then))
+        monkeypatch.setattr("towpath.cli.cutover.Starting", lambda *_, **__: Asked(*then))
         ended = here("cutover", str(file), *NOW)
         return ended.code, ended.out
 

@@ -64,7 +64,7 @@ class Intake:
     def jump(self, source: int, reason: str) -> None:
         """Go on at another source offset; the records between cannot be had."""
         self._queue.put(BecomeMapped(self.expected, reason))
-        self._queue.put(Fill(self.expected, source))
+        self._queue.put(Fill(self.expected, source, lost=True))
         if self._passed:
             self._settle()
         self._at(source, -1)

@@ -293,7 +293,7 @@ class Lane:
         """Whether a gap takes as many offsets on the target."""
         if self.progress.mode is Mode.IDENTICAL:
             return True
-        return self.level and self.writer is None and not fill.holes
+        return self.level and self.writer is None and not (fill.holes or fill.lost)
 
     # Acknowledging
 

@@ -51,13 +51,19 @@ class Fill:
     """Source offsets [base, end) that hold nothing a consumer may see.
 
     `epoch` is the leader epoch of the last one, -1 where it is not known. `holes` is how many of
-    them compaction left empty.
+    them compaction left empty. Those that were `lost` held records that cannot be had any more, so
+    nothing takes their place; the end is before the base where the source log was cut.
     """
 
     base: int
     end: int
     epoch: int = -1
     holes: int = 0
+    lost: bool = False
+
+    def joins(self, behind: Fill) -> bool:
+        """Whether this and the one behind it are one."""
+        return self.end == behind.base and self.lost == behind.lost
 
     def cut(self, at: int) -> tuple[Fill, Fill]:
         """Return the part before the offset `at`, and the rest."""
@@ -132,7 +138,7 @@ class Queue:
     def put(self, item: Item) -> None:
         """Add an item behind all others; adjacent fills become one."""
         last = self.waiting[-1] if self.waiting else None
-        if isinstance(item, Fill) and isinstance(last, Fill) and last.end == item.base:
+        if isinstance(item, Fill) and isinstance(last, Fill) and last.joins(item):
             last.end, last.epoch = item.end, item.epoch
             last.holes += item.holes
             return
