@@ -78,4 +78,11 @@ def test_a_run_that_goes_on_replaces_ours(batches: list[list[Session]]) -> None:
 def test_the_end_of_the_round_leaves_time_to_drain() -> None:
     watched = Watched([[OURS], [replace(OURS, ended_round=1)]])
     assert watched.run() == [End.ROUND]
-    assert watched.lease.good
+    assert watched.lease.fresh, "what is queued may still be sent"
+
+
+def test_a_slice_that_drains_hears_of_another_run() -> None:
+    over = replace(OURS, over=True)
+    watched = Watched([[OURS], [over], [over], [YOUNGER]])
+    assert watched.run() == [End.ROUND, End.REPLACED]
+    assert not watched.lease.good

@@ -55,8 +55,11 @@ class Watch(threading.Thread):
         self._finished = threading.Event()
 
     def run(self) -> None:
-        """Read until there is a reason to end, and tell it once."""
-        heard = time.monotonic()
+        """Read until there is a reason to end, and tell it once.
+
+        A slice that drains at the end of its round must still hear that it may write.
+        """
+        heard, told = time.monotonic(), None
         while not self._finished.is_set():
             asked = self._lease.ask()
             try:
@@ -68,10 +71,12 @@ class Watch(threading.Thread):
             if sessions:
                 heard = time.monotonic()
             end = self._reason(sessions, time.monotonic() - heard)
-            if end is not None:
-                if end is not End.ROUND:
-                    self._lease.lose()
+            if end not in {None, End.ROUND}:
+                self._lease.lose()
+            if end is not None and end is not told:
+                told = end
                 self._on_end(end)
+            if self._lease.lost:
                 return
             self._lease.heard(asked)
 
