@@ -82,7 +82,8 @@ class PartitionStatus:
             return self.named(self.error)
         if self.gaps:
             gap = self.gaps[0]
-            return self.named(f"offsets {gap.first} to {gap.end - 1} were not copied: {gap.cause}")
+            copied = f"offsets {gap.first} to {gap.end - 1} were not copied: "
+            return self.named((copied if gap.end > gap.first else "") + gap.cause)
         if self.lag_records < 0:
             return self.named("the source did not tell where it ends")
         return self.named(self.behind)

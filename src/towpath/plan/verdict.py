@@ -106,7 +106,9 @@ def _notes(books: PartitionBooks, comparison: Comparison | None, hidden: str) ->
         yield f"{hidden}; records that are missing on one side may have been compacted away"
     for gap in books.gaps:
         if books.opened is not None and gap.producer_id == books.opened.producer_id:
-            yield f"source offsets {gap.first} to {gap.end - 1} were never copied: {gap.cause}"
+            empty = gap.end <= gap.first
+            copied = f"source offsets {gap.first} to {gap.end - 1} were never copied: "
+            yield ("" if empty else copied) + gap.cause
     if comparison is None:
         if books.receipt is not None and books.receipt.records:
             yield "nothing of what was copied is in range on both sides any more"
