@@ -58,7 +58,9 @@ class Reading:
         self.mirror, self.count = mirror, 0
         self.tp = TopicPartition(TopicName(mirror.topic), 0)
         with Admin(plain(mirror.source), Side.SOURCE) as admin:
-            [partition] = admin.topics([self.tp.topic])[self.tp.topic].partitions
+            name = self.tp.topic
+            wait_until(lambda: name in admin.topics([name]), "any broker tells of the topic")
+            [partition] = admin.topics([name])[name].partitions
         self.leader = partition.leader
         self.follower = next(node for node in partition.replicas if node != partition.leader)
         source = plain(mirror.source, f"rack-{self.follower}", timeout)
