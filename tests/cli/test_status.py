@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -134,13 +135,16 @@ def test_a_partition_without_a_leader_is_named(
     other = Mirror(tmp_path, three_source, target, new_name("leaderless"), timeout="3s")
     made = NewTopic(other.topic, 1, replica_assignment=[[gone]])
     admin.create_topics([made])[other.topic].result(30)
-    replace(mirror, timeout="3s").config  # noqa: B018  # writes the file anew
     three_source.stop_broker(gone)
     try:
+        began = time.monotonic()
         rows = status(mirror, capsys, code=3)
+        took = time.monotonic() - began
         plan = build(other.config)
     finally:
         three_source.restart(gone)
+    assert took < 5, "it waited for the leader, though its request_timeout is 30 s"
+    assert [row["state"] for row in rows] == ["no leader now", "caught up", "caught up"]
     assert f"source: asking for offsets of {mirror.topic}-0" in rows[0]["error"]
     assert [row["error"] for row in rows[1:]] == ["", ""]
     assert (plan.exit_code, list(plan.topics)) == (0, [other.topic])

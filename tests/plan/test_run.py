@@ -42,6 +42,7 @@ def test_a_copy_is_filled_only_when_it_is_known_to_be() -> None:
     for unsure in (
         replace(done, state=State.NOT_STARTED),
         replace(done, state=State.STOPPED),
+        replace(done, state=State.NO_LEADER),
         replace(ROW, lag_seconds=61.0),
         replace(ROW, lag_seconds=0.0),
         replace(ROW, lag_records=-1, lag_seconds=-1.0),

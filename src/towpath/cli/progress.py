@@ -16,7 +16,7 @@ from towpath.cli.render import console, table
 from towpath.model.amounts import count, size, span
 from towpath.model.nouns import TopicName
 from towpath.plan.run import Progress
-from towpath.plan.status import PartitionStatus, State
+from towpath.plan.status import PartitionStatus
 
 _WINDOW = 10.0
 _LINE_EVERY = 10.0
@@ -41,7 +41,7 @@ class TopicLine:
         self.lag += max(0, row.lag_records)
         self.partitions += 1
         self.identical += row.mode == "identical"
-        self.stopped += row.state is State.STOPPED
+        self.stopped += row.stands_still
 
 
 def by_topic(progress: Progress) -> dict[TopicName, TopicLine]:
@@ -171,7 +171,7 @@ def _live(console: Console) -> Live:
 
 def _stopped(progress: Progress) -> tuple[str, ...]:
     """Return a sentence for each partition that is copied no further."""
-    return tuple(row.named(row.error) for row in progress.rows if row.state is State.STOPPED)
+    return tuple(row.named(row.error) for row in progress.rows if row.stands_still)
 
 
 def _named(how: str, sentences: Sequence[str], most: int | None = None) -> list[str]:

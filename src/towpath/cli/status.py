@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
+from functools import partial
 
 from rich.console import Group
 
@@ -18,6 +20,11 @@ from towpath.model.clock import readable
 from towpath.model.nouns import Side
 from towpath.plan import status as standing
 from towpath.plan.journal import failures
+from towpath.plan.status import State
+from towpath.records.beginnings import PATIENCE
+
+_ELECTION = 1.0
+"""Seconds after which a partition that has no leader may have one: most elections take less."""
 
 
 def status(
@@ -37,10 +44,14 @@ def status(
         ledger = Ledger(target, client)
         books = ledger.books(config.link, runs=False)
         books.check_clusters(*clusters)
-        rows = standing.status(config, books, source, target)
+        look = partial(standing.status, config, books, source, target, patience=PATIENCE)
+        rows = look()
+        if any(row.state is State.NO_LEADER for row in rows):
+            time.sleep(_ELECTION)
+            rows = look()
         if any(row.lost for row in rows):
             ledger.read_runs(books)  # they tell which source offsets were lost
-            rows = standing.status(config, books, source, target)
+            rows = look()
     failed = failures(books)
     lines = [f"step {e.do} {e.name} failed at {readable(e.at)}: {e.error}" for e in failed]
     data = {

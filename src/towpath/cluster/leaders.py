@@ -8,15 +8,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from towpath.cluster.codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION, refused
+from towpath.cluster.codes import (
+    LEADER_NOT_AVAILABLE,
+    NOT_LEADER_OR_FOLLOWER,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    refused,
+)
 from towpath.cluster.connection import UnresolvedError
 from towpath.cluster.control import UNKNOWN_PATIENCE, Control, healable, pauses
 from towpath.cluster.metadata import Answers, Broker, Metadata
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ClusterError, RefusedError
+from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import TopicPartition
 
 T = TypeVar("T")
+
+_ELECTION = 2.0
+"""Seconds for which other partitions wait for one that has no leader: elections take less."""
 
 Leaders = dict[TopicPartition, Broker]
 """Leaders that answered, for callers who ask often; one that did not is looked up the next time."""
@@ -61,7 +69,8 @@ def ask_leaders(
         tps: The partitions.
         patience: Seconds for all leaders together, each of which is asked once: for callers who
             ask again later, so that one partition without a leader does not hold up the others.
-            By default the request timeout, during which leaders are looked up again.
+            By default the request timeout, during which leaders are looked up again; once others
+            have answered, partitions that have no leader are waited for two seconds only.
         leaders: Those known from the last time.
 
     Raises:
@@ -73,7 +82,7 @@ def ask_leaders(
     done: dict[TopicPartition, T] = {}
     failed: dict[TopicPartition, ClusterError] = {}
     deadline = control.deadline() if patience is None else Deadline.after(patience)
-    unknown_until = Deadline.after(UNKNOWN_PATIENCE)
+    unknown_until, elected_until = Deadline.after(UNKNOWN_PATIENCE), Deadline.after(_ELECTION)
     for pause in pauses():
         for tp, said in _one_pass(control, question, left, deadline, leaders):
             if isinstance(said, ClusterError):
@@ -85,12 +94,25 @@ def ask_leaders(
         if done and unknown_until.over:
             # The others need not wait for somebody to mend a name.
             left = {tp for tp in left if not isinstance(failed[tp], UnresolvedError)}
+        if done and elected_until.over:
+            left = {tp for tp in left if not _has_no_leader(failed[tp])}
         if not left or patience is not None or deadline.left() <= pause:
             break
         time.sleep(pause)
     if not done and failed and patience is None:
         raise next(iter(failed.values()))
     return Answers(done, failed)
+
+
+def leader_is_away(error: ClusterError) -> bool:
+    """Whether a partition has no leader now, or its leader does not answer."""
+    if isinstance(error, RefusedError):
+        return error.error in {LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER}
+    return isinstance(error, UnreachableError) and healable(error)
+
+
+def _has_no_leader(error: ClusterError) -> bool:
+    return isinstance(error, RefusedError) and error.error == LEADER_NOT_AVAILABLE
 
 
 def _one_pass(

@@ -12,7 +12,6 @@ from towpath.ledger.entries import Run
 from towpath.ledger.offsets import OffsetMap
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicPartition
-from towpath.records.beginnings import PATIENCE
 
 _AGAIN = 1.0
 """Seconds between two looks at a log that ends too early. Whatever was acknowledged is in the log
@@ -78,7 +77,7 @@ class Losses:
     """Finds what targets lost; remembers which logs seemed to end too early at the last look.
 
     Attributes:
-        patient: Wait for the second look, and for leaders. Who looks every second need not.
+        patient: Wait for the second look. Who looks every second need not.
     """
 
     patient: bool = True
@@ -86,22 +85,27 @@ class Losses:
     """When a log seemed to end too early for the first time, in seconds of the monotonic clock."""
 
     def find(
-        self, target: Admin, books: Mapping[TopicPartition, PartitionBooks]
+        self,
+        target: Admin,
+        books: Mapping[TopicPartition, PartitionBooks],
+        patience: float | None = None,
     ) -> tuple[dict[TopicPartition, Loss], dict[TopicPartition, ClusterError]]:
         """Ask the target where its logs end.
 
         Args:
             target: The target.
             books: The source partitions to look at, with what the ledger knew before this call.
+            patience: Seconds for the target's leaders, each of which is asked once; see
+                `ask_leaders`.
 
         Returns:
             What was lost, and why the target did not tell an end; both by source partition.
         """
-        found, failed = self._look(target, books, books)
+        found, failed = self._look(target, books, books, patience)
         doubted = found.keys() - self._sure(found)
         if doubted and self.patient:
             time.sleep(_AGAIN)
-            again, failed_again = self._look(target, books, doubted)
+            again, failed_again = self._look(target, books, doubted, patience)
             found = {tp: loss for tp, loss in found.items() if tp not in doubted} | again
             failed |= failed_again
         sure = self._sure(found)
@@ -112,10 +116,10 @@ class Losses:
         target: Admin,
         books: Mapping[TopicPartition, PartitionBooks],
         tps: Iterable[TopicPartition],
+        patience: float | None,
     ) -> tuple[dict[TopicPartition, Loss], dict[TopicPartition, ClusterError]]:
         there = {tp: opened.target for tp in tps if (opened := books[tp].opened) is not None}
         try:
-            patience = None if self.patient else PATIENCE
             ends = target.log_ends(there.values(), patience=patience)
         except ClusterError as error:  # no partition at all has an answer
             return {}, dict.fromkeys(there, error)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.leaders import leader_is_away
 from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig, OnGap
 from towpath.ledger.books import LinkBooks, PartitionBooks
@@ -28,6 +29,8 @@ class State(StrEnum):
     NOT_STARTED = "not started"
     BEHIND = "behind"
     CAUGHT_UP = "caught up"
+    NO_LEADER = "no leader now"
+    """It has no leader at the source or at the target, or that one does not answer."""
     STOPPED = "stopped"
     EXCLUDED = "excluded"
     """The file no longer asks for its topic."""
@@ -88,6 +91,11 @@ class PartitionStatus:
             return self.named("the source did not tell where it ends")
         return self.named(self.behind)
 
+    @property
+    def stands_still(self) -> bool:
+        """Whether it is copied no further, at least for now, and `error` tells why."""
+        return self.state in {State.STOPPED, State.NO_LEADER}
+
     def named(self, text: str) -> str:
         """Return a sentence about it that names it once."""
         name = f"{self.topic}-{self.partition}: "
@@ -116,7 +124,8 @@ def status(
         source: Asked where its logs end.
         target: Asked the same.
         losses: Finds what the target lost; keep it where the status is asked for again and again.
-        patience: Seconds for the source's leaders, each of which is asked once; see `ask_leaders`.
+        patience: Seconds for the leaders of each side, each of which is asked once; see
+            `ask_leaders`.
 
     Raises:
         ClusterError: A cluster could not be reached.
@@ -134,15 +143,20 @@ def status(
     for tp in filter(lambda tp: config.topics.matches(tp.topic), {*tps, *known}):
         info, copy = topics.get(tp.topic) or hidden.get(tp.topic), names.get(tp.topic)
         trouble = _identity(books.of(tp), info, there.get(copy) if copy else None, stop=stop)
-        troubles[tp] = misnamed.get(tp.topic) or trouble or str(ends.failed.get(tp, ""))
-    begun = {tp: books.of(tp) for tp in known if troubles.get(tp) == ""}
-    lost, untold = (losses or Losses()).find(target, begun)
+        troubles[tp] = misnamed.get(tp.topic) or trouble
+    untold = {tp: error for tp, error in ends.failed.items() if troubles.get(tp) == ""}
+    begun = {tp: books.of(tp) for tp in known if troubles.get(tp) == "" and tp not in untold}
+    lost, hidden_ends = (losses or Losses()).find(target, begun, patience)
+    untold |= hidden_ends
     troubles |= {tp: str(error) for tp, error in untold.items()}
+    away = {tp for tp, error in untold.items() if leader_is_away(error)}
+    rows = {
+        tp: _row(tp, names.get(tp.topic, TopicName("")), books.of(tp), ends, trouble, lost.get(tp))
+        for tp, trouble in troubles.items()
+    }
+    rows |= {tp: replace(rows[tp], state=State.NO_LEADER) for tp in away}
     return tuple(
-        _row(tp, names.get(tp.topic, TopicName("")), books.of(tp), ends, troubles[tp], lost.get(tp))
-        if tp in troubles
-        else _excluded(tp, books.of(tp))
-        for tp in sorted({*tps, *known})
+        rows[tp] if tp in rows else _excluded(tp, books.of(tp)) for tp in sorted({*tps, *known})
     )
 
 
@@ -217,7 +231,8 @@ def caught_up(rows: Iterable[PartitionStatus]) -> frozenset[TopicName]:
     behind = {
         row.topic
         for row in known
-        if row.state in {State.NOT_STARTED, State.STOPPED}
+        if row.state is State.NOT_STARTED
+        or row.stands_still
         or (row.lag_records and not 0 < row.lag_seconds < _MOMENTS)
     }
     return frozenset(row.topic for row in known) - behind

@@ -18,7 +18,7 @@ from towpath.ledger.books import Ledger, LinkBooks
 from towpath.model.errors import ConfigError, LedgerError, Problem
 from towpath.model.nouns import Side, TopicPartition
 from towpath.plan.failure import of_spark
-from towpath.plan.status import PartitionStatus, status
+from towpath.plan.status import PartitionStatus, State, status
 from towpath.plan.stoppable import until
 from towpath.plan.verdict import PartitionVerdict, verdict
 from towpath.plan.verify_ranges import SLICE_BYTES, Bounds, Sized, common_range, cut, pack, sample
@@ -92,7 +92,10 @@ def _verify(
         books = _read(config, source, target, Ledger(target, client))
         rows = status(config, books, source, target)
         observed = Observed(scope, books, source, target)
-        troubles = {tp: text for row in rows if (text := observed.trouble(tp := _tp(row), row))}
+        away = {_tp(row): row.error for row in rows if row.state is State.NO_LEADER}
+        troubles = away | {
+            tp: text for row in rows if (text := observed.trouble(tp := _tp(row), row))
+        }
         bounds = observed.bounds([_tp(row) for row in rows if _tp(row) not in troubles])
     ranges = {tp: common_range(tp, books.of(tp), each) for tp, each in bounds.items()}
     wanted = [sized for sized in ranges.values() if sized]
