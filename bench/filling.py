@@ -21,16 +21,16 @@ from confluent_kafka.cimpl import NewTopic
 from bench.meter import cpu, machine
 from bench.report import table
 from towpath.cluster.admin import Admin
-from towpath.cluster.admin_partitions import PartitionAdmin
-from towpath.cluster.client import Client
+from towpath.cluster.admin.partitions import PartitionAdmin
 from towpath.cluster.codes import CLUSTER_AUTHORIZATION_FAILED, refused
+from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import Answers
 from towpath.config import load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import Ledger
+from towpath.mirror.rounds import RoundPlan, plan_round
+from towpath.mirror.session import LinkSession
 from towpath.model.nouns import Side
-from towpath.plan.rounds import RoundPlan, plan_round
-from towpath.plan.session import LinkSession
 from towpath.records.copy import copy
 
 COMPACT = {

@@ -20,7 +20,7 @@ from typing import Any
 from bench.meter import MIB, machine
 from bench.report import table
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
+from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.batches import packed

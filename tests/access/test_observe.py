@@ -9,7 +9,7 @@ import pytest
 from tests.access.worlds import link
 from towpath.access.observe import observe
 from towpath.cluster.admin import Admin
-from towpath.cluster.admin_changes import Listing
+from towpath.cluster.admin.changes import Listing
 from towpath.cluster.codes import UNSUPPORTED_VERSION, refused
 from towpath.cluster.metadata import ConfigEntry, Source
 from towpath.config import LinkConfig

@@ -19,9 +19,9 @@ from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.model.nouns import Side, TopicName, TopicPartition
-from towpath.plan.losses import Loss, Losses
-from towpath.plan.opened import open_link
-from towpath.plan.status import status
+from towpath.status.losses import Loss, Losses
+from towpath.status.opened import open_link
+from towpath.status.status import status
 
 pytestmark = [pytest.mark.broker, pytest.mark.chaos, soak_only]
 NewName = Callable[[str], str]

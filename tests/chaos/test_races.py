@@ -26,9 +26,9 @@ from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.offsets import Exactness
 from towpath.model.nouns import Mode, ProducerId, TopicId, TopicName, TopicPartition
-from towpath.records.lane import Lane
-from towpath.records.progress import Standing
-from towpath.records.queue import Fill
+from towpath.records.lane.lane import Lane
+from towpath.records.lane.progress import Standing
+from towpath.records.lane.queue import Fill
 from towpath.records.work import Assignment, Position
 
 pytestmark = [pytest.mark.broker, pytest.mark.chaos]

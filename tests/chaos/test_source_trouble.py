@@ -15,8 +15,8 @@ from tests.support.chaos import delete_topic
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
-from towpath.cluster import fetch as fetching
-from towpath.cluster.fetch import DIVERGING, version_for
+from towpath.cluster.data import fetch as fetching
+from towpath.cluster.data.fetch import DIVERGING, version_for
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, TopicName, TopicPartition
 from towpath.records.copy import copy

@@ -15,7 +15,7 @@ from threading import Event
 import pytest
 from confluent_kafka import Producer
 
-from tests.records.test_compare_mirror import compared
+from tests.compare.test_mirror import compared
 from tests.records.test_transacting import assert_same_by_map, numbered
 from tests.support.chaos import (
     PARTITIONS,
@@ -31,12 +31,12 @@ from tests.support.kafka import consume, produce, wait_until
 from tests.support.mirror import Mirror
 from tests.support.refusal import Refusal, Refused
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
+from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import Ledger
 from towpath.ledger.entries import Writer
 from towpath.model.nouns import ProducerId, Side
-from towpath.records import fencing
+from towpath.records.target import fencing
 
 pytestmark = [pytest.mark.broker, pytest.mark.chaos]
 NewName = Callable[[str], str]

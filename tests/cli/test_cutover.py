@@ -26,13 +26,13 @@ from towpath.dev.broker import LocalCluster
 from towpath.engine.batch import run as run_slices
 from towpath.engine.session import Starting, session
 from towpath.ledger.entries import Gap
+from towpath.mirror.run import Wishes
+from towpath.mirror.run import run as mirror
+from towpath.mirror.session import LinkSession
 from towpath.model.clock import now_ms
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
-from towpath.plan.opened import open_link
-from towpath.plan.run import Wishes
-from towpath.plan.run import run as mirror
-from towpath.plan.session import LinkSession
+from towpath.status.opened import open_link
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 LEAVE = "leave the clients where they are"
@@ -368,7 +368,7 @@ def _frozen_while_comparing(
         return run_slices(spark, slices, work, schema, done, stop)
 
     with monkeypatch.context() as patched:
-        patched.setattr("towpath.plan.verify.run_slices", frozen)
+        patched.setattr("towpath.verify.verify.run_slices", frozen)
         try:
             return command()
         finally:

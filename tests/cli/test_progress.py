@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.plan.test_run import ROW
+from tests.mirror.test_run import ROW
 from tests.support.program import environment
 from towpath.cli.progress import Display
-from towpath.plan.run import Progress
-from towpath.plan.status import State
+from towpath.mirror.run import Progress
+from towpath.status.status import State
 
 WHILE_SPARK_STARTS = """
 import sys

@@ -15,7 +15,7 @@ from tests.support.kafka import Record, consume, end_offsets, produce, wait_unti
 from tests.support.losses import WIPED, lose
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
-from towpath.plan import repair as repairing
+from towpath.repair import repair as repairing
 
 pytestmark = pytest.mark.broker
 

@@ -14,9 +14,9 @@ from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from tests.support.clusters import USERS, Vault
 from tests.support.kafka import Record, create_topic, produce, wait_until
-from towpath.cluster import control, leaders
-from towpath.cluster.admin import Admin
-from towpath.cluster.login import SecurityError
+from towpath.cluster.admin import Admin, leaders
+from towpath.cluster.connect import control
+from towpath.cluster.connect.login import SecurityError
 from towpath.cluster.metadata import Source, non_default
 from towpath.config import ClusterConfig
 from towpath.dev import ports

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from towpath.cluster import border
-from towpath.cluster.border import broker_errors
-from towpath.cluster.exchange import StrangeAnswerError
+from towpath.cluster.connect import border
+from towpath.cluster.connect.border import broker_errors
+from towpath.cluster.connect.exchange import StrangeAnswerError
 from towpath.model.errors import RefusedError, UnreachableError
 
 

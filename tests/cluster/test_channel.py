@@ -5,10 +5,10 @@ from __future__ import annotations
 import socket
 import time
 
-from towpath.cluster.buffers import BufferPool
-from towpath.cluster.channel import Channel
-from towpath.cluster.connection import Connected
-from towpath.cluster.reactor import Reactor
+from towpath.cluster.connect.connection import Connected
+from towpath.cluster.data.buffers import BufferPool
+from towpath.cluster.data.channel import Channel
+from towpath.cluster.data.reactor import Reactor
 
 
 def test_a_connection_that_breaks_while_sending_is_told_behind_the_sender() -> None:

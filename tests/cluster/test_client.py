@@ -14,10 +14,10 @@ import pytest
 
 from tests.support.clusters import USERS, Vault
 from tests.support.kafka import Record, create_topic, produce
-from towpath.cluster import frames
 from towpath.cluster.admin import Admin
-from towpath.cluster.admin_topics import TopicAdmin
-from towpath.cluster.client import Client
+from towpath.cluster.admin.topics import TopicAdmin
+from towpath.cluster.data import frames
+from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import TopicInfo
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
@@ -104,7 +104,7 @@ def test_a_wait_in_another_thread_ends_with_its_own_connection(
     where = ClusterConfig(bootstrap=source.addresses)
     with Admin(where, Side.SOURCE) as admin:
         client = Client(where, Side.SOURCE, admin)
-        monkeypatch.setattr("towpath.cluster.client.receive", held)
+        monkeypatch.setattr("towpath.cluster.data.client.receive", held)
         with ThreadPoolExecutor(1) as pool:
             fetched = pool.submit(client.fetch, tp, 0, max_bytes=1000, wait=30)
             assert about_to_wait.wait(30)

@@ -13,9 +13,9 @@ from kafka.protocol.metadata import MetadataRequest
 
 from tests.support.clusters import USERS, Clusters, Vault
 from tests.support.kafka import wait_until
-from towpath.cluster.connection import Connected, connect
-from towpath.cluster.exchange import ask
-from towpath.cluster.login import SecurityError
+from towpath.cluster.connect.connection import Connected, connect
+from towpath.cluster.connect.exchange import ask
+from towpath.cluster.connect.login import SecurityError
 from towpath.config import ClusterConfig
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster

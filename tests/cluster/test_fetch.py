@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
-from towpath.cluster import produce
-from towpath.cluster.fetch import (
+from towpath.cluster.data import produce
+from towpath.cluster.data.fetch import (
     BY_ID,
     BY_NAME,
     DIVERGING,

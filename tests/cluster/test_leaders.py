@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from towpath.cluster import leaders
-from towpath.cluster.control import Control
-from towpath.cluster.leaders import Question, ask_leaders
+from towpath.cluster.admin import leaders
+from towpath.cluster.admin.leaders import Question, ask_leaders
+from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers, Broker, Metadata, PartitionInfo, TopicInfo
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline

@@ -10,7 +10,7 @@ import pytest
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
-from towpath.cluster.markers import Marker
+from towpath.cluster.admin.markers import Marker
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import RefusedError

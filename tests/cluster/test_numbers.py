@@ -15,8 +15,8 @@ from kafka.protocol.admin import (
     ACLResourceType,
 )
 
-from towpath.cluster.admin_users import salted
-from towpath.cluster.numbers import MECHANISMS, OPERATIONS, PATTERNS, PERMISSIONS, RESOURCES
+from towpath.cluster.admin.numbers import MECHANISMS, OPERATIONS, PATTERNS, PERMISSIONS, RESOURCES
+from towpath.cluster.admin.users import salted
 from towpath.model.acl import Operation, Pattern, Permission, Resource
 from towpath.model.scram import Mechanism
 from towpath.model.secret import Secret

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from threading import Event
 
 from tests.support.kafka import wait_until
-from towpath.cluster.reactor import THREADS, Reactor
+from towpath.cluster.data.reactor import THREADS, Reactor
 
 
 def test_work_that_has_not_begun_is_dropped_when_it_closes() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.clusters import Vault
-from towpath.cluster.security import sasl_mechanism, sasl_options, ssl_context
+from towpath.cluster.connect.security import sasl_mechanism, sasl_options, ssl_context
 from towpath.config import ClusterConfig, Tls, troubles
 from towpath.dev.certificates import Certificate
 from towpath.model.secret import Secret

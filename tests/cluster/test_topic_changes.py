@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from towpath.cluster.admin.topic_requests import NewTopic, Trial, creation
 from towpath.cluster.codes import (
     INVALID_PARTITIONS,
     REQUEST_TIMED_OUT,
     TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from towpath.cluster.topic_changes import NewTopic, Trial, creation
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import TopicName
 

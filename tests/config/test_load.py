@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.config.conftest import Write
-from towpath.cluster.security import ssl_context
+from towpath.cluster.connect.security import ssl_context
 from towpath.config import (
     AccessConfig,
     AclMode,

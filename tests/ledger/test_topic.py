@@ -18,7 +18,7 @@ from tests.support.clusters import USERS, Clusters, Vault
 from tests.support.kafka import Record, create_topic, produce, wait_until
 from tests.topics.links import link
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
+from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import books

@@ -22,7 +22,7 @@ from tests.support.kafka import wait_until
 from towpath.access.apply import apply as make_access
 from towpath.access.steps import CreateAcl, SetQuota, SetUser
 from towpath.cluster.admin import Admin
-from towpath.cluster.control import Control
+from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
@@ -38,8 +38,8 @@ from towpath.plan.applier import Applied, Applier
 from towpath.plan.build import build
 from towpath.plan.journal import JournalWriter, access_ours, failures, ours_of
 from towpath.plan.model import Plan
-from towpath.plan.opened import OpenLink, open_link
 from towpath.plan.steps import Step, ordered
+from towpath.status.opened import OpenLink, open_link
 from towpath.topics.apply import apply as make_topic
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs
 

@@ -21,13 +21,13 @@ from towpath.config import ClusterConfig
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.metrics.meter import Meter
+from towpath.mirror.reconcile import reconcile
 from towpath.model.findings import Cause
 from towpath.model.nouns import Side, TopicName
 from towpath.plan.build import build
 from towpath.plan.differences import differences
 from towpath.plan.model import Plan
-from towpath.plan.opened import open_link
-from towpath.plan.reconcile import reconcile
+from towpath.status.opened import open_link
 from towpath.topics.observe import observe
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
 

@@ -18,14 +18,14 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import non_default
 from towpath.config import ClusterConfig, load
 from towpath.dev.broker import LocalCluster
+from towpath.mirror.reconcile import reconcile
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.deadline import Deadline
 from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
-from towpath.plan.opened import open_link
-from towpath.plan.reconcile import reconcile
+from towpath.status.opened import open_link
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 NewName = Callable[[str], str]
@@ -93,7 +93,7 @@ class Three:
         ]
 
     def _told_by(self, broker: Any) -> set[Acl]:
-        from towpath.cluster.admin_acls import _read
+        from towpath.cluster.admin.acls import _read
 
         request = DescribeAclsRequest(
             resource_type_filter=1, resource_name_filter=None, pattern_type_filter=1,

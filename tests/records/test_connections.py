@@ -15,7 +15,7 @@ from tests.support.clusters import USERS, Vault
 from tests.support.kafka import Record, create_topic, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
+from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import Ledger, LinkBooks
@@ -24,7 +24,7 @@ from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.secret import Secret
 from towpath.records import copy as copying
 from towpath.records.copy import Copier
-from towpath.records.opening import Opener
+from towpath.records.target.opening import Opener
 from towpath.records.watch import End
 from towpath.records.work import Slice
 

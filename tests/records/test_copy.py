@@ -14,13 +14,13 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce
 from tests.support.mirror import Mirror
-from towpath.cluster.admin_topics import TopicAdmin
+from towpath.cluster.admin.topics import TopicAdmin
 from towpath.cluster.metadata import TopicInfo
 from towpath.dev.broker import LocalCluster
 from towpath.model.clock import now_ms
 from towpath.model.nouns import NO_TOPIC_ID, Mode, TopicName
 from towpath.records.copy import copy
-from towpath.records.moved import MovedBeginnings
+from towpath.records.source.moved import MovedBeginnings
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

@@ -11,10 +11,10 @@ import pytest
 from tests.support.lanes import StandInReactor, lane, plain, standing, took
 from towpath.model.errors import ClusterError, DoubledError, TargetLostError, TowpathError
 from towpath.model.nouns import Mode
-from towpath.records.doubles import Doubles
-from towpath.records.jobs import Jobs
-from towpath.records.lane import Lane
-from towpath.records.written import Surplus
+from towpath.records.lane.jobs import Jobs
+from towpath.records.lane.lane import Lane
+from towpath.records.target.doubles import Doubles
+from towpath.records.target.written import Surplus
 
 
 class NoClients:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towpath.model.nouns import LinkName, TopicName, TopicPartition
-from towpath.records.fencing import transactional_id
+from towpath.records.target.fencing import transactional_id
 
 NAMES = st.text("ab.-_0", min_size=1, max_size=6)
 

@@ -15,11 +15,11 @@ from tests.support.lanes import (
     plain,
     standing,
 )
-from towpath.cluster.buffers import Frame
-from towpath.cluster.fetch import Fetched
-from towpath.records.fetcher import Fetcher
-from towpath.records.lane import Lane
-from towpath.records.queue import Batch
+from towpath.cluster.data.buffers import Frame
+from towpath.cluster.data.fetch import Fetched
+from towpath.records.lane.lane import Lane
+from towpath.records.lane.queue import Batch
+from towpath.records.source.fetcher import Fetcher
 
 
 def take(lane: Lane, frame: Frame, said: Fetched) -> None:

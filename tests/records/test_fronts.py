@@ -12,7 +12,7 @@ from tests.records.test_copy import delete_before
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
+from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, Side, TopicName, TopicPartition
 from towpath.wire.filler import LARGEST, filler

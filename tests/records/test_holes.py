@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.records.test_compare_mirror import COMPACT, compared
+from tests.compare.test_mirror import COMPACT, compared
 from tests.records.test_copy import delete_before
 from tests.support.chaos import soak_only
 from tests.support.kafka import (
@@ -28,9 +28,9 @@ from tests.support.mirror import Mirror
 from tests.wire.build import at_offsets, batch
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode
-from towpath.records.lane import Lane
-from towpath.records.progress import Standing
-from towpath.records.queue import Batch, BecomeMapped, Fill
+from towpath.records.lane.lane import Lane
+from towpath.records.lane.progress import Standing
+from towpath.records.lane.queue import Batch, BecomeMapped, Fill
 from towpath.records.work import Position
 from towpath.wire import batch as wire
 from towpath.wire.plain import Record as Plain

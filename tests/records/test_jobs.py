@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.lanes import StandInReactor, lane
 from towpath.model.errors import ClusterError, TowpathError
-from towpath.records.jobs import Jobs
-from towpath.records.lane import Lane
+from towpath.records.lane.jobs import Jobs
+from towpath.records.lane.lane import Lane
 
 
 class Heard:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.support.lanes import lane, plain, took
-from towpath.records.lane import Lane
-from towpath.records.queue import Batch, BecomeMapped, Fill
+from towpath.records.lane.lane import Lane
+from towpath.records.lane.queue import Batch, BecomeMapped, Fill
 
 
 def flown(to: Lane) -> list[tuple[int, int]]:

@@ -13,8 +13,8 @@ from tests.records.test_connections import BackDoor, copier, endless, going
 from tests.support.clusters import USERS, Clusters
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
-from towpath.cluster.nodes import Nodes
+from towpath.cluster.data.client import Client
+from towpath.cluster.data.nodes import Nodes
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.dev.settings import Security

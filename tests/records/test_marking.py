@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import pytest
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.markers import Marker
+from towpath.cluster.admin.markers import Marker
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicName, TopicPartition
-from towpath.records import claims
-from towpath.records.claims import Claim, ExhaustedError, standing, taken_over
-from towpath.records.marking import Due, MarkerFiller
+from towpath.records.target import claims
+from towpath.records.target.claims import Claim, ExhaustedError, standing, taken_over
+from towpath.records.target.marking import Due, MarkerFiller
 
 ID = ProducerId(1 << 50)
 TP = TopicPartition(TopicName("t"), 0)
@@ -198,7 +198,7 @@ def test_an_owner_writes_gap_after_gap_under_one_epoch(rng: random.Random) -> No
 
 
 def test_a_long_gap_is_told_in_parts(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("towpath.records.marking.AT_ONCE", 10)
+    monkeypatch.setattr("towpath.records.target.marking.AT_ONCE", 10)
     monkeypatch.setattr("towpath.records.marking._TURN", 0.0)
     leader = Leader(rng, kind=True)
     mine = filler(leader)

@@ -16,11 +16,11 @@ from tests.support.lanes import (
     plain,
     tp,
 )
-from towpath.cluster.buffers import BufferPool, Frame
-from towpath.cluster.fetch import Fetched
+from towpath.cluster.data.buffers import BufferPool, Frame
+from towpath.cluster.data.fetch import Fetched
 from towpath.records import relief
-from towpath.records.lane import Lane
-from towpath.records.queue import Batch, Fill
+from towpath.records.lane.lane import Lane
+from towpath.records.lane.queue import Batch, Fill
 from towpath.records.relief import Relief
 
 MIB = 1 << 20

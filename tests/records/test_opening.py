@@ -22,7 +22,7 @@ from tests.support.kafka import (
     wait_until,
 )
 from tests.support.mirror import Mirror
-from towpath.cluster.admin_partitions import PartitionAdmin
+from towpath.cluster.admin.partitions import PartitionAdmin
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, TopicPartition

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from towpath.records.passed import NotHereError, Passed, Step
+from towpath.records.lane.passed import NotHereError, Passed, Step
 
 
 def steps(passed: Passed, source: dict[int, int], *, identical: bool = False) -> list[Step]:

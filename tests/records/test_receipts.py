@@ -18,21 +18,21 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.support.lanes import PRODUCER, lane, tp
 from tests.support.mirror import Mirror
-from towpath.cluster import frames
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
-from towpath.cluster.reactor import Reactor
+from towpath.cluster.data import frames
+from towpath.cluster.data.client import Client
+from towpath.cluster.data.reactor import Reactor
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import entries, keys
 from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Opened, Receipt
 from towpath.ledger.keys import ABANDONED, SILENT
 from towpath.model.nouns import LinkName, Mode, Side, TopicId
-from towpath.records import progress as progressing
 from towpath.records import receipts
-from towpath.records.opening import known_standing
-from towpath.records.progress import Progress
+from towpath.records.lane import progress as progressing
+from towpath.records.lane.progress import Progress
 from towpath.records.receipts import Key
+from towpath.records.target.opening import known_standing
 
 LINK = LinkName("l")
 OPENED = Opened(
@@ -253,7 +253,7 @@ def test_an_answer_that_does_not_come_makes_another_key(
             about.progress.note(number, number, 1)
             about.progress.changed = True
             if number == 1:
-                monkeypatch.setattr("towpath.cluster.client.receive", received)
+                monkeypatch.setattr("towpath.cluster.data.client.receive", received)
             writer.write_last()
         found = ledger.read()
         told = [e for e in found if isinstance(e, Receipt) and e.link == work.link]

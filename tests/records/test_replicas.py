@@ -14,18 +14,18 @@ from tests.records.test_connections import BackDoor, copier, endless, going
 from tests.support.clusters import Clusters
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
 from towpath.cli.main import main
-from towpath.cluster import leaders as asking
 from towpath.cluster.admin import Admin
-from towpath.cluster.buffers import Frame
-from towpath.cluster.connection import UnresolvedError
-from towpath.cluster.fetch import Fetched
+from towpath.cluster.admin import leaders as asking
+from towpath.cluster.connect.connection import UnresolvedError
+from towpath.cluster.data.buffers import Frame
+from towpath.cluster.data.fetch import Fetched
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, TopicName, TopicPartition
-from towpath.records import fetcher as fetching
 from towpath.records.copy import Copier
-from towpath.records.fetcher import Fetcher
-from towpath.records.lane import Lane
+from towpath.records.lane.lane import Lane
+from towpath.records.source import fetcher as fetching
+from towpath.records.source.fetcher import Fetcher
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

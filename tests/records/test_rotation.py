@@ -23,7 +23,7 @@ from tests.records.test_connections import BackDoor, copier, endless, going
 from tests.support.clusters import Clusters
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
-from towpath.cluster import security
+from towpath.cluster.connect import security
 from towpath.config import ClusterConfig, troubles
 from towpath.dev.broker import LocalCluster
 from towpath.dev.certificates import Authority, Certificate

@@ -15,9 +15,9 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Opened, Run, Runs
 from towpath.model.nouns import LinkName, Mode, TopicId
 from towpath.records import run_log
-from towpath.records.opening import known_standing
 from towpath.records.receipts import Key
 from towpath.records.run_log import RunLog, again
+from towpath.records.target.opening import known_standing
 
 LINK = LinkName("l")
 OPENED = Opened(

@@ -18,17 +18,17 @@ from tests.support.lanes import (
     standing,
     took,
 )
-from towpath.cluster.buffers import Frame
-from towpath.cluster.fetch import Fetched
-from towpath.cluster.produce import Produced
+from towpath.cluster.data.buffers import Frame
+from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.produce import Produced
 from towpath.ledger.entries import Gap
 from towpath.model.errors import RefusedError, TowpathError, UnreachableError
-from towpath.records.jobs import Jobs
-from towpath.records.lane import Lane
-from towpath.records.progress import Standing
-from towpath.records.reopening import Reopening
-from towpath.records.source_side import SourceSide
-from towpath.records.target_side import TargetSide
+from towpath.records.lane.jobs import Jobs
+from towpath.records.lane.lane import Lane
+from towpath.records.lane.progress import Standing
+from towpath.records.source.side import SourceSide
+from towpath.records.target.reopening import Reopening
+from towpath.records.target.side import TargetSide
 from towpath.records.trouble import LOOKS, RECREATED, Loss, cut_text
 from towpath.records.work import Assignment
 

@@ -11,17 +11,17 @@ import pytest
 
 from tests.support.lanes import PRODUCER, lane, plain, standing, took
 from tests.wire.build import batch, numbered
-from towpath.cluster.client import Records
 from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
-from towpath.cluster.fetch import Fetched
+from towpath.cluster.data.client import Records
+from towpath.cluster.data.fetch import Fetched
 from towpath.cluster.metadata import ProducerState
 from towpath.model.clock import now_ms
 from towpath.model.errors import DoubledError, RefusedError, TargetLostError, UnreachableError
 from towpath.model.nouns import Mode, TopicPartition
-from towpath.records.opening import Opener
-from towpath.records.tail import Tails, TargetState, Underway, follow
+from towpath.records.target.opening import Opener
+from towpath.records.target.tail import Tails, TargetState, Underway, follow
+from towpath.records.target.written import Span, surplus
 from towpath.records.work import Position
-from towpath.records.written import Span, surplus
 from towpath.wire import batch as wire
 from towpath.wire.plain import Record
 

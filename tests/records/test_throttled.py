@@ -12,7 +12,7 @@ from tests.support.chaos import soak_only
 from tests.support.kafka import Record, consume, produce
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
-from towpath.cluster.nodes import Nodes
+from towpath.cluster.data.nodes import Nodes
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey

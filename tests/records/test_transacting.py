@@ -10,22 +10,22 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from tests.records.test_compare_mirror import compared
+from tests.compare.test_mirror import compared
 from tests.records.test_copy import ODD, delete_before, transactions
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce
 from tests.support.mirror import Mirror
 from tests.support.refusal import Refusal, Refused
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
+from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Mode, Side, TopicName, TopicPartition
-from towpath.plan.status import State, status
-from towpath.records import fencing
-from towpath.records.queue import Batch
-from towpath.records.writing import PartitionWriter
+from towpath.records.lane.queue import Batch
+from towpath.records.target import fencing
+from towpath.records.target.writing import PartitionWriter
+from towpath.status.status import State, status
 from towpath.wire.filler import filler
 
 pytestmark = pytest.mark.broker

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from towpath.cluster.fetch import Fetched
+from towpath.cluster.data.fetch import Fetched
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import NO_TOPIC_ID, ProducerId, TopicName, TopicPartition
 from towpath.records.trouble import (

@@ -19,11 +19,11 @@ from pyspark.errors import PySparkException
 import towpath
 from tests.support.clusters import Vault
 from towpath.cli.main import main
-from towpath.cluster import security
-from towpath.cluster.border import broker_errors
 from towpath.cluster.codes import refused
-from towpath.cluster.login import _our_part
-from towpath.cluster.tls_errors import explain
+from towpath.cluster.connect import security
+from towpath.cluster.connect.border import broker_errors
+from towpath.cluster.connect.login import _our_part
+from towpath.cluster.connect.tls_errors import explain
 from towpath.config import ClusterConfig, OauthSasl, check, load
 from towpath.dev.java import _major
 from towpath.engine.batch import _source

@@ -25,19 +25,20 @@ from tests.support.kafka import (
 )
 from tests.support.program import Program
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
-from towpath.cluster.rights import Right
+from towpath.cluster.admin.rights import Right
+from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import Ledger, LinkBooks
+from towpath.mirror.rounds import RoundPlan, plan_round
 from towpath.model.nouns import Side, TopicName
 from towpath.plan.build import build
-from towpath.plan.rounds import RoundPlan, plan_round
-from towpath.plan.status import PartitionStatus, State, status
-from towpath.plan.verdict import Verdict
-from towpath.plan.verify import Scope, verify
 from towpath.records import copy as copying
-from towpath.records import fetcher, trouble
+from towpath.records import trouble
+from towpath.records.source import fetcher
+from towpath.status.status import PartitionStatus, State, status
+from towpath.verify.verdict import Verdict
+from towpath.verify.verify import Scope, verify
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 TOPIC = ResourceType.TOPIC

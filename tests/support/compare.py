@@ -12,13 +12,13 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support.kafka import PATIENCE, create_topic, wait_until
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
+from towpath.cluster.data.client import Client
+from towpath.compare.slice import compare
+from towpath.compare.work import CompareSlice, Comparison, Range
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import Run
 from towpath.model.nouns import ProducerId, Side, TopicName, TopicPartition
-from towpath.records.compare import compare
-from towpath.records.compare_work import CompareSlice, Comparison, Range
 from towpath.wire.records import RECORDS, encode
 
 US = ProducerId(1 << 41)

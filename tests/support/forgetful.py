@@ -20,11 +20,11 @@ from tests.support.mirror import Mirror
 from tests.support.proxy import Proxy
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
+from towpath.mirror import session
+from towpath.mirror.rounds import RoundPlan, plan_round
+from towpath.mirror.session import LinkSession
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side
-from towpath.plan import session
-from towpath.plan.rounds import RoundPlan, plan_round
-from towpath.plan.session import LinkSession
 from towpath.records import lease
 from towpath.records.copy import copy
 from towpath.records.work import Slice

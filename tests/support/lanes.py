@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from tests.wire.build import batch, numbered
-from towpath.cluster import fetch as fetching
-from towpath.cluster.buffers import BufferPool, Frame
-from towpath.cluster.fetch import Fetched
-from towpath.cluster.homes import Home
+from towpath.cluster.data import fetch as fetching
+from towpath.cluster.data.buffers import BufferPool, Frame
+from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.homes import Home
 from towpath.cluster.metadata import Broker
 from towpath.config import ClusterConfig
 from towpath.model.nouns import (
@@ -25,9 +25,9 @@ from towpath.model.nouns import (
     TopicName,
     TopicPartition,
 )
-from towpath.records.fetcher import Fetcher
-from towpath.records.lane import Lane
-from towpath.records.progress import Standing
+from towpath.records.lane.lane import Lane
+from towpath.records.lane.progress import Standing
+from towpath.records.source.fetcher import Fetcher
 from towpath.records.work import Assignment, Position
 from towpath.wire.batch import CONTROL, TRANSACTIONAL
 from towpath.wire.plain import Record

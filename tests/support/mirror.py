@@ -9,13 +9,13 @@ from pathlib import Path
 
 from tests.support.kafka import create_topic
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
+from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import Ledger, PartitionBooks
 from towpath.ledger.entries import Entry
+from towpath.mirror.rounds import RoundPlan, plan_round
 from towpath.model.nouns import Side, TopicName, TopicPartition
-from towpath.plan.rounds import RoundPlan, plan_round
 from towpath.records.copy import copy
 from towpath.records.work import Slice, Summary
 

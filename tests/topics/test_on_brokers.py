@@ -11,7 +11,7 @@ from tests.support.clusters import Clusters
 from tests.support.kafka import Record, create_topic, produce, wait_until
 from tests.topics.links import link
 from towpath.cluster.admin import Admin
-from towpath.cluster.control import Control
+from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import non_default
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from towpath.access.observe import Both
 from towpath.access.steps import RemoveQuota, SetQuota
-from towpath.cluster.frames import CLIENT_ID
+from towpath.cluster.data.frames import CLIENT_ID
 from towpath.model.findings import Note
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from towpath.access.steps import ACLS, QUOTAS, USERS
 from towpath.cluster.admin import Admin
-from towpath.cluster.admin_changes import Listing
+from towpath.cluster.admin.changes import Listing
 from towpath.cluster.codes import UNSUPPORTED_VERSION
 from towpath.config import AccessConfig, AclMode, LinkConfig
 from towpath.model.acl import Acl, Operation, Resource

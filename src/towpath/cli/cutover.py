@@ -24,7 +24,7 @@ from towpath.engine.session import Starting
 from towpath.model.amounts import count, size, span
 
 if TYPE_CHECKING:
-    from towpath.plan.cutover_report import Report
+    from towpath.cutover.report import Report
 
 NOT_DONE = 3
 
@@ -58,9 +58,9 @@ def cutover(
         )
         # These take a second, in which Spark's JVM starts.
         from towpath.cli.progress import Display  # noqa: PLC0415
-        from towpath.plan.cutover import cutover as cut_over  # noqa: PLC0415
-        from towpath.plan.cutover_report import Cut  # noqa: PLC0415
-        from towpath.plan.verify import Scope  # noqa: PLC0415
+        from towpath.cutover.cutover import cutover as cut_over  # noqa: PLC0415
+        from towpath.cutover.report import Cut  # noqa: PLC0415
+        from towpath.verify.verify import Scope  # noqa: PLC0415
 
         cut = Cut(dry_run, quiet, Scope(master=master, parallelism=parallelism))
         with Display(config.link) as display:
@@ -116,7 +116,7 @@ def _sentence(found: Report, data: dict[str, Any]) -> str:
 
 def _rehearsed(found: Report, data: dict[str, Any]) -> list[str]:
     # It takes a second, too.
-    from towpath.plan.estimate import ASSUMED  # noqa: PLC0415
+    from towpath.cutover.estimate import ASSUMED  # noqa: PLC0415
 
     against = len(found.trouble) + len(found.writing)
     named = f"{against} thing{'s stand' if against > 1 else ' stands'} against it, named above"

@@ -13,10 +13,10 @@ from rich.live import Live
 from rich.text import Text
 
 from towpath.cli.render import console, table
+from towpath.mirror.run import Progress
 from towpath.model.amounts import count, size, span
 from towpath.model.nouns import TopicName
-from towpath.plan.run import Progress
-from towpath.plan.status import PartitionStatus
+from towpath.status.status import PartitionStatus
 
 _WINDOW = 10.0
 _LINE_EVERY = 10.0

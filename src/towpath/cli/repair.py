@@ -27,10 +27,10 @@ from towpath.config import load
 from towpath.model.amounts import count
 from towpath.model.errors import ConfigError, Problem
 from towpath.model.nouns import TopicName
-from towpath.plan.repair import Asked, Repaired
-from towpath.plan.repair import repair as repair_link
-from towpath.plan.repair_plan import RepairPlan
-from towpath.plan.verify import Scope
+from towpath.repair.plan import RepairPlan
+from towpath.repair.repair import Asked, Repaired
+from towpath.repair.repair import repair as repair_link
+from towpath.verify.verify import Scope
 
 NOT_ALL = 3
 

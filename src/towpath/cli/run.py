@@ -43,6 +43,6 @@ def run(
         )
         # These take a second, in which Spark's JVM starts.
         from towpath.cli.running import mirror  # noqa: PLC0415
-        from towpath.plan.run import Wishes  # noqa: PLC0415
+        from towpath.mirror.run import Wishes  # noqa: PLC0415
 
         return mirror(config, Wishes(until_caught_up, parallelism), spark, stop, report)

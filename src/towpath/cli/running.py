@@ -16,8 +16,8 @@ from towpath.cli.progress import Display
 from towpath.cli.statustable import as_json, picture
 from towpath.config import LinkConfig
 from towpath.engine.session import Starting
+from towpath.mirror.run import Progress, Wishes, run
 from towpath.model.amounts import count, size, span
-from towpath.plan.run import Progress, Wishes, run
 
 
 def mirror(

@@ -13,15 +13,15 @@ from towpath.cli.output import Output, OutputOption, show
 from towpath.cli.planned import line
 from towpath.cli.statustable import as_json, picture
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
+from towpath.cluster.data.client import Client
 from towpath.config import load
 from towpath.ledger.books import Ledger
 from towpath.model.clock import readable
 from towpath.model.nouns import Side
-from towpath.plan import status as standing
 from towpath.plan.journal import failures
-from towpath.plan.status import State
-from towpath.records.beginnings import PATIENCE
+from towpath.records.source.beginnings import PATIENCE
+from towpath.status import status as standing
+from towpath.status.status import State
 
 _ELECTION = 1.0
 """Seconds after which a partition that has no leader may have one: most elections take less."""

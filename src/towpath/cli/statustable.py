@@ -11,7 +11,7 @@ from rich.text import Text
 
 from towpath.cli.render import table
 from towpath.model.amounts import count, span
-from towpath.plan.status import PartitionStatus
+from towpath.status.status import PartitionStatus
 
 _HEADERS = ("partition", "target", "state", "mode", "source end", "target end", "lag", "lag time")
 

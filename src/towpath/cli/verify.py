@@ -31,9 +31,9 @@ from towpath.config import load
 from towpath.model.amounts import count, size, span
 from towpath.model.clock import is_ms
 from towpath.model.errors import ConfigError, Problem
-from towpath.plan.verdict import PartitionVerdict, Verdict
-from towpath.plan.verify import Scope
-from towpath.plan.verify import verify as compare_all
+from towpath.verify.verdict import PartitionVerdict, Verdict
+from towpath.verify.verify import Scope
+from towpath.verify.verify import verify as compare_all
 from towpath.wire.digest import Digest
 
 

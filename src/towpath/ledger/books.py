@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client, Records
+from towpath.cluster.data.client import Client, Records
 from towpath.ledger.batches import packed, rows
 from towpath.ledger.entries import (
     End,

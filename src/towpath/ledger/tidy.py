@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
+from towpath.cluster.data.client import Client
 from towpath.ledger.books import Ledger
 from towpath.ledger.chunks import Incarnation, slim, tidied
 from towpath.ledger.entries import Entry, Found, Removed, Runs, Unreadable

@@ -22,8 +22,8 @@
     └── StoppedError                3  Ctrl-C or SIGTERM came before the end
 
 Others stand beside what raises them: two kinds of UnreachableError, SecurityError in
-`cluster/login.py` and UnresolvedError in `cluster/connection.py`; DevError (2) and its kinds in
-`dev/errors.py`.
+`cluster/connect/login.py` and UnresolvedError in `cluster/connect/connection.py`; DevError (2) and
+its kinds in `dev/errors.py`.
 
 The number is the exit code; the stable `code` of each class stands in what `--output json` says.
 Every constructor hands all of its positional arguments to `Exception`, else an instance could not

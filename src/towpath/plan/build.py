@@ -5,25 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
+from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig, LinkConfig
 from towpath.ledger.books import Ledger, LinkBooks
+from towpath.mirror.forecast import Forecast, forecast
+from towpath.mirror.gaps import markers
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import Side
 from towpath.plan.differences import Differences, differences
-from towpath.plan.forecast import Forecast, forecast
-from towpath.plan.gaps import markers
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.preflight import (
     ledger,
     old_target,
     unmatched_expressions,
 )
-from towpath.plan.room import room
-from towpath.plan.status import caught_up, status
 from towpath.plan.steps import ordered
+from towpath.status.status import caught_up, status
 from towpath.topics.narrow import narrowed
+from towpath.topics.room import room
 from towpath.topics.steps import CreateTopic
 
 

@@ -13,13 +13,13 @@ from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.model.findings import Note, Obstacle
 from towpath.model.nouns import TopicName
-from towpath.plan.circles import without_circles
 from towpath.plan.journal import access_ours, ours_of
-from towpath.plan.neighbours import beside_neighbours
-from towpath.plan.others import writes_of_others
 from towpath.plan.steps import Step, ordered
+from towpath.topics.circles import without_circles
 from towpath.topics.diff import Difference, diff
+from towpath.topics.neighbours import beside_neighbours
 from towpath.topics.observe import Observed, observe
+from towpath.topics.others import writes_of_others
 from towpath.topics.steps import DeleteTopic
 
 

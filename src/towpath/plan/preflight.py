@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.exchange import Versions
-from towpath.cluster.rights import Right, lacks
+from towpath.cluster.admin.rights import Right, lacks
+from towpath.cluster.connect.exchange import Versions
 from towpath.config import LinkConfig
 from towpath.ledger import topic as ledger_topic
 from towpath.model.errors import ClusterError

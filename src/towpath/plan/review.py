@@ -10,10 +10,10 @@ from towpath.access.steps import CreateAcl, SetUser
 from towpath.model.errors import ClusterError, StepOutdatedError
 from towpath.model.nouns import Side
 from towpath.plan.differences import differences
-from towpath.plan.opened import OpenLink
-from towpath.plan.others import writes_of_others
 from towpath.plan.steps import REMOVALS, Key, Step, key
+from towpath.status.opened import OpenLink
 from towpath.topics import steps as topics
+from towpath.topics.others import writes_of_others
 
 _GRANTS = (CreateAcl, SetUser)
 """Who may do something or log in: the source may have thought better of it."""

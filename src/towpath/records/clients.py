@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
+from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.model.nouns import Side
 

@@ -13,37 +13,37 @@ from contextlib import ExitStack
 from functools import partial
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.buffers import BufferPool, Frame
-from towpath.cluster.client import Client
-from towpath.cluster.control import healable
-from towpath.cluster.fetch import Fetched
-from towpath.cluster.produce import Produced
-from towpath.cluster.reactor import Reactor
+from towpath.cluster.connect.control import healable
+from towpath.cluster.data.buffers import BufferPool, Frame
+from towpath.cluster.data.client import Client
+from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.produce import Produced
+from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.books import Ledger, LinkBooks
 from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, CorruptBatchError, TowpathError
 from towpath.model.nouns import Mode, Side, TopicPartition
-from towpath.records.beginnings import Beginnings
 from towpath.records.clients import Clients
-from towpath.records.doubles import Doubles
-from towpath.records.fetcher import Fetcher
-from towpath.records.fills import Fills
-from towpath.records.fronts import Fronts
-from towpath.records.jobs import Jobs
-from towpath.records.lane import MANY, SMALL, SMALL_TOGETHER, Lane
+from towpath.records.lane.jobs import Jobs
+from towpath.records.lane.lane import MANY, SMALL, SMALL_TOGETHER, Lane
+from towpath.records.lane.progress import Standing
 from towpath.records.lease import Lease
-from towpath.records.marking import MarkerFiller
-from towpath.records.moved import MovedBeginnings
-from towpath.records.opening import Opener
-from towpath.records.producer import Producer, Producers
-from towpath.records.progress import Standing
 from towpath.records.receipts import Receipts
 from towpath.records.relief import Relief
-from towpath.records.reopening import Reopening
-from towpath.records.source_side import SourceSide
-from towpath.records.target_side import TargetSide
-from towpath.records.transacting import Transactor
+from towpath.records.source.beginnings import Beginnings
+from towpath.records.source.fetcher import Fetcher
+from towpath.records.source.moved import MovedBeginnings
+from towpath.records.source.side import SourceSide
+from towpath.records.target.doubles import Doubles
+from towpath.records.target.fills import Fills
+from towpath.records.target.fronts import Fronts
+from towpath.records.target.marking import MarkerFiller
+from towpath.records.target.opening import Opener
+from towpath.records.target.producer import Producer, Producers
+from towpath.records.target.reopening import Reopening
+from towpath.records.target.side import TargetSide
+from towpath.records.target.transacting import Transactor
 from towpath.records.trouble import SourceTrouble, hopeless, source_trouble
 from towpath.records.watch import End, Watch
 from towpath.records.work import UNKNOWN, Assignment, Slice, Summary

@@ -14,15 +14,15 @@ from dataclasses import replace
 from functools import partial
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.client import Client
-from towpath.cluster.reactor import Reactor
+from towpath.cluster.data.client import Client
+from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.books import Ledger
 from towpath.ledger.entries import Entry, Gap, Receipt, Removed, Runs
 from towpath.ledger.keys import is_abandoned, is_silent, new_name
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName, Side, TopicPartition
-from towpath.records.lane import Lane
-from towpath.records.progress import Progress
+from towpath.records.lane.lane import Lane
+from towpath.records.lane.progress import Progress
 from towpath.records.run_log import RunLog, again
 from towpath.records.work import Slice
 

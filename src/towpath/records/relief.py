@@ -6,11 +6,11 @@ import time
 from collections import deque
 from collections.abc import Mapping
 
-from towpath.cluster.buffers import BufferPool
-from towpath.cluster.reactor import Reactor
+from towpath.cluster.data.buffers import BufferPool
+from towpath.cluster.data.reactor import Reactor
 from towpath.model.nouns import TopicPartition
-from towpath.records.fetcher import Fetcher
-from towpath.records.lane import Lane
+from towpath.records.lane.lane import Lane
+from towpath.records.source.fetcher import Fetcher
 from towpath.records.work import Position
 
 _LOOK = 1.0

@@ -10,7 +10,7 @@ from towpath.cluster.codes import (
     SASL_AUTHENTICATION_FAILED,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from towpath.cluster.fetch import Fetched
+from towpath.cluster.data.fetch import Fetched
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.records.work import Assignment

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar, assert_never
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.admin.rights import Right
+from towpath.cluster.admin.topic_requests import NewTopic
 from towpath.cluster.codes import TOPIC_AUTHORIZATION_FAILED, refused
 from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo, non_default
-from towpath.cluster.rights import Right
-from towpath.cluster.topic_changes import NewTopic
 from towpath.model.errors import ClusterError, RefusedError, StepOutdatedError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName
 from towpath.model.outcome import Changed

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.topic_changes import NewTopic, Settings
+from towpath.cluster.admin.topic_requests import NewTopic, Settings
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.findings import Cause, Obstacle
 from towpath.model.nouns import TopicName

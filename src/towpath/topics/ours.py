@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self, assert_never
 
-from towpath.cluster.values import meaning
+from towpath.cluster.admin.values import meaning
 from towpath.model.nouns import TopicName
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.rights import Right, lacks
+from towpath.cluster.admin.rights import Right, lacks
 from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Obstacle

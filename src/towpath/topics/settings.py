@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
-from towpath.cluster.values import meaning
+from towpath.cluster.admin.values import meaning
 from towpath.config import SettingsConfig
 from towpath.topics.observe import Observed, Topic
 

@@ -1,0 +1,160 @@
+"""The control plane of one cluster: who may do what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from kafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
+
+from towpath.cluster.admin.changes import ChangeAdmin, Listing
+from towpath.cluster.admin.numbers import OPERATIONS, PATTERNS, PERMISSIONS, RESOURCES
+from towpath.cluster.codes import SECURITY_DISABLED
+from towpath.cluster.metadata import Answers
+from towpath.model.acl import Acl, Operation, Resource
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError
+
+T = TypeVar("T")
+
+_ANY = 1
+_filter = DeleteAclsRequest.DeleteAclsFilter
+_AT_ONCE = 500
+_SINCE: Mapping[Resource | Operation, tuple[int, int]] = {
+    Resource.USER: (3, 3),
+    Operation.CREATE_TOKENS: (3, 3),
+    Operation.DESCRIBE_TOKENS: (3, 3),
+    Operation.TWO_PHASE_COMMIT: (4, 1),
+}
+"""The Kafka that brought words (KIP-373, KIP-939); older brokers refuse ACLs with them."""
+
+
+class AclAdmin(ChangeAdmin):
+    """Asks about ACLs and changes them; see `towpath.cluster.admin.Admin`."""
+
+    def acls(self) -> Listing[frozenset[Acl]] | None:
+        """Return all ACLs, `None` where the cluster has no authorizer."""
+        what = "asking for the ACLs"
+        request = DescribeAclsRequest(
+            resource_type_filter=_ANY, resource_name_filter=None, pattern_type_filter=_ANY,
+            principal_filter=None, host_filter=None, operation=_ANY, permission_type=_ANY,
+        )  # fmt: skip
+
+        def once(deadline: Deadline) -> Any:
+            answer = self._control.ask_any(request, deadline, what)
+            if answer.error_code != SECURITY_DISABLED:
+                self._check(answer, what, "Describe on the cluster")
+            return answer
+
+        answer = self._control.retried(once)
+        return None if answer.error_code else _read(answer)
+
+    def unknown_words(self) -> frozenset[Resource | Operation]:
+        """Return what ACLs may be about elsewhere, and these brokers are too old to know."""
+        version = self.broker_version
+        return frozenset(word for word, since in _SINCE.items() if version < since)
+
+    def create_acls(self, acls: Iterable[Acl]) -> Answers[Acl, None]:
+        """Create ACLs; one that is there already counts as created."""
+        return self._each(
+            "creating the ACL", acls,
+            lambda part: CreateAclsRequest(creations=[_creation(acl) for acl in part]),
+            lambda answer: answer.results, there=True,
+        )  # fmt: skip
+
+    def delete_acls(self, acls: Iterable[Acl]) -> Answers[Acl, None]:
+        """Delete ACLs; one that is gone already counts as deleted."""
+        return self._each(
+            "deleting the ACL", acls,
+            lambda part: DeleteAclsRequest(filters=[_filter(**_exactly(acl)) for acl in part]),
+            lambda answer: [_worst(said) for said in answer.filter_results], there=False,
+        )  # fmt: skip
+
+    def _each(
+        self,
+        what: str,
+        acls: Iterable[Acl],
+        request: Callable[[Sequence[Acl]], Any],
+        results: Callable[[Any], Sequence[Any]],
+        *,
+        there: bool,
+    ) -> Answers[Acl, None]:
+        done: dict[Acl, None] = {}
+        failed: dict[Acl, ClusterError] = {}
+        wanted = sorted(set(acls))
+        for start in range(0, len(wanted), _AT_ONCE):
+            part = wanted[start : start + _AT_ONCE]
+            said_of_each = self._told(what, request(part), results)
+            for acl, said in zip(part, said_of_each, strict=True):
+                if said.error_code:
+                    failed[acl] = self._refused(said, f"{what} {acl}", "Alter on the cluster")
+                else:
+                    done[acl] = None
+        if done:
+            last = list(done)[-1]
+            self._heard_by_all(
+                DescribeAclsRequest(**_exactly(last)),
+                f"waiting until all brokers know the ACL {last}",
+                lambda said: bool(said.resources) == there,
+            )  # fmt: skip
+        return Answers(done, failed)
+
+
+def _creation(acl: Acl) -> Any:
+    return CreateAclsRequest.AclCreation(
+        resource_type=RESOURCES[acl.resource], resource_name=acl.name,
+        resource_pattern_type=PATTERNS[acl.pattern], principal=acl.principal, host=acl.host,
+        operation=OPERATIONS[acl.operation], permission_type=PERMISSIONS[acl.permission],
+    )  # fmt: skip
+
+
+def _exactly(acl: Acl) -> dict[str, Any]:
+    """Return the terms by which requests find this ACL alone."""
+    return {
+        "resource_type_filter": RESOURCES[acl.resource], "resource_name_filter": acl.name,
+        "pattern_type_filter": PATTERNS[acl.pattern], "principal_filter": acl.principal,
+        "host_filter": acl.host, "operation": OPERATIONS[acl.operation],
+        "permission_type": PERMISSIONS[acl.permission],
+    }  # fmt: skip
+
+
+def _worst(said: Any) -> Any:
+    """Return what is said of a deletion, or of the ACL that it met and did not delete."""
+    return next((acl for acl in said.matching_acls if acl.error_code), said)
+
+
+class _StrangeError(Exception):
+    """A number that this program does not know."""
+
+
+def _read(answer: Any) -> Listing[frozenset[Acl]]:
+    found, strange = set(), set()
+    for of, said in _bindings(answer):
+        try:
+            found.add(
+                Acl(
+                    _named(RESOURCES, of.resource_type, "resource type"),
+                    of.resource_name,
+                    _named(PATTERNS, of.pattern_type, "pattern type"),
+                    said.principal,
+                    said.host,
+                    _named(OPERATIONS, said.operation, "operation"),
+                    _named(PERMISSIONS, said.permission_type, "permission"),
+                )
+            )
+        except _StrangeError as error:
+            strange.add(str(error))
+    return Listing(frozenset(found), tuple(sorted(strange)))
+
+
+def _bindings(answer: Any) -> Iterator[tuple[Any, Any]]:
+    for of in answer.resources:
+        for said in of.acls:
+            yield of, said
+
+
+def _named(table: Mapping[T, int], number: int, what: str) -> T:
+    for name, known in table.items():
+        if known == number:
+            return name
+    raise _StrangeError(f"{what} {number}")

@@ -1,0 +1,78 @@
+"""The control plane of one cluster: how much partitions take on the disks, and what is free."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka.protocol.admin import DescribeLogDirsRequest
+
+from towpath.cluster.admin.brokers import BrokerAdmin
+from towpath.cluster.codes import refused
+from towpath.model.deadline import Deadline
+from towpath.model.nouns import TopicName, TopicPartition
+
+_OFFLINE = 56
+"""KAFKA_STORAGE_ERROR: a disk that failed; the broker goes on without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disks:
+    """The disks of all brokers together.
+
+    Attributes:
+        free: Bytes that are free; `None` where a broker does not tell (before Kafka 3.3).
+        replicas: The bytes of each replica, by partition.
+    """
+
+    free: int | None
+    replicas: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+
+
+class DiskAdmin(BrokerAdmin):
+    """Asks about disks; see `towpath.cluster.admin.Admin`."""
+
+    def disks(self, topics: Mapping[TopicName, int]) -> Disks:
+        """Return the free bytes, and what these topics take (KIP-113, KIP-827).
+
+        Args:
+            topics: How many partitions each of them has.
+        """
+        return self._control.retried(lambda deadline: self._disks(topics, deadline))
+
+    def _disks(self, topics: Mapping[TopicName, int], deadline: Deadline) -> Disks:
+        free: list[int] = []
+        replicas: dict[TopicPartition, list[int]] = defaultdict(list)
+        for folder in self._folders(topics, deadline):
+            free.append(folder.usable_bytes)
+            for tp, size in _sizes(folder):
+                replicas[tp].append(size)
+        known = bool(free) and min(free) >= 0
+        return Disks(sum(free) if known else None, {tp: tuple(s) for tp, s in replicas.items()})
+
+    def _folders(self, topics: Mapping[TopicName, int], deadline: Deadline) -> Iterator[Any]:
+        """Ask all brokers: what one does not tell would make the sums wrong."""
+        what = "asking for the disks"
+        for broker in self._control.metadata(deadline).brokers.values():
+            answer = self._control.ask(broker, _request(topics), deadline, what)
+            for said in (answer, *answer.results):
+                if said.error_code not in {0, _OFFLINE}:
+                    raise refused(self._side, what, said.error_code, acl="Describe on the cluster")
+            yield from (folder for folder in answer.results if not folder.error_code)
+
+
+def _request(topics: Mapping[TopicName, int]) -> DescribeLogDirsRequest:
+    kind = DescribeLogDirsRequest.DescribableLogDirTopic
+    return DescribeLogDirsRequest(
+        topics=[kind(topic=name, partitions=list(range(count))) for name, count in topics.items()]
+    )
+
+
+def _sizes(folder: Any) -> Iterable[tuple[TopicPartition, int]]:
+    for topic in folder.topics:
+        for each in topic.partitions:
+            if not each.is_future_key:
+                tp = TopicPartition(TopicName(topic.name), each.partition_index)
+                yield tp, each.partition_size

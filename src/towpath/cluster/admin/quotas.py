@@ -1,0 +1,115 @@
+"""The control plane of one cluster: how much clients may do (KIP-546)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasRequest
+
+from towpath.cluster.admin.changes import ChangeAdmin, Listing
+from towpath.cluster.metadata import Answers
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError
+from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
+
+_EXACT, _DEFAULT = 0, 1
+_KINDS, _KEYS = frozenset(EntityKind), frozenset(QuotaKey)
+_ORDER = {kind: place for place, kind in enumerate(EntityKind)}
+
+
+class QuotaAdmin(ChangeAdmin):
+    """Asks about client quotas and changes them; see `towpath.cluster.admin.Admin`."""
+
+    def quotas(self, whose: Sequence[Entity] = ()) -> Listing[dict[Quota, float]]:
+        """Return all quotas, or those of these entities together.
+
+        Raises:
+            RefusedError: Also where the brokers do not know this question.
+        """
+        what = "asking for the client quotas"
+        request = _asking(whose)
+
+        def once(deadline: Deadline) -> Listing[dict[Quota, float]]:
+            answer = self._control.ask_any(request, deadline, what)
+            self._check(answer, what, "DescribeConfigs on the cluster")
+            return _read(answer)
+
+        return self._control.retried(once)
+
+    def set_quota(self, quota: Quota, value: float | None) -> None:
+        """Set a quota; `None` removes it, and one that is gone already counts as removed."""
+        self.set_quotas({quota: value}).sure(quota)
+
+    def set_quotas(self, values: Mapping[Quota, float | None]) -> Answers[Quota, None]:
+        """Set quotas; those of the same entities are set together, or none of them."""
+        changes: dict[tuple[Entity, ...], list[Quota]] = defaultdict(list)
+        for quota in values:
+            changes[quota.entities].append(quota)
+        request = AlterClientQuotasRequest(
+            entries=[_change(each, values) for each in changes.values()], validate_only=False
+        )
+        entries = self._told("changing client quotas", request, lambda answer: answer.entries)
+        failed: dict[Quota, ClusterError] = {}
+        for said in entries:
+            for quota in changes[_entities(said)] if said.error_code else ():
+                what = f"{'removing' if values[quota] is None else 'setting'} the quota of {quota}"
+                failed[quota] = self._refused(said, what, "AlterConfigs on the cluster")
+        done = [quota for group in changes.values() for quota in group if quota not in failed]
+        if done:
+            self._quota_heard(done[-1], values[done[-1]])
+        return Answers(dict.fromkeys(done), failed)
+
+    def _quota_heard(self, quota: Quota, value: float | None) -> None:
+        what = f"waiting until all brokers know the quota of {quota}"
+        self._heard_by_all(
+            _asking(quota.entities), what, lambda said: _read(said).known.get(quota) == value
+        )
+
+
+def _change(quotas: Sequence[Quota], values: Mapping[Quota, float | None]) -> Any:
+    kind = AlterClientQuotasRequest.EntryData
+    return kind(
+        entity=[
+            kind.EntityData(entity_type=entity.kind, entity_name=entity.name)
+            for entity in quotas[0].entities
+        ],
+        ops=[
+            kind.OpData(key=quota.key, value=values[quota] or 0.0, remove=values[quota] is None)
+            for quota in quotas
+        ],
+    )
+
+
+def _asking(whose: Sequence[Entity]) -> Any:
+    components = [_component(entity) for entity in whose]
+    return DescribeClientQuotasRequest(components=components, strict=bool(whose))
+
+
+def _component(entity: Entity) -> Any:
+    return DescribeClientQuotasRequest.ComponentData(
+        entity_type=entity.kind,
+        match_type=_DEFAULT if entity.name is None else _EXACT,
+        match=entity.name,
+    )
+
+
+def _read(answer: Any) -> Listing[dict[Quota, float]]:
+    found: dict[Quota, float] = {}
+    strange: set[str] = set()
+    for entry in answer.entries or ():
+        kinds = {part.entity_type for part in entry.entity}
+        strange |= {f"entity {kind}" for kind in kinds - _KINDS}
+        if kinds <= _KINDS:
+            strange |= {f"key {said.key}" for said in entry.values if said.key not in _KEYS}
+            entities = _entities(entry)
+            for said in entry.values:
+                if said.key in _KEYS:
+                    found[Quota(entities, QuotaKey(said.key))] = said.value
+    return Listing(found, tuple(sorted(strange)))
+
+
+def _entities(entry: Any) -> tuple[Entity, ...]:
+    parts = (Entity(EntityKind(part.entity_type), part.entity_name) for part in entry.entity)
+    return tuple(sorted(parts, key=lambda entity: _ORDER[entity.kind]))

@@ -1,0 +1,205 @@
+"""Changes of topics, many in one request: how each kind is asked for, and what came of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from kafka.protocol.admin import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    IncrementalAlterConfigsRequest,
+)
+
+from towpath.cluster.admin.brokers import TOPIC
+from towpath.cluster.codes import (
+    INVALID_PARTITIONS,
+    REQUEST_TIMED_OUT,
+    TOPIC_ALREADY_EXISTS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    refused,
+)
+from towpath.model.errors import ClusterError, RefusedError
+from towpath.model.nouns import TopicName
+
+T = TypeVar("T")
+Settings = Mapping[str, str | None]
+"""Settings with their new values, `None` for the default."""
+
+_SET, _DELETE = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic that is to be created; a replication factor of -1 is the cluster's default."""
+
+    name: TopicName
+    partitions: int
+    replication_factor: int
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[T]):
+    """A kind of change.
+
+    Attributes:
+        what: What is done with one topic, for errors.
+        acl: The right that this needs.
+        request: What the controller is asked for.
+        answers: How its answer tells of each topic.
+        partitions: How many a topic has then, where the controller makes them.
+        done_already: What it answers where it had done so before.
+    """
+
+    what: Callable[[TopicName, T], str]
+    acl: Callable[[TopicName], str]
+    request: Callable[[Mapping[TopicName, T]], Any]
+    answers: Callable[[Any], Iterable[tuple[str, Any]]]
+    partitions: Callable[[T], int] = lambda _: 1
+    done_already: int | None = None
+
+    def named(self, wanted: Mapping[TopicName, T]) -> str:
+        """Return what is done, for errors that are not about a topic."""
+        texts = [self.what(name, each) for name, each in wanted.items()]
+        more = f" and {len(texts) - 1} changes more" if len(texts) > 1 else ""
+        return f"{texts[0]}{more}"
+
+
+class Trial(Generic[T]):
+    """Changes that are tried until each is made or refused for good.
+
+    Attributes:
+        left: Those that may still be made.
+        done: The seconds that each took that was made, its shares of its requests.
+        refused: What was said last of those that were not.
+    """
+
+    def __init__(self, change: Change[T], wanted: Mapping[TopicName, T], side: str) -> None:
+        self.change, self._wanted, self._side = change, wanted, side
+        self.left = dict(wanted)
+        self.done: dict[TopicName, float] = {}
+        self.refused: dict[TopicName, RefusedError] = {}
+        self._spent = dict.fromkeys(wanted, 0.0)
+        self._unsure: set[TopicName] = set()
+
+    def unanswered(self) -> None:
+        """Remember that all that are left may have been made all the same."""
+        self._unsure |= self.left.keys()
+
+    def take(self, answer: Any, seconds: float) -> None:
+        """Take in an answer about all that are left, and how long it took.
+
+        Raises:
+            RefusedError: Time may heal what is said of one of them.
+        """
+        for name in self.left:
+            self._spent[name] += seconds / len(self.left)
+        for text, said in self.change.answers(answer):
+            self._take(TopicName(text), said)
+        errors = [self.refused[name] for name in self.left]
+        # Of an unknown topic news may come, but not for long.
+        for error in sorted(errors, key=lambda e: e.error == UNKNOWN_TOPIC_OR_PARTITION):
+            raise error
+
+    def _take(self, name: TopicName, said: Any) -> None:
+        again = name in self._unsure and said.error_code == self.change.done_already
+        if not said.error_code or again:
+            self.done[name] = self._spent[name]
+            self.refused.pop(name, None)
+            del self.left[name]
+            return
+        error = refused(
+            self._side, self.change.what(name, self._wanted[name]), said.error_code,
+            said.error_message, self.change.acl(name),
+        )  # fmt: skip
+        self.refused[name] = error
+        if said.error_code == REQUEST_TIMED_OUT:
+            self._unsure.add(name)
+        if not error.retriable:
+            del self.left[name]
+
+    def failed(self, error: ClusterError | None) -> dict[TopicName, ClusterError]:
+        """Return why changes were not made; for want of an answer that is `error`."""
+        unanswered = dict.fromkeys(self.left, error) if error is not None else {}
+        return {**unanswered, **self.refused}
+
+
+def creation(timeout_ms: int, *, validate_only: bool = False) -> Change[NewTopic]:
+    """Return the creation of topics."""
+    kind = CreateTopicsRequest.CreatableTopic
+
+    def one(topic: NewTopic) -> Any:
+        return kind(
+            name=topic.name,
+            num_partitions=topic.partitions,
+            replication_factor=topic.replication_factor,
+            assignments=[],
+            configs=[
+                kind.CreatableTopicConfig(name=key, value=value)
+                for key, value in topic.configs.items()
+            ],
+        )
+
+    return Change(
+        lambda _, topic: _creating(topic),
+        lambda name: f"Create on topic {name} or on the cluster",
+        lambda topics: CreateTopicsRequest(
+            topics=list(map(one, topics.values())),
+            timeout_ms=timeout_ms,
+            validate_only=validate_only,
+        ),
+        lambda answer: ((said.name, said) for said in answer.topics),
+        lambda topic: topic.partitions,
+        TOPIC_ALREADY_EXISTS,
+    )
+
+
+def growth(timeout_ms: int, *, validate_only: bool = False) -> Change[int]:
+    """Return the growth of topics to these numbers of partitions."""
+    kind = CreatePartitionsRequest.CreatePartitionsTopic
+    return Change(
+        lambda name, count: f"growing topic {name} to {count} partitions",
+        lambda name: f"Alter on topic {name}",
+        lambda counts: CreatePartitionsRequest(
+            topics=[
+                kind(name=name, count=count, assignments=None) for name, count in counts.items()
+            ],
+            timeout_ms=timeout_ms,
+            validate_only=validate_only,
+        ),
+        lambda answer: ((said.name, said) for said in answer.results),
+        lambda count: count,
+        INVALID_PARTITIONS,
+    )
+
+
+def setting(*, validate_only: bool = False) -> Change[Settings]:
+    """Return the change of these settings of topics and of no others (KIP-339)."""
+    kind = IncrementalAlterConfigsRequest.AlterConfigsResource
+
+    def one(name: TopicName, settings: Settings) -> Any:
+        changes = [
+            kind.AlterableConfig(
+                name=key, config_operation=_DELETE if value is None else _SET, value=value
+            )
+            for key, value in settings.items()
+        ]
+        return kind(resource_type=TOPIC, resource_name=name, configs=changes)
+
+    return Change(
+        lambda name, settings: f"changing {', '.join(settings)} of topic {name}",
+        lambda name: f"AlterConfigs on topic {name}",
+        lambda changes: IncrementalAlterConfigsRequest(
+            resources=[one(name, settings) for name, settings in changes.items()],
+            validate_only=validate_only,
+        ),
+        lambda answer: ((said.resource_name, said) for said in answer.responses),
+    )
+
+
+def _creating(topic: NewTopic) -> str:
+    factor = topic.replication_factor if topic.replication_factor > 0 else "of the cluster"
+    count = f"{topic.partitions} partition{'' if topic.partitions == 1 else 's'}"
+    return f"creating topic {topic.name} with {count} and replication factor {factor}"

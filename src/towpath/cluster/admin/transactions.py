@@ -1,0 +1,118 @@
+"""A transactional producer that knows just what fills need: begin on one partition, end.
+
+Request versions are old ones, which every broker from 2.8 to 4.x takes (KIP-98, KIP-896) and in
+which a fenced producer is always told by INVALID_PRODUCER_EPOCH, and an epoch lasts for more than
+one transaction (before KIP-890).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.protocol.metadata import CoordinatorType
+from kafka.protocol.producer import (
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+)
+
+from towpath.cluster.codes import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    NOT_COORDINATOR,
+    refused,
+)
+from towpath.cluster.connect.control import Control, healable
+from towpath.cluster.metadata import Broker
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError, RefusedError
+from towpath.model.nouns import TopicPartition
+
+_TIMEOUT_MS = 60_000
+_NEWEST = 1
+_PAUSE, _LEAST = 0.02, 0.1
+_MOVED = frozenset({COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR})
+"""The coordinator is away, loading, unknown, or elsewhere: look for it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerEpoch:
+    """The identity that InitProducerId gave."""
+
+    producer_id: int
+    epoch: int
+
+
+class Transactions:
+    """The transactions of one transactional id; blocking, for one thread.
+
+    `fence` keeps every earlier user of the id out, and ends what it left open.
+    """
+
+    def __init__(self, control: Control, transactional_id: str) -> None:
+        self._control = control
+        self.transactional_id = transactional_id
+        self._coordinator: Broker | None = None
+
+    def fence(self, deadline: Deadline) -> ProducerEpoch:
+        """Become the only user of the id; an open transaction of an earlier one is aborted."""
+        request = InitProducerIdRequest(
+            transactional_id=self.transactional_id, transaction_timeout_ms=_TIMEOUT_MS
+        )
+        said = self._ask(request, "starting transactions", deadline, lambda a: a.error_code)
+        return ProducerEpoch(said.producer_id, said.producer_epoch)
+
+    def add(self, who: ProducerEpoch, tp: TopicPartition, deadline: Deadline) -> None:
+        """Make `tp` part of the transaction."""
+        topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.transactional_id,
+            v3_and_below_producer_id=who.producer_id,
+            v3_and_below_producer_epoch=who.epoch,
+            v3_and_below_topics=[topic(name=tp.topic, partitions=[tp.partition])],
+        )
+        self._ask(request, f"adding {tp} to a transaction", deadline, _of_partition)
+
+    def end(self, who: ProducerEpoch, deadline: Deadline, *, commit: bool) -> None:
+        """Commit or abort; the marker reaches the partition soon after."""
+        request = EndTxnRequest(
+            transactional_id=self.transactional_id, producer_id=who.producer_id,
+            producer_epoch=who.epoch, committed=commit,
+        )  # fmt: skip
+        self._ask(request, "ending a transaction", deadline, lambda a: a.error_code)
+
+    def _ask(
+        self, request: Any, what: str, deadline: Deadline, error_of: Callable[[Any], int]
+    ) -> Any:
+        """Ask the coordinator until it has an answer that time will not change."""
+        while True:
+            try:
+                return self._ask_once(request, what, deadline, error_of)
+            except ClusterError as error:
+                if not isinstance(error, RefusedError) or error.error in _MOVED:
+                    self._coordinator = None
+                if deadline.over or not healable(error):
+                    raise
+            time.sleep(_PAUSE)
+
+    def _ask_once(
+        self, request: Any, what: str, deadline: Deadline, error_of: Callable[[Any], int]
+    ) -> Any:
+        if self._coordinator is None:
+            self._coordinator = self._control.coordinator(
+                self.transactional_id, deadline, CoordinatorType.TRANSACTION
+            )
+        # What was begun in time is not given up half-way.
+        soon = Deadline.after(max(_LEAST, deadline.left()))
+        answer = self._control.ask(self._coordinator, request, soon, what, newest=_NEWEST)
+        number = error_of(answer)
+        if number:
+            raise refused(self._control.side, what, number)
+        return answer
+
+
+def _of_partition(answer: Any) -> int:
+    return int(answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)

@@ -1,0 +1,232 @@
+"""From a host and a port to a socket on which a broker answers our requests.
+
+The control plane and the data path both begin here, so a user meets one set of sentences.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+
+from towpath import __version__
+from towpath.cluster.codes import UNSUPPORTED_VERSION, refused
+from towpath.cluster.connect.border import translated
+from towpath.cluster.connect.exchange import (
+    Address,
+    StrangeAnswerError,
+    Versions,
+    address_text,
+    ask,
+    pick_version,
+)
+from towpath.cluster.connect.login import SecurityError, log_in
+from towpath.cluster.connect.security import ssl_context
+from towpath.cluster.connect.tls_errors import explain
+from towpath.cluster.metadata import Broker
+from towpath.config import ClusterConfig, Tls
+from towpath.model.deadline import Deadline
+from towpath.model.errors import UnreachableError
+from towpath.model.foreign import foreign
+
+_BUFFER = 4 << 20
+_API_VERSIONS_AT_FIRST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A connection that is logged in.
+
+    Attributes:
+        socket: It blocks, without a time limit.
+        expires: When the login ends (KIP-368); connect anew before. `None` for never.
+        api_versions: Lowest and highest version of each request that the broker takes.
+    """
+
+    socket: socket.socket
+    expires: Deadline | None
+    api_versions: Versions
+
+    @property
+    def expired(self) -> bool:
+        """Whether the login has to be renewed before the next request."""
+        return self.expires is not None and self.expires.over
+
+
+class UnresolvedError(UnreachableError):
+    """A host has a name that does not resolve: its broker may be well, but not for us."""
+
+    code = "CLUSTER_UNRESOLVED"
+
+
+def connect_to(config: ClusterConfig, side: str, broker: Broker, deadline: Deadline) -> Connected:
+    """Connect to a broker at the address that it advertises, as `connect` does."""
+    try:
+        return connect(config, side, broker.host, broker.port, deadline)
+    except UnresolvedError as error:
+        if f"{broker.host}:{broker.port}" in config.bootstrap:
+            raise
+        raise UnresolvedError(
+            side, f"connecting to {broker}",
+            f"the broker advertises the host {broker.host}, which does not resolve here",
+            f"set `advertised.listeners` of broker {broker.id} to a host that clients can reach, or"
+            f" make {broker.host} resolve on this machine",
+        ) from error  # fmt: skip
+
+
+def connect(
+    config: ClusterConfig, side: str, host: str, port: int, deadline: Deadline
+) -> Connected:
+    """Connect to one broker, encrypt, log in.
+
+    Raises:
+        RefusedError: The broker does not accept the login.
+        SecurityError: `tls` or `sasl` do not fit the broker; trying again is of no use.
+        UnreachableError: Nobody answers there.
+    """
+    what = f"connecting to {address_text((host, port))}"
+    connection = _reach(side, what, (host, port), deadline)
+    try:
+        with _explained(config, side, what, host):
+            if config.tls:
+                connection = _encrypt(connection, config.tls, host, deadline)
+            versions = _greet(connection, side, deadline)
+            expires = _enter(connection, config, side, (host, port), versions, deadline)
+    except BaseException:
+        connection.close()
+        raise
+    connection.settimeout(None)
+    return Connected(connection, expires, versions)
+
+
+def _reach(side: str, what: str, address: Address, deadline: Deadline) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise UnresolvedError(
+            side, what, f"the name {address[0]} does not resolve",
+            "check it for typing errors, or make it resolve on this machine",
+        ) from error  # fmt: skip
+    last: OSError | None = None
+    for position, (family, kind, protocol, _, at) in enumerate(found):
+        share = max(deadline.left() / (len(found) - position), 0.001)
+        try:
+            # A kernel without IPv6 has no socket for an address that is one of IPv6.
+            connection = socket.socket(family, kind, protocol)
+            with _closed_on_error(connection):
+                _tune(connection)
+                connection.settimeout(share)
+                connection.connect(at)
+        except OSError as error:
+            last = error
+        else:
+            return connection
+    raise _not_reached(side, what, last)
+
+
+@contextmanager
+def _closed_on_error(connection: socket.socket) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _not_reached(side: str, what: str, error: OSError | None) -> UnreachableError:
+    if isinstance(error, ConnectionRefusedError):
+        why, advice = "nothing listens there", "check the port, and whether the broker runs"
+    elif isinstance(error, TimeoutError):
+        why, advice = "no answer in time", "check the address, and firewalls on the way"
+    else:
+        why = foreign(error) if error else "it has no address"
+        advice = "check the address and the network"
+    return UnreachableError(side, what, why, advice)
+
+
+def _tune(connection: socket.socket) -> None:
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+
+
+def _encrypt(connection: socket.socket, tls: Tls, host: str, deadline: Deadline) -> ssl.SSLSocket:
+    connection.settimeout(max(deadline.left(), 0.001))
+    return ssl_context(tls).wrap_socket(connection, server_hostname=host.rstrip("."))
+
+
+def _greet(connection: socket.socket, side: str, deadline: Deadline) -> Versions:
+    """Ask which requests the broker takes; one too old for our question answers as version 0."""
+    request = ApiVersionsRequest(
+        client_software_name="towpath", client_software_version=__version__
+    )
+    answer = ask(connection, request, _API_VERSIONS_AT_FIRST, deadline)
+    if answer.error_code == UNSUPPORTED_VERSION:
+        answer = ask(connection, ApiVersionsRequest(), 0, deadline)
+    if answer.error_code:
+        raise refused(side, "asking for the versions of its requests", answer.error_code)
+    return {key.api_key: (key.min_version, key.max_version) for key in answer.api_keys}
+
+
+def _enter(
+    connection: socket.socket,
+    config: ClusterConfig,
+    side: str,
+    address: Address,
+    versions: Versions,
+    deadline: Deadline,
+) -> Deadline | None:
+    if config.sasl:
+        return log_in(connection, config, side, address, versions, deadline)
+    # A broker that wants a login hangs up on the first request after the greeting. So one more is
+    # sent here, where that has one meaning.
+    nothing: Any = MetadataRequest(topics=[], allow_auto_topic_creation=False)
+    try:
+        ask(connection, nothing, pick_version(side, MetadataRequest, versions), deadline)
+    except ConnectionError as error:
+        raise SecurityError(
+            side, f"connecting to {address_text(address)}",
+            "the broker hung up on the first request",
+            "the port seems to expect a login; add `sasl:`",
+        ) from error  # fmt: skip
+    return None
+
+
+@contextmanager
+def _explained(config: ClusterConfig, side: str, what: str, host: str) -> Iterator[None]:
+    try:
+        yield
+    except ssl.SSLError as error:
+        why, advice, hopeless = explain(error, config.tls, host)
+        raise (SecurityError if hopeless else UnreachableError)(side, what, why, advice) from error
+    except (StrangeAnswerError, ConnectionError) as error:
+        raise _odd_end(config, side, what, error) from error
+    except OSError as error:
+        raise translated(side, what, error) from error
+
+
+def _odd_end(config: ClusterConfig, side: str, what: str, error: OSError) -> UnreachableError:
+    """An end or an answer that a broker does not give where both sides agree on encryption."""
+    if config.tls:
+        return UnreachableError(
+            side, what, "the broker closed the connection while it was set up",
+            "look whether the port speaks TLS (else remove `tls:`) and what the broker's log says",
+        )  # fmt: skip
+    if isinstance(error, StrangeAnswerError):
+        return SecurityError(
+            side, what, "the answer is none of Kafka's protocol",
+            "the port seems to expect TLS, add `tls:`"
+            if error.start[:2] == b"\x15\x03"
+            else "look whether a Kafka broker listens there",
+        )  # fmt: skip
+    return UnreachableError(
+        side, what, "the broker closed the connection at once",
+        "look whether it is just starting or stopping; if not, the port seems to expect TLS, add"
+        " `tls:`",
+    )  # fmt: skip

@@ -1,0 +1,271 @@
+"""Requests of the control plane: which broker gets them, over which connection, and again when."""
+
+from __future__ import annotations
+
+import random
+import selectors
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import Any, TypeVar
+
+from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
+
+from towpath.cluster.codes import (
+    NETWORK_EXCEPTION,
+    NOT_CONTROLLER,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    refused,
+)
+from towpath.cluster.connect.border import broker_errors
+from towpath.cluster.connect.connection import Connected, connect, connect_to
+from towpath.cluster.connect.exchange import Address, Versions, address_text, ask, pick_version
+from towpath.cluster.connect.login import SecurityError
+from towpath.cluster.metadata import Broker, Metadata, read_metadata
+from towpath.config import ClusterConfig
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError, RefusedError, UnreachableError
+from towpath.model.nouns import TopicName
+
+T = TypeVar("T")
+
+_FIRST_CONTACT = 5.0
+"""Seconds for a cluster that was never reached: more likely a typing error than a restart."""
+UNKNOWN_PATIENCE = 2.0
+"""Seconds for which a topic that a broker does not know may be news that is on its way."""
+_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+_CONNECT_SHARE = 3
+_KEYS = {CoordinatorType.GROUP: "group", CoordinatorType.TRANSACTION: "transactional id"}
+_TOPIC_ID_VERSION = 12
+_BATCHED_COORDINATORS = 4
+
+
+class Control:
+    """Asks brokers of one cluster. Threads may share it; each request has a connection to itself.
+
+    Connections are made when first needed, kept for the next request, and made again when lost.
+    """
+
+    def __init__(self, config: ClusterConfig, side: str) -> None:
+        self._config, self.side = config, side
+        self._lock = Lock()
+        self._idle: dict[Address, list[Connected]] = defaultdict(list)
+        self._brokers: Mapping[int, Broker] = {}
+        self._reached = self._closed = False
+
+    def close(self) -> None:
+        """Close all connections; the one of a request under way closes behind it."""
+        with self._lock:
+            self._closed = True
+            for connections in self._idle.values():
+                for connected in connections:
+                    connected.socket.close()
+            self._idle.clear()
+
+    def metadata(self, deadline: Deadline, topics: Iterable[TopicName] | None = ()) -> Metadata:
+        """Ask any broker for the brokers, and for `topics`; `None` for all topics."""
+        answer = self.ask_any(
+            _for_metadata(topics), deadline, "asking for metadata", newest=_TOPIC_ID_VERSION
+        )
+        found = read_metadata(self.side, answer)
+        if not found.brokers:
+            # A broker that has just started may know of no other yet, nor of any topic.
+            raise refused(self.side, "asking for metadata", NETWORK_EXCEPTION)
+        self._brokers = found.brokers
+        return found
+
+    def metadata_of_all(
+        self, deadline: Deadline, topics: Sequence[TopicName]
+    ) -> Iterator[Metadata]:
+        """Ask each broker that can be reached: after a change they differ for a moment."""
+        brokers = self.metadata(deadline).brokers.values()
+        what, newest = "asking for metadata", _TOPIC_ID_VERSION
+        for position, broker in enumerate(brokers):
+            share = Deadline.after(deadline.left() / (len(brokers) - position))
+            with suppress(UnreachableError):
+                answer = self.ask(broker, _for_metadata(topics), share, what, newest)
+                yield read_metadata(self.side, answer)
+
+    def ask_any(
+        self, request: Any, deadline: Deadline, what: str, newest: int | None = None
+    ) -> Any:
+        """Ask the first broker that answers.
+
+        Raises:
+            ClusterError: None did; with several, of the error that time does not heal.
+        """
+        errors: list[ClusterError] = []
+        addresses = self._addresses()
+        for position, address in enumerate(addresses):
+            share = Deadline.after(deadline.left() / (len(addresses) - position))
+            try:
+                return self._ask_at(address, address_text(address), request, share, what, newest)
+            except ClusterError as error:
+                errors.append(error)
+        raise self._nobody(errors, addresses)
+
+    def ask(
+        self, broker: Broker, request: Any, deadline: Deadline, what: str, newest: int | None = None
+    ) -> Any:
+        """Ask one broker."""
+        address = (broker.host, broker.port)
+        return self._ask_at(address, str(broker), request, deadline, what, newest)
+
+    def controller(self, deadline: Deadline) -> Broker:
+        """Return who takes changes of topics."""
+        found = self.metadata(deadline)
+        broker = found.brokers.get(found.controller)
+        if broker is None:
+            raise refused(self.side, "looking for the controller", NOT_CONTROLLER)
+        return broker
+
+    def coordinator(
+        self, key: str, deadline: Deadline, kind: CoordinatorType = CoordinatorType.GROUP
+    ) -> Broker:
+        """Return who keeps the offsets of a group, or the transactions of a transactional id."""
+        whose = f"{_KEYS[kind]} {key}"
+        what = f"looking for the coordinator of {whose}"
+        request = FindCoordinatorRequest(key=key, key_type=kind, coordinator_keys=[key])
+        answer = self.ask_any(request, deadline, what, newest=_BATCHED_COORDINATORS)
+        said = answer.coordinators[0] if answer.coordinators else answer
+        if said.error_code:
+            acl = f"Describe on {whose}"
+            raise refused(self.side, what, said.error_code, said.error_message, acl)
+        return Broker(said.node_id, said.host, said.port)
+
+    def versions(self, deadline: Deadline) -> Versions:
+        """Return which requests the broker takes that answers first."""
+        self.metadata(deadline)
+        with self._lock:
+            idle = next((one for many in self._idle.values() for one in many), None)
+        if idle is None:
+            raise UnreachableError(self.side, "asking for versions", "the connection was lost")
+        return idle.api_versions
+
+    def deadline(self) -> Deadline:
+        """Return the deadline of a call that begins now."""
+        return Deadline.after(self._config.request_timeout)
+
+    def retried(self, once: Callable[[Deadline], T], deadline: Deadline | None = None) -> T:
+        """Return what `once` returns, calling it again while time may heal what goes wrong.
+
+        Raises:
+            ClusterError: Time does not heal it, or the request timeout is over.
+        """
+        deadline = deadline or self.deadline()
+        unknown_until = Deadline.after(UNKNOWN_PATIENCE)
+        first_contact = Deadline.after(_FIRST_CONTACT)
+        for pause in pauses():
+            try:
+                return once(deadline)
+            except ClusterError as error:
+                if not healable(error, unknown_until) or deadline.left() <= pause:
+                    raise
+                if not self._reached and first_contact.over:
+                    raise
+            time.sleep(pause)
+        raise AssertionError("there is always one more pause")
+
+    def _addresses(self) -> list[Address]:
+        """Known brokers, those with a connection first, then the file's."""
+        known = [(broker.host, broker.port) for broker in self._brokers.values()]
+        random.shuffle(known)  # spreads many tasks over the brokers
+        with self._lock:
+            known.sort(key=lambda address: not self._idle.get(address))
+        return list(dict.fromkeys([*known, *self._config.addresses]))
+
+    def _nobody(self, errors: Sequence[ClusterError], addresses: Sequence[Address]) -> ClusterError:
+        hopeless = [error for error in errors if not healable(error)]
+        if hopeless or len(errors) == 1:
+            return (hopeless or errors)[0]
+        whys = "; ".join(
+            f"{address_text(address)}: {getattr(error, 'why', error)}"
+            for address, error in zip(addresses, errors, strict=True)
+        )
+        return UnreachableError(
+            self.side, "asking " + ", ".join(map(address_text, addresses)),
+            f"no broker answered ({whys})",
+            "check `bootstrap`, and whether the brokers run and the network to them is open",
+        )  # fmt: skip
+
+    def _ask_at(
+        self, address: Address, name: str, request: Any, deadline: Deadline, what: str,
+        newest: int | None,
+    ) -> Any:  # fmt: skip
+        with (
+            self._connection(address, deadline) as connected,
+            broker_errors(self.side, f"{what}, {name}"),
+        ):
+            version = pick_version(self.side, request, connected.api_versions, newest)
+            return ask(connected.socket, request, version, deadline)
+
+    @contextmanager
+    def _connection(self, address: Address, deadline: Deadline) -> Iterator[Connected]:
+        connected = self._take(address)
+        if connected is None:
+            # One host that swallows packets must leave time for the others.
+            share = Deadline.after(deadline.left() / _CONNECT_SHARE)
+            connected = self._connected(address, share)
+            self._reached = True
+        try:
+            yield connected
+        except BaseException:
+            # An answer may still come, and would be taken for that of the next request.
+            connected.socket.close()
+            raise
+        with self._lock:
+            if self._closed:
+                connected.socket.close()
+            else:
+                self._idle[address].append(connected)
+
+    def _connected(self, address: Address, deadline: Deadline) -> Connected:
+        for broker in self._brokers.values():
+            if address == (broker.host, broker.port):
+                return connect_to(self._config, self.side, broker, deadline)
+        return connect(self._config, self.side, *address, deadline)
+
+    def _take(self, address: Address) -> Connected | None:
+        while True:
+            with self._lock:
+                if not self._idle.get(address):
+                    return None
+                connected = self._idle[address].pop()
+            if _usable(connected):
+                return connected
+            connected.socket.close()
+
+
+def _for_metadata(topics: Iterable[TopicName] | None) -> Any:
+    kind = MetadataRequest.MetadataRequestTopic
+    return MetadataRequest(
+        topics=None if topics is None else [kind(name=name) for name in topics],
+        allow_auto_topic_creation=False,
+    )
+
+
+def healable(error: ClusterError, unknown_until: Deadline | None = None) -> bool:
+    """Whether the same request may succeed later, an unknown topic until then."""
+    if isinstance(error, RefusedError):
+        unknown = error.error == UNKNOWN_TOPIC_OR_PARTITION
+        return error.retriable and not (unknown and unknown_until and unknown_until.over)
+    return not isinstance(error, SecurityError)
+
+
+def pauses() -> Iterator[float]:
+    """Return how long to wait before each further attempt, without end."""
+    pause = _PAUSE
+    while True:
+        yield pause * random.uniform(0.8, 1.2)  # noqa: S311, no secret
+        pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def _usable(connected: Connected) -> bool:
+    """Whether an idle connection still stands: one that can be read was closed by the broker."""
+    if connected.expired:
+        return False
+    with selectors.DefaultSelector() as selector:
+        selector.register(connected.socket, selectors.EVENT_READ)
+        return not selector.select(0)

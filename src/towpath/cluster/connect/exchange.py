@@ -1,0 +1,101 @@
+"""One request and its answer over a blocking socket, encoded by kafka-python's messages."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from kafka.protocol.frame import KafkaBytes
+
+from towpath.cluster.codes import UNSUPPORTED_VERSION, code
+from towpath.cluster.data.frames import CLIENT_ID, receive
+from towpath.model.deadline import Deadline
+from towpath.model.errors import RefusedError
+
+Address = tuple[str, int]
+"""Host, an IPv6 address without brackets, and port."""
+Versions = Mapping[int, tuple[int, int]]
+"""Lowest and highest version of each request that a broker takes, by API key."""
+
+_LARGEST = 200 << 20
+_correlations = itertools.count(1)
+
+
+class StrangeAnswerError(ConnectionError):
+    """Bytes that are no answer of a Kafka broker; `start` is what was read first."""
+
+    def __init__(self, start: bytes) -> None:
+        super().__init__(start)
+        self.start = start
+
+    def __str__(self) -> str:
+        return f"the answer is none of Kafka's protocol (it begins with {self.start.hex()})"
+
+
+def address_text(address: Address) -> str:
+    """Return a host and a port as they are written."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def pick_version(side: str, message: Any, versions: Versions, newest: int | None = None) -> int:
+    """Return the newest version of `message` that the broker, kafka-python and we know.
+
+    Raises:
+        RefusedError: There is none.
+    """
+    low, high = versions.get(message.API_KEY, (0, -1))
+    version: int = min(high, message.max_version, high if newest is None else newest)
+    if version < max(low, 0):
+        raise RefusedError(
+            side, message.name, UNSUPPORTED_VERSION, code(UNSUPPORTED_VERSION).name,
+            f"the broker takes versions {low} to {high}; {code(UNSUPPORTED_VERSION).advice}",
+        )  # fmt: skip
+    return version
+
+
+def ask(connection: socket.socket, request: Any, version: int, deadline: Deadline) -> Any:
+    """Send `request`, wait for its answer and return it.
+
+    The socket can be used again only if this returned.
+
+    Raises:
+        OSError: The connection broke, the time is over, or the answer is none of Kafka's.
+    """
+    correlation = next(_correlations) & 0x7FFFFFFF
+    request.API_VERSION = version
+    request.with_header(correlation_id=correlation, client_id=CLIENT_ID.decode())
+    connection.settimeout(_some(deadline))
+    connection.sendall(request.encode(framed=True, header=True))
+    head = _receive(connection, 4, deadline)
+    size = int.from_bytes(head, "big", signed=True)
+    if not 4 <= size <= _LARGEST:
+        raise StrangeAnswerError(head)
+    return _decoded(request, correlation, _receive(connection, size, deadline))
+
+
+def _decoded(request: Any, correlation: int, data: bytes) -> Any:
+    if int.from_bytes(data[:4], "big") != correlation:
+        raise StrangeAnswerError(data[:8])
+    answer = request.header.get_response_class()
+    buffer = KafkaBytes(len(data))
+    buffer[:] = data
+    try:
+        answer.parse_header(buffer)
+        return answer.decode(buffer)
+    except (ValueError, IndexError, struct.error, UnicodeDecodeError) as error:
+        raise StrangeAnswerError(data[:8]) from error
+
+
+def _receive(connection: socket.socket, size: int, deadline: Deadline) -> bytes:
+    data = bytearray(size)
+    receive(connection, memoryview(data), lambda: _some(deadline))
+    return bytes(data)
+
+
+def _some(deadline: Deadline) -> float:
+    # Zero would mean a socket that does not wait at all.
+    return max(deadline.left(), 0.001)

@@ -1,0 +1,99 @@
+"""SASL: from a connection that may ask nothing to one that may ask everything."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+
+from towpath.cluster.codes import (
+    SASL_AUTHENTICATION_FAILED,
+    UNSUPPORTED_SASL_MECHANISM,
+    code,
+    refused,
+)
+from towpath.cluster.connect.exchange import Address, Versions, address_text, ask, pick_version
+from towpath.cluster.connect.security import sasl_mechanism
+from towpath.config import ClusterConfig
+from towpath.model.deadline import Deadline
+from towpath.model.errors import RefusedError, UnreachableError
+from towpath.model.foreign import foreign
+
+_USABLE = 0.85
+"""Part of a session's life after which we leave it: time for what is in flight."""
+
+
+class SecurityError(UnreachableError):
+    """`tls` or `sasl` do not fit the broker: the same attempt would go wrong again."""
+
+    code = "CLUSTER_SECURITY"
+
+
+def log_in(
+    connection: socket.socket,
+    config: ClusterConfig,
+    side: str,
+    address: Address,
+    versions: Versions,
+    deadline: Deadline,
+) -> Deadline | None:
+    """Log in as `config.sasl` says; return when the session ends, or `None` for never.
+
+    Raises:
+        RefusedError: The broker does not offer the mechanism, or does not know the login.
+        SecurityError: The login cannot be made on our side.
+        OSError: The connection broke.
+    """
+    assert config.sasl  # noqa: S101, the caller asked
+    what = f"logging in to {address_text(address)} by {config.sasl.mechanism}"
+    _agree(connection, config.sasl.mechanism, side, what, versions, deadline)
+    version = pick_version(side, SaslAuthenticateRequest, versions)
+    with _our_part(side, what):
+        mechanism = sasl_mechanism(config, address[0])
+    answer: Any = None
+    while not mechanism.is_done():
+        with _our_part(side, what):
+            request = SaslAuthenticateRequest(auth_bytes=mechanism.auth_bytes())
+        answer = ask(connection, request, version, deadline)
+        if answer.error_code:
+            raise refused(side, what, answer.error_code, answer.error_message)
+        with _our_part(side, what):
+            mechanism.receive(answer.auth_bytes)
+    if not mechanism.is_authenticated():
+        raise refused(side, what, SASL_AUTHENTICATION_FAILED)
+    lifetime = answer.session_lifetime_ms / 1000 if answer and version else 0
+    return Deadline.after(lifetime * _USABLE) if lifetime > 0 else None
+
+
+def _agree(
+    connection: socket.socket,
+    mechanism: str,
+    side: str,
+    what: str,
+    versions: Versions,
+    deadline: Deadline,
+) -> None:
+    version = pick_version(side, SaslHandshakeRequest, versions)
+    answer = ask(connection, SaslHandshakeRequest(mechanism=mechanism), version, deadline)
+    if answer.error_code == UNSUPPORTED_SASL_MECHANISM:
+        offered = ", ".join(sorted(answer.mechanisms)) or "none"
+        raise RefusedError(
+            side, what, answer.error_code, code(answer.error_code).name,
+            f"the broker offers {offered}; set `sasl.mechanism` to one that it offers",
+        )  # fmt: skip
+    if answer.error_code:
+        raise refused(side, what, answer.error_code)
+
+
+@contextmanager
+def _our_part(side: str, what: str) -> Iterator[None]:
+    """Kerberos, AWS and the user's command raise what they like; all of it is a login not made."""
+    try:
+        yield
+    except Exception as error:
+        raise SecurityError(
+            side, what, foreign(error), "check the `sasl` block and what it needs on this machine"
+        ) from error

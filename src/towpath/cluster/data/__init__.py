@@ -1,0 +1,1 @@
+"""The data path: whole batches over sockets that never block, and clients that may."""

@@ -1,0 +1,249 @@
+"""Fetch and produce for callers that may block: the ledger, openings, fills, verification."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION, refused
+from towpath.cluster.connect.connection import Connected, connect_to
+from towpath.cluster.connect.control import healable
+from towpath.cluster.data import fetch as fetching
+from towpath.cluster.data import produce as producing
+from towpath.cluster.data.fetch import Fetched, FetchFrom, FetchSession
+from towpath.cluster.data.frames import Part, receive, request
+from towpath.cluster.data.homes import Home, find_homes
+from towpath.config import ClusterConfig
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError, RefusedError, UnreachableError
+from towpath.model.foreign import foreign
+from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
+
+T = TypeVar("T")
+_PAUSE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Record batches of one partition, as they came; they lie at [start, end) of `buffer`."""
+
+    buffer: npt.NDArray[np.uint8]
+    said: Fetched
+
+    @property
+    def start(self) -> int:
+        """Position of the first byte."""
+        return self.said.start
+
+    @property
+    def end(self) -> int:
+        """Position behind the last byte."""
+        return self.said.end
+
+
+class Client:
+    """Connections to the leaders of one cluster, made when first needed and again when lost.
+
+    Not for several threads at once; `admin` may be shared.
+
+    Attributes:
+        failures: How often a call did not succeed at once so far. What such a call sent may still
+            arrive, even after the next call.
+    """
+
+    def __init__(self, config: ClusterConfig, side: Side, admin: Admin) -> None:
+        self._config = config
+        self._side = side
+        self._admin = admin
+        self._connections: dict[int, Connected] = {}
+        self._homes: dict[TopicPartition, Home] = {}
+        self._muted: dict[int, Deadline] = {}
+        self._correlation = 0
+        self.failures = 0
+        self._closed = False
+        self._calling = threading.Lock()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; a call that waits in another thread ends with an error."""
+        self._closed = True
+        for connected in list(self._connections.values()):
+            with suppress(OSError):
+                connected.socket.shutdown(socket.SHUT_RDWR)
+        self._drop()
+
+    def _drop(self) -> None:
+        """Close the sockets, unless a call uses one: then it is for that call to do so.
+
+        Its descriptor could be another socket's by the time that the call waits for it.
+        """
+        if self._calling.acquire(blocking=False):
+            for connected in self._connections.values():
+                connected.socket.close()
+            self._connections.clear()
+            self._calling.release()
+
+    def fetch(
+        self,
+        tp: TopicPartition,
+        offset: int,
+        *,
+        max_bytes: int,
+        wait: float = 0.0,
+        committed: bool = False,
+    ) -> Records:
+        """Read whole batches from `offset` on; none when `wait` seconds brought nothing.
+
+        Raises:
+            RefusedError: The leader answered with an error that time does not heal, such as
+                OFFSET_OUT_OF_RANGE.
+            UnreachableError: No leader answered within the request timeout, or `tls` or `sasl` do
+                not fit it.
+        """
+
+        def once(home: Home, connected: Connected, deadline: Deadline) -> Records:
+            newest = connected.api_versions[fetching.API][1]
+            version = fetching.version_for(newest, ids=home.topic_id != NO_TOPIC_ID)
+            session = FetchSession(version, max_bytes=max_bytes, committed=committed)
+            session.want(tp, FetchFrom(offset, max_bytes, home.topic_id))
+            body = session.request(int(wait * 1000))
+            connected.socket.settimeout(deadline.left() + wait)
+            buffer = self._ask(connected, fetching.API, version, body, tags=session.flexible)
+            said = (session.response(buffer.data) or [None])[0]  # type: ignore[list-item]
+            self._muted[home.node] = Deadline.after(session.throttle)
+            if said is None:
+                raise refused(self._side, f"fetching {tp}", UNKNOWN_TOPIC_OR_PARTITION)
+            self._check(said.error, f"fetching {tp} at {offset}")
+            return Records(buffer, said)
+
+        return self._retried(tp, f"fetching {tp}", once)
+
+    def produce(self, tp: TopicPartition, batch: Part, transactional_id: str | None = None) -> int:
+        """Append one batch, acknowledged by all in-sync replicas; return its base offset.
+
+        Raises:
+            RefusedError: The leader refused it.
+            UnreachableError: No leader answered within the request timeout; the batch may have
+                been appended all the same.
+        """
+
+        def once(home: Home, connected: Connected, deadline: Deadline) -> int:
+            newest = connected.api_versions[producing.API][1]
+            version = producing.NEWEST if newest >= producing.NEWEST else producing.OLDEST
+            body = producing.request([(tp, batch)], int(deadline.left() * 1000), transactional_id)
+            connected.socket.settimeout(deadline.left() + 1)
+            buffer = self._ask(connected, producing.API, version, body)
+            answer = producing.response(buffer.data, version)
+            self._muted[home.node] = Deadline.after(answer.throttle)
+            said = answer.batches[0]
+            self._check(said.error, f"producing to {tp}", said.text)
+            return said.base_offset
+
+        return self._retried(tp, f"producing to {tp}", once)
+
+    def _retried(
+        self, tp: TopicPartition, what: str, once: Callable[[Home, Connected, Deadline], T]
+    ) -> T:
+        try:
+            with self._calling:
+                return self._tried(tp, what, once)
+        finally:
+            if self._closed:
+                self._drop()
+
+    def _tried(
+        self, tp: TopicPartition, what: str, once: Callable[[Home, Connected, Deadline], T]
+    ) -> T:
+        deadline = Deadline.after(self._config.request_timeout)
+        while True:
+            home: Home | None = None
+            try:
+                home = self._home(tp)
+                deadline = self._unmuted(home.node, deadline)
+                return once(home, self._connected(home, deadline), deadline)
+            except (OSError, UnreachableError, RefusedError) as error:
+                self._recover(tp, home, error)
+                if isinstance(error, ClusterError) and not healable(error):
+                    raise
+                if deadline.over or self._closed:
+                    raise self._given_up(what, error) from error
+                time.sleep(_PAUSE)
+
+    def _unmuted(self, node: int, deadline: Deadline) -> Deadline:
+        """Wait until a broker that throttles us reads requests again (KIP-219).
+
+        Returns what is left of the time of a call, which does not pass meanwhile.
+        """
+        left, muted = deadline.left(), self._muted.pop(node, None)
+        if muted is None:
+            return deadline
+        while not muted.over and not self._closed:
+            time.sleep(min(_PAUSE, muted.left()))
+        return Deadline.after(left)
+
+    def _recover(self, tp: TopicPartition, home: Home | None, error: Exception) -> None:
+        self.failures += 1
+        self._homes.pop(tp, None)
+        if home is not None and not isinstance(error, RefusedError):
+            self._muted.pop(home.node, None)  # the broker mutes connections, not clients
+            with suppress(KeyError):
+                self._connections.pop(home.node).socket.close()
+
+    def _given_up(self, what: str, error: Exception) -> ClusterError:
+        if isinstance(error, ClusterError):
+            return error
+        advice = "look whether the broker is up and its network is open"
+        return UnreachableError(self._side, what, foreign(error), advice)
+
+    def _home(self, tp: TopicPartition) -> Home:
+        home = self._homes.get(tp) or find_homes(self._admin, [tp]).get(tp)
+        if home is None:
+            what = f"looking for the leader of {tp}"
+            raise refused(self._side, what, LEADER_NOT_AVAILABLE)
+        self._homes[tp] = home
+        return home
+
+    def _connected(self, home: Home, deadline: Deadline) -> Connected:
+        connected = self._connections.get(home.node)
+        if connected is not None and connected.expired:
+            connected.socket.close()
+            connected = None
+        if connected is None:
+            connected = connect_to(self._config, self._side, home.broker, deadline)
+            self._connections[home.node] = connected
+            if self._closed:  # by another thread, while we connected
+                raise ConnectionError("the client was closed")
+        return connected
+
+    def _ask(
+        self, connected: Connected, api: int, version: int, body: list[Part], *, tags: bool = False
+    ) -> npt.NDArray[np.uint8]:
+        self._correlation = self._correlation + 1 & 0x7FFFFFFF
+        for part in request(api, version, self._correlation, body, tags=tags):
+            connected.socket.sendall(part)
+        size = int.from_bytes(_receive(connected, 4).tobytes(), "big")
+        return _receive(connected, size)
+
+    def _check(self, error: int, what: str, text: str = "") -> None:
+        if error:
+            raise refused(self._side, what, error, text)
+
+
+def _receive(connected: Connected, size: int) -> npt.NDArray[np.uint8]:
+    buffer = np.empty(size, np.uint8)
+    receive(connected.socket, buffer.data, connected.socket.gettimeout)
+    return buffer

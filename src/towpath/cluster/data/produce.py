@@ -1,0 +1,147 @@
+"""Produce requests and responses: one batch per partition (KIP-98), acks of all replicas.
+
+Version 13 names topics by id (KIP-516), so nothing lands in a topic that was deleted and created
+again under the same name; brokers before Kafka 4.1 take names only.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from towpath.cluster.data.frames import Part, Reader, string, uvarint
+from towpath.model.nouns import TopicId, TopicName, TopicPartition
+
+API = 0
+OLDEST, NEWEST = 7, 8
+"""By name. Version 7 is the first that takes zstd (KIP-110); 8 tells which record was refused
+(KIP-467)."""
+BY_ID = 13
+
+_ALL = -1
+_ANSWER = struct.Struct(">ihqqq")
+
+
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """What a broker said of one batch; `base_offset` is where it lies, also for a duplicate."""
+
+    tp: TopicPartition
+    error: int
+    base_offset: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A produce response.
+
+    Attributes:
+        batches: What became of each batch.
+        throttle: Seconds for which the broker takes no further request on the connection.
+    """
+
+    batches: tuple[Produced, ...]
+    throttle: float
+
+
+def request(
+    batches: Sequence[tuple[TopicPartition, Part]],
+    timeout_ms: int,
+    transactional_id: str | None = None,
+) -> list[Part]:
+    """Return a body that holds each batch once, uncopied; partitions must differ."""
+    topics = _by_topic(batches)
+    who = struct.pack(">h", -1) if transactional_id is None else string(transactional_id)
+    parts: list[Part] = []
+    head = who + struct.pack(">hii", _ALL, timeout_ms, len(topics))
+    for topic, items in topics.items():
+        head += string(topic) + struct.pack(">i", len(items))
+        for partition, batch in items:
+            parts.append(head + struct.pack(">ii", partition, len(batch)))
+            parts.append(batch)
+            head = b""
+    return parts
+
+
+def request_by_id(
+    batches: Sequence[tuple[TopicPartition, Part]],
+    ids: Mapping[TopicName, TopicId],
+    timeout_ms: int,
+) -> list[Part]:
+    """Return a body of version 13, outside of transactions; else like `request`."""
+    topics = _by_topic(batches)
+    parts: list[Part] = []
+    head = b"\0" + struct.pack(">hi", _ALL, timeout_ms) + uvarint(len(topics) + 1)
+    for topic, items in topics.items():
+        head += UUID(ids[topic]).bytes + uvarint(len(items) + 1)
+        for partition, batch in items:
+            parts.append(head + struct.pack(">i", partition) + uvarint(len(batch) + 1))
+            parts.append(batch)
+            head = b"\0"
+        head += b"\0"
+    return [*parts, head + b"\0"]
+
+
+def response_by_id(data: memoryview, names: Mapping[TopicId, TopicName]) -> Answer:
+    """Read a response of version 13."""
+    reader = Reader(data, 4)
+    reader.tags()
+    return Answer(tuple(_topics_by_id(reader, names)), reader.int32() / 1000)
+
+
+def response(data: memoryview, version: int) -> Answer:
+    """Read a response of `version` 7 or 8."""
+    reader = Reader(data, 4)
+    return Answer(tuple(_topics_by_name(reader, version)), reader.int32() / 1000)
+
+
+def _topics_by_id(reader: Reader, names: Mapping[TopicId, TopicName]) -> Iterator[Produced]:
+    for _ in range(reader.uvarint() - 1):
+        topic = names[TopicId(str(UUID(bytes=bytes(reader.take(16)))))]
+        for _ in range(reader.uvarint() - 1):
+            partition, error, base, _, _ = reader.unpack(_ANSWER)
+            texts = [_record_error(reader) for _ in range(reader.uvarint() - 1)]
+            text = _joined(reader.compact_string(), texts)
+            reader.tags()
+            yield Produced(TopicPartition(topic, partition), error, base, text)
+        reader.tags()
+
+
+def _topics_by_name(reader: Reader, version: int) -> Iterator[Produced]:
+    for _ in range(reader.int32()):
+        topic = TopicName(reader.string())
+        for _ in range(reader.int32()):
+            partition, error, base, _, _ = reader.unpack(_ANSWER)
+            text = _record_errors(reader) if version >= NEWEST else ""
+            yield Produced(TopicPartition(topic, partition), error, base, text)
+
+
+def _by_topic(
+    batches: Sequence[tuple[TopicPartition, Part]],
+) -> Mapping[TopicName, list[tuple[int, Part]]]:
+    topics: dict[TopicName, list[tuple[int, Part]]] = defaultdict(list)
+    for tp, batch in batches:
+        topics[tp.topic].append((tp.partition, batch))
+    return topics
+
+
+def _record_errors(reader: Reader) -> str:
+    texts = []
+    for _ in range(reader.int32()):
+        index, text = reader.int32(), reader.string()
+        texts.append(f"record {index}: {text}")
+    return _joined(reader.string(), texts)
+
+
+def _record_error(reader: Reader) -> str:
+    index, text = reader.int32(), reader.compact_string()
+    reader.tags()
+    return f"record {index}: {text}"
+
+
+def _joined(summary: str, texts: list[str]) -> str:
+    return "; ".join([summary, *texts[:3]] if summary else texts[:3])

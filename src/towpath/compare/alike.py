@@ -1,0 +1,75 @@
+"""Batches that are the same on both sides, seen without opening them."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import Any
+
+import google_crc32c
+import numpy as np
+
+from towpath.compare.cursor import Cursor, Piece
+from towpath.compare.line import Line
+from towpath.wire import batch as wire
+from towpath.wire.digest import Digest
+
+_FACTS = struct.Struct(">Iqqqq")
+
+
+def same_batches(source: Cursor, target: Cursor, line: Line) -> tuple[int, wire.Table]:
+    """Return how many leading batches are the same at the right offsets, and their target rows.
+
+    The same means: equal record bytes, count, codec and times. The checksum of each target batch
+    was recomputed, too.
+    """
+    if not source.pieces or not target.pieces:
+        return 0, np.empty((0, wire.COLUMNS), np.int64)
+    theirs, ours = source.pieces[0], target.pieces[0]
+    count = min(len(theirs.rows), len(ours.rows))
+    a, b = theirs.rows[:count], ours.rows[:count]
+    fits = _fits(a, b, line)
+    fits &= (a[:, wire.BASE] >= source.position) & (a[:, wire.LAST] < source.end)
+    fits &= (b[:, wire.BASE] >= target.position) & (b[:, wire.LAST] < target.end)
+    count = count if fits.all() else int(fits.argmin())
+    if count:
+        count = wire.same_prefix(theirs.buffer, a[:count], ours.buffer, b[:count])
+    return _sound(ours, count), b
+
+
+def bytes_digest(piece: Piece, rows: wire.Table) -> Digest:
+    """Return a digest of whole batches, made of their record bytes as they are."""
+    digest = Digest()
+    for row in rows.tolist():
+        position, length, count = row[wire.POSITION], row[wire.LENGTH], row[wire.COUNT]
+        crc = google_crc32c.value(piece.buffer[position + wire.HEADER_SIZE : position + length])
+        times = piece.buffer[position + 27 : position + 35].tobytes()
+        attributes = row[wire.ATTRIBUTES] & wire.KEPT_ATTRIBUTES
+        facts = _FACTS.pack(
+            crc, length, count, int.from_bytes(times, "big", signed=True), attributes
+        )
+        word = int.from_bytes(hashlib.blake2b(facts, digest_size=8).digest(), "big")
+        digest = digest.then(Digest(count, word, word))
+    return digest
+
+
+def _fits(a: wire.Table, b: wire.Table, line: Line) -> Any:
+    """Return which pairs have equal sizes, codecs and clocks, and lie where they should."""
+    own_clock = b[:, wire.ATTRIBUTES] & wire.LOG_APPEND_TIME != 0
+    clock = a[:, wire.ATTRIBUTES] & wire.LOG_APPEND_TIME != 0
+    codecs = (a[:, wire.ATTRIBUTES] ^ b[:, wire.ATTRIBUTES]) & wire.CODEC_MASK
+    fits = (codecs == 0) & (own_clock | ~clock)
+    fits &= a[:, wire.LENGTH] == b[:, wire.LENGTH]
+    fits &= a[:, wire.COUNT] == b[:, wire.COUNT]
+    fits &= line.to_target(a[:, wire.BASE]) == b[:, wire.BASE]
+    fits &= line.to_target(a[:, wire.LAST]) == b[:, wire.LAST]
+    return fits
+
+
+def _sound(piece: Piece, count: int) -> int:
+    """Return how many of the first `count` batches have a true checksum."""
+    for index, row in enumerate(piece.rows[:count].tolist()):
+        position, length = row[wire.POSITION], row[wire.LENGTH]
+        if google_crc32c.value(piece.buffer[position + 21 : position + length]) != row[wire.CRC]:
+            return index
+    return count

@@ -1,0 +1,237 @@
+"""One side of a comparison: batches in order, without those that a consumer does not see."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
+from towpath.cluster.data.client import Client, Records
+from towpath.cluster.data.fetch import Fetched
+from towpath.compare.doubled import Watch
+from towpath.model.deadline import Deadline
+from towpath.model.errors import RefusedError, UnreachableError
+from towpath.model.nouns import ProducerId, Side, TopicPartition
+from towpath.records.target.written import Undone, undone
+from towpath.wire import batch as wire
+from towpath.wire.legacy import modernise
+
+_MAGIC_AT = 16
+_WAIT = 0.5
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How one cluster is read."""
+
+    side: Side
+    client: Client
+    admin: Admin
+    max_bytes: int
+    patience: float
+
+
+@dataclass(slots=True)
+class Piece:
+    """Some batches of one response; `rows` are as `wire.batch.scan` returns them."""
+
+    buffer: wire.Buffer
+    rows: wire.Table
+
+    def batches(self) -> Iterator[memoryview]:
+        """Yield the bytes of each batch."""
+        view: memoryview = self.buffer.data
+        for position, length in self.rows[:, : wire.LENGTH + 1].tolist():
+            yield view[position : position + length]
+
+
+class Cursor:
+    """Reads the committed data batches of [first, end), of some producers or of all.
+
+    Attributes:
+        position: Everything before it is done with.
+        have: Up to where it was read; `pieces` hold what lies between.
+        log_start: Where the log begins, as far as it is known now.
+        log_end: Where the log ended, if that is before `end`.
+        foreign: Records of other producers that were passed over.
+        uncommitted: Records that only consumers with isolation.level=read_uncommitted see.
+        uncommitted_at: Offset of the first of them, -1 if there is none.
+        bytes: How much was read.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        tp: TopicPartition,
+        first: int,
+        end: int,
+        only: AbstractSet[ProducerId] | None,
+        watch: Watch | None = None,
+    ) -> None:
+        self._reader, self._tp = reader, tp
+        self._only = None if only is None else [*only]
+        self._watch = watch
+        self.position = self.have = first
+        self.end = end
+        self.pieces: deque[Piece] = deque()
+        self.log_start = 0
+        self.log_end: int | None = None
+        self.foreign = 0
+        self.uncommitted, self.uncommitted_at = 0, -1
+        self.bytes = 0
+        self._undone: list[Undone] | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left."""
+        return self.position >= self.end
+
+    def fill(self) -> None:
+        """Read on if everything that was read is done with.
+
+        Raises:
+            ClusterError: The cluster did not answer.
+            CorruptBatchError: What came is no batch.
+        """
+        deadline = Deadline.after(self._reader.patience)
+        while self.have <= self.position < self.end:
+            before = self.have
+            self._read()
+            if self.have == before and deadline.over:
+                raise UnreachableError(
+                    self._reader.side, f"fetching {self._tp} at {before}",
+                    f"no records came within {self._reader.patience:.0f} s",
+                    "look whether the partition's leader is in good health",
+                )  # fmt: skip
+
+    def advance(self, position: int) -> None:
+        """Be done with everything before `position`."""
+        self.position = position
+        while self.pieces:
+            rows = self.pieces[0].rows
+            rows = rows[np.searchsorted(rows[:, wire.LAST], position) :]
+            if len(rows):
+                self.pieces[0].rows = rows
+                return
+            self.pieces.popleft()
+
+    def before(self, end: int) -> list[Piece]:
+        """Return the batches that hold offsets in [position, end)."""
+        found = []
+        for piece in self.pieces:
+            rows = piece.rows[: np.searchsorted(piece.rows[:, wire.BASE], end)]
+            if len(rows):
+                found.append(Piece(piece.buffer, rows))
+        return found
+
+    def _read(self) -> None:
+        try:
+            chunk = self._reader.client.fetch(
+                self._tp, self.have, max_bytes=self._reader.max_bytes, wait=_WAIT,
+                committed=self._undone is None,
+            )  # fmt: skip
+        except RefusedError as error:
+            if error.error != OFFSET_OUT_OF_RANGE:
+                raise
+            self._out_of_range()
+            return
+        self.log_start = max(self.log_start, chunk.said.log_start)
+        self.bytes += chunk.end - chunk.start
+        buffer, table = _scan(chunk)
+        if len(table):
+            self._take(chunk.said, buffer, table)
+        else:
+            self._nothing(chunk.said)
+
+    def _take(self, said: Fetched, buffer: wire.Buffer, table: wire.Table) -> None:
+        seen = visible(table, self._aborted(said))
+        here = (table[:, wire.LAST] >= self.have) & (table[:, wire.BASE] < self.end)
+        here &= table[:, wire.COUNT] > 0
+        self._note(table[here & ~seen & (table[:, wire.ATTRIBUTES] & wire.CONTROL == 0)])
+        seen &= here
+        if self._only is not None:
+            if self._watch is not None:
+                self._watch.look(buffer, table[table[:, wire.LAST] >= self.have])
+            ours = np.isin(table[:, wire.PRODUCER], self._only)
+            self.foreign += int(table[seen & ~ours, wire.COUNT].sum())
+            seen &= ours
+        if seen.any():
+            self.pieces.append(Piece(buffer, table[seen]))
+        self.have = min(self.end, max(self.have, int(table[-1, wire.LAST]) + 1))
+
+    def _note(self, aborted: wire.Table) -> None:
+        """Count records of aborted transactions."""
+        if not len(aborted):
+            return
+        first = np.maximum(aborted[:, wire.BASE], self.have)
+        last = np.minimum(aborted[:, wire.LAST], self.end - 1)
+        self.uncommitted += int((last - first + 1).sum())
+        if self.uncommitted_at < 0:
+            self.uncommitted_at = int(first[0])
+
+    def _nothing(self, said: Fetched) -> None:
+        if self.have >= said.high_watermark >= 0:
+            self._ends(said.high_watermark)
+        elif self._undone is None and self.have >= said.last_stable >= 0:
+            # A transaction is open here; what our copier wrote behind it is committed all the same,
+            # or its own transactions tell.
+            client, writers = self._reader.client, self._only or []
+            self._undone = undone(client, self._tp, self.have, writers) if writers[1:] else []
+
+    def _aborted(self, said: Fetched) -> Iterable[tuple[int, int]]:
+        if self._undone is None:
+            return said.aborted
+        return [(each.producer, each.first) for each in self._undone if each.marker >= self.have]
+
+    def _out_of_range(self) -> None:
+        """Retention deleted what we were about to read, or the log was cut."""
+        earliest = self._reader.admin.earliest([self._tp])[self._tp]
+        latest = self._reader.admin.latest([self._tp])[self._tp]
+        if self.have < earliest:
+            self.log_start = earliest
+            self.have = min(self.end, earliest)
+        elif self.have > latest:
+            self._ends(latest)
+
+    def _ends(self, at: int) -> None:
+        self.log_end = at
+        self.have = self.end
+
+
+def _scan(chunk: Records) -> tuple[wire.Buffer, wire.Table]:
+    """Find the batches of a response; old formats become batches of magic 2 first."""
+    buffer, start, end = chunk.buffer, chunk.start, chunk.end
+    if end - start > _MAGIC_AT and buffer[start + _MAGIC_AT] < wire.MAGIC:
+        buffer = np.frombuffer(modernise(buffer[start:end].data), np.uint8)
+        start, end = 0, len(buffer)
+    return buffer, wire.scan(buffer, start, end)
+
+
+def visible(table: wire.Table, aborted: Iterable[tuple[int, int]]) -> Mask:
+    """Return which batches hold records that a consumer of committed records sees.
+
+    Args:
+        table: Batches of one fetch response.
+        aborted: Its aborted transactions: producer id and first offset.
+    """
+    special = table[:, wire.ATTRIBUTES] & (wire.TRANSACTIONAL | wire.CONTROL) != 0
+    seen = np.ones(len(table), np.bool_)
+    waiting = deque(sorted(aborted, key=lambda pair: pair[1]))
+    active: set[int] = set()
+    for index in np.flatnonzero(special).tolist():
+        producer, last = int(table[index, wire.PRODUCER]), int(table[index, wire.LAST])
+        while waiting and waiting[0][1] <= last:
+            active.add(waiting.popleft()[0])
+        if table[index, wire.ATTRIBUTES] & wire.CONTROL:
+            active.discard(producer)
+            seen[index] = False
+        elif producer in active:
+            seen[index] = False
+    return seen

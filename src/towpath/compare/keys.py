@@ -1,0 +1,79 @@
+"""Records that one side lacks and that compaction may have taken.
+
+The cleaner removes a record when a later one has its key, and a tombstone (a record without a
+value) when nothing else of its key is left. So a missing record is fine if the log of that side
+holds a later record of the same key, or if the newest missing record of a key is a tombstone and
+the log holds the key no more. Of a key whose newest missing record is not fine that one counts as
+missing; the older ones would have been removed for its sake.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from towpath.compare.cursor import Cursor, Piece
+from towpath.model.nouns import Side
+from towpath.wire import records
+
+_CONSOLIDATE = 500_000
+
+MISSING = pa.schema(
+    [
+        pa.field("key", pa.binary()),
+        pa.field("source", pa.int64()),
+        pa.field("target", pa.int64()),
+        pa.field("hash", pa.uint64()),
+        pa.field("tombstone", pa.bool_()),
+    ]
+)
+"""Missing records: `source` and `target` are where each side has them, or would have them."""
+_LAST = pa.schema([("key", pa.binary()), ("last", pa.int64())])
+
+
+def lost(missing: pa.Table, side: Side, log: Cursor) -> pa.Table:
+    """Return those of the `missing` records that compaction does not explain.
+
+    Args:
+        missing: Records with the schema `MISSING`.
+        side: Who lacks them.
+        log: That side from its log start to its end, records of all producers.
+    """
+    newest = _newest(missing, side)
+    keyless = missing.filter(pc.is_null(missing["key"]))
+    kept = newest.join(_kept(newest["key"], log), "key")
+    gone = pc.and_(pc.is_null(kept["last"]), kept["tombstone"])
+    later = pc.fill_null(pc.greater(kept["last"], kept[side]), False)
+    unexplained = kept.filter(pc.invert(pc.or_(gone, later)))
+    return pa.concat_tables([keyless, unexplained.select(MISSING.names).cast(MISSING)])
+
+
+def _newest(missing: pa.Table, side: Side) -> pa.Table:
+    keyed = missing.filter(pc.is_valid(missing["key"]))
+    last = keyed.group_by("key").aggregate([(side, "max")])
+    return keyed.join(last, ["key", side], ["key", f"{side}_max"], join_type="inner")
+
+
+def _kept(keys: pa.ChunkedArray, log: Cursor) -> pa.Table:
+    """Return the last offset of each key that the log holds, as columns `key` and `last`."""
+    found = _LAST.empty_table()
+    wanted = pc.unique(keys)
+    while not log.done:
+        log.fill()
+        for piece in log.before(log.have):
+            found = pa.concat_tables([found, _matches(piece, wanted)])
+        log.advance(log.have)
+        if len(found) > _CONSOLIDATE:
+            found = _last(found)
+    return _last(found)
+
+
+def _matches(piece: Piece, wanted: pa.Array) -> pa.Table:
+    rows = pa.Table.from_batches(map(records.decode, piece.batches()), records.RECORDS)
+    rows = rows.select(["key", "offset"]).rename_columns(["key", "last"])
+    return rows.filter(pc.is_in(rows["key"], wanted)).cast(_LAST)
+
+
+def _last(found: pa.Table) -> pa.Table:
+    table = found.group_by("key").aggregate([("last", "max")])
+    return table.rename_columns({"key": "key", "last_max": "last"})

@@ -1,0 +1,324 @@
+"""What a verifying slice does: read both sides once and tell whether they are equal.
+
+Per range two cursors walk in step. Batches whose record bytes are the same, at the offsets that
+the runs tell, are equal without being opened. Where the batches were cut differently, the next
+stretch up to a common border is opened: equal offsets and digests there mean equal records. Only
+a stretch that differs is joined record by record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.compare.alike import bytes_digest, same_batches
+from towpath.compare.cursor import Cursor, Mask, Reader
+from towpath.compare.doubled import Watch
+from towpath.compare.join import Joined, Segment, join, what_differs
+from towpath.compare.keys import MISSING, lost
+from towpath.compare.line import Line
+from towpath.compare.work import CompareSlice, Comparison, Counts, Difference, Range
+from towpath.config import ClusterConfig
+from towpath.model.errors import CorruptBatchError
+from towpath.model.nouns import Side
+from towpath.wire import batch as wire
+from towpath.wire.digest import Digest, Hashes, fold
+
+SCHEMA = "comparison string"
+_LONGEST_REACH = 1 << 12
+
+
+def compare(work: CompareSlice) -> Iterator[Comparison]:
+    """Compare the ranges of a slice.
+
+    Raises:
+        ClusterError: A cluster could not be reached, or refused to be read.
+    """
+    with ExitStack() as stack:
+        source = _reader(stack, work.source, Side.SOURCE, work.fetch_bytes)
+        target = _reader(stack, work.target, Side.TARGET, work.fetch_bytes)
+        for part in work.ranges:
+            yield _Comparing(part, source, target).run()
+
+
+def compare_rows(work: CompareSlice) -> Iterator[pa.RecordBatch]:
+    """Do the same for the engine: one row of `SCHEMA` per range."""
+    for comparison in compare(work):
+        yield pa.RecordBatch.from_pydict({"comparison": [comparison.to_json()]})
+
+
+def _reader(stack: ExitStack, config: ClusterConfig, side: Side, fetch_bytes: int) -> Reader:
+    admin = stack.enter_context(Admin(config, side))
+    client = stack.enter_context(Client(config, side, admin))
+    return Reader(side, client, admin, fetch_bytes, config.request_timeout)
+
+
+class _Comparing:
+    """The state of comparing one range."""
+
+    def __init__(self, part: Range, source: Reader, target: Reader) -> None:
+        self._part = part
+        self._readers = {Side.SOURCE: source, Side.TARGET: target}
+        self._line = Line(part.runs, part.end, part.target_end)
+        self._source = Cursor(source, part.source, part.first, part.end, None)
+        self._watch = Watch(part.own, part.target_first, part.target_end)
+        self._target = Cursor(
+            target, part.target, part.target_first, part.target_end, part.producers, self._watch
+        )
+        self._reach = 1
+        self._digest, self._target_digest = Digest(), Digest()
+        self._counts = Counts()
+        self._first: Difference | None = None
+        self._lacking: dict[Side, list[pa.Table]] = {Side.SOURCE: [], Side.TARGET: []}
+        self._notes: list[str] = []
+
+    def run(self) -> Comparison:
+        """Compare all of it; damaged batches end it early, as a difference."""
+        try:
+            while not (self._source.done and self._target.done):
+                self._source.fill()
+                self._target.fill()
+                if not self._take_same():
+                    self._take_opened()
+            for side in Side:
+                self._settle(side)
+        except CorruptBatchError as error:
+            self._differs(self._source.position, self._target.position, f"unreadable: {error}")
+            self._counts.changed += 1
+        self._tell_ends()
+        self._counts.foreign = self._target.foreign
+        self._tell_uncommitted()
+        part, behind = self._part, self._behind()
+        return Comparison(
+            part.source, part.target, part.first, part.end, self._digest, self._target_digest,
+            self._counts, self._source.bytes + self._target.bytes, self._first,
+            tuple(self._notes), self._watch.found.then(replace(behind.found, seen=())),
+            behind.beyond,
+        )  # fmt: skip
+
+    def _behind(self) -> Watch:
+        """Look at the records of ours behind the end of what was copied, as far as they show."""
+        part, reader = self._part, self._readers[Side.TARGET]
+        watch = Watch(part.own, part.target_end, wire.NO_END, part.following)
+        end = reader.admin.latest([part.target])[part.target] if part.following else 0
+        log = Cursor(reader, part.target, part.target_end, end, part.own, watch)
+        while not log.done:
+            log.fill()
+            log.advance(log.have)
+        return watch
+
+    def _tell_uncommitted(self) -> None:
+        self._counts.uncommitted = self._target.uncommitted
+        if self._target.uncommitted:
+            where = f"the first at target offset {self._target.uncommitted_at}"
+            self._notes.append(
+                "some records on the target are seen by consumers with"
+                f" isolation.level=read_uncommitted only, {where}"
+            )
+
+    # Without opening
+
+    def _take_same(self) -> bool:
+        count, rows = same_batches(self._source, self._target, self._line)
+        if not count:
+            return False
+        rows = rows[:count]
+        digest = bytes_digest(self._target.pieces[0], rows)
+        self._add(digest, digest)
+        own_clock = rows[:, wire.ATTRIBUTES] & wire.LOG_APPEND_TIME != 0
+        self._counts.untimed += int(rows[own_clock, wire.COUNT].sum())
+        self._counts.equal += digest.records
+        self._counts.unopened += digest.records
+        end = int(self._source.pieces[0].rows[count - 1, wire.LAST]) + 1
+        self._source.advance(end)
+        self._target.advance(int(rows[-1, wire.LAST]) + 1)
+        self._reach = 1
+        return True
+
+    # Opened
+
+    def _take_opened(self) -> None:
+        source_end, target_end = self._border()
+        source = Segment(self._source.before(source_end), self._source.position, source_end)
+        target = Segment(self._target.before(target_end), self._target.position, target_end)
+        untimed = target.own_clock
+        if untimed:
+            source, target = source.timeless(), target.timeless()
+        offsets = target.offsets()
+        expected = self._line.to_target(source.offsets())
+        if untimed:
+            self._counts.untimed += len(offsets)
+        digests = source.digest(), target.digest()
+        if np.array_equal(expected, offsets) and digests[0] == digests[1]:
+            self._add(*digests)
+            self._counts.equal += len(offsets)
+        else:
+            self._join(source, target)
+        self._source.advance(source_end)
+        self._target.advance(target_end)
+        self._reach = min(2 * self._reach, _LONGEST_REACH)
+
+    def _border(self) -> tuple[int, int]:
+        """Return where the next stretch ends on both sides: at a border of batches, if any."""
+        if self._source.pieces and self._target.pieces:
+            ours = self._target.pieces[0].rows[:, wire.LAST]
+            theirs = self._source.pieces[0].rows[:, wire.LAST]
+            mapped = self._line.to_target(theirs)
+            inside = (theirs < self._source.end) & (mapped < self._target.end)
+            common = np.flatnonzero(inside & np.isin(mapped, ours))[: self._reach]
+            if len(common):
+                return int(theirs[common[-1]]) + 1, int(mapped[common[-1]]) + 1
+        if self._line.forward(self._source.have) <= self._target.have:
+            return self._source.have, self._line.forward(self._source.have)
+        return self._line.backward(self._target.have), self._target.have
+
+    def _join(self, source: Segment, target: Segment) -> None:
+        """Compare record by record."""
+        offsets, hashes = source.hashes()
+        target_offsets, target_hashes = target.hashes()
+        expected = self._line.to_target(offsets)
+        joined = join(expected, hashes, target_offsets, target_hashes)
+        self._counts.equal += joined.equal
+        self._changed(joined, source, target, offsets, target_offsets)
+        keep = self._missing(joined, source, offsets, expected, hashes)
+        keep_target = self._extra(joined, target, target_offsets, target_hashes)
+        self._add(fold(hashes[keep]), fold(target_hashes[keep_target]))
+
+    def _changed(
+        self, joined: Joined, source: Segment, target: Segment, offsets: wire.Table,
+        target_offsets: wire.Table,
+    ) -> None:  # fmt: skip
+        self._counts.changed += len(joined.changed)
+        if len(joined.changed):
+            at, there = (
+                int(offsets[joined.changed[0]]),
+                int(target_offsets[joined.changed_target[0]]),
+            )
+            self._differs(at, there, what_differs(source.record(at), target.record(there)))
+
+    def _missing(
+        self, joined: Joined, source: Segment, offsets: wire.Table, expected: wire.Table,
+        hashes: Hashes,
+    ) -> Mask:  # fmt: skip
+        """Deal with records that only the source has; return which ones the digest covers."""
+        keep = np.ones(len(offsets), np.bool_)
+        where = np.array(
+            [self._line.forward(int(o)) for o in offsets[joined.source_only]], np.int64
+        )
+        expired = where < self._target.log_start
+        self._counts.expired += int(expired.sum())
+        keep[joined.source_only[expired]] = False
+        rest = joined.source_only[~expired]
+        if self._part.target_compacted and len(rest):
+            keep[rest] = False
+            self._lack(Side.TARGET, source, offsets[rest], where[~expired], hashes[rest])
+        elif len(rest):
+            self._counts.missing += len(rest)
+            at = int(rest[0])
+            copied = expected[at] >= 0
+            self._differs(
+                int(offsets[at]), int(expected[at]),
+                "missing on the target" if copied else "never copied",
+            )  # fmt: skip
+        return keep
+
+    def _extra(self, joined: Joined, target: Segment, offsets: wire.Table, hashes: Hashes) -> Mask:
+        """Deal with records that only the target has; return which ones the digest covers."""
+        keep = np.ones(len(offsets), np.bool_)
+        alone = joined.target_only
+        sources = self._line.to_source(offsets[alone])
+        replaced = self._is_replaced(offsets[alone])
+        expired = ~replaced & (sources >= 0) & (sources < self._source.log_start)
+        self._counts.replaced += int(replaced.sum())
+        self._counts.expired += int(expired.sum())
+        keep[alone[replaced | expired]] = False
+        left = ~(replaced | expired)
+        rest, sources = alone[left], sources[left]
+        if self._part.source_compacted and len(rest):
+            keep[rest] = False
+            self._lack(Side.SOURCE, target, sources, offsets[rest], hashes[rest])
+        elif len(rest):
+            self._counts.extra += len(rest)
+            self._differs(int(sources[0]), int(offsets[rest[0]]), "not on the source")
+        return keep
+
+    def _is_replaced(self, offsets: wire.Table) -> Mask:
+        found = np.zeros(len(offsets), np.bool_)
+        for first, end in self._part.replaced:
+            found |= (offsets >= first) & (offsets < end)
+        return found
+
+    # Compaction
+
+    def _lack(
+        self, side: Side, other: Segment, sources: wire.Table, targets: wire.Table, hashes: Hashes
+    ) -> None:
+        """Note records that `side` lacks, to be settled when the range was read."""
+        rows = other.rows(sources if side is Side.TARGET else targets)
+        columns = [
+            rows["key"], pa.array(sources), pa.array(targets), pa.array(hashes),
+            pc.is_null(rows["value"]),
+        ]  # fmt: skip
+        self._lacking[side].append(pa.Table.from_arrays(columns, schema=MISSING))
+
+    def _settle(self, side: Side) -> None:
+        """Count records that a side lacks as compacted, or as lost."""
+        if not self._lacking[side]:
+            return
+        missing = pa.concat_tables(self._lacking[side]).combine_chunks()
+        if not self._part.whole:
+            self._counts.compacted += len(missing)
+            self._notes.append(f"records missing on the {side} were taken for compacted unchecked")
+            return
+        unexplained = lost(missing, side, self._log(side)).sort_by("target")
+        self._counts.compacted += len(missing) - len(unexplained)
+        if not len(unexplained):
+            return
+        digest = fold(np.array(unexplained["hash"], np.uint64))
+        first = unexplained.slice(0, 1).to_pylist()[0]
+        if side is Side.TARGET:
+            self._counts.missing += len(unexplained)
+            self._add(digest, Digest())
+            what = "missing on the target, with no later record of its key"
+        else:
+            self._counts.extra += len(unexplained)
+            self._add(Digest(), digest)
+            what = "not on the source, with no later record of its key"
+        self._differs(first["source"], first["target"], what)
+
+    def _log(self, side: Side) -> Cursor:
+        reader = self._readers[side]
+        tp = self._part.target if side is Side.TARGET else self._part.source
+        start = reader.admin.earliest([tp])[tp]
+        return Cursor(reader, tp, start, reader.admin.latest([tp])[tp], None)
+
+    # Both
+
+    def _add(self, source: Digest, target: Digest) -> None:
+        self._digest = self._digest.then(source)
+        self._target_digest = self._target_digest.then(target)
+
+    def _differs(self, source: int, target: int, what: str) -> None:
+        """Keep the first difference, in the order of the target."""
+        found = Difference(source, target, what)
+        if self._first is None or self._place(found) < self._place(self._first):
+            self._first = found
+
+    def _place(self, found: Difference) -> int:
+        if found.target_offset >= 0:
+            return found.target_offset
+        return self._line.forward(found.source_offset)
+
+    def _tell_ends(self) -> None:
+        for side, cursor in ((Side.SOURCE, self._source), (Side.TARGET, self._target)):
+            if cursor.log_end is not None:
+                self._notes.append(
+                    f"the {side} log ends at {cursor.log_end}, copied was up to {cursor.end}"
+                )

@@ -1,0 +1,178 @@
+"""What a comparing slice is told to do and what it tells, as frozen values that pickle."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, astuple, dataclass, field, fields
+from typing import Any
+
+from towpath.compare.doubled import Doubled, Sequences, Stretch
+from towpath.config import ClusterConfig
+from towpath.ledger.entries import Run
+from towpath.model.nouns import ProducerId, TopicName, TopicPartition
+from towpath.wire.digest import Digest
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Source offsets [first, end) of a partition, and the target offsets that belong to them.
+
+    Attributes:
+        producers: Batches of these producers are our copies; all others are somebody else's.
+        runs: The runs that touch the range, none over another.
+        replaced: Target offsets [first, end) that were copied before the source log was cut.
+        source_compacted: Records that the source lost to compaction are looked into.
+        target_compacted: The same for the target.
+        whole: The range reaches over all that was copied, so that a record of the same key behind
+            a missing one can be looked for.
+        own: Those of `producers` whose sequences count the records that were copied.
+        following: The sequence that follows what was copied, by producer id, if the range reaches
+            to the end of that; then what lies behind it is looked at, too.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    producers: frozenset[ProducerId]
+    first: int
+    end: int
+    target_first: int
+    target_end: int
+    runs: tuple[Run, ...]
+    replaced: tuple[tuple[int, int], ...] = ()
+    source_compacted: bool = False
+    target_compacted: bool = False
+    whole: bool = True
+    own: frozenset[ProducerId] = frozenset()
+    following: tuple[tuple[ProducerId, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompareSlice:
+    """Some ranges that one task compares, one after the other."""
+
+    source: ClusterConfig
+    target: ClusterConfig
+    ranges: tuple[Range, ...]
+    fetch_bytes: int = 8 << 20
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Difference:
+    """The place of a difference; -1 where a side has no such offset."""
+
+    source_offset: int
+    target_offset: int
+    what: str
+
+
+@dataclass(slots=True)
+class Counts:
+    """Records by what came of them.
+
+    Attributes:
+        equal: On both sides and the same.
+        unopened: Those of the equal ones whose batches had the same bytes.
+        changed: On both sides and not the same.
+        missing: On the source only.
+        extra: Ours on the target, with nothing on the source.
+        compacted: On one side only, because the other compacted them away.
+        expired: On one side only, because retention at the other deleted them meanwhile.
+        replaced: On the target only: copied before the source log was cut.
+        foreign: On the target, of other producers.
+        untimed: Compared without timestamps, which the target sets by its own clock.
+        uncommitted: On the target, of aborted transactions: only consumers with
+            isolation.level=read_uncommitted see them, and never as a copy of ours.
+    """
+
+    equal: int = 0
+    unopened: int = 0
+    changed: int = 0
+    missing: int = 0
+    extra: int = 0
+    compacted: int = 0
+    expired: int = 0
+    replaced: int = 0
+    foreign: int = 0
+    untimed: int = 0
+    uncommitted: int = 0
+
+    def plus(self, other: Counts) -> Counts:
+        """Return the sums."""
+        return Counts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def different(self) -> int:
+        """How many records speak against equality."""
+        return self.changed + self.missing + self.extra
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What comparing a range came to.
+
+    The digests cover what must be equal: compacted, expired, replaced and foreign records are left
+    out. A batch with the same bytes on both sides goes in as a whole, so digests tell two sides of
+    one comparison apart and mean nothing between two of them.
+
+    Attributes:
+        doubled: Records of ours that the target holds twice, in the range and behind its end.
+        beyond: Records of ours behind the end of what was copied that are not doubled.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    first: int
+    end: int
+    source_digest: Digest
+    target_digest: Digest
+    counts: Counts
+    bytes: int
+    difference: Difference | None = None
+    notes: tuple[str, ...] = field(default=())
+    doubled: Doubled = field(default_factory=Doubled)
+    beyond: int = 0
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing differs."""
+        same = self.difference is None and self.source_digest == self.target_digest
+        return same and not self.doubled.records
+
+    def then(self, other: Comparison) -> Comparison:
+        """Return what this range and a later one of the same partition came to together."""
+        return Comparison(
+            self.source, self.target, self.first, other.end,
+            self.source_digest.then(other.source_digest),
+            self.target_digest.then(other.target_digest),
+            self.counts.plus(other.counts), self.bytes + other.bytes,
+            self.difference or other.difference,
+            tuple(dict.fromkeys((*self.notes, *other.notes))),
+            self.doubled.then(other.doubled), self.beyond + other.beyond,
+        )  # fmt: skip
+
+    def to_json(self) -> str:
+        """Return it as text, for the way through Spark."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Comparison:
+        """Read what `to_json` wrote."""
+        told: dict[str, Any] = json.loads(text)
+        place = told["difference"]
+        return cls(
+            _partition(told["source"]), _partition(told["target"]), told["first"], told["end"],
+            Digest(**told["source_digest"]), Digest(**told["target_digest"]),
+            Counts(**{f.name: told["counts"][f.name] for f in fields(Counts)}), told["bytes"],
+            place and Difference(**place), tuple(told["notes"]), _doubled(told["doubled"]),
+            told["beyond"],
+        )  # fmt: skip
+
+
+def _doubled(told: dict[str, Any]) -> Doubled:
+    stretches = tuple(Stretch(**each) for each in told["stretches"])
+    seen = tuple(Sequences(**each) for each in told["seen"])
+    return Doubled(stretches, told["records"], seen)
+
+
+def _partition(told: dict[str, Any]) -> TopicPartition:
+    return TopicPartition(TopicName(told["topic"]), told["partition"])

@@ -1,0 +1,254 @@
+"""`towpath cutover`: the end of a migration, each part of it only when the one before was good."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from towpath.cluster.admin import Admin
+from towpath.config import LinkConfig
+from towpath.cutover.estimate import Measured, bytes_behind
+from towpath.cutover.report import Cut, Report
+from towpath.cutover.writers import Seen, look, moved
+from towpath.engine.session import Starting
+from towpath.mirror.reconcile import reconcile
+from towpath.mirror.run import Progress, Wishes, run
+from towpath.mirror.session import LinkSession
+from towpath.model.errors import LedgerError, LinkBusyError, StoppedError, TowpathError
+from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.plan.build import build
+from towpath.plan.model import refuse
+from towpath.records.trouble import DELETED
+from towpath.status.opened import open_link
+from towpath.status.status import PartitionStatus, status
+from towpath.topics.observe import matches
+from towpath.verify.verdict import PartitionVerdict, Verdict
+from towpath.verify.verify import verify
+
+
+def cutover(
+    config: LinkConfig,
+    cut: Cut,
+    spark: Starting,
+    stop: threading.Event,
+    show: Callable[[Progress], None],
+) -> Report:
+    """End a migration: nobody writes, all is copied, all else is the same, and proven.
+
+    Args:
+        config: The link.
+        cut: How.
+        spark: Spark, which starts meanwhile.
+        stop: Set to end early.
+        show: Told how the drain goes on.
+
+    Raises:
+        ClusterError: A cluster cannot be used, and nothing was begun.
+        ConfigError: The file asks for what cannot be.
+    """
+    return _Cutover(config, cut, spark, stop, show).go()
+
+
+class _Cutover:
+    def __init__(
+        self,
+        config: LinkConfig,
+        cut: Cut,
+        spark: Starting,
+        stop: threading.Event,
+        show: Callable[[Progress], None],
+    ) -> None:
+        self._config, self._cut, self._spark = config, cut, spark
+        self._stop, self._show = stop, show
+        began = time.monotonic()
+        self._report = Report(build(config))
+        self._planning = time.monotonic() - began
+        self._seen = Seen()
+        self._matching: frozenset[TopicName] = frozenset()
+        self._appeared: frozenset[TopicName] = frozenset()
+
+    def go(self) -> Report:
+        """Do one part after the other, as long as there is no trouble."""
+        refuse(self._report.plan)
+        if self._cut.dry_run:
+            # Who writes now, before the end, is no reason not to tell how long it would take.
+            self._do(self._look)
+            if self._report.plan.topics and self._report.failure is None:
+                self._do(self._rehearse)
+        elif all(map(self._do, (self._look, self._drain, self._sync))):
+            self._do(self._verify)
+            if self._report.failure is None:
+                # What was found to differ may have been written since the first look.
+                self._do(self._look_again)
+            self._judge()
+        return self._report
+
+    def _do(self, part: Callable[[], None]) -> bool:
+        """Do a part; return whether the next one may begin."""
+        report, name = self._report, part.__name__.strip("_").replace("_", " ")
+        try:
+            if self._stop.is_set():
+                raise StoppedError(f"before the part `{name}`")
+            with self._timed(name):
+                part()
+        except TowpathError as error:
+            report.failure = error
+            where = "" if isinstance(error, StoppedError) else f"{name}: "
+            report.trouble.append(where + _told(error))
+        return report.complete
+
+    def _look(self) -> None:
+        """Begin only when nobody writes, and nothing would be left out."""
+        report, topics = self._report, self._report.plan.topics
+        if not topics:
+            report.trouble.append("no topic matches, so there is nothing to cut over")
+        report.trouble += map(str, report.plan.obstacles)
+        with Admin(self._config.source, Side.SOURCE) as source:
+            self._matching = self._matching_now(source)
+            first = look(source, topics)
+            self._stop.wait(self._cut.quiet)
+            self._seen = look(source, topics)
+            report.writing = moved(source, first, self._seen)
+
+    def _matching_now(self, source: Admin) -> frozenset[TopicName]:
+        found = source.topics()
+        return frozenset(n for n, info in found.items() if matches(info, self._config.topics))
+
+    def _drain(self) -> None:
+        wishes = Wishes(until_caught_up=True, parallelism=self._cut.scope.parallelism)
+        progress = run(self._config, wishes, self._spark, self._stop, self._show)
+        self._report.progress = progress
+        # What was lost before it could be copied is not at the source either; `verify` notes it.
+        behind = [_why(row) for row in progress.rows if row.error or not progress.caught_up(row)]
+        trouble = [progress.trouble] if progress.trouble else []
+        left = [] if self._stop.is_set() else behind
+        self._report.trouble += [*progress.topics.left_out, *left, *trouble]
+
+    def _sync(self) -> None:
+        """Make everything else the same; what was held while copies were filled is released."""
+        progress = self._report.progress
+        with open_link(self._config) as link:
+            link.prepare()
+            self._report.synced = reconcile(
+                link, progress.rows if progress else (), stop=self._stop
+            )
+        self._report.trouble += self._report.synced.left_out
+
+    def _verify(self) -> None:
+        self._spark.result()
+        self._report.verdicts = self._compare()
+        self._report.trouble += self._emptied()
+
+    def _compare(self) -> tuple[PartitionVerdict, ...]:
+        """Compare the copies of all topics that the file asks for."""
+        found = verify(self._config, self._cut.scope, lambda _done, _of: None, self._stop)
+        return tuple(row for row in found if self._config.topics.matches(row.topic))
+
+    def _emptied(self) -> list[str]:
+        """Tell of copies that have nothing left of what the source still has."""
+        rows = self._report.progress.rows if self._report.progress else ()
+        copied = {TopicPartition(row.topic, row.partition) for row in rows if row.records}
+        suspects = [
+            tp
+            for row in self._report.verdicts
+            if row.comparison is None and (tp := TopicPartition(row.topic, row.partition)) in copied
+        ]
+        with Admin(self._config.source, Side.SOURCE) as source:
+            first = source.earliest(suspects)
+        return [
+            f"{tp}: the source still has records, and its copy has none of them"
+            for tp in suspects
+            if first.sure(tp) < self._seen.ends.get(tp, 0)
+        ]
+
+    def _look_again(self) -> None:
+        """Make sure that nobody wrote since the first look, or the copy would lack it."""
+        with Admin(self._config.source, Side.SOURCE) as source:
+            self._appeared = self._matching_now(source) - self._matching
+            found = moved(source, self._seen, look(source, self._report.plan.topics))
+        rows = self._report.progress.rows if self._report.progress else ()
+        copied = {TopicPartition(row.topic, row.partition): row.source_end for row in rows}
+        self._report.writing = tuple(replace(each, copied=copied.get(each.tp, 0)) for each in found)
+        self._report.trouble += [
+            f"{name}: the topic appeared at the source since the first look, so somebody is still"
+            " at work there"
+            for name in sorted(self._appeared)
+        ]
+
+    def _judge(self) -> None:
+        """Tell what is not equal; what was written meanwhile is told with who wrote it."""
+        writing = {each.tp for each in self._report.writing}
+        self._report.trouble += _named(
+            row
+            for row in self._report.verdicts
+            if row.verdict is not Verdict.EQUAL
+            and row.topic not in self._appeared
+            and not (row.late and TopicPartition(row.topic, row.partition) in writing)
+        )
+
+    def _rehearse(self) -> None:
+        """Tell what else would stand against it; compare what is copied, and time that."""
+        report = self._report
+        try:
+            rows = self._standing()
+            began = time.monotonic()
+            self._spark.result()
+            started = time.monotonic()
+            report.verdicts = self._compare()
+        except LedgerError as error:
+            report.trouble.append(str(error))
+            return
+        read = sum(each.comparison.bytes for each in report.verdicts if each.comparison)
+        report.behind = sum(max(0, row.lag_records) for row in rows)
+        report.measured = Measured(
+            report.seconds["look"], self._planning, started - began, time.monotonic() - started,
+            read, sum(map(bytes_behind, rows)), len(report.plan.steps),
+        )  # fmt: skip
+        report.trouble += _named(row for row in report.verdicts if row.verdict is Verdict.DIFFERENT)
+
+    def _standing(self) -> tuple[PartitionStatus, ...]:
+        """Return where each partition stands; one of them, or a run, may stand in the way."""
+        with open_link(self._config) as link:
+            books = link.ledger.books(self._config.link)
+            if books.begun:
+                self._require_alone(link.target)
+            rows = status(self._config, books, link.source, link.target)
+        self._report.trouble += [_why(row) for row in rows if row.error]
+        return rows
+
+    def _require_alone(self, target: Admin) -> None:
+        try:
+            LinkSession(self._config, target).require_alone()
+        except LinkBusyError as error:
+            self._report.trouble.append(_told(error))
+
+    @contextmanager
+    def _timed(self, part: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._report.seconds[part] = round(time.monotonic() - began, 1)
+
+
+def _why(row: PartitionStatus) -> str:
+    """Say what is not copied; what no run can mend needs a word of what can."""
+    if DELETED in row.error:
+        return f"{row.why}; name it under `topics.exclude` to cut over without it, its copy stays"
+    return row.why
+
+
+def _named(rows: Iterable[PartitionVerdict]) -> list[str]:
+    return [f"{row.topic}-{row.partition}: {row.why}" for row in rows]
+
+
+def _told(error: TowpathError) -> str:
+    if isinstance(error, LinkBusyError):
+        return (
+            f"link {error.link} is running ({error.where}); stop that `towpath run` first, it"
+            " drains when it gets Ctrl-C or SIGTERM"
+        )
+    return str(error)

@@ -1,0 +1,1 @@
+"""Floor 5: the run of a link, with its rounds."""

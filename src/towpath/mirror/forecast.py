@@ -1,0 +1,191 @@
+"""What becomes of partitions that no run has opened yet, told before a run does."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import Answers
+from towpath.config import LinkConfig, OffsetsPolicy, OnGap, StartAt
+from towpath.ledger.books import LinkBooks
+from towpath.mirror.gaps import to_fill
+from towpath.mirror.history import history
+from towpath.mirror.starts import Offsets, beginnings, from_group, looks_first
+from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.nouns import Mode, TopicId, TopicName, TopicPartition
+from towpath.records.lane.modes import mode_at_opening
+from towpath.records.source.beginnings import PATIENCE, find_starts
+from towpath.records.trouble import RECREATED
+from towpath.topics.diff import Difference
+from towpath.topics.observe import Observed
+from towpath.topics.steps import CreateTopic
+
+Finding = Note | Obstacle
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a person should know about partitions that are new to the link."""
+
+    notes: tuple[Note, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> Forecast:
+        """Part notes from obstacles."""
+        found = tuple(findings)
+        return cls(
+            tuple(each for each in found if isinstance(each, Note)),
+            tuple(each for each in found if isinstance(each, Obstacle)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fresh:
+    source: TopicPartition
+    target: TopicPartition
+    source_id: TopicId
+    exists: bool
+    compacted: bool
+    again: bool
+    """The topic was deleted and created again at the source since it was copied."""
+
+
+def forecast(
+    config: LinkConfig, source: Admin, target: Admin, books: LinkBooks, seen: Observed,
+    found: Difference, fill: int = 0,
+) -> Forecast:  # fmt: skip
+    """Return what a run would decide about each new partition.
+
+    `fill` is how many offsets that compaction left empty may be filled in each.
+
+    Raises:
+        ClusterError: A cluster cannot be asked.
+    """
+    fresh = list(_fresh(books, seen, found))
+    made_again: list[Finding] = []
+    if config.records.on_gap is OnGap.STOP:
+        names = {each.source.topic for each in fresh if each.again}
+        made_again += [Obstacle(name, f"source: {RECREATED}", Cause.TOPIC) for name in names]
+        fresh = [each for each in fresh if each.source.topic not in names]
+    if not fresh:
+        return Forecast.of(made_again)
+    begins, said = _begins(config, source, books, fresh)
+    ends = target.latest([each.target for each in fresh if each.exists], patience=PATIENCE)
+    mapped = _mapped(config.records.offsets, fresh, begins, ends, fill)
+    told = [*_told(config.records.offsets, mapped), *_filled(source, fresh, mapped, fill)]
+    aged = history(source, target, {tp: at for tp, at in begins.items() if at >= 0})
+    return Forecast.of([*made_again, *said, *told, *aged])
+
+
+def _filled(
+    source: Admin, fresh: Iterable[_Fresh], mapped: Collection[TopicName], fill: int
+) -> Iterator[Note]:
+    """Tell what filling the holes of compacted topics takes."""
+    holed = [each.source for each in fresh if each.compacted and each.source.topic not in mapped]
+    if not fill or not holed:
+        return
+    offsets: dict[TopicName, dict[int, int]] = defaultdict(dict)
+    for tp, end in source.latest(holed, committed=True, patience=PATIENCE).items():
+        offsets[tp.topic][tp.partition] = end
+    for topic, ends in offsets.items():
+        yield from to_fill(topic, ends, fill)
+
+
+def _mapped(
+    policy: OffsetsPolicy, fresh: Iterable[_Fresh], begins: Offsets, ends: Offsets, fill: int
+) -> dict[TopicName, list[str]]:
+    """Return why partitions will be mapped; of some it cannot be known yet."""
+    mapped: dict[TopicName, list[str]] = defaultdict(list)
+    for each in fresh:
+        if each.source not in begins or (each.exists and each.target not in ends):
+            continue
+        mode, reason = mode_at_opening(
+            policy,
+            begins[each.source],
+            ends.get(each.target, 0),
+            compacted=each.compacted,
+            fill=fill,
+        )
+        if mode is Mode.MAPPED:
+            mapped[each.source.topic].append(f"partition {each.source.partition}: {reason}")
+    return mapped
+
+
+def _fresh(books: LinkBooks, seen: Observed, found: Difference) -> Iterator[_Fresh]:
+    made = {step.source: step.configs for step in found.steps if isinstance(step, CreateTopic)}
+    made_again = books.made_again({topic.name: topic.id for topic in seen.source})
+    for topic in seen.source:
+        if topic.name not in found.topics:
+            continue
+        name = found.topics[topic.name]
+        copy = seen.target.get(name)
+        settings = copy.settings if copy else made[topic.name]
+        compacted = "compact" in settings.get("cleanup.policy", "")
+        for number in range(topic.partitions):
+            tp = TopicPartition(topic.name, number)
+            opened = books.of(tp).opened
+            ids = (opened.source_topic_id, opened.target_topic_id) if opened else None
+            if copy is None or ids != (topic.id, copy.id):
+                exists = copy is not None and number < copy.partitions
+                again = topic.name in made_again
+                yield _Fresh(tp, TopicPartition(name, number), topic.id, exists, compacted, again)
+
+
+def _begins(
+    config: LinkConfig, source: Admin, books: LinkBooks, fresh: list[_Fresh]
+) -> tuple[Offsets, list[Finding]]:
+    tps = [each.source for each in fresh]
+    records = config.records
+    if looks_first(records, books):
+        return _as_told(source.latest(tps, committed=True, patience=PATIENCE))
+    if records.start is not StartAt.COMMITTED:
+        ids = {each.source: each.source_id for each in fresh}
+        return _as_told(find_starts(source, beginnings(records, source, books, ids)))
+    earliest, said = _as_told(source.earliest(tps, patience=PATIENCE))
+    group = records.group or ""
+    committed = source.committed(group, tps)
+    without = [str(tp) for tp in tps if tp not in committed]
+    said += [_uncommitted(group, without, len(tps), begun=books.begun)] if without else []
+    return from_group(committed, earliest), said
+
+
+def _as_told(found: Answers[TopicPartition, int]) -> tuple[Offsets, list[Finding]]:
+    """Return the offsets that leaders told, and a note about partitions without an answer."""
+    if not found.failed:
+        return found, []
+    error = next(iter(found.failed.values()))
+    if not found:
+        raise error
+    of = f"{len(found.failed)} of {len(found) + len(found.failed)} new partitions"
+    return found, [Note("partitions", f"{error}; so it is not known yet where {of} begin")]
+
+
+def _uncommitted(group: str, without: list[str], of: int, *, begun: bool) -> Finding:
+    """Tell of partitions on which the group has no offset, for they are copied from earliest."""
+    if len(without) == of and not begun:
+        text = (
+            f"group {group} has committed no offset on any of the {of} new partitions;"
+            " correct its name, or take `start: earliest`"
+        )
+        return Obstacle("records.group", text, Cause.FILE)
+    text = (
+        f"group {group} has committed no offset on {len(without)} of {of} new partitions,"
+        f" such as {without[0]}; they are copied from earliest"
+    )
+    return Note("records.group", text)
+
+
+def _told(policy: OffsetsPolicy, mapped: Mapping[TopicName, list[str]]) -> Iterator[Finding]:
+    for topic, reasons in mapped.items():
+        more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+        if policy is OffsetsPolicy.IDENTICAL:
+            text = (
+                f"offsets cannot stay identical: {reasons[0]}{more}; set `records.offsets: auto` to"
+                " have such partitions mapped"
+            )
+            yield Obstacle(topic, text, Cause.TOPIC)
+        elif policy is OffsetsPolicy.AUTO:
+            yield Note(topic, f"offsets will be mapped: {reasons[0]}{more}")

@@ -1,0 +1,65 @@
+"""Whether gaps can be filled with markers on the target, and what that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.admin.markers import BYTES
+from towpath.cluster.codes import UNSUPPORTED_VERSION
+from towpath.config import LinkConfig, OffsetsPolicy
+from towpath.model.amounts import count, size, span
+from towpath.model.findings import Note
+from towpath.model.nouns import Side, TopicName
+
+_PER_SECOND = 20_000
+"""Markers that a broker writes to one partition: see `bench/results`, with room to spare."""
+
+
+def markers(config: LinkConfig, target: Admin) -> tuple[int, tuple[Note, ...]]:
+    """Return how many offsets left by compaction may be filled per partition, and what to know.
+
+    Raises:
+        ClusterError: The target cannot be asked.
+    """
+    if config.records.offsets is OffsetsPolicy.MAPPED:
+        return 0, ()
+    refused = target.marker_refusal()
+    if refused is None:
+        return config.records.fill, ()
+    if refused.error == UNSUPPORTED_VERSION:
+        text = "the brokers take no transaction markers from clients (WriteTxnMarkers)"
+    else:
+        text = "the login lacks the ACL Alter (or ClusterAction) on the cluster; add it there"
+    text += (
+        "; until then, source offsets without a record (transaction markers, aborted records) are"
+        " filled in transactions, and consumers with isolation.level=read_uncommitted may see empty"
+        " records there; partitions with offsets that compaction left empty are mapped"
+    )
+    return 0, (Note(Side.TARGET, text),)
+
+
+def to_fill(topic: TopicName, offsets: dict[int, int], most: int) -> Iterator[Note]:
+    """Tell what the offsets take that compaction may have left empty in a topic.
+
+    Args:
+        topic: The source topic.
+        offsets: Of each partition, at most how many are empty: how many records are among them,
+            nobody can tell without reading them.
+        most: How many of a partition may be filled.
+    """
+    if not most or not any(offsets.values()):
+        return
+    bounded = {number: min(most, some) for number, some in offsets.items()}
+    total, longest = sum(bounded.values()), max(bounded.values())
+    text = (
+        f"offsets stay identical: at most {count(total)} offsets that compaction left empty are"
+        f" filled with markers on the target, {size(total * BYTES)} until its cleaner removes them,"
+        f" in {span(longest / _PER_SECOND)} or more"
+    )
+    if any(some > most for some in offsets.values()):
+        text += (
+            f"; a partition with more than {count(most)} such offsets (`records.fill`) becomes"
+            " mapped"
+        )
+    yield Note(topic, text)

@@ -1,0 +1,193 @@
+"""The slices of a round: which partitions are copied, by which task, from where."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.config import LinkConfig, OffsetsPolicy, OnGap
+from towpath.ledger.books import SESSIONS, Ledger, LinkBooks
+from towpath.ledger.producers import producer_id
+from towpath.mirror.gaps import markers
+from towpath.mirror.starts import beginnings, first_look, from_earliest, looks_first
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import ClusterId, Side, TopicPartition
+from towpath.records.source.beginnings import PATIENCE, find_starts
+from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, Slice
+from towpath.topics.circles import without_circles
+from towpath.topics.diff import diff
+from towpath.topics.observe import Topic, observe
+from towpath.topics.settings import stamps_itself
+
+WORK = "towpath.mirror.slices:run_slice"
+"""Who runs a slice; only Python workers import it."""
+SUMMARY = "topic string, partition int, error string, under_way boolean"
+"""What that yields: the partitions that could not be begun, of which the ledger tells nothing, and
+those with records under way that the target did not answer for."""
+_NOTHING = 1.0
+"""Seconds that a round without partitions lasts, else Spark would plan without pause."""
+_OVERHEAD = 1024
+"""Bytes of a batch that are not for us to use up when a batch is made for a size limit."""
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """What the planner of all rounds of one run knows."""
+
+    config: LinkConfig
+    run_id: str
+    parallelism: int
+    once: bool
+    settled: bool = True
+    """No request of an earlier copier can still arrive at the target when the round begins."""
+
+
+def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
+    """Return the slices of a round; none when the run is over or nothing matches."""
+    config = plan.config
+    with (
+        Admin(config.source, Side.SOURCE) as source,
+        Admin(config.target, Side.TARGET) as target,
+        Client(config.target, Side.TARGET, target) as client,
+    ):
+        books = LinkBooks(config.link)
+        ledger = Ledger(target, client)
+        for entry in (*ledger.read(wanted=books.wants), *ledger.read(SESSIONS)):
+            books.take(entry)
+        last = books.session
+        if last is not None and last.run_id == plan.run_id and last.over:
+            return []
+        assignments = _Assigner(plan, source, target, books, ledger).assignments()
+        memory_ms = _memory_ms(target)
+    if not assignments:
+        time.sleep(_NOTHING)
+    slices = [_slice(plan, number, part) for part in _spread(assignments, plan.parallelism)]
+    return [replace(each, settled=plan.settled, target_memory_ms=memory_ms) for each in slices]
+
+
+def _memory_ms(target: Admin) -> int:
+    """Return how long the target remembers producer ids, 0 where it does not tell."""
+    with suppress(ClusterError):
+        return int(target.broker_config("producer.id.expiration.ms") or 0)
+    return 0
+
+
+def _slice(plan: RoundPlan, number: int, assignments: tuple[Assignment, ...]) -> Slice:
+    config = plan.config
+    return Slice(
+        config.link, config.source, config.target, assignments, plan.run_id, number,
+        float("inf") if plan.once else float(config.run.round), config.records.offsets,
+        config.records.on_gap is OnGap.STOP, float(config.run.receipts), int(config.run.memory),
+    )  # fmt: skip
+
+
+def _spread(weighed: list[tuple[int, Assignment]], slices: int) -> Iterable[tuple[Assignment, ...]]:
+    """Deal partitions to slices, the heaviest first, each to the lightest slice so far."""
+    parts: list[tuple[list[int], list[Assignment]]] = [
+        ([0, 0], []) for _ in range(min(slices, len(weighed)))
+    ]
+    for weight, assignment in sorted(weighed, key=lambda w: (-w[0], w[1].source)):
+        load, members = min(parts, key=lambda part: part[0])
+        load[0] += weight
+        load[1] += 1
+        members.append(assignment)
+    return [tuple(members) for _, members in parts]
+
+
+class _Assigner:
+    """Finds the partitions that exist on both sides and where they begin and end."""
+
+    def __init__(
+        self, plan: RoundPlan, source: Admin, target: Admin, books: LinkBooks, ledger: Ledger
+    ) -> None:
+        self._config, self._once, self._run_id = plan.config, plan.once, plan.run_id
+        self._source, self._target = source, target
+        self._books, self._ledger = books, ledger
+        self._fill = 0
+
+    def assignments(self) -> list[tuple[int, Assignment]]:
+        """Return each partition with its weight, the records that it is behind.
+
+        No partition waits for the leader of another: offsets that nobody can tell now are left to
+        the slice (`records/source/beginnings.py`).
+        """
+        self._fill, _ = markers(self._config, self._target)
+        made = list(self._raw(self._topics(), self._source.cluster_id()))
+        latest = self._source.latest([a.source for a in made], committed=True, patience=PATIENCE)
+        fresh = {a.source: a.source_id for a in made if self._new(a)}
+        begins = beginnings(self._config.records, self._source, self._books, fresh)
+        starts = find_starts(self._source, begins)
+        return [self._finished(a, begins, starts, latest) for a in made]
+
+    def _topics(self) -> list[tuple[Topic, Topic]]:
+        """Return the topics that nothing keeps from being mirrored, each with its copy."""
+        both = self._source, self._target
+        seen = without_circles(observe(*both, self._config), self._config, *both)
+        mirrored = diff(seen, self._config).topics
+        again = self._books.made_again({topic.name: topic.id for topic in seen.source})
+        self._look_first([topic for topic in seen.source if topic.name in mirrored])
+        return [
+            (topic, seen.target[copy])
+            for topic in seen.source
+            if topic.name in mirrored
+            and (copy := mirrored[topic.name]) in seen.target
+            and not (self._stops and topic.name in again)
+        ]
+
+    def _look_first(self, topics: list[Topic]) -> None:
+        """Write down where everything ends, if that is where the link begins."""
+        if not looks_first(self._config.records, self._books):
+            return
+        entries = list(first_look(self._source, self._books, self._run_id, topics))
+        self._ledger.append(entries)
+        for entry in entries:
+            self._books.take(entry)
+
+    @property
+    def _stops(self) -> bool:
+        return self._config.records.on_gap is OnGap.STOP
+
+    def _raw(
+        self, topics: Collection[tuple[Topic, Topic]], cluster: ClusterId
+    ) -> Iterator[Assignment]:
+        for source, target in topics:
+            compacted = "compact" in target.settings.get("cleanup.policy", "")
+            both_clocks = stamps_itself(source.settings) and stamps_itself(target.settings)
+            most = int(target.settings.get("max.message.bytes", "1048588")) - _OVERHEAD
+            for number in range(min(source.partitions, target.partitions)):
+                tp = TopicPartition(source.name, number)
+                ids = (self._config.link, cluster, source.id, target.id, tp)
+                books, first = self._books.of(tp), producer_id(*ids)
+                own = books.heir(first)
+                earlier = frozenset() if own == first else books.own - {own}
+                yield Assignment(
+                    tp, TopicPartition(target.name, tp.partition), source.id, target.id,
+                    own, producer_id(*ids, purpose="filler"), 0, None,
+                    compacted, both_clocks, max(_OVERHEAD, most),
+                    self._config.records.offsets is OffsetsPolicy.IDENTICAL,
+                    marker_id=producer_id(*ids, purpose="marker"), fill=self._fill,
+                    earlier=earlier,
+                )  # fmt: skip
+
+    def _new(self, a: Assignment) -> bool:
+        return not self._books.of(a.source).is_of(a.producer_id)
+
+    def _finished(
+        self,
+        a: Assignment,
+        begins: Mapping[TopicPartition, Beginning],
+        starts: Mapping[TopicPartition, int],
+        latest: Mapping[TopicPartition, int],
+    ) -> tuple[int, Assignment]:
+        receipt = self._books.of(a.source).receipt
+        start = starts.get(a.source, UNKNOWN) if a.source in begins else 0
+        at = receipt.source_end if receipt and not self._new(a) else start
+        end = latest.get(a.source, UNKNOWN) if self._once else None
+        behind = max(0, latest.get(a.source, at) - at)
+        moves = from_earliest(self._config.records, self._books, a.source, a.source_id)
+        begin = begins.get(a.source, EARLIEST)
+        return behind, replace(a, start=start, end=end, begin=begin, from_earliest=moves)

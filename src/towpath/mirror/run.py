@@ -1,0 +1,332 @@
+"""`towpath run`: topics first, then rounds on Spark until stopped or caught up."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from towpath.config import LinkConfig, troubles
+from towpath.engine.failure import of_spark
+from towpath.engine.rounds import Job, Rounds
+from towpath.engine.session import Starting
+from towpath.engine.slots import Slots, following
+from towpath.metrics.meter import Meter
+from towpath.mirror.reconcile import Reconciled, Shape, appeared, reconcile, shape
+from towpath.mirror.rounds import SUMMARY, WORK, RoundPlan, plan_round
+from towpath.mirror.session import LinkSession
+from towpath.mirror.telling import stands, telling
+from towpath.mirror.tidying import Tidying
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import TopicName
+from towpath.plan.build import build
+from towpath.plan.model import refuse
+from towpath.records.lease import TAKEOVER
+from towpath.records.source.beginnings import PATIENCE
+from towpath.records.work import Slice
+from towpath.status.losses import Losses
+from towpath.status.opened import OpenLink, open_link
+from towpath.status.status import PartitionStatus, State, status
+
+_LOOK = 1.0
+_PATIENCE = 50
+"""A look may take a fiftieth of the time."""
+_SPARING = 10
+"""Making topics may take a tenth of it, where some are left out again and again."""
+_DRAIN = 30.0
+_FAILURES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How to run."""
+
+    until_caught_up: bool = False
+    parallelism: int | None = None
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the run tells while it goes on; `rows` is replaced, never changed."""
+
+    began: float = field(default_factory=time.monotonic)
+    round: int = 0
+    rows: tuple[PartitionStatus, ...] = ()
+    before: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Records and bytes of each partition when the run began, by producer id."""
+    ends: Mapping[tuple[TopicName, int], int | None] = field(default_factory=dict)
+    """Where each partition ended at the source when the run began; `None` where that is unknown."""
+    topics: Reconciled = field(default_factory=Reconciled)
+    slots: int = 0
+    """How many slices run at the same time, once Spark runs."""
+    trouble: str = ""
+    files: tuple[str, ...] = ()
+    """Files of secrets that changed but cannot be used as they are now."""
+
+    def copied(self, row: PartitionStatus) -> tuple[int, int]:
+        """Return the records and bytes of a partition that this run copied."""
+        records, size = self.before.get(row.producer_id, (0, 0))
+        return row.records - records, row.bytes - size
+
+    def caught_up(self, row: PartitionStatus) -> bool:
+        """Whether everything of a partition was copied that was there when the run began."""
+        end = self.ends.get((row.topic, row.partition), 0)
+        if row.lost is not None:
+            return False
+        return row.lag_records == 0 if end is None else row.source_end >= end
+
+
+def run(
+    config: LinkConfig,
+    wishes: Wishes,
+    spark: Starting,
+    stop: threading.Event,
+    show: Callable[[Progress], None],
+) -> Progress:
+    """Mirror until `stop` is set, or until everything that is there at the start was copied.
+
+    Raises:
+        ClusterError: A cluster could not be reached when the run began, or refused us.
+        ConfigError: The file asks for what cannot be.
+        LedgerError: The link runs elsewhere, or belongs to other clusters.
+        SparkStartError: Spark did not start.
+        SparkUnencryptedError: Credentials would leave this machine unencrypted.
+    """
+    with ExitStack() as stack:
+        meter = stack.enter_context(telling(config))
+        link = stack.enter_context(open_link(config))
+        mirror = _Mirror(link, wishes, stop, show, stack, meter)
+        spark.require_allowed()
+        mirror.prepare()
+        session = spark.result()
+        if not stop.is_set():
+            mirror.go(session)
+        return mirror.progress
+
+
+class _Mirror:
+    def __init__(
+        self,
+        link: OpenLink,
+        wishes: Wishes,
+        stop: threading.Event,
+        show: Callable[[Progress], None],
+        stack: ExitStack,
+        meter: Meter,
+    ) -> None:
+        self._meter = meter
+        self._link, self._wishes, self._stop, self._show = link, wishes, stop, show
+        self._config, self._stack = link.config, stack
+        self._session = LinkSession(link.config, link.target)
+        self._failures = 0
+        self._next_look = 0.0
+        self._losses = Losses(patient=False)
+        self._shape: Shape = {}
+        self._reconciled = -1
+        self._unopened: dict[tuple[str, int], str] = {}
+        self._settled: dict[int, bool] = {}
+        self._next_reconcile = self._next_sync = 0.0
+        self._round_over = threading.Event()
+        self._redeal = False
+        self.progress = Progress()
+
+    def prepare(self) -> None:
+        """Make the ledger and the topics ready; nothing is copied yet."""
+        refuse(build(self._config))
+        self._link.prepare()
+        self._session.start()
+        self._stack.callback(self._session.close)
+        tidying = Tidying(self._config, self._link.target)
+        tidying.start()
+        self._stack.callback(tidying.close)
+        self._reconcile()
+        self._look(PATIENCE)
+        rows = self.progress.rows
+        self.progress.before = {row.producer_id: (row.records, row.bytes) for row in rows}
+        self.progress.ends = {(row.topic, row.partition): _end(row) for row in rows}
+
+    def go(self, spark: Any) -> None:
+        """Run rounds until there is a reason to end; start again after trouble."""
+        slots = following(spark, self._wishes.parallelism)
+        self._count(slots.number)
+        self._session.wait(self._stop)
+        over = False
+        while not over:
+            job = Job(
+                partial(self._plan, slots), WORK, SUMMARY,
+                self.progress.round + 1, self._wishes.until_caught_up,
+            )  # fmt: skip
+            self._meter.round_begins()
+            rounds = Rounds(spark, job, self._ended)
+            try:
+                over = self._attend(rounds, slots)
+            finally:
+                rounds.stop()
+        self._look_at_the_end()
+        if self._wishes.until_caught_up and not self._stop.is_set():
+            # What was held back while copies were filled gets its value.
+            self._reconcile()
+
+    def _plan(self, slots: Slots, number: int) -> list[Slice]:
+        """Plan a round for as many slices as Spark can run now."""
+        plan = RoundPlan(
+            self._config, self._session.run_id, slots.number, self._wishes.until_caught_up,
+            self._is_settled(number),
+        )  # fmt: skip
+        return plan_round(plan, number)
+
+    def _count(self, slots: int) -> None:
+        self.progress.slots = slots
+        self._meter.slots(slots)
+
+    def _ended(self, number: int, rows: list[dict[str, Any]]) -> None:
+        self._failures = 0
+        self._unopened = {
+            (row["topic"], row["partition"]): row["error"] for row in rows if row["error"]
+        }
+        self._session.rested = not any(row["under_way"] for row in rows)
+        self.progress.round = number
+        self._meter.round_ended()
+        self._round_over.set()
+
+    def _is_settled(self, number: int) -> bool:
+        """Whether nothing that was sent before this round can still arrive at the target."""
+        if number not in self._settled:
+            self._settled[number], self._session.rested = self._session.rested, False
+        return self._settled[number]
+
+    def _attend(self, rounds: Rounds, slots: Slots) -> bool:
+        """Look after a query until it ends; return whether the run is over."""
+        while not self._stop.is_set():
+            if self._session.taken_over is not None:
+                raise self._session.taken_over
+            try:
+                if rounds.wait(_LOOK):
+                    return self._wishes.until_caught_up
+                self._look_now_and_then()
+                if not self._wishes.until_caught_up:
+                    self._end_round_when_due(slots)
+            except RuntimeError as error:
+                self._failed(error)
+                return False
+            except ClusterError as error:
+                self.progress.trouble = str(error)
+            self._tell()
+        self._drain()
+        return True
+
+    def _end_round_when_due(self, slots: Slots) -> None:
+        """End the round where executors joined or vanished for good, or there is more to copy."""
+        if slots.look():
+            self._count(slots.number)
+            self._redeal = True
+        if self._redeal or self._discover():
+            self._session.end_round(self.progress.round + 1)
+            self._redeal = False
+
+    def _tell(self) -> None:
+        self._meter.in_trouble(bool(self.progress.trouble))
+        self.progress.files = troubles()
+        self._show(self.progress)
+
+    def _drain(self) -> None:
+        """Let the slices bring to an end what is under way, as far as they can be told to."""
+        self._round_over.clear()
+        try:
+            self._session.end()
+        except ClusterError as error:
+            self.progress.trouble = str(error)
+        else:
+            self._round_over.wait(_DRAIN)
+
+    def _failed(self, error: RuntimeError) -> None:
+        """Decide whether a query that failed is worth another one, with slices of another round."""
+        self._failures += 1
+        self.progress.round += 1
+        with suppress(ClusterError):
+            self._session.end_round(self.progress.round)
+        said = of_spark(error)
+        self.progress.trouble = str(said)
+        self._meter.round_failed(said.code)
+        of_cluster = isinstance(said, ClusterError)
+        if self._failures > _FAILURES and (self._wishes.until_caught_up or not of_cluster):
+            raise said from error
+        self._tell()
+        # Slices of the round that failed may go on until they have heard of its end.
+        self._stop.wait(min(30.0, max(TAKEOVER, 2.0**self._failures)))
+
+    def _discover(self) -> bool:
+        """Look for new topics now and then; whether a new round has more to copy."""
+        began = time.monotonic()
+        if began < self._next_reconcile:
+            return False
+        try:
+            return self._reconcile(all_subjects=began >= self._next_sync)
+        finally:
+            took = time.monotonic() - began
+            self._next_reconcile = began + max(self._config.run.discover, _SPARING * took)
+
+    def _reconcile(self, *, all_subjects: bool = True) -> bool:
+        """Make of the target what the file asks for; whether there is more to copy then.
+
+        Only a round that was planned anew may leave out more than we know, as far as the shape is
+        the same. What shows in no shape, as settings and ACLs, is looked at when it is time.
+        """
+        link = self._link
+        now, number = shape(link.config, link.source, link.target), self.progress.round
+        before = self.progress.topics
+        same = now == self._shape and number == self._reconciled
+        if same and not before.left_out and not all_subjects:
+            return False
+        self.progress.topics = reconcile(link, self.progress.rows, self._meter, self._stop)
+        self._next_sync = time.monotonic() + self._config.run.sync_interval
+        fresh = appeared(self._shape, now)
+        self._shape, self._reconciled = now, number
+        after = self.progress.topics
+        return bool(after.outcome.done or fresh or before.topics - after.topics)
+
+    def _look_now_and_then(self) -> None:
+        """Look, but seldom where a look is dear: thousands of idle partitions must cost nothing."""
+        began = time.monotonic()
+        if began >= self._next_look:
+            self._look(PATIENCE)
+            self._next_look = began + _LOOK + _PATIENCE * (time.monotonic() - began)
+
+    def _look_at_the_end(self) -> None:
+        """Look again; who stopped the run hears where it stood, though a cluster is away."""
+        self._losses.patient = True
+        try:
+            self._look()
+        except ClusterError as error:
+            if not self._stop.is_set():
+                raise
+            self.progress.trouble = str(error)
+
+    def _look(self, patience: float | None = None) -> None:
+        """Look where each partition stands; with `patience`, wait for no leader."""
+        link = self._link
+        link.read()
+        rows = status(link.config, link.books, link.source, link.target, self._losses, patience)
+        if any(row.lost for row in rows) and not link.books.runs_read:
+            link.ledger.read_runs(link.books)  # they tell which source offsets were lost
+            rows = status(link.config, link.books, link.source, link.target, self._losses, patience)
+        self.progress.rows = tuple(map(self._with_error, rows))
+        self._meter.looked(stands(self.progress.rows))
+        self.progress.trouble = ""
+
+    def _with_error(self, row: PartitionStatus) -> PartitionStatus:
+        """Tell of a partition that could not be begun, of which the ledger knows nothing."""
+        error = self._unopened.get((row.topic, row.partition), "")
+        if not error or row.left_out or not self._wishes.until_caught_up:
+            return row
+        return replace(row, state=State.STOPPED, error=error)
+
+
+def _end(row: PartitionStatus) -> int | None:
+    """Return where a partition ends at the source now, if that is known."""
+    excluded = row.state is State.EXCLUDED
+    return None if row.lag_records < 0 and not excluded else row.source_end + row.lag_records

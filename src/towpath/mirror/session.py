@@ -1,0 +1,188 @@
+"""One run of a link: it is alone, and its slices hear from it. Both through the ledger."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+import uuid
+from collections import Counter
+from contextlib import closing, suppress
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.config import LinkConfig
+from towpath.ledger.books import SESSIONS, Ledger
+from towpath.ledger.entries import Session, Unreadable
+from towpath.model.clock import now_ms, readable
+from towpath.model.deadline import Deadline
+from towpath.model.errors import LinkBusyError, TowpathError
+from towpath.model.nouns import LinkName, Side
+from towpath.records.lease import TAKEOVER
+
+_BEAT = 2.0
+_SILENCE = 7.0
+"""Seconds without a beat after which a run that did not say goodbye is taken for dead."""
+_LONG_AGO = 600_000
+"""Milliseconds after which nobody waits for a further beat. The other machine's clock wrote the
+time of the last one, so this is far more than what clocks differ by. Where they differ by more, the
+older run hears the younger one and gives way."""
+
+
+class LinkSession:
+    """Signs of life of this run; `end_round` and `close` tell its slices to drain.
+
+    Attributes:
+        taken_over: Set when a younger run lives, too: it took this one for dead.
+        settled: Nothing that the run before this one sent can still arrive at the target.
+        rested: The same of this run, and of those before it.
+    """
+
+    def __init__(self, config: LinkConfig, target: Admin) -> None:
+        self.run_id = uuid.uuid4().hex
+        self._link: LinkName = config.link
+        self._client = Client(config.target, Side.TARGET, target)
+        self._ledger = Ledger(target, self._client)
+        self._lock = threading.Lock()
+        self._started, self._ended_round, self._over = now_ms(), 0, False
+        self._stopped = threading.Event()
+        self._heard: Counter[str] = Counter()
+        self.taken_over: LinkBusyError | None = None
+        self.settled = True
+        self.rested = True
+        self._alone = Deadline.after(0)
+        self._thread = threading.Thread(target=self._beat, name="towpath-beat", daemon=True)
+
+    def start(self) -> None:
+        """Make sure that no other run is alive, then give signs of life.
+
+        Raises:
+            LinkBusyError: Another run of this link is alive.
+        """
+        try:
+            self._refuse_second()
+            self._tell()
+            if not self.settled:  # slices that have not heard of this run by then write no more
+                self._alone = Deadline.after(TAKEOVER)
+            self._refuse_later()
+        except TowpathError:
+            self._client.close()
+            raise
+        self._thread.start()
+
+    def require_alone(self) -> None:
+        """Make sure that no other run is alive, and give no sign of this one.
+
+        Raises:
+            LinkBusyError: Another run of this link is alive.
+        """
+        with closing(self._client):
+            self._refuse_second()
+
+    def wait(self, stop: threading.Event) -> None:
+        """Wait until slices of an earlier run that may still be there have heard of this one."""
+        stop.wait(self._alone.left())
+
+    def end_round(self, number: int) -> None:
+        """Let the slices of this round drain and return."""
+        self._ended_round = number
+        self._tell()
+
+    def end(self) -> None:
+        """Let all slices drain and return; the run is over."""
+        self._over = True
+        self._tell()
+
+    def close(self) -> None:
+        """Say goodbye and close the connections; the ledger may be out of reach by then."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._over = True
+        with suppress(TowpathError):
+            self._tell()
+        self._client.close()
+
+    def _refuse_second(self) -> None:
+        last = self._last()
+        self.settled = self.rested = last is None or (last.over and last.rested)
+        if last is None or not may_live(last) or self._dead(last):
+            return
+        deadline = time.monotonic() + _SILENCE
+        while time.monotonic() < deadline:
+            beat = self._last(wait=1.0)
+            if beat is not None and not beat.over:
+                raise self._busy(beat)
+            if beat is not None:
+                return
+
+    def _refuse_later(self) -> None:
+        """Of two that start at once, the one whose first sign comes later ends."""
+        for beat in self._beats():
+            if beat.run_id == self.run_id:
+                return
+            if not beat.over:
+                raise self._busy(beat)
+
+    def _busy(self, other: Session) -> LinkBusyError:
+        since = readable(other.started)
+        return LinkBusyError(self._link, f"on {other.host}, pid {other.pid}, since {since}")
+
+    def _last(self, wait: float = 0.0) -> Session | None:
+        beats = self._beats(wait)
+        return beats[-1] if beats else None
+
+    def _beats(self, wait: float = 0.0) -> list[Session]:
+        entries = [e for e in self._ledger.read(SESSIONS, wait=wait) if e.link == self._link]
+        for entry in entries:
+            if isinstance(entry, Unreadable):
+                raise entry.error
+        return [e for e in entries if isinstance(e, Session)]
+
+    @staticmethod
+    def _dead(last: Session) -> bool:
+        """Whether the run was on this machine and its process is gone."""
+        if last.host != _host():
+            return False
+        try:
+            os.kill(last.pid, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return False
+        return False
+
+    def _beat(self) -> None:
+        while not self._stopped.wait(_BEAT):
+            with suppress(TowpathError):
+                self._look()  # first: after a pause another run may have taken over
+                if self.taken_over is None:
+                    self._tell()
+
+    def _look(self) -> None:
+        """Give way to a younger run; one that was refused gives no second sign."""
+        with self._lock:
+            beats = self._beats()
+        for beat in beats:
+            self._heard[beat.run_id] += 1
+            younger = (beat.started, beat.run_id) > (self._started, self.run_id)
+            if younger and not beat.over and self._heard[beat.run_id] > 1:
+                self.taken_over = self._busy(beat)
+
+    def _tell(self) -> None:
+        with self._lock:
+            entry = Session(
+                self._link, self.run_id, _host(), os.getpid(), self._started, now_ms(),
+                self._ended_round, self._over, self._over and self.rested,
+            )  # fmt: skip
+            self._ledger.append([entry], SESSIONS)
+
+
+def may_live(last: Session) -> bool:
+    """Whether the run that gave this last sign may be alive."""
+    return not last.over and now_ms() - last.beat <= _LONG_AGO
+
+
+def _host() -> str:
+    return socket.gethostname()

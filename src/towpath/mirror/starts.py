@@ -1,0 +1,107 @@
+"""Where partitions begin that the ledger does not know yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from towpath.cluster.admin import Admin
+from towpath.config import RecordsConfig, StartAt
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import End, Entry, FirstLook
+from towpath.model.clock import now_ms
+from towpath.model.nouns import TopicId, TopicPartition
+from towpath.records.source.beginnings import PATIENCE
+from towpath.records.work import EARLIEST, UNKNOWN, Beginning
+from towpath.topics.observe import Topic
+
+Offsets = Mapping[TopicPartition, int]
+
+
+def looks_first(records: RecordsConfig, books: LinkBooks) -> bool:
+    """Whether `start: latest` means the present end: no run of the link has looked before."""
+    return records.start is StartAt.LATEST and books.first_look is None and not books.begun
+
+
+def first_look(
+    source: Admin, books: LinkBooks, run_id: str, topics: Sequence[Topic]
+) -> Iterator[Entry]:
+    """Return where all partitions end now, as entries for the ledger.
+
+    Whichever run opens a partition later, a crash or a missing leader in between loses nothing.
+    """
+    fresh = [topic for topic in topics if (topic.name, topic.id) not in books.ends]
+    tps = [TopicPartition(topic.name, n) for topic in fresh for n in range(topic.partitions)]
+    ends = source.latest(tps, committed=True, patience=PATIENCE)
+    # Behind the question: an epoch without a leader gets no record any more.
+    epochs = _epochs(source, [tp for tp in tps if tp not in ends])
+    for topic in fresh:
+        mine = [TopicPartition(topic.name, n) for n in range(topic.partitions)]
+        yield End(
+            books.link, topic.name, topic.id, tuple(ends.get(tp, UNKNOWN) for tp in mine),
+            tuple(epochs.get(tp, -1) for tp in mine), now_ms(),
+        )  # fmt: skip
+    yield FirstLook(books.link, run_id, now_ms())
+
+
+def _epochs(source: Admin, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return the last leader epoch that surely gets no record any more."""
+    topics = source.topics({tp.topic for tp in tps}) if tps else {}
+    return {
+        tp: info.epoch if info.leader < 0 else info.epoch - 1
+        for tp in tps
+        if tp.topic in topics
+        for info in topics[tp.topic].partitions
+        if info.partition == tp.partition
+    }
+
+
+def beginnings(
+    records: RecordsConfig,
+    source: Admin,
+    books: LinkBooks,
+    fresh: Mapping[TopicPartition, TopicId],
+) -> dict[TopicPartition, Beginning]:
+    """Return where each new partition is to begin.
+
+    Args:
+        records: What the file asks for.
+        source: Asked for the offsets of a group.
+        books: With `start: latest`, they tell where partitions ended when the link ran first. What
+            appeared later begins at its earliest offset.
+        fresh: The new partitions, each with the id of its topic.
+    """
+    match records.start:
+        case StartAt.EARLIEST:
+            return dict.fromkeys(fresh, EARLIEST)
+        case StartAt.LATEST:
+            return {tp: _since_first_look(books, tp, of) for tp, of in fresh.items()}
+        case StartAt.COMMITTED:
+            committed = source.committed(records.group or "", fresh) if fresh else {}
+            return {tp: Beginning(committed.get(tp, 0)) for tp in fresh}
+        case moment:
+            return dict.fromkeys(fresh, Beginning(time=moment))
+
+
+def _since_first_look(books: LinkBooks, tp: TopicPartition, topic_id: TopicId) -> Beginning:
+    end = books.ends.get((tp.topic, topic_id))
+    if end is None or tp.partition >= len(end.offsets):
+        return EARLIEST
+    offset = end.offsets[tp.partition]
+    if offset == UNKNOWN:
+        return Beginning(epoch=end.epochs[tp.partition])
+    return Beginning(offset, exact=True)
+
+
+def from_earliest(
+    records: RecordsConfig, books: LinkBooks, tp: TopicPartition, topic_id: TopicId
+) -> bool:
+    """Whether a partition is to be copied from wherever its log begins."""
+    if records.start is StartAt.LATEST:
+        looked = books.first_look is not None
+        return looked and _since_first_look(books, tp, topic_id) == EARLIEST
+    return records.start is StartAt.EARLIEST
+
+
+def from_group(committed: Offsets, earliest: Offsets) -> Offsets:
+    """Return where a group stands, and where the log begins for what it has not committed on."""
+    return {tp: max(committed.get(tp, 0), first) for tp, first in earliest.items()}

@@ -1,0 +1,1 @@
+"""One partition on its way through a copy slice."""

@@ -1,0 +1,302 @@
+"""Taking in what was fetched of one partition: from bytes to items of its queue. Pure.
+
+Whole dense batches are stamped in place and sent on as they are; everything else is opened. Records
+that the target holds already are acknowledged here instead of being queued.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+
+from towpath.cluster.data.buffers import Frame
+from towpath.cluster.data.fetch import Fetched
+from towpath.model.errors import CorruptBatchError
+from towpath.model.nouns import Mode
+from towpath.records.lane.passed import NotHereError
+from towpath.records.lane.progress import Progress, Standing
+from towpath.records.lane.queue import TAKEN, Batch, BecomeMapped, Fill, Queue
+from towpath.records.lane.reshape import open_row
+from towpath.wire import batch as wire
+from towpath.wire.digest import Hashes, record_hashes
+from towpath.wire.legacy import modernise
+
+
+class Intake:
+    """Turns fetch responses into items; keeps source order.
+
+    Attributes:
+        expected: The next source offset to take in.
+    """
+
+    def __init__(self, progress: Progress, queue: Queue, standing: Standing) -> None:
+        self._work = progress.work
+        self._progress, self._queue = progress, queue
+        self.stand(standing)
+
+    def stand(self, standing: Standing) -> None:
+        """Go on from `standing`."""
+        self.expected = standing.position.source
+        self.epoch = standing.position.epoch
+        self._sequence = standing.position.sequence
+        self._passed, self._tail_end = standing.passed, standing.tail_end
+        self._holes = 0
+
+    @property
+    def passes(self) -> bool:
+        """Whether the target holds records that the source is still to be asked for."""
+        return bool(self._passed)
+
+    def stand_back(self, source: int, epoch: int, sequence: int) -> None:
+        """Go on from an earlier offset; what came behind it was dropped from the queue.
+
+        `sequence` is -1 where no record was dropped.
+        """
+        self._at(source, epoch)
+        self._sequence = self._sequence if sequence < 0 else sequence
+        self._holes = 0
+
+    def begin_at(self, source: int) -> None:
+        """Begin at another source offset, before anything was taken in."""
+        self._at(source, -1)
+
+    def jump(self, source: int, reason: str) -> None:
+        """Go on at another source offset; the records between cannot be had."""
+        self._queue.put(BecomeMapped(self.expected, reason))
+        self._queue.put(Fill(self.expected, source, lost=True))
+        if self._passed:
+            self._settle()
+        self._at(source, -1)
+
+    def take(self, frame: Frame, said: Fetched) -> None:
+        """Queue the batches of a fetch response that are new.
+
+        Raises:
+            CorruptBatchError: The batch at `expected` is none; those before it were queued.
+        """
+        if said.start == said.end:
+            return
+        if frame.buffer[said.start + 16] < wire.MAGIC:
+            self._take_old(frame, said)
+            return
+        try:
+            table = wire.scan(frame.buffer, said.start, said.end)
+        except CorruptBatchError as error:
+            table = wire.scan(frame.buffer, said.start, said.start + error.at)
+            self._take_new(frame, table, _Aborted(said.aborted))
+            raise
+        self._take_new(frame, table, _Aborted(said.aborted))
+
+    def _take_new(self, frame: Frame, table: wire.Table, aborted: _Aborted) -> None:
+        at = 0
+        while at < len(table) and not self._progress.stopped:
+            plain = 0 if self._passed else wire.plain_prefix(table[at:], self.expected)
+            if plain:
+                self._send_on(frame, table[at : at + plain])
+            else:
+                self._take_odd(frame, table[at : at + 1], aborted)
+            at += plain or 1
+
+    def _take_old(self, frame: Frame, said: Fetched) -> None:
+        """Old formats come first in a log; what they become is taken like any batch."""
+        data = modernise(frame.view[said.start : said.end])
+        newer = frame.instead(data)
+        self.take(newer, replace(said, start=0, end=len(data)))
+        newer.release()
+
+    def _at(self, expected: int, epoch: int) -> None:
+        self.expected, self.epoch = expected, epoch
+
+    def _send_on(self, frame: Frame, table: wire.Table) -> None:
+        """Queue whole dense batches as they are."""
+        wire.stamp(frame.buffer, table, self._work.producer_id, self._sequence)
+        view = frame.buffer.data
+        for position, length, base, last, count, _, _, time, epoch, crc in table.tolist():
+            self._queue.put(
+                Batch(
+                    view[position : position + length], frame.hold(), base, last + 1,
+                    count, self._sequence, crc, epoch, time,
+                )
+            )  # fmt: skip
+            self._advance(count)
+        self._at(last + 1, epoch)
+
+    def _take_odd(self, frame: Frame, table: wire.Table, aborted: _Aborted) -> None:
+        row: list[int] = table[0].tolist()
+        base, last = row[wire.BASE], row[wire.LAST]
+        void = aborted.void(row)
+        if last < self.expected:
+            return
+        if base > self.expected:
+            self._hole(base)
+        if void:
+            self._nothing_until(last + 1, row[wire.LEADER_EPOCH])
+        elif self._passed:
+            self._pass_over(frame, row)
+        elif base == self.expected and self._whole(row):
+            self._send_on(frame, table)
+        else:
+            self._open(frame, row, self.expected)
+
+    def _whole(self, row: Sequence[int]) -> bool:
+        dense = row[wire.LAST] - row[wire.BASE] + 1 == row[wire.COUNT]
+        by_clock = row[wire.ATTRIBUTES] & wire.LOG_APPEND_TIME
+        return dense and (not by_clock or self._work.keep_append_time)
+
+    def _hole(self, end: int) -> None:
+        """Compaction left nothing before the offset `end`."""
+        if self._progress.mode is Mode.IDENTICAL and not self._may_fill(end - self.expected):
+            between = f"{self.expected} to {end - 1}"
+            self._shift(f"the source has no records at offsets {between} (compaction)")
+        self._nothing_until(end, -1, end - self.expected)
+
+    def _may_fill(self, holes: int) -> bool:
+        """Whether so many offsets more may be filled."""
+        if not self._holes:
+            self._holes = self._progress.holes + self._queue.holes
+        self._holes += holes
+        return self._holes <= self._work.fill
+
+    def _shift(self, reason: str) -> None:
+        if self._work.fill:
+            reason += f", and `records.fill` lets {self._work.fill} offsets be filled in all"
+        self._queue.put(BecomeMapped(self.expected, reason))
+
+    def _nothing_until(self, end: int, epoch: int, holes: int = 0) -> None:
+        progress = self._progress
+        identical = progress.mode is Mode.IDENTICAL
+        if identical and self._passed and self._passed.first < end:
+            progress.become_mapped(TAKEN.format(self._passed.first, self.expected))
+        self._queue.put(Fill(self.expected, end, epoch, holes))
+        self._at(end, epoch)
+        if self._passed:
+            self._settle()
+
+    def _open(self, frame: Frame, row: Sequence[int], first: int) -> None:
+        end, epoch = row[wire.LAST] + 1, row[wire.LEADER_EPOCH]
+        made = self._opened(frame, row, first)
+        held = sum(batch.count for batch in made)
+        apart = held != end - first and self._progress.mode is Mode.IDENTICAL
+        if apart and not self._may_fill(end - first - held):
+            self._shift(f"the source batch at offset {first} has lost records (compaction)")
+            apart = False
+        if apart:
+            self._put_apart(frame, self._opened(frame, row, first, apart=True), first, end, epoch)
+        elif made:
+            for batch in made:
+                batch.frame = frame.instead(batch.data)
+                self._queue.put(batch)
+        else:
+            self._queue.put(Fill(self.expected, end, epoch))
+        self._advance(held)
+        self._at(end, epoch)
+
+    def _opened(
+        self, frame: Frame, row: Sequence[int], first: int, *, apart: bool = False
+    ) -> list[Batch]:
+        work = self._work
+        return open_row(
+            frame.buffer, row, first, work.max_batch, work.producer_id, self._sequence, apart=apart
+        )
+
+    def _put_apart(
+        self, frame: Frame, made: Sequence[Batch], first: int, end: int, epoch: int
+    ) -> None:
+        """Queue batches without holes, and what fills the holes between them."""
+        for batch in made:
+            batch.frame = frame.instead(batch.data)
+            if batch.base > first:
+                self._queue.put(Fill(first, batch.base, epoch, batch.base - first))
+            first = batch.end = batch.base + batch.count
+            self._queue.put(batch)
+        if end > first:
+            self._queue.put(Fill(first, end, epoch, end - first))
+
+    def _advance(self, count: int) -> None:
+        self._sequence = (self._sequence + count) % wire.SEQUENCES
+
+    # What the target holds already
+
+    def _pass_over(self, frame: Frame, row: Sequence[int]) -> None:
+        """Acknowledge records that an earlier copier wrote, and send on the rest of the batch."""
+        end = row[wire.POSITION] + row[wire.LENGTH]
+        batch = frame.buffer[row[wire.POSITION] : end].data
+        held = record_hashes(batch, timed=self._passed.timed)
+        try:
+            self._pass(*self._fresh(*held))
+        except NotHereError as error:
+            self._progress.become_mapped(TAKEN.format(error, self.expected))
+            if self._progress.stopped:
+                return
+            self._pass(*self._fresh(*held))
+        offsets, _ = self._fresh(*held)
+        if self._progress.mode is Mode.IDENTICAL:
+            self._rest(frame, row, any_record=bool(len(offsets)))
+        elif len(offsets):
+            self._progress.move(int(offsets[0]), row[wire.LEADER_EPOCH])
+            self._open(frame, row, int(offsets[0]))
+        else:
+            self._at(row[wire.LAST] + 1, row[wire.LEADER_EPOCH])
+            self._progress.move(self.expected, self.epoch)
+
+    def _rest(self, frame: Frame, row: Sequence[int], *, any_record: bool) -> None:
+        """Go on behind what the target holds of a batch; compaction may have left holes there."""
+        end = row[wire.LAST] + 1
+        if any_record:
+            self._open(frame, row, self.expected)
+        elif self.expected < end:
+            self._hole(end)
+        else:
+            self._at(end, row[wire.LEADER_EPOCH])
+            self._progress.move(self.expected, self.epoch)
+
+    def _fresh(self, offsets: wire.Table, hashes: Hashes) -> tuple[wire.Table, Hashes]:
+        fresh = offsets >= self.expected
+        return offsets[fresh], hashes[fresh]
+
+    def _pass(self, offsets: wire.Table, hashes: Hashes) -> None:
+        """Acknowledge the leading records that the target holds."""
+        identical = self._progress.mode is Mode.IDENTICAL
+        for step in self._passed.match(offsets, hashes, identical=identical):
+            self._progress.vanish(step.vanished)
+            self._advance(step.vanished + step.count)
+            if step.count and step.target < 0:
+                self._progress.vanish(step.count)
+            elif step.count:
+                self._progress.note(step.source, step.target, step.count)
+            if step.count:
+                self.expected = step.source + step.count
+        if not self._passed:
+            self._progress.reach(self._tail_end)
+
+    def _settle(self) -> None:
+        """What waits lies before records that the target holds, so it is done already."""
+        while self._queue.waiting and not self._progress.stopped:
+            item = self._queue.waiting.popleft()
+            if isinstance(item, BecomeMapped):
+                self._progress.become_mapped(item.reason)
+            elif isinstance(item, Fill):
+                self._progress.pass_fill(item)
+
+
+class _Aborted:
+    """The aborted transactions that a response tells of (KIP-98): producer and first offset.
+
+    Each response tells of all that its batches belong to, so nothing is kept for the next.
+    """
+
+    def __init__(self, told: Sequence[tuple[int, int]]) -> None:
+        self._to_come = deque(sorted(told, key=lambda pair: pair[1]))
+        self._under_way: set[int] = set()
+
+    def void(self, row: Sequence[int]) -> bool:
+        """Whether a batch holds nothing for consumers; to be asked for each in turn."""
+        while self._to_come and self._to_come[0][1] <= row[wire.LAST]:
+            self._under_way.add(self._to_come.popleft()[0])
+        if row[wire.ATTRIBUTES] & wire.CONTROL:
+            self._under_way.discard(row[wire.PRODUCER])
+            return True
+        return bool(
+            row[wire.ATTRIBUTES] & wire.TRANSACTIONAL and row[wire.PRODUCER] in self._under_way
+        )

@@ -1,0 +1,341 @@
+"""One partition on its way through a slice. Pure: batches in, batches out, acknowledgements in.
+
+    fetched bytes --intake--> waiting --next_batch--> flying --acknowledge--> progress
+
+Invariants: items keep source order; at most five batches fly, as brokers remember the last five
+of a producer id (KIP-98); the first batch after opening, or after a while, flies alone, as a broker
+that does not know the producer id (any more) takes any sequence, so a later batch would land where
+the first was refused; progress moves only over what was acknowledged.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+
+from towpath.cluster.data.buffers import Frame
+from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.produce import Produced
+from towpath.model.errors import CorruptBatchError
+from towpath.model.nouns import Mode, Side
+from towpath.records.lane.intake import Intake
+from towpath.records.lane.progress import Progress, Standing
+from towpath.records.lane.queue import TAKEN, Batch, BecomeMapped, Fill, Queue, Stop
+from towpath.records.lane.reshape import merge
+from towpath.records.work import Assignment
+from towpath.wire import batch as wire
+
+FLYING = 5
+SMALL = 4096
+"""Batches below this many bytes are worth merging."""
+SMALL_TOGETHER = 64 << 10
+"""The same where a batch is dear: in a transaction, whose batches go one by one, and in one of many
+partitions, as the second batch of each lets the broker make index files of 10 MiB."""
+_REMEMBERED = 10.0
+"""Seconds; brokers forget a producer id after `producer.id.expiration.ms`, a day by default."""
+MANY = 64
+"""Partitions of a slice that are many."""
+MERGED = 256 << 10
+_TOGETHER = 1000
+"""Batches of one transaction, which fly one after the other."""
+
+
+class Lane:
+    """The way of one partition; see the module.
+
+    Attributes:
+        unanswered: Batches on their way whose answer did not come yet.
+        refused: The first answer that was an error; nothing is sent until it is dealt with.
+        overtaken: A batch was taken though one before it was refused: only the log tells now.
+        lost: The connection was lost before all answers came.
+        bases: Base offsets of taken batches, in order, that are not acknowledged yet.
+        looked_to: Nothing of ours that is not counted lies before this target offset.
+        busy: A blocking call (opening, fill) is under way for it, so nothing is sent.
+        openings: How often it was opened again; what was put off before is void then (`jobs`).
+        failures: Errors in a row, for the back-off.
+        writer: Who writes for it in transactions, if the target refuses our producer id.
+        level: Gaps are filled where offsets are mapped, too, so that both sides stay as far apart
+            as they are.
+        largest: No batch of more bytes is made; halved when the target refused one.
+    """
+
+    def __init__(self, work: Assignment, standing: Standing, small: int = SMALL) -> None:
+        self.work = work
+        self._small = small
+        self.queue = Queue()
+        self.progress = Progress(work, standing)
+        self._intake = Intake(self.progress, self.queue, standing)
+        self.writer = standing.writer
+        self.largest = sys.maxsize
+        self.level = work.fill > 0
+        self.unanswered = 0
+        self.refused: Produced | None = None
+        self.overtaken = self.lost = False
+        self.bases: deque[int] = deque()
+        self.looked_to = 0
+        self.busy = False
+        self.openings = 0
+        self.failures = 0
+        self._landed = -_REMEMBERED
+        self._answer = (0, 0)
+        self._looked = (-1, 0)
+
+    @property
+    def expected(self) -> int:
+        """The next source offset to fetch."""
+        return self._intake.expected
+
+    @property
+    def fetch_epoch(self) -> int:
+        """Leader epoch of the last batch taken in, or -1."""
+        return self._intake.epoch
+
+    @property
+    def sent_end(self) -> int:
+        """The sequence behind the last record that was sent, -1 if none flies."""
+        batches = [item for item in self.queue.flying if isinstance(item, Batch)]
+        last = batches[-1] if batches else None
+        return (last.sequence + last.count) % wire.SEQUENCES if last else -1
+
+    @property
+    def sent_oldest(self) -> int | None:
+        """The oldest timestamp in ms of the batches that fly, `None` if none does."""
+        times = (item.time for item in self.queue.flying if isinstance(item, Batch))
+        return min(times, default=None)
+
+    def resume(self, standing: Standing) -> None:
+        """Go on from `standing`; everything queued is dropped, to be fetched again."""
+        self.queue.clear()
+        self.unanswered, self.refused = 0, None
+        self.overtaken = self.lost = False
+        self.bases.clear()
+        self.progress.resume(standing)
+        self._intake.stand(standing)
+        self.writer = standing.writer
+        self._landed = -_REMEMBERED
+
+    @property
+    def untouched(self) -> bool:
+        """Whether no record was copied yet, by any run, and none is on its way."""
+        progress = self.progress
+        done = progress.records or self.queue or self._intake.passes
+        return not done and self.expected == progress.position.source
+
+    def begin_at(self, source: int) -> None:
+        """Begin at another source offset; for lanes that are `untouched`."""
+        self.progress.begin_at(source)
+        self._intake.begin_at(source)
+
+    def jump(self, source: int, reason: str) -> None:
+        """Go on at another source offset; the records between cannot be had."""
+        self._intake.jump(source, reason)
+
+    def shed(self) -> bool:
+        """Give back the memory of what was not sent; return whether it is to be fetched again."""
+        if self.busy or self._intake.passes or self.progress.stopped:
+            return False
+        first, sequence = self.queue.shed()
+        if first is not None:
+            last = self.queue.waiting[-1] if self.queue.waiting else None
+            behind = None if last or self.queue.flying else self.progress.position
+            self._intake.stand_back(first.base, behind.epoch if behind else -1, sequence)
+        self.queue.unpin()
+        return first is not None
+
+    def take(self, frame: Frame, said: Fetched) -> None:
+        """Queue the batches of a fetch response that are new.
+
+        Raises:
+            CorruptBatchError: The batch at `expected` is none; those before it were queued.
+        """
+        self._intake.take(frame, said)
+
+    def again(self, error: int) -> int:
+        """Count how often in a row, with nothing landed between, the target said `error`."""
+        last, times = self._answer
+        self._answer = (error, times + 1 if error == last else 1)
+        return self._answer[1]
+
+    def look(self, offset: int) -> int:
+        """Count how often in a row what came from the source at `offset` was damaged."""
+        last, times = self._looked
+        self._looked = (offset, times + 1 if offset == last else 1)
+        return self._looked[1]
+
+    def stop(self, error: str) -> None:
+        """Move no more in this round; `error` tells why."""
+        self.progress.stop(error)
+        self.queue.drop_waiting()
+
+    def end(self, error: str) -> None:
+        """Stop behind what is queued: the source has nothing more, and may have that no more."""
+        if self.queue:
+            self.queue.put(Stop(error))
+        else:
+            self.stop(error)
+
+    # Sending
+
+    def next_batch(self) -> Batch | None:
+        """Return the next batch to send, which flies from now on; `None` when nothing may fly."""
+        waiting, flying = self.queue.waiting, self.queue.flying
+        while waiting and self._may_send and len(flying) < self._most:
+            head = waiting[0]
+            if isinstance(head, Batch):
+                return self._fly()
+            if isinstance(head, Fill) and not self._takes_offsets(head):
+                flying.append(head)
+                waiting.popleft()
+                self._land_fills()
+            elif isinstance(head, BecomeMapped) and not flying:
+                waiting.popleft()
+                self.progress.become_mapped(head.reason)
+            elif isinstance(head, Stop) and not flying:
+                self.stop(head.error)
+            else:
+                return None
+        return None
+
+    @property
+    def _most(self) -> int:
+        """How many batches may fly."""
+        if self.writer is not None:
+            return _TOGETHER
+        if self._doubtful:
+            return 1
+        return FLYING if time.monotonic() - self._landed < _REMEMBERED else 1
+
+    @property
+    def _doubtful(self) -> bool:
+        """Whether the target is likely to refuse a batch for its size: that one flies alone."""
+        near = [*self.queue.flying, self.queue.waiting[0]]
+        return any(isinstance(item, Batch) and item.size > self.work.max_batch for item in near)
+
+    def next_time(self) -> int | None:
+        """Return the timestamp in ms of the first batch that waits, `None` if none does.
+
+        What waits before it may be passed over at once, so that it is the one to be sent.
+        """
+        return next((item.time for item in self.queue.waiting if isinstance(item, Batch)), None)
+
+    def send_again(self) -> None:
+        """Send everything that flies again, now that every answer is in."""
+        self.queue.send_again()
+        self.unanswered, self.refused = 0, None
+        self.overtaken = False
+
+    def too_large(self, batch: Batch) -> None:
+        """The target refused `batch` for its size: make none of its size any more."""
+        self.largest = min(self.largest, max(batch.size // 2, 1024))
+
+    def next_transaction(self, most: int) -> list[Batch]:
+        """Return what may be written in one transaction of about `most` bytes; it flies now."""
+        taken: list[Batch] = []
+        size = 0
+        while size < most and not (taken and self._doubtful_head()):
+            self._split_head()
+            batch = self.next_batch()
+            if batch is None:
+                break
+            taken.append(batch)
+            size += batch.size
+        return taken
+
+    def _doubtful_head(self) -> bool:
+        """Whether the next batch was damaged before; what it is with fails as a whole."""
+        head = self.queue.waiting[0] if self.queue.waiting else None
+        return isinstance(head, Batch) and head.base == self._looked[0]
+
+    def _split_head(self) -> None:
+        head = self.queue.waiting[0] if self.queue.waiting else None
+        if isinstance(head, Batch) and head.size > self.largest and head.count > 1:
+            self._remake([head], self.largest)
+
+    @property
+    def _may_send(self) -> bool:
+        return not (self.refused or self.lost or self.progress.stopped or self.busy)
+
+    def _fly(self) -> Batch:
+        below = self._small if self.writer is None else SMALL_TOGETHER
+        small = self.queue.small_head(below, min(MERGED, self.work.max_batch // 2, self.largest))
+        if small:
+            self._remake(small, self.work.max_batch)
+        batch = self.queue.waiting.popleft()
+        assert isinstance(batch, Batch)  # noqa: S101  # by `next_batch`
+        batch.sent = True
+        self.queue.flying.append(batch)
+        self.unanswered += 1
+        return batch
+
+    def _remake(self, head: list[Batch], most: int) -> None:
+        """Cut the leading batches anew; damaged ones stay, and the target will refuse them."""
+        with suppress(CorruptBatchError):
+            self.queue.replace_head(head, merge(head, most, self.work.producer_id))
+
+    @property
+    def drains(self) -> bool:
+        """Whether what is queued is on its way, or will be soon."""
+        hindered = self.progress.error.startswith(f"{Side.TARGET}: ")
+        return bool(self.queue) and not self.progress.stopped and not hindered
+
+    @property
+    def fill_due(self) -> Fill | None:
+        """The fill that must be done before anything else may be sent."""
+        if not self._may_send or self.queue.flying or not self.queue.waiting:
+            return None
+        head = self.queue.waiting[0]
+        return head if isinstance(head, Fill) and self._takes_offsets(head) else None
+
+    def _takes_offsets(self, fill: Fill) -> bool:
+        """Whether a gap takes as many offsets on the target."""
+        if self.progress.mode is Mode.IDENTICAL:
+            return True
+        return self.level and self.writer is None and not (fill.holes or fill.lost)
+
+    # Acknowledging
+
+    def ahead(self, base_offset: int) -> int:
+        """Return by how many offsets a batch landed behind the place where it should have.
+
+        A negative number means that the target log has become shorter.
+        """
+        if self.progress.mode is Mode.MAPPED:
+            return base_offset - self.progress.position.target
+        batch = self.queue.flying[0]
+        return base_offset - (batch.base if isinstance(batch, Batch) else base_offset)
+
+    def acknowledge(self, base_offset: int) -> None:
+        """The first flying batch lies on the target from `base_offset` on."""
+        batch = self.queue.flying.popleft()
+        assert isinstance(batch, Batch)  # noqa: S101  # fills land at once
+        if self.progress.mode is Mode.IDENTICAL and base_offset != batch.base:
+            self.progress.become_mapped(TAKEN.format(base_offset, batch.base))
+        self._landed = time.monotonic()
+        self._answer = (0, 0)
+        self.progress.add(batch, base_offset)
+        self.queue.done(batch)
+        self._land_fills()
+
+    def landed(self, base_offsets: Iterable[int]) -> None:
+        """The flying batches were committed, each from its base offset on."""
+        for base_offset in base_offsets:
+            self.unanswered -= 1
+            self.acknowledge(base_offset)
+
+    def filled(self, end: int) -> None:
+        """The due fill is in the target's log up to `end`; it may have grown since it was due."""
+        fill = self.queue.waiting.popleft()
+        assert isinstance(fill, Fill)  # noqa: S101  # `fill_due` said so
+        if fill.end > end:
+            fill, rest = fill.cut(end)
+            self.queue.waiting.appendleft(rest)
+        self.progress.pass_fill(fill, taken=True)
+
+    def _land_fills(self) -> None:
+        flying = self.queue.flying
+        while flying and isinstance(fill := flying[0], Fill):
+            flying.popleft()
+            self.progress.pass_fill(fill)

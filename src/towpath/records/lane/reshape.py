@@ -1,0 +1,105 @@
+"""Batches that must be opened: merged, split, cut at the front, freed of holes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+
+from towpath.records.lane.queue import Batch
+from towpath.wire import batch as wire
+from towpath.wire.reencode import Dense, reencode
+
+
+def open_row(
+    buffer: wire.Buffer,
+    row: Sequence[int],
+    first: int,
+    most: int,
+    producer: int,
+    sequence: int,
+    *,
+    apart: bool = False,
+) -> list[Batch]:
+    """Return the records of one source batch from offset `first` on as dense, stamped batches.
+
+    With `apart`, none has a hole between its records.
+    """
+    positions = np.array([row[wire.POSITION]], np.int64)
+    lengths = np.array([row[wire.LENGTH]], np.int64)
+    dense = reencode(buffer, positions, lengths, first_offset=first, max_bytes=most, apart=apart)
+    end = row[wire.LAST] + 1
+    return _stamped(dense, first, end, producer, sequence, row[wire.LEADER_EPOCH])
+
+
+def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
+    """Join adjacent batches of one partition; their sequences stay what they were."""
+    joined = np.frombuffer(bytearray(b"".join(batch.data for batch in batches)), np.uint8)
+    positions = np.zeros(len(batches), np.int64)
+    lengths = np.zeros(len(batches), np.int64)
+    position = records = 0
+    for index, batch in enumerate(batches):
+        positions[index], lengths[index] = position, batch.size
+        struct.pack_into(">q", joined.data, position, records)
+        position += batch.size
+        records += batch.count
+    dense = reencode(joined, positions, lengths, max_bytes=most)
+    first, last = batches[0], batches[-1]
+    made = _stamped(dense, 0, records, producer, first.sequence, last.epoch)
+    offsets = _SourceOffsets(batches)
+    for batch in made:
+        batch.base, batch.end, batch.pieces = offsets.take(batch.count)
+    made[-1].end = last.end
+    return made
+
+
+def split(batch: Batch, most: int, producer: int) -> list[Batch]:
+    """Cut a batch into pieces of at most `most` bytes, or of one record."""
+    return merge([batch], most, producer)
+
+
+class _SourceOffsets:
+    """Deals out the source offsets of some batches again, to batches of other sizes."""
+
+    def __init__(self, batches: Sequence[Batch]) -> None:
+        self._pieces = [
+            piece for batch in batches for piece in batch.pieces or ((batch.base, batch.count),)
+        ]
+        self._pieces.reverse()
+
+    def take(self, count: int) -> tuple[int, int, tuple[tuple[int, int], ...] | None]:
+        taken: list[tuple[int, int]] = []
+        while count:
+            start, length = self._pieces.pop()
+            used = min(length, count)
+            if used < length:
+                self._pieces.append((start + used, length - used))
+            count -= used
+            if taken and sum(taken[-1]) == start:
+                taken[-1] = (taken[-1][0], taken[-1][1] + used)
+            else:
+                taken.append((start, used))
+        pieces = tuple(taken) if len(taken) > 1 else None
+        return taken[0][0], sum(taken[-1]), pieces
+
+
+def _stamped(
+    dense: Sequence[Dense], first: int, end: int, producer: int, sequence: int, epoch: int
+) -> list[Batch]:
+    made = []
+    for index, one in enumerate(dense):
+        buffer = np.frombuffer(one.batch, np.uint8)
+        table = wire.scan(buffer, 0, len(buffer))
+        wire.stamp(buffer, table, producer, sequence)
+        runs = tuple((int(start), int(length)) for start, length in one.offsets)
+        following = int(dense[index + 1].offsets[0][0]) if index + 1 < len(dense) else end
+        made.append(
+            Batch(
+                memoryview(one.batch), None, runs[0][0] if index else max(first, runs[0][0]),
+                following, one.count, sequence % wire.SEQUENCES, int(table[0, wire.CRC]), epoch,
+                int(table[0, wire.MAX_TIME]), runs if len(runs) > 1 else None,
+            )
+        )  # fmt: skip
+        sequence += one.count
+    return made

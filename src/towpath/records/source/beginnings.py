@@ -1,0 +1,119 @@
+"""Finds where copies begin and end, for partitions whose leader has not told it to the planner."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.reactor import Reactor
+from towpath.cluster.metadata import Answers
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import TopicPartition
+from towpath.records.work import UNKNOWN, Assignment, Beginning
+
+Offsets = Answers[TopicPartition, int]
+
+PATIENCE = 5.0
+"""Seconds for the leaders that there are; partitions without one fail at once."""
+_AGAIN = 1.0
+
+
+class Beginnings:
+    """Asks for the missing offsets of partitions, again and again, apart from all others.
+
+    Args:
+        reactor: Does the asking in its pool.
+        source: The cluster that is asked.
+        patience: Seconds after which a run with an end gives a partition up.
+        on_found: Gets an assignment whose offsets are known.
+        on_failed: Gets one that was given up, and why.
+    """
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        source: Admin,
+        patience: float,
+        *,
+        on_found: Callable[[Assignment], None],
+        on_failed: Callable[[Assignment, ClusterError], None],
+    ) -> None:
+        self._reactor, self._source = reactor, source
+        self._on_found, self._on_failed = on_found, on_failed
+        self._until = Deadline.after(patience)
+        self._closed = False
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._closed = True
+
+    def find(self, assignments: Sequence[Assignment]) -> None:
+        """Ask now, and go on until everything is known."""
+        if assignments and not self._closed:
+            self._reactor.run(
+                lambda: complete(self._source, assignments), partial(self._told, assignments)
+            )
+
+    def _told(
+        self,
+        asked: Sequence[Assignment],
+        future: Future[Answers[TopicPartition, Assignment]],
+    ) -> None:
+        if self._closed:
+            return
+        error = future.exception()
+        if error is not None and not isinstance(error, ClusterError):
+            raise error
+        answers = future.result() if error is None else Answers({}, {})
+        later = []
+        for assignment in asked:
+            found = answers.get(assignment.source)
+            failed = error or answers.failed.get(assignment.source)
+            if found is not None:
+                self._on_found(found)
+            elif failed is not None and assignment.end is not None and self._until.over:
+                self._on_failed(assignment, failed)
+            else:
+                later.append(assignment)
+        if later:
+            self._reactor.later(_AGAIN, lambda: self.find(later))
+
+
+def complete(
+    source: Admin, assignments: Sequence[Assignment]
+) -> Answers[TopicPartition, Assignment]:
+    """Return assignments with the offsets that they lack, as far as there are leaders to ask."""
+    wanted = {a.source: a.begin for a in assignments if a.start == UNKNOWN}
+    starts = find_starts(source, wanted)
+    endless = [a.source for a in assignments if a.end == UNKNOWN]
+    ends = source.latest(endless, committed=True, patience=PATIENCE)
+    failed = {**starts.failed, **ends.failed}
+    found = {
+        a.source: replace(a, start=starts.get(a.source, a.start), end=ends.get(a.source, a.end))
+        for a in assignments
+        if a.source not in failed
+    }
+    return Answers(found, failed)
+
+
+def find_starts(source: Admin, wanted: Mapping[TopicPartition, Beginning]) -> Offsets:
+    """Return the first source offset to copy of each partition that has a leader to ask."""
+    exact = {tp: begin.offset for tp, begin in wanted.items() if begin.exact}
+    epochs = {tp: begin.epoch for tp, begin in wanted.items() if begin.epoch >= 0}
+    times: dict[int, list[TopicPartition]] = defaultdict(list)
+    for tp, begin in wanted.items():
+        if begin.time is not None:
+            times[begin.time].append(tp)
+    parts = [Answers(exact, {}), source.epoch_ends(epochs, patience=PATIENCE)]
+    parts += [source.at_time(tps, time, patience=PATIENCE) for time, tps in times.items()]
+    found = {tp: offset for part in parts for tp, offset in part.items() if offset >= 0}
+    failed = {tp: error for part in parts for tp, error in part.failed.items()}
+    left = [tp for tp in wanted if tp not in found and tp not in failed]
+    earliest = source.earliest(left, patience=PATIENCE)
+    found |= {tp: max(first, wanted[tp].offset) for tp, first in earliest.items()}
+    return Answers(found, {**failed, **earliest.failed})

@@ -1,0 +1,343 @@
+"""The source side of a slice: one fetch session per leader, always one request under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data import fetch as fetching
+from towpath.cluster.data.buffers import BufferPool, Frame
+from towpath.cluster.data.channel import Channel
+from towpath.cluster.data.fetch import Fetched, FetchFrom, FetchSession
+from towpath.cluster.data.nodes import Nodes
+from towpath.cluster.data.reactor import Reactor
+from towpath.config import ClusterConfig
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
+from towpath.records.lane.lane import Lane
+from towpath.records.trouble import TOLD, SourceTrouble, source_trouble, throttled
+
+_WAIT_MS = 500
+_SHORT_WAIT_MS = 10
+"""While a partition is held back, it must not wait for a long poll to end."""
+_FAR = 10.0
+"""Seconds for which a leader is asked for the records themselves after a replica near us failed."""
+_NEAR = 300.0
+"""Seconds after which leaders are asked anew who is near: a replica may have fallen behind."""
+_RESPONSE_BYTES = 8 << 20
+_PARTITION_BYTES = 1 << 20
+_LANE_BYTES = 8 << 20
+_LEAST_LANE_BYTES = 64 << 10
+"""What a lane may queue in any case, however many there are and however scarce memory is."""
+_OVERHEAD = 256 << 10
+"""What an answer may have beyond the bytes that were asked for without a single huge batch in it:
+some tens of bytes for each partition."""
+_PARKED, _LONGEST_PARKED = 10.0, 300.0
+"""Seconds before a lane that stood still is fetched for again; doubled each time."""
+
+
+class Fetcher:
+    """Asks for the lanes that have room, and hands what comes to `on_data`.
+
+    `on_data` gets every answer, errors too, with the frame that holds its records. The next request
+    goes out when all lanes of a response had theirs, so it asks from where each stands then.
+
+    No request asks for more than the pool has left, so all lanes together stay within its limit.
+    Where memory is lacking, nodes wait in turn (`refill`), and brokers begin each answer with the
+    partitions that have waited longest (KIP-227). `share` is what each lane may always hold.
+    """
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        config: ClusterConfig,
+        admin: Admin,
+        pool: BufferPool,
+        *,
+        share: int,
+        on_data: Callable[[Lane, Frame, Fetched], None],
+        on_trouble: Callable[[Lane, ClusterError, bool], None],
+    ) -> None:
+        self._reactor = reactor
+        self._rack = config.rack or ""
+        self._pool, self._share = pool, share
+        self._least = _PARTITION_BYTES
+        """The smallest answer worth asking for: it grows with the batches of the source."""
+        self._on_data, self._on_trouble = on_data, on_trouble
+        self._lanes: dict[TopicPartition, Lane] = {}
+        self._at: dict[TopicPartition, int] = {}
+        self._near: dict[TopicPartition, int] = {}
+        self._far: dict[int, Deadline] = {}
+        self._held: set[TopicPartition] = set()
+        self._sessions: dict[int, FetchSession] = {}
+        self._under_way: dict[int, int] = {}
+        """The bytes that were asked for, by node."""
+        self._short: dict[int, None] = {}
+        """Nodes that wait for memory, the longest waiting first."""
+        self._parked: dict[TopicPartition, float] = {}
+        """How long each lane is not fetched for that stood still with its memory taken away."""
+        self._stale: dict[int, set[TopicPartition]] = {}
+        """Partitions whose part of the answer under way is from where they do not stand now."""
+        self.ended = False
+        self.nodes = Nodes(
+            reactor, config, Side.SOURCE, admin, pool,
+            on_open=self._opened, on_lost=self._lost, on_found=self._settle,
+            on_trouble=self._troubled,
+        )  # fmt: skip
+        if self._rack:
+            reactor.later(_NEAR, self._review)
+
+    def add(self, lane: Lane) -> None:
+        """Fetch for `lane` from now on, from where it stands; what is under way does not count."""
+        if self.ended:
+            return
+        self._lanes[lane.work.source] = lane
+        self._held.discard(lane.work.source)
+        self._parked.pop(lane.work.source, None)
+        self.again(lane)
+
+    def remove(self, lane: Lane) -> None:
+        """Fetch for `lane` no more."""
+        tp = lane.work.source
+        self._lanes.pop(tp, None)
+        self._near.pop(tp, None)
+        self._held.discard(tp)
+        self._parked.pop(tp, None)
+        self._leave(tp)
+
+    def park(self, lane: Lane) -> None:
+        """Fetch for `lane`, which stands elsewhere now, when it moves again, or after a while."""
+        tp = lane.work.source
+        node = self._at.get(tp)
+        if node is None or tp not in self._lanes:
+            return
+        self._leave(tp)
+        self._at[tp] = node
+        self._held.discard(tp)
+        pause = self._parked[tp] = min(_LONGEST_PARKED, 2 * self._parked.get(tp, _PARKED / 2))
+        self._reactor.later(pause, lambda: self._try_again(lane, pause))
+
+    def _try_again(self, lane: Lane, pause: float) -> None:
+        tp = lane.work.source
+        if self._parked.get(tp) != pause or self._lanes.get(tp) is not lane:
+            return
+        if lane.queue:
+            self._reactor.later(pause, lambda: self._try_again(lane, pause))
+        else:
+            self._ask_on(lane)
+
+    def refill(self) -> None:
+        """Ask on where memory was lacking, as far as there is some now."""
+        for node in list(self._short):
+            if not self._affordable():
+                return
+            self._pump(node)
+
+    def doubt(self, lane: Lane) -> None:
+        """What came for `lane` is damaged: fetch no more, and next time from the leader itself."""
+        self._stay_far(lane.work.source)
+        self.remove(lane)
+
+    def end(self) -> None:
+        """Fetch no more for any lane, whoever adds one."""
+        self.ended = True
+        for lane in list(self._lanes.values()):
+            self.remove(lane)
+
+    def again(self, lane: Lane) -> None:
+        """Ask for `lane` from where it stands now, where it is led now."""
+        self._leave(lane.work.source)
+        self._settle_one(lane)
+
+    def moved(self, lane: Lane, after: float) -> None:
+        """The leader is another one, or unknown: look it up, then go on."""
+        tp = lane.work.source
+        self._near.pop(tp, None)
+        self._leave(tp)
+        self.nodes.look_up([tp], after)
+
+    def room(self, lane: Lane) -> None:
+        """Some of the lane's bytes were acknowledged; ask again if it was held back."""
+        tp = lane.work.source
+        held = tp in self._held and lane.queue.bytes < self._room // 2
+        if self._parked.pop(tp, None) is not None or held:
+            self._held.discard(tp)
+            self._ask_on(lane)
+
+    @property
+    def _room(self) -> int:
+        """Bytes that a lane may queue now."""
+        least = _LEAST_LANE_BYTES if self._pool.scarce else _PARTITION_BYTES
+        return max(least, min(_LANE_BYTES, self._share))
+
+    def _ask_on(self, lane: Lane) -> None:
+        self._want(lane)
+        self._pump(self._at.get(lane.work.source, -1))
+
+    def _settle(self) -> None:
+        for tp, lane in self._lanes.items():
+            if tp not in self._at:
+                self._settle_one(lane)
+
+    def _settle_one(self, lane: Lane) -> None:
+        tp = lane.work.source
+        home = self.nodes.home(tp)
+        if home is None:
+            self.nodes.look_up([tp])
+            return
+        node = self._at[tp] = self._near.get(tp, home.node)
+        if node in self._sessions:
+            self._want(lane)
+            self._pump(node)
+        else:
+            self.nodes.channel(node)
+
+    def _leave(self, tp: TopicPartition) -> None:
+        node = self._at.pop(tp, None)
+        if node in self._under_way:
+            self._stale.setdefault(node, set()).add(tp)
+        if node in self._sessions:
+            self._sessions[node].drop(tp)
+
+    def _want(self, lane: Lane) -> None:
+        tp = lane.work.source
+        session = self._sessions.get(self._at.get(tp, -1))
+        if session is None:
+            return
+        by_id = session.version >= fetching.BY_ID
+        topic_id = lane.work.source_id if by_id else NO_TOPIC_ID
+        session.want(
+            tp,
+            FetchFrom(lane.expected, _PARTITION_BYTES, topic_id, lane.fetch_epoch),
+        )
+
+    def _opened(self, node: int) -> None:
+        channel = self.nodes.channel(node)
+        if channel is None:
+            return
+        newest = channel.versions[fetching.API][1]
+        ids = all(lane.work.source_id for lane in self._lanes.values())
+        version = fetching.version_for(newest, ids=ids)
+        self._sessions[node] = FetchSession(version, max_bytes=_RESPONSE_BYTES, committed=True)
+        for tp, at in self._at.items():
+            if at == node:
+                self._lanes[tp].progress.relieve(Side.SOURCE)
+                if tp not in self._held:
+                    self._want(self._lanes[tp])
+        self._pump(node)
+
+    def _troubled(self, node: int | None, error: ClusterError, hopeless: bool) -> None:
+        theirs = [tp for tp in self._lanes if self._at.get(tp) == node]
+        for lane in [self._lanes[tp] for tp in theirs if self._near.get(tp) != node]:
+            self._on_trouble(lane, error, hopeless)
+
+    def _lost(self, node: int, _why: str) -> None:
+        self._sessions.pop(node, None)
+        self._short.pop(node, None)
+        self._over(node)
+        self._stale.pop(node, None)
+        gone = [tp for tp, at in self._at.items() if at == node]
+        for tp in gone:
+            del self._at[tp]
+            self._stay_far(tp)
+        self.nodes.look_up(gone, 0.1)
+
+    def _pump(self, node: int) -> None:
+        session = self._sessions.get(node)
+        if session is None or node in self._under_way or not len(session):
+            return
+        channel = self.nodes.channel(node)
+        if channel is None:
+            return
+        size = self._affordable()
+        if not size:
+            self._short[node] = None
+            return
+        self._short.pop(node, None)
+        self._under_way[node] = session.max_bytes = size
+        self._pool.promised += size
+        far = self._far.get(node)
+        session.rack = "" if far is not None and not far.over else self._rack
+        wait = _SHORT_WAIT_MS if self._held else _WAIT_MS
+        channel.send(
+            fetching.API,
+            session.version,
+            session.request(wait),
+            lambda frame: self._came(node, session, channel, frame),
+            tags=session.flexible,
+        )
+
+    def _affordable(self) -> int:
+        """Return how large the next answer may be; 0 where it has to wait for memory.
+
+        Where little is held, one is asked for in any case, so that even a batch for which there is
+        no room at all gets through.
+        """
+        pool = self._pool
+        if pool.left < self._least and (pool.promised or pool.held > pool.limit // 2):
+            return 0
+        return max(self._least, min(_RESPONSE_BYTES, pool.left // 2))
+
+    def _over(self, node: int) -> None:
+        """The request to a node is answered, or lost."""
+        self._pool.promised -= self._under_way.pop(node, 0)
+
+    def _came(self, node: int, session: FetchSession, channel: Channel, frame: Frame) -> None:
+        self._pool.promised -= self._under_way[node]
+        self._under_way[node] = 0
+        if frame.size > session.max_bytes + _OVERHEAD:
+            self._least = frame.size
+        answers = session.response(frame.view) or ()
+        channel.mute(session.throttle)
+        if session.throttle >= TOLD:
+            self._troubled(node, throttled(Side.SOURCE, node, session.throttle), hopeless=False)
+        for said in answers:
+            lane = self._lanes.get(said.tp)
+            stale = said.tp in self._stale.get(node, ())
+            if lane is None or self._at.get(said.tp) != node or stale:
+                continue
+            if self._near.get(said.tp) == node and source_trouble(said) is not SourceTrouble.NONE:
+                # It may not have yet what the leader has, so only the leader's word counts.
+                self._stay_far(said.tp)
+                self.again(lane)
+                continue
+            self._on_data(lane, frame, said)
+            if self._at.get(said.tp) != node:
+                continue
+            if said.preferred_replica >= 0 and not said.error:
+                self._go_near(lane, said.preferred_replica)
+            elif said.end > said.start:
+                self._go_on(lane, session)
+        self._over(node)
+        self._stale.pop(node, None)
+        if not channel.closed:
+            self._pump(node)
+
+    def _go_near(self, lane: Lane, replica: int) -> None:
+        tp = lane.work.source
+        self._near[tp] = replica
+        if self.nodes.knows(replica):
+            self.again(lane)
+        else:
+            self._stay_far(tp)
+            self.moved(lane, 0.0)
+
+    def _stay_far(self, tp: TopicPartition) -> None:
+        """Go back to the leader, and do not say where we are: it would send us away again."""
+        home = self.nodes.home(tp)
+        if self._near.pop(tp, None) is not None and home is not None:
+            self._far[home.node] = Deadline.after(_FAR)
+
+    def _review(self) -> None:
+        for tp in self._near.keys() - self._held - self._parked.keys():
+            del self._near[tp]
+            self.again(self._lanes[tp])
+        self._reactor.later(_NEAR, self._review)
+
+    def _go_on(self, lane: Lane, session: FetchSession) -> None:
+        if lane.queue.bytes >= self._room:
+            self._held.add(lane.work.source)
+            session.drop(lane.work.source)
+        else:
+            self._want(lane)

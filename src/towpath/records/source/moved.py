@@ -1,0 +1,79 @@
+"""Copies whose beginning moves: retention at the source was faster than their first fetch.
+
+Nothing was copied, so nothing is missing: the copy begins where the source's log begins now, as if
+it had been planned a moment later. An identical target partition is filled up to there and cut, as
+at its opening (`fronts`); only then a receipt says where the copy begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from towpath.cluster.admin import Admin
+from towpath.config import OffsetsPolicy
+from towpath.model.errors import TowpathError
+from towpath.model.nouns import Mode
+from towpath.records.lane.jobs import Jobs
+from towpath.records.lane.lane import Lane
+from towpath.records.lane.modes import mode_at_opening
+from towpath.records.target.fronts import Fronts
+from towpath.wire import batch as wire
+
+
+class MovedBeginnings:
+    """Lets lanes that are `untouched` begin at a later source offset."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        target: Admin,
+        fronts: Fronts,
+        *,
+        on_moved: Callable[[Lane], None],
+        on_failed: Callable[[Lane, TowpathError], None],
+    ) -> None:
+        self._jobs, self._target, self._fronts = jobs, target, fronts
+        self._on_moved, self._on_failed = on_moved, on_failed
+
+    def go(self, lane: Lane, start: int) -> None:
+        """Let a lane begin at `start`."""
+        if lane.progress.mode is Mode.MAPPED:
+            self._moved(lane, start)
+            return
+        end = lane.progress.position.target
+        self._jobs.hold(
+            lane,
+            lambda: self._ours_up_to(lane, end),
+            lambda at: self._fill(lane, at, start),
+            lambda error: self._on_failed(lane, error),
+        )
+
+    def _ours_up_to(self, lane: Lane, end: int) -> tuple[int, bool]:
+        """Return where the target's log ends, and whether it holds nothing but what we filled."""
+        tp = lane.work.target
+        first, last = self._target.earliest([tp]).sure(tp), self._target.log_ends([tp]).sure(tp)
+        if last in (first, end):
+            return last, True
+        filler = self._target.producers([tp]).sure(tp).get(lane.work.filler_id, -1)
+        return last, filler == (last - 1) % wire.SEQUENCES
+
+    def _fill(self, lane: Lane, at: tuple[int, bool], start: int) -> None:
+        end, ours = at
+        compacted = lane.work.compacted
+        mode, reason = mode_at_opening(
+            OffsetsPolicy.AUTO,
+            start,
+            0 if ours else end,
+            compacted=compacted,
+            fill=lane.work.fill,
+        )
+        if mode is Mode.MAPPED:
+            lane.progress.become_mapped(reason)
+            self._moved(lane, start)
+        else:
+            self._fronts.fill(lane, end, start, lambda lane: self._moved(lane, start))
+
+    def _moved(self, lane: Lane, start: int) -> None:
+        if not lane.progress.stopped:
+            lane.begin_at(start)
+            self._on_moved(lane)

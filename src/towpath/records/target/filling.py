@@ -1,0 +1,87 @@
+"""Gaps of a transactional source: take offsets on the target that no consumer sees. Blocking.
+
+One offset is an empty committed transaction, its marker; n offsets are an aborted transaction of
+n - 1 fillers and its marker. Either leaves nothing open (docs/decisions/0003).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.admin.transactions import ProducerEpoch, Transactions
+from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
+from towpath.cluster.data.client import Client
+from towpath.model.clock import now_ms
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError, RefusedError
+from towpath.model.nouns import TopicPartition
+from towpath.wire.filler import LARGEST, filler
+
+_WAIT = 0.1
+
+
+@dataclass(slots=True)
+class PartitionFiller:
+    """Fills gaps of one target partition; fences all earlier fillers when it first acts."""
+
+    tp: TopicPartition
+    transactions: Transactions
+    timeout: float
+    keyed: bool
+    _who: ProducerEpoch | None = None
+    _sequence: int = 0
+
+    def fill(self, admin: Admin, client: Client, base: int, end: int) -> None:
+        """Take the offsets [base, end); offsets taken already are left as they are.
+
+        A log that ends beyond `end` is well: another copier was faster, or another writer stepped
+        in, and then the next records show it by landing elsewhere.
+
+        Raises:
+            ClusterError: The target refused, for example because another filler took over, or its
+                log ends before `base`.
+        """
+        deadline = Deadline.after(self.timeout)
+        try:
+            if self._who is None:
+                self._who = self.transactions.fence(deadline)
+                self._sequence = 0
+            # A new leader may tell an old high watermark in a fetch, but not here (KIP-207).
+            at = admin.latest([self.tp])[self.tp]
+            while base <= at < end:
+                at = self._take(client, at, min(end - at, LARGEST), deadline)
+        except ClusterError:
+            self._who = None
+            raise
+        if at < end:
+            text = f"target: the log of {self.tp} ends at {at}, before the gap at {base}"
+            raise ClusterError(text)
+
+    def _take(self, client: Client, at: int, count: int, deadline: Deadline) -> int:
+        """Take `count` offsets from `at` on with one transaction; return the log end after it."""
+        who = self._who
+        assert who is not None  # noqa: S101  # by `fill`
+        self.transactions.add(who, self.tp, deadline)
+        if count > 1:
+            records = filler(
+                count - 1, now_ms=now_ms(), producer_id=who.producer_id, epoch=who.epoch,
+                sequence=self._sequence, transactional=True, keyed=self.keyed,
+            )  # fmt: skip
+            client.produce(self.tp, records, self.transactions.transactional_id)
+            self._sequence += count - 1
+        self.transactions.end(who, deadline, commit=count == 1)
+        end = at
+        while end < at + count and not deadline.over:
+            end = max(end, self._visible(client, at + count - 1))
+        if end < at + count:
+            raise ClusterError(f"target: what fills {self.tp} at {at} did not show in time")
+        return end
+
+    def _visible(self, client: Client, at: int) -> int:
+        try:
+            return client.fetch(self.tp, at, max_bytes=1, wait=_WAIT).said.high_watermark
+        except RefusedError as error:
+            if error.error != OFFSET_OUT_OF_RANGE:
+                raise
+            return -1

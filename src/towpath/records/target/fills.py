@@ -1,0 +1,167 @@
+"""Lanes with a gap at the head of their queue: it is filled in the pool, then they go on.
+
+Gaps are filled with markers, those of all partitions of one leader that are due at a time together.
+Where the target takes no markers from us, each gap takes a transaction, as it did before.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.admin.markers import refuses
+from towpath.model.errors import ClusterError, TowpathError
+from towpath.model.nouns import Mode
+from towpath.records.clients import Clients
+from towpath.records.lane.jobs import Jobs
+from towpath.records.lane.lane import Lane
+from towpath.records.lane.queue import Fill
+from towpath.records.target.fencing import transactional_id
+from towpath.records.target.filling import PartitionFiller
+from towpath.records.target.marking import Due, ExhaustedIdsError, MarkerFiller, NotAloneError
+from towpath.records.work import Slice
+
+
+class Fills:
+    """Does the fills that are due."""
+
+    def __init__(
+        self,
+        work: Slice,
+        jobs: Jobs,
+        target: Admin,
+        clients: Clients,
+        markers: MarkerFiller,
+        *,
+        on_filled: Callable[[Lane], None],
+        on_failed: Callable[[Lane, TowpathError], None],
+    ) -> None:
+        self._work, self._jobs = work, jobs
+        self._target, self._clients = target, clients
+        self._on_filled, self._on_failed = on_filled, on_failed
+        self._markers = markers
+        self._waiting: dict[Hashable, dict[Lane, tuple[int, Fill]]] = defaultdict(dict)
+        """Lanes by whom they wait for, each with its opening then and what to fill."""
+        self._at_work: dict[Hashable, set[Lane]] = {}
+        self._slow: set[Lane] = set()
+        self._fillers: dict[Lane, PartitionFiller] = {}
+        self._refusal: ClusterError | None = None
+
+    def go(self, lane: Lane, node: int) -> None:
+        """Do the fill that is due at a leader, if one is."""
+        fill = lane.fill_due
+        if fill is None:
+            return
+        if self._refusal is not None or lane in self._fillers:
+            self._do_without(lane)
+            return
+        lane.busy = True
+        # One that failed, or is slow, goes alone, so that it holds up no other.
+        party: Hashable = lane if lane.failures or lane in self._slow else node
+        self._slow.discard(lane)
+        self._waiting[party][lane] = lane.openings, fill
+        self._start(party)
+
+    # Markers
+
+    def _start(self, party: Hashable) -> None:
+        if party in self._at_work:
+            return
+        busy = {lane for lanes in self._at_work.values() for lane in lanes}
+        waiting = self._waiting.pop(party, {})
+        self._waiting[party] = {lane: due for lane, due in waiting.items() if lane in busy}
+        dues = {
+            lane: _due(lane, fill)
+            for lane, (openings, fill) in waiting.items()
+            if lane not in busy and lane.openings == openings and not lane.progress.stopped
+        }
+        if dues:
+            self._at_work[party] = set(dues)
+            self._jobs.together(
+                dues,
+                lambda: self._markers.fill(list(dues.values())),
+                lambda lanes: self._marked(party, {lane: dues[lane] for lane in lanes}),
+            )
+
+    def _marked(self, party: Hashable, dues: dict[Lane, Due]) -> None:
+        del self._at_work[party]
+        for lane, due in dues.items():
+            self._judge(lane, due)
+        for waiting in list(self._waiting):
+            self._start(waiting)
+
+    def _judge(self, lane: Lane, due: Due) -> None:
+        if due.error is None and due.reached <= due.base:
+            self._slow.add(lane)
+            self.go(lane, -1)
+        elif due.error is None:
+            self._filled(lane, due.reached - due.base)
+        elif refuses(due.error):
+            self._refusal = due.error
+            self._do_without(lane)
+        elif isinstance(due.error, ExhaustedIdsError | NotAloneError):
+            self._do_without(lane)
+        else:
+            self._on_failed(lane, due.error)
+
+    def _do_without(self, lane: Lane) -> None:
+        """Fill no gap of a lane with markers any more."""
+        if lane.progress.mode is Mode.IDENTICAL:
+            self._transact(lane)
+        else:
+            lane.level = False
+            self._on_filled(lane)
+
+    # Transactions
+
+    def _transact(self, lane: Lane) -> None:
+        fill = lane.fill_due
+        if fill is None:
+            return
+        base, end = max(fill.base, lane.progress.position.target), fill.end
+        filler = self._filler(lane)
+
+        def work() -> None:
+            with self._clients.one() as client:
+                filler.fill(self._target, client, base, end)
+
+        self._jobs.hold(
+            lane,
+            work,
+            lambda _: self._transacted(lane, base, end),
+            lambda error: self._on_failed(lane, error),
+        )
+
+    def _transacted(self, lane: Lane, base: int, end: int) -> None:
+        lane.progress.transacted += end - base
+        lane.filled(end)
+        self._on_filled(lane)
+
+    def _filled(self, lane: Lane, count: int) -> None:
+        fill = lane.fill_due
+        if fill is not None:
+            lane.filled(min(fill.end, _base(lane, fill) + count))
+            self._on_filled(lane)
+
+    def _filler(self, lane: Lane) -> PartitionFiller:
+        if lane not in self._fillers:
+            tp, timeout = lane.work.target, self._work.target.request_timeout
+            transactions = self._target.transactions(transactional_id(self._work.link, tp))
+            self._fillers[lane] = PartitionFiller(tp, transactions, timeout, lane.work.compacted)
+        return self._fillers[lane]
+
+
+def _due(lane: Lane, fill: Fill) -> Due:
+    """Return what is to be filled, in offsets of the target."""
+    source, mapped = _base(lane, fill), lane.progress.mode is Mode.MAPPED
+    base = lane.progress.position.target if mapped else source
+    end = base + fill.end - source
+    return Due(lane.work.target, lane.work.marker_id, base, end, lane.openings, alone=mapped)
+
+
+def _base(lane: Lane, fill: Fill) -> int:
+    """Return the first source offset that is not filled yet."""
+    if lane.progress.mode is Mode.MAPPED:
+        return fill.base
+    return max(fill.base, lane.progress.position.target)

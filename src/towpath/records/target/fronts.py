@@ -1,0 +1,90 @@
+"""Fresh copies whose log is to begin where the source does: filled up to there, and cut.
+
+A compacted topic takes no cuts by offset and no records without keys, so its front is filled with
+markers, and stays: no consumer sees it, and the cleaner removes it.
+
+One filler at a time for each partition, in the reactor's pool, so that a long front keeps neither
+the other partitions nor the receipts waiting. Fillers carry an idempotent producer id of their own
+and fall on the same sequences for every copier, so whoever comes second adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from towpath.cluster.admin import Admin
+from towpath.model.clock import now_ms
+from towpath.model.errors import TowpathError
+from towpath.records.clients import Clients
+from towpath.records.lane.jobs import Jobs
+from towpath.records.lane.lane import Lane
+from towpath.records.target.marking import Due, MarkerFiller
+from towpath.records.work import Assignment
+from towpath.wire import batch as wire
+from towpath.wire.filler import LARGEST, filler
+
+
+class Fronts:
+    """Fills the front of partitions before anything else is written to them."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        target: Admin,
+        clients: Clients,
+        markers: MarkerFiller,
+        *,
+        on_filled: Callable[[Lane], None],
+        on_failed: Callable[[Lane, TowpathError], None],
+    ) -> None:
+        self._jobs, self._target, self._clients = jobs, target, clients
+        self._markers = markers
+        self._on_filled, self._on_failed = on_filled, on_failed
+
+    def go(self, lane: Lane, at: int) -> None:
+        """Fill the target's log from its end `at` up to the lane's position, then cut it there."""
+        self.fill(lane, at, lane.progress.position.target, self._on_filled)
+
+    def fill(self, lane: Lane, at: int, end: int, on_filled: Callable[[Lane], None]) -> None:
+        """Fill the target's log from its end `at` up to `end`, then cut it there."""
+        if lane.work.compacted and at >= end:
+            lane.progress.holes = end
+            on_filled(lane)
+            return
+        step = self._fill if at < end else self._cut
+        step = self._mark if lane.work.compacted else step
+        self._jobs.hold(
+            lane,
+            lambda: step(lane.work, at, end),
+            lambda reached: self._done(lane, reached, end, on_filled),
+            lambda error: self._on_failed(lane, error),
+        )
+
+    def _mark(self, work: Assignment, at: int, end: int) -> int:
+        due = Due(work.target, work.marker_id, at, end)
+        self._markers.fill([due])
+        if due.error is not None:
+            raise due.error
+        return due.reached
+
+    def _fill(self, work: Assignment, at: int, end: int) -> int:
+        count = min(LARGEST - at % LARGEST, end - at)
+        records = filler(
+            count, now_ms=now_ms(), producer_id=work.filler_id, epoch=0,
+            sequence=at % wire.SEQUENCES,
+        )  # fmt: skip
+        with self._clients.one() as client:
+            client.produce(work.target, records)
+        return at + count
+
+    def _cut(self, work: Assignment, at: int, end: int) -> int:
+        answer = self._target.delete_records({work.target: end})
+        if work.target in answer.failed:
+            raise answer.failed[work.target]
+        return at + 1
+
+    def _done(self, lane: Lane, reached: int, end: int, on_filled: Callable[[Lane], None]) -> None:
+        if reached > end:
+            on_filled(lane)
+        else:
+            self.fill(lane, reached, end, on_filled)

@@ -1,0 +1,285 @@
+"""Where a partition stands before a slice copies it. Blocking; done once per partition and slice.
+
+A new partition is first opened in the ledger, so that every copier goes by the same decision. A
+known one goes on from its last receipt, joined with what the target holds behind it (`tail`): those
+records are passed over, not sent again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.cluster.metadata import Answers
+from towpath.config import OffsetsPolicy
+from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
+from towpath.ledger.entries import Entry, Gap, Opened
+from towpath.ledger.keys import is_abandoned
+from towpath.ledger.packed import runs_of
+from towpath.model.clock import now_ms
+from towpath.model.errors import (
+    ClusterError,
+    NotIdenticalError,
+    TargetLostError,
+    TargetReplacedError,
+    TowpathError,
+)
+from towpath.model.nouns import Mode, TopicPartition
+from towpath.records.lane.modes import mode_at_opening
+from towpath.records.lane.progress import Standing
+from towpath.records.target.fencing import Fences
+from towpath.records.target.tail import ANY_NODE, BACKWARDS, Tails, TargetState, Underway, ahead_of
+from towpath.records.trouble import RECREATED
+from towpath.records.work import Assignment, Position, Slice
+
+T = TypeVar("T")
+Openings = dict[TopicPartition, Standing | TowpathError]
+"""Where each source partition stands, or why it cannot be copied now."""
+_PATIENCE = 2.0
+"""Seconds for each question to all leaders; who leads no partition now is asked about later."""
+
+
+class Ask(Protocol[T]):
+    """A question to the leaders of partitions."""
+
+    def __call__(
+        self, tps: Iterable[TopicPartition], *, patience: float | None = None
+    ) -> Answers[TopicPartition, T]:
+        """Ask it; see `towpath.cluster.admin.leaders.ask_leaders`."""
+
+
+class Opener:
+    """Opens and resumes the partitions of a slice.
+
+    Attributes:
+        thread: Where to call `open`: one call at a time, and nothing else waits for it.
+    """
+
+    def __init__(
+        self, work: Slice, admin: Admin, client: Client, ledger: Ledger, books: LinkBooks
+    ) -> None:
+        self._work = work
+        self._admin, self._client = admin, client
+        self._ledger, self._books = ledger, books
+        self._read_at = 0
+        self._fences = Fences(work, admin)
+        self._tails = Tails(client, work.target.request_timeout, work.target_memory_ms)
+        if not work.settled:
+            for assignment in work.assignments:
+                self._tails.may_arrive(assignment.source, Underway())
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="towpath-opener")
+
+    def close(self) -> None:
+        """Open no more; an opening under way ends by itself."""
+        self.thread.shutdown(wait=False, cancel_futures=True)
+
+    def refused(self, assignment: Assignment, name: str) -> None:
+        """The target refused our producer id with the error `name`: open in another way."""
+        self._fences.refused(assignment, name)
+
+    def may_arrive(self, assignment: Assignment, sent: Underway) -> None:
+        """Records were sent to a broker whose answer was lost."""
+        self._tails.may_arrive(assignment.source, sent)
+
+    def settled(self, tp: TopicPartition) -> bool:
+        """Whether nothing that was sent for source partition `tp` can still arrive."""
+        return self._tails.settled(tp)
+
+    def open(self, assignments: Iterable[Assignment]) -> Openings:
+        """Return where each source partition stands, or why it cannot be copied now."""
+        wanted = list(assignments)
+        answers: Openings = {}
+        self._read()  # first: what the target says then is never older than a receipt
+        states = self._observe(wanted, answers)
+        wanted = [assignment for assignment in wanted if assignment.source not in answers]
+        self._open_new([a for a in wanted if self._known(a) is None], states, answers)
+        for assignment in wanted:
+            books = self._known(assignment)
+            if books is not None and assignment.source not in answers:
+                try:
+                    state = states[assignment.target]
+                    answers[assignment.source] = self._resume(assignment, books, state)
+                except TowpathError as error:
+                    answers[assignment.source] = error
+        return answers
+
+    def _observe(
+        self, wanted: list[Assignment], answers: Openings
+    ) -> dict[TopicPartition, TargetState]:
+        """Ask for all partitions at once; those without an answer now get their error."""
+        asked = time.monotonic()
+        leaders = self._leaders(wanted, answers)
+        left = list(leaders)
+        failed: dict[TopicPartition, ClusterError] = {}
+
+        def ask(question: Ask[T]) -> Answers[TopicPartition, T]:
+            """Ask about the partitions whose leaders have answered all questions so far."""
+            found = question(left, patience=_PATIENCE)
+            failed.update(found.failed)
+            left[:] = [tp for tp in left if tp in found]
+            return found
+
+        earliest, ends = ask(self._admin.earliest), ask(self._admin.log_ends)
+        producers = ask(self._admin.producer_states)
+        answers |= {a.source: failed[a.target] for a in wanted if a.target in failed}
+        return {
+            tp: TargetState(
+                leaders[tp], earliest[tp], ends[tp], {p.id: p for p in producers[tp]}, asked
+            )
+            for tp in left
+        }
+
+    def _leaders(self, wanted: list[Assignment], answers: Openings) -> dict[TopicPartition, int]:
+        """Return the leader of each target partition whose topic is still the one to be written."""
+        found = self._admin.topics({a.target.topic for a in wanted})
+        leaders: dict[TopicPartition, int] = {}
+        for a in wanted:
+            topic = found.get(a.target.topic)
+            if topic is not None and not topic.error and topic.id != a.target_id:
+                answers[a.source] = TargetReplacedError(a.target.topic)
+                continue
+            parts = {p.partition: p.leader for p in topic.partitions} if topic else {}
+            leaders[a.target] = parts.get(a.target.partition, ANY_NODE)
+        return leaders
+
+    def _read(self) -> None:
+        self._read_at = now_ms()
+        for entry in self._ledger.read(wanted=self._books.wants):
+            self._books.take(entry)
+
+    def _known(self, assignment: Assignment) -> PartitionBooks | None:
+        books = self._books.partitions.get(assignment.source)
+        if books is None or books.opened is None:
+            return None
+        return books if books.opened.producer_id == assignment.producer_id else None
+
+    def _open_new(
+        self,
+        fresh: list[Assignment],
+        states: Mapping[TopicPartition, TargetState],
+        answers: Openings,
+    ) -> None:
+        entries: list[Entry] = []
+        for assignment in fresh:
+            state = states[assignment.target]
+            policy = self._work.offsets
+            mode, reason = mode_at_opening(
+                policy,
+                assignment.start,
+                state.log_end,
+                compacted=assignment.compacted,
+                fill=assignment.fill,
+            )
+            if mode is Mode.MAPPED and policy is OffsetsPolicy.IDENTICAL:
+                answers[assignment.source] = NotIdenticalError(str(assignment.source), reason)
+                continue
+            entries.extend(self._recreated(assignment))
+            entries.append(self._opened(assignment, mode, reason, state))
+        if entries:
+            self._ledger.append(entries)
+            self._read()
+
+    def _recreated(self, a: Assignment) -> Iterator[Gap]:
+        """Tell where the source's topic is another one than the ledger knows."""
+        books = self._books.of(a.source)
+        if books.opened is None or books.opened.source_topic_id == a.source_id:
+            return
+        yield Gap(
+            self._work.link, a.source.topic, a.source.partition, a.producer_id, a.start, a.start,
+            RECREATED, went_on=True, at=now_ms(),
+        )  # fmt: skip
+
+    def _opened(self, a: Assignment, mode: Mode, reason: str, state: TargetState) -> Opened:
+        target_start = a.start if mode is Mode.IDENTICAL else state.log_end
+        return Opened(
+            self._work.link, a.source.topic, a.source.partition, a.source_id,
+            a.target.topic, a.target_id, a.producer_id, mode, reason,
+            a.start, target_start, self._work.run_id, now_ms(),
+        )  # fmt: skip
+
+    def _resume(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Standing:
+        if self._fences.needed(a, books):
+            return self._resume_fenced(a, books, state)
+        assert books.opened is not None  # noqa: S101  # by `_known`
+        standing = known_standing(books, self._read_at)
+        if books.receipt is None and books.opened.mode is Mode.IDENTICAL:
+            standing.front = _front(books.opened.target_start, state)
+        if standing.front is None:
+            self._look_behind(a, standing, state)
+        self._tails.opened(a.source)
+        return standing
+
+    def _look_behind(self, a: Assignment, standing: Standing, state: TargetState) -> None:
+        """Find the records of ours that the target has behind the position."""
+        tail = self._tails.behind(a, standing.position, state)
+        standing.passed, standing.tail_end = tail.passed, tail.end
+        read, identical = tail.end >= 0, standing.mode is Mode.IDENTICAL
+        if read and identical and state.earliest > standing.position.target:
+            standing.begin_at(state.earliest, tail.retained)
+            standing.passed.begins_here()
+        elif not identical and not tail.passed:
+            standing.reach(tail.end)
+
+    def _resume_fenced(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Standing:
+        """Resume a partition that is written in transactions; see `fencing` for the order."""
+        writer = self._fences.raise_one(a, books)
+        self._read()
+        log_end = self._admin.latest([a.target])[a.target]
+        entry = self._fences.entry(a, books, writer, log_end)
+        if entry is not None:
+            self._ledger.append([entry])
+            self._read()
+        standing = known_standing(books, self._read_at)
+        ahead = 0 if _told(books) else self._plain_ahead(a, standing, state)
+        standing.become_transactional(self._fences.reason(a, books), writer)
+        start = max(standing.position.target, state.earliest)
+        if log_end < standing.position.target:
+            raise TargetLostError(str(a.target), standing.position.target, log_end, "offset")
+        if ahead or log_end > start:
+            standing.passed = self._tails.written(
+                a, standing.position, start, log_end, ahead, books.writers.keys()
+            )
+        return standing
+
+    def _plain_ahead(self, a: Assignment, standing: Standing, state: TargetState) -> int:
+        """Return how many records the target took under our own id since the last receipt."""
+        last = state.last_sequence(a.producer_id)
+        if last is None:
+            return 0
+        ahead = ahead_of(last, standing.position)
+        return ahead if ahead < BACKWARDS else 0
+
+
+def _front(start: int, state: TargetState) -> int | None:
+    """Return from where on the log must be filled, up to `start`, to be cut there then."""
+    return state.log_end if state.earliest < start and state.log_end <= start else None
+
+
+def known_standing(books: PartitionBooks, at: int) -> Standing:
+    """Return where a partition stands by what the ledger said at a time."""
+    opened, receipt = books.opened, books.receipt
+    assert opened is not None  # noqa: S101  # by `Opener._known`
+    if receipt is None:
+        target = min([opened.target_start, *(w.target_start for w in books.writers.values())])
+        run = (opened.source_start, opened.target_start, 0)
+        return Standing(Position(opened.source_start, target, 0), opened.mode, opened.reason, run)
+    position = Position(
+        receipt.source_end, receipt.target_end, receipt.sequence, receipt.source_epoch
+    )
+    return Standing(
+        position, receipt.mode, receipt.reason, receipt.run, receipt.records,
+        receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
+        error=receipt.error, cuts=receipt.cuts, closed=runs_of(receipt.packed),
+        holes=receipt.holes, transacted=receipt.transacted,
+        abandoned=tuple(each for each in books.standing if is_abandoned(each.at, at)),
+    )  # fmt: skip
+
+
+def _told(books: PartitionBooks) -> bool:
+    """Whether the last receipt is of a time when the partition was written in transactions."""
+    told = books.receipt.reason if books.receipt is not None else ""
+    return any(writer.reason in told for writer in books.writers.values())

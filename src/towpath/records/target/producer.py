@@ -1,0 +1,246 @@
+"""The target side of a slice: one batch per partition and request, some requests in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data import produce as producing
+from towpath.cluster.data.buffers import BufferPool
+from towpath.cluster.data.channel import Channel
+from towpath.cluster.data.frames import Part
+from towpath.cluster.data.nodes import Nodes
+from towpath.cluster.data.produce import Answer, Produced
+from towpath.cluster.data.reactor import Reactor
+from towpath.config import ClusterConfig
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName, TopicPartition
+from towpath.records.lane.lane import MANY, Lane
+from towpath.records.lane.queue import Batch
+from towpath.records.lease import Lease
+from towpath.records.trouble import TOLD, throttled
+
+_IN_FLIGHT = 3
+"""Requests per connection: a broker works on one at a time, the others hide the way there."""
+_IN_FLIGHT_THROTTLED = 1
+"""The same while a broker throttles us (KIP-219): it works on the others after the mute only."""
+_REQUEST_BYTES = 4 << 20
+_PART = 16
+"""A request holds that part of the slice's memory at most: a frozen broker must not hold it all."""
+_CONNECTIONS = 4
+"""To a leader, at most; there is one more for each `MANY` lanes."""
+
+
+class Producer:
+    """Sends what lanes have ready and hands every answer to `on_answer`."""
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        config: ClusterConfig,
+        admin: Admin,
+        pool: BufferPool,
+        lease: Lease,
+        *,
+        on_answer: Callable[[Lane, Produced], None],
+        on_lost: Callable[[Lane, int], None],
+        on_trouble: Callable[[Lane, ClusterError, bool], None],
+    ) -> None:
+        self._request_bytes = max(1 << 16, min(_REQUEST_BYTES, pool.limit // _PART))
+        # All that fly on a connection are answered within the request timeout (`Tails`).
+        self._timeout_ms = int(config.request_timeout * 1000 / _IN_FLIGHT)
+        self._lease = lease
+        self._on_answer, self._on_lost, self._on_trouble = on_answer, on_lost, on_trouble
+        self._lanes: dict[TopicPartition, Lane] = {}
+        self._at: dict[TopicPartition, int] = {}
+        self._ready: dict[int, dict[TopicPartition, None]] = {}
+        self._in_flight: dict[int, int] = {}
+        self._muted: dict[int, Deadline] = {}
+        """Until when brokers read nothing that throttled us in their last answer."""
+        self._ids: dict[TopicName, TopicId] = {}
+        self._names: dict[TopicId, TopicName] = {}
+        self.nodes = Nodes(
+            reactor, config, Side.TARGET, admin, pool,
+            on_open=self._opened, on_lost=self._lost, on_found=self._settle,
+            on_trouble=self._troubled, pauses=lease.pauses,
+        )  # fmt: skip
+
+    def add(self, lane: Lane) -> None:
+        """Send for `lane` from now on."""
+        self._lanes[lane.work.target] = lane
+        topic, topic_id = lane.work.target.topic, lane.work.target_id
+        self._ids[topic], self._names[topic_id] = topic_id, topic
+        self._settle_one(lane.work.target)
+
+    def remove(self, lane: Lane) -> None:
+        """Send for `lane` no more; its leader is looked up again when it comes back."""
+        tp = lane.work.target
+        self._lanes.pop(tp, None)
+        self._leave(tp)
+        self.nodes.forget(tp)
+
+    def moved(self, lane: Lane, after: float) -> None:
+        """The leader is another one, or unknown: look it up, then go on."""
+        self._leave(lane.work.target)
+        self.nodes.look_up([lane.work.target], after)
+
+    def mark(self, lane: Lane) -> int:
+        """The lane has something to send; return its node, -1 when unknown."""
+        tp = lane.work.target
+        node = self._at.get(tp, -1)
+        if node >= 0:
+            self._ready.setdefault(node, {})[tp] = None
+        return node
+
+    def pump_all(self) -> None:
+        """Send whatever is ready."""
+        for node, ready in self._ready.items():
+            if ready:
+                self._pump(node)
+
+    def _settle(self) -> None:
+        for tp in self._lanes:
+            if tp not in self._at:
+                self._settle_one(tp)
+
+    def _settle_one(self, tp: TopicPartition) -> None:
+        home = self.nodes.home(tp)
+        if home is None:
+            self.nodes.look_up([tp])
+            return
+        self._at[tp] = home.node
+        if self._lanes[tp].queue:
+            self.mark(self._lanes[tp])
+        else:
+            self._lanes[tp].progress.relieve(Side.TARGET)
+        if self.nodes.channel(home.node) is not None:
+            self._pump(home.node)
+
+    def _leave(self, tp: TopicPartition) -> None:
+        node = self._at.pop(tp, None)
+        if node is not None:
+            self._ready.get(node, {}).pop(tp, None)
+
+    def _opened(self, node: int) -> None:
+        for tp, at in self._at.items():
+            if at == node:
+                self._lanes[tp].progress.relieve(Side.TARGET)
+        self._pump(node)
+
+    def _troubled(self, node: int | None, error: ClusterError, hopeless: bool) -> None:
+        for lane in [lane for tp, lane in self._lanes.items() if self._at.get(tp) == node]:
+            self._on_trouble(lane, error, hopeless)
+
+    def _pump(self, node: int) -> None:
+        ready = self._ready.setdefault(node, {})
+        most = _IN_FLIGHT_THROTTLED if node in self._muted else _IN_FLIGHT
+        while ready and self._lease.good and self._in_flight.get(node, 0) < most:
+            channel = self.nodes.channel(node)
+            if channel is None or channel.muted:
+                return  # what is not sent yet can still be kept back (`Lease`)
+            batches = self._gather(ready)
+            if not batches:
+                return
+            self._in_flight[node] = self._in_flight.get(node, 0) + 1
+            self._send(node, channel, [(tp, batch.data) for tp, batch in batches])
+
+    def _send(
+        self, node: int, channel: Channel, batches: list[tuple[TopicPartition, Part]]
+    ) -> None:
+        newest = channel.versions[producing.API][1]
+        if newest >= producing.BY_ID and NO_TOPIC_ID not in self._names:
+            body = producing.request_by_id(batches, self._ids, self._timeout_ms)
+            channel.send(
+                producing.API, producing.BY_ID, body,
+                lambda frame: self._came(
+                    node, channel, producing.response_by_id(frame.view, self._names)
+                ),
+                tags=True,
+            )  # fmt: skip
+            return
+        version = producing.NEWEST if newest >= producing.NEWEST else producing.OLDEST
+        body = producing.request(batches, self._timeout_ms)
+        channel.send(
+            producing.API, version, body,
+            lambda frame: self._came(node, channel, producing.response(frame.view, version)),
+        )  # fmt: skip
+
+    def _gather(self, ready: dict[TopicPartition, None]) -> list[tuple[TopicPartition, Batch]]:
+        """Take one batch of each ready lane, longest waiting first, as far as a request reaches."""
+        batches: list[tuple[TopicPartition, Batch]] = []
+        size = 0
+        oldest = 0 if self._lease.fresh else self._lease.remembered_from
+        for tp in list(ready):
+            if size >= self._request_bytes:
+                break
+            lane = self._lanes[tp]
+            if (time := lane.next_time()) is not None and time < oldest:
+                continue  # it stays ready
+            del ready[tp]
+            batch = lane.next_batch()
+            if batch is None:
+                continue
+            batches.append((tp, batch))
+            size += batch.size
+            if lane.queue.waiting:
+                ready[tp] = None
+        return batches
+
+    def _came(self, node: int, channel: Channel, answer: Answer) -> None:
+        self._in_flight[node] -= 1
+        self._mute(node, channel, answer.throttle)
+        for said in answer.batches:
+            lane = self._lanes.get(said.tp)
+            if lane is not None:
+                self._on_answer(lane, said)
+        if answer.throttle >= TOLD:
+            self._troubled(node, throttled(Side.TARGET, node, answer.throttle), hopeless=False)
+        self._pump(node)
+
+    def _mute(self, node: int, channel: Channel, seconds: float) -> None:
+        if seconds:
+            channel.mute(seconds)
+            self._muted[node] = Deadline.after(seconds)
+        else:
+            self._muted.pop(node, None)
+
+    def mute_left(self, node: int) -> float:
+        """Return the seconds after which a broker reads what was sent to it, while it throttles."""
+        muted = self._muted.get(node)
+        return muted.left() if muted else 0.0
+
+    def _lost(self, node: int, _why: str) -> None:
+        self._in_flight[node] = 0
+        self._ready.pop(node, None)
+        gone = [tp for tp, at in self._at.items() if at == node]
+        for tp in gone:
+            del self._at[tp]
+            self._on_lost(self._lanes[tp], node)
+        self.nodes.look_up(gone, 0.1)
+
+
+class Producers:
+    """Deals lanes to as many producers as they are worth; a lane keeps its own.
+
+    A broker works on one request of a connection at a time. The first batch of a partition makes it
+    write files of its own to the disk (leader epochs among them), so thousands of partitions that
+    begin together would wait for each other.
+    """
+
+    def __init__(self, lanes: int, make: Callable[[], Producer]) -> None:
+        self._all = [make() for _ in range(max(1, min(_CONNECTIONS, lanes // MANY)))]
+
+    def of(self, lane: Lane) -> Producer:
+        """Return the producer of a lane."""
+        return self._all[hash(lane.work.target) % len(self._all)]
+
+    def pump_all(self) -> None:
+        """Send whatever is ready."""
+        for producer in self._all:
+            producer.pump_all()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for producer in self._all:
+            producer.nodes.close()

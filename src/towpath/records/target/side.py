@@ -1,0 +1,238 @@
+"""What is done about trouble that a lane has at the target; the others go on meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.codes import NETWORK_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, refused
+from towpath.cluster.data.produce import Produced
+from towpath.cluster.metadata import TopicInfo
+from towpath.model.errors import (
+    ClusterError,
+    CorruptBatchError,
+    RefusedError,
+    TargetReplacedError,
+    TowpathError,
+)
+from towpath.model.nouns import Side
+from towpath.records.lane.jobs import Jobs
+from towpath.records.lane.lane import Lane
+from towpath.records.lane.queue import Batch
+from towpath.records.lane.reshape import split
+from towpath.records.target.producer import Producers
+from towpath.records.target.reopening import GONE_AFTER, Reopening, given_up, unreachable
+from towpath.records.target.writing import DamagedError, TooLargeError
+from towpath.records.trouble import (
+    TargetTrouble,
+    back_off,
+    refuses_ids,
+    target_trouble,
+)
+from towpath.wire import batch as wire
+
+_ENOUGH = 5
+"""The same answer in a row."""
+WRONG = "its checksum is wrong"
+_GONE_PAUSE = 1.0
+"""Seconds between looks at a topic that is not there."""
+
+
+class TargetSide:
+    """Sends again, splits, opens again, or stops lanes."""
+
+    def __init__(
+        self, target: Admin, jobs: Jobs, producers: Producers, reopening: Reopening
+    ) -> None:
+        self._target, self._jobs = target, jobs
+        self._producers, self._reopening = producers, reopening
+        self._ways: Mapping[TargetTrouble, Callable[[Lane], None]] = {
+            TargetTrouble.REOPEN: reopening.reopen,
+            TargetTrouble.FOREIGN_ID: reopening.reopen,
+            TargetTrouble.SPLIT: self._split,
+            TargetTrouble.DAMAGED: self._damaged,
+            TargetTrouble.GONE: self._gone,
+            TargetTrouble.RETRY: self.retry,
+        }
+
+    def answered(self, lane: Lane) -> None:
+        """All batches of a lane with a refused one have been answered: deal with it."""
+        said = lane.refused
+        if said is None or lane.unanswered or lane.busy or lane.progress.stopped:
+            return
+        tp = lane.work.target
+        acl = f"Write on topic {tp.topic}"
+        error = refused(Side.TARGET, f"producing to {tp}", said.error, said.text, acl)
+        lane.progress.hinder(str(error))
+        trouble = _trouble(lane, said)
+        if trouble is TargetTrouble.FOREIGN_ID:
+            self._reopening.refused(lane, error)
+        elif trouble is TargetTrouble.STOP:
+            self._reopening.stop(lane, str(error))
+        elif trouble is TargetTrouble.FORBIDDEN:
+            self._wait_to_send(lane, error)
+        if trouble in self._ways:
+            self._ways[trouble](lane)
+
+    def lost(self, lane: Lane, node: int) -> None:
+        """The connection to the lane's leader was lost; what flies may be there or still arrive."""
+        if lane.progress.stopped:
+            return
+        if lane.unanswered:
+            lane.lost = True
+            self._reopening.may_arrive(lane, node)
+            self.find_again(lane)
+        elif not lane.busy:
+            self.retry(lane)
+
+    def find_again(self, lane: Lane) -> None:
+        """Open a lane again whose connection was lost, unless something is under way for it."""
+        if lane.lost and not lane.busy:
+            self._reopening.reopen(lane)
+
+    def landed_elsewhere(self, lane: Lane, error: TowpathError) -> None:
+        """The target holds records twice, or lost some: move the lane no more."""
+        self._reopening.stop(lane, str(error))
+
+    def unreachable(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
+        """The leader at the target cannot be reached now."""
+        unreachable(lane, error, self._reopening.stop, hopeless=hopeless)
+
+    def failed(self, lane: Lane, error: TowpathError) -> None:
+        """A fill or a transaction failed; only the target knows whether it is there even so."""
+        if isinstance(error, DamagedError):
+            self._reopening.fetch_anew(lane, error.batch.base, WRONG)
+            return
+        if isinstance(error, TooLargeError):
+            if not self._halves(lane, error.batch):
+                return
+        elif isinstance(error, RefusedError) and (
+            target_trouble(error.error) is TargetTrouble.STOP
+        ):
+            self._reopening.stop(lane, str(error))
+            return
+        else:
+            lane.progress.hinder(str(error))
+            if given_up(lane, error):
+                self._reopening.stop(lane, str(error))
+                return
+        self._reopening.reopen(lane)
+
+    def not_looked(self, lane: Lane, error: TowpathError) -> None:
+        """It could not be found out what lies before a batch that landed.
+
+        Answers that are still due come first: behind an opening they would count for the batches
+        that are sent then.
+        """
+        if lane.unanswered and not lane.lost:
+            lane.progress.hinder(str(error))
+            unknown = Produced(lane.work.target, NETWORK_EXCEPTION, -1, str(error))
+            lane.refused = lane.refused or unknown
+        else:
+            self.failed(lane, error)
+
+    def unfilled(self, lane: Lane, error: TowpathError) -> None:
+        """The front of a fresh partition could not be filled."""
+        if isinstance(error, RefusedError) and refuses_ids(error.error, fresh=True):
+            self._reopening.refused(lane, error)
+        self.failed(lane, error)
+
+    def retry(self, lane: Lane) -> None:
+        """Send the same batches again, to the leader of then."""
+        lane.failures += 1
+        lane.send_again()
+        self._producers.of(lane).moved(lane, back_off(lane.failures - 1))
+
+    def _wait_to_send(self, lane: Lane, error: RefusedError) -> None:
+        lane.failures += 1
+        self._producers.of(lane).remove(lane)
+        if given_up(lane, error):
+            self._reopening.stop(lane, str(error))
+        else:
+            self._send_later(lane)
+
+    def _send_later(self, lane: Lane) -> None:
+        lane.send_again()
+        self._jobs.later(
+            lane, back_off(lane.failures - 1), lambda: self._producers.of(lane).add(lane)
+        )
+
+    def _damaged(self, lane: Lane) -> None:
+        batch = next(item for item in lane.queue.flying if isinstance(item, Batch))
+        if wire.sound(batch.data):
+            self.retry(lane)  # it was damaged behind us
+        else:
+            self._reopening.fetch_anew(lane, batch.base, WRONG)
+
+    # The copy is not there
+
+    def _gone(self, lane: Lane) -> None:
+        """Look whether the copy is still there, beside all else that the pool does."""
+        self._producers.of(lane).remove(lane)
+        topic = lane.work.target.topic
+        self._jobs.look(
+            lane,
+            lambda: self._target.topics([topic]).get(topic),
+            lambda found: self._looked(lane, found),
+            lambda error: self._not_found_out(lane, error),
+        )
+
+    def _looked(self, lane: Lane, found: TopicInfo | None) -> None:
+        topic = lane.work.target.topic
+        if found is None and lane.again(UNKNOWN_TOPIC_OR_PARTITION) >= GONE_AFTER:
+            error = refused(Side.TARGET, f"looking for topic {topic}", UNKNOWN_TOPIC_OR_PARTITION)
+            self._reopening.stop(lane, str(error))
+        elif found is None:
+            self._look_again(lane)
+        elif not found.error and found.id != lane.work.target_id:
+            self._reopening.stop(lane, str(TargetReplacedError(topic)))
+        else:
+            self._reopening.reopen(lane)
+
+    def _not_found_out(self, lane: Lane, error: TowpathError) -> None:
+        lane.progress.hinder(str(error))
+        self._look_again(lane)
+
+    def _look_again(self, lane: Lane) -> None:
+        self._jobs.later(lane, _GONE_PAUSE, lambda: self._gone(lane))
+
+    # A batch is too large
+
+    def _split(self, lane: Lane) -> None:
+        lane.queue.send_again()
+        lane.refused = None
+        batch = next(item for item in lane.queue.waiting if isinstance(item, Batch))
+        halves = self._halves(lane, batch)
+        if halves:
+            lane.queue.replace_head([batch], halves)
+            self._producers.of(lane).mark(lane)
+
+    def _halves(self, lane: Lane, batch: Batch) -> list[Batch]:
+        """Cut a batch that is too large; return nothing where that cannot be."""
+        if batch.count == 1:
+            self._too_large(lane, batch)
+            return []
+        lane.too_large(batch)
+        try:
+            return split(batch, lane.largest, lane.work.producer_id)
+        except CorruptBatchError as error:
+            self._reopening.fetch_anew(lane, batch.base, error.why)
+            return []
+
+    def _too_large(self, lane: Lane, batch: Batch) -> None:
+        self._reopening.stop(
+            lane,
+            f"target: the record at offset {batch.base} of {lane.work.source} has {batch.size}"
+            f" bytes, more than the target takes; raise max.message.bytes of"
+            f" {lane.work.target.topic} there",
+        )
+
+
+def _trouble(lane: Lane, said: Produced) -> TargetTrouble:
+    """Return what an answer asks for."""
+    # One that forgot us takes any sequence next; if it does not, it takes no id of ours.
+    fresh = not lane.progress.records or lane.again(said.error) > _ENOUGH
+    trouble = target_trouble(said.error, fresh=fresh)
+    if lane.overtaken and trouble is not TargetTrouble.FOREIGN_ID:
+        return TargetTrouble.REOPEN
+    return trouble

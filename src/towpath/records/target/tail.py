@@ -1,0 +1,282 @@
+"""What the target log holds behind the last receipt of a partition. Blocking.
+
+Where the leader knows our producer id and its last sequence fits the receipt, that sequence tells
+how many records there are. Else only the log tells, read up to its end (not the high watermark),
+once nothing that an earlier copier sent can still arrive (docs/decisions/0003).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from towpath.cluster.data.client import Client
+from towpath.cluster.metadata import ProducerState
+from towpath.model.clock import now_ms
+from towpath.model.deadline import Deadline
+from towpath.model.errors import DoubledError, TargetLostError, TowpathError, UnreachableError
+from towpath.model.nouns import ProducerId, Side, TopicPartition
+from towpath.records.lane.passed import Passed
+from towpath.records.target.written import Found, Span, Wanted, find
+from towpath.records.work import Assignment, Position
+from towpath.wire import batch as wire
+
+BACKWARDS = wire.SEQUENCES // 2
+"""A sequence that seems to be this far ahead is behind."""
+_AGAIN = 15.0
+"""Seconds after which a second look at records that do not show is a first one: the target was away
+meanwhile, and a new leader does not show at once what it has."""
+ANY_NODE = -1
+_AT_ONCE = Deadline(0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """What was sent to a broker and not answered.
+
+    Attributes:
+        node: The broker, `ANY_NODE` if an earlier copier sent it.
+        end: The sequence behind the last record that was sent, -1 if that is not known.
+        oldest: The oldest time in ms of the batches that were sent, `None` if that is not known.
+        read_from: When the broker begins to read it at the earliest: it throttles us until then.
+    """
+
+    node: int = ANY_NODE
+    end: int = -1
+    oldest: int | None = None
+    read_from: Deadline = _AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """What the leader says of one target partition.
+
+    Attributes:
+        node: The leader.
+        earliest: The log start offset.
+        log_end: The log end offset, which the high watermark may trail.
+        producers: What the leader remembers of each producer id.
+        asked: When it was asked, by the monotonic clock; it does not tell what came later.
+    """
+
+    node: int
+    earliest: int
+    log_end: int
+    producers: Mapping[ProducerId, ProducerState]
+    asked: float = field(default_factory=time.monotonic)
+
+    def last_sequence(self, producer: ProducerId) -> int | None:
+        """Return the last sequence of a producer, `None` if the leader does not remember it."""
+        known = self.producers.get(producer)
+        return None if known is None else known.last_sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The records of ours behind a position.
+
+    Attributes:
+        passed: Those records.
+        end: How far the target log was read for them, -1 if it was not.
+        retained: How many records before them the target's retention deleted since.
+    """
+
+    passed: Passed
+    end: int = -1
+    retained: int = 0
+
+
+class Tails:
+    """Finds tails; whoever asks comes again for what does not show yet, so nobody else waits."""
+
+    def __init__(self, client: Client, timeout: float, memory_ms: int) -> None:
+        self._client, self._timeout, self._memory_ms = client, timeout, memory_ms
+        self._missing: dict[TopicPartition, tuple[Deadline, Deadline]] = {}
+        """Until when records that do not show are waited for, if they are looked for in time."""
+        self._underway: dict[TopicPartition, Underway] = {}
+        self._quiet: dict[TopicPartition, Deadline] = {}
+
+    def may_arrive(self, tp: TopicPartition, sent: Underway) -> None:
+        """Records for source partition `tp` were sent to a broker that did not answer."""
+        self._underway[tp] = sent
+        self._quiet.pop(tp, None)
+
+    def opened(self, tp: TopicPartition) -> None:
+        """The partition was opened: nothing is under way to it any more."""
+        self._underway.pop(tp, None)
+        self._quiet.pop(tp, None)
+
+    def settled(self, tp: TopicPartition) -> bool:
+        """Whether nothing that was sent for source partition `tp` can still arrive."""
+        quiet = self._quiet.get(tp)
+        return tp not in self._underway or (quiet is not None and quiet.over)
+
+    def behind(self, a: Assignment, position: Position, state: TargetState) -> Tail:
+        """Return the records of ours behind `position`.
+
+        Raises:
+            TargetLostError: The target lost records that it had acknowledged.
+            DoubledError: It holds records twice.
+            ClusterError: It could not be read, or has to be asked again.
+        """
+        self._quiet_from(a, state)
+        if state.log_end < position.target:
+            lost = TargetLostError(str(a.target), position.target, state.log_end, "offset")
+            raise self._patient(a, "its log ends before what it acknowledged", lost)
+        last = state.last_sequence(a.producer_id)
+        ahead = BACKWARDS if last is None else ahead_of(last, position)
+        start = max(position.target, state.earliest)
+        if ahead and (ahead >= BACKWARDS or start > position.target):
+            return self._unknown(a, position, state)
+        if self._may_forget(a, state):
+            self._settle(a, state, (position.sequence + ahead) % wire.SEQUENCES)
+        if not ahead:
+            return Tail(Passed())
+        plain = 0 if a.compacted else ahead  # the cleaner may have removed some of them
+        found = self._complete(a, Wanted(start, state.log_end, plain, a.producer_id), position)
+        # A copier that was frozen may have written some twice before the leader knew us again.
+        _, end = follow(a, found.spans, position, begins_later=False)
+        if last is not None and end != (last + 1) % wire.SEQUENCES:
+            lost = TargetLostError(str(a.target), last + 1, end)
+            raise self._patient(a, "records that it took do not show", lost)
+        return Tail(_passed(a, found, position, 0), found.end)
+
+    def _may_forget(self, a: Assignment, state: TargetState) -> bool:
+        """Whether the leader may forget us, and then take what still arrives a second time."""
+        sent = self._underway.get(a.source)
+        last = state.producers[a.producer_id].last_timestamp
+        oldest = last if sent is None or sent.oldest is None else min(last, sent.oldest)
+        return oldest < now_ms() - self._memory_ms // 2
+
+    def written(
+        self, a: Assignment, position: Position, start: int, end: int, plain: int,
+        writers: AbstractSet[ProducerId],
+    ) -> Passed:  # fmt: skip
+        """Return what we wrote in transactions, and `plain` records without, from `start` on."""
+        wanted = Wanted(start, end, plain, a.producer_id, writers)
+        return self._complete(a, wanted, position).passed()
+
+    def _complete(self, a: Assignment, wanted: Wanted, position: Position) -> Found:
+        """Find all that is wanted.
+
+        What lies behind the high watermark shows once the replicas have it or have left the ISR,
+        whenever that is. What does not show before it, retention, a cleaner or an unclean leader
+        election may have taken.
+        """
+        found = find(self._client, a.target, wanted)
+        if found.complete:
+            self._missing.pop(a.source, None)
+            return found
+        if found.end < wanted.end:
+            raise UnreachableError(
+                Side.TARGET, f"reading {a.target} again",
+                f"not all in-sync replicas have offsets {found.end} to {wanted.end - 1} yet",
+            )  # fmt: skip
+        acknowledged = position.sequence + wanted.plain
+        lost = TargetLostError(str(a.target), acknowledged, position.sequence + found.plain)
+        raise self._patient(a, "records that it took do not show", lost)
+
+    def _unknown(self, a: Assignment, position: Position, state: TargetState) -> Tail:
+        """Find what there is up to the log end by the headers of batches alone."""
+        start = max(position.target, state.earliest)
+        if state.log_end == start == position.target:
+            self._settle(a, state, position.sequence)
+            return Tail(Passed())  # no reading: there may be thousands of partitions
+        found = self._complete(a, Wanted(start, state.log_end, 0, a.producer_id), position)
+        retained, end = follow(a, found.spans, position, begins_later=start > position.target)
+        self._settle(a, state, end)
+        last = state.last_sequence(a.producer_id)
+        if start > position.target and not found.spans and last is not None:
+            ahead = ahead_of(last, position)
+            retained = ahead if ahead < BACKWARDS else 0
+        return Tail(_passed(a, found, position, retained), found.end, retained)
+
+    def _settle(self, a: Assignment, state: TargetState, end: int) -> None:
+        """Wait until nothing can arrive any more that was sent before.
+
+        A broker works on what it has in its buffers even if the connection is closed, one request
+        after the other; it answers each within its own timeout, a part of ours (`Producer`). So one
+        request timeout after it first answered again, nothing is left. What was sent to a broker
+        that no longer leads the partition is void, and what is in the log up to sequence `end` has
+        arrived.
+        """
+        quiet = self._quiet_from(a, state)
+        if quiet is None or self._underway[a.source].end == end:
+            return
+        if quiet.at > state.asked:  # else the answer may be older than what arrived since
+            raise UnreachableError(
+                Side.TARGET, f"opening {a.target}",
+                "the leader may have forgotten our producer id, and records that were sent before"
+                f" may still arrive for {quiet.left():.0f} s",
+            )  # fmt: skip
+
+    def _quiet_from(self, a: Assignment, state: TargetState) -> Deadline | None:
+        """Return from when on nothing can arrive, `None` if nothing can in any case."""
+        sent = self._underway.get(a.source)
+        if sent is None or sent.node not in {ANY_NODE, state.node}:
+            return None
+        wait = self._timeout + sent.read_from.left()
+        return self._quiet.setdefault(a.source, Deadline.after(wait))
+
+    def _patient(self, a: Assignment, why: str, lost: TowpathError) -> TowpathError:
+        """Return an error that asks to come again, and `lost` once the timeout is over."""
+        until, again = self._missing.pop(a.source, (None, None))
+        if until is None or again is None or again.over:
+            until = Deadline.after(self._timeout)
+        if until.over:
+            return lost
+        self._missing[a.source] = until, Deadline.after(_AGAIN)
+        return UnreachableError(Side.TARGET, f"reading {a.target} again", why)
+
+
+def _passed(a: Assignment, found: Found, position: Position, retained: int) -> Passed:
+    begun = position.source, position.sequence
+    return found.passed(retained, begun if a.compacted else None)
+
+
+def ahead_of(last: int, position: Position) -> int:
+    """Return how many records follow the position up to sequence `last`; many if that is older."""
+    return (last + 1 - position.sequence) % wire.SEQUENCES
+
+
+def follow(
+    a: Assignment, spans: Sequence[Span], position: Position, *, begins_later: bool
+) -> tuple[int, int]:
+    """Make sure that each batch of ours follows the one before it, from the position on.
+
+    Args:
+        a: The partition.
+        spans: Our batches, in the order of the log.
+        position: Where the first of them should begin.
+        begins_later: The target deleted the first of them, so the first may begin later.
+
+    Returns:
+        By how many records the first span begins later, and the sequence behind the last span.
+
+    Raises:
+        DoubledError: A batch repeats sequences.
+        TargetLostError: Sequences are missing, and the target topic is not compacted.
+    """
+    expected, retained = position.sequence, 0
+    for index, span in enumerate(spans):
+        ahead = (span.sequence - expected) % wire.SEQUENCES
+        if ahead >= BACKWARDS:
+            raise _doubled(a, spans[index:], expected)
+        if ahead and index == 0 and begins_later:
+            retained = ahead
+        elif ahead and not a.compacted:
+            raise TargetLostError(str(a.target), span.sequence, expected)
+        expected = (span.sequence + span.length) % wire.SEQUENCES
+    return retained, expected
+
+
+def _doubled(a: Assignment, spans: Sequence[Span], expected: int) -> DoubledError:
+    """Return the error that names the stretch of batches that begins before `expected`."""
+    end, count = spans[0].first, 0
+    for span in spans:
+        if (span.sequence - expected) % wire.SEQUENCES < BACKWARDS:
+            break
+        end, count = span.end, count + span.length
+    return DoubledError(str(a.target), spans[0].first, end, count)

@@ -1,0 +1,65 @@
+"""Lanes whose target refuses our producer ids: what waits goes out in transactions, one at a time.
+
+Each transaction costs an offset for its marker, and so a run in the offset map, and some requests
+to the coordinator. So small ones are held apart: latency is worse here than with our own ids.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from towpath.model.errors import TowpathError
+from towpath.records.clients import Clients
+from towpath.records.lane.jobs import Jobs
+from towpath.records.lane.lane import Lane
+from towpath.records.lane.queue import Batch
+from towpath.records.target.writing import PartitionWriter
+
+_BYTES = 4 << 20
+"""About the largest transaction."""
+_AT_ONCE = 1 << 20
+"""When so many bytes wait, the next transaction does."""
+_PAUSE = 0.1
+"""Seconds between small transactions of a partition."""
+
+
+class Transactor:
+    """Writes what waits in lanes that have a `writer`, in the reactor's pool."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        clients: Clients,
+        *,
+        on_landed: Callable[[Lane], None],
+        on_failed: Callable[[Lane, TowpathError], None],
+    ) -> None:
+        self._jobs, self._clients = jobs, clients
+        self._on_landed, self._on_failed = on_landed, on_failed
+        self._rested: dict[Lane, float] = {}
+        """When the next small transaction of a lane is due."""
+
+    def go(self, lane: Lane) -> None:
+        """Write what waits, unless something is under way or the last time was just now."""
+        resting = time.monotonic() < self._rested.get(lane, 0.0)
+        if lane.writer is None or (resting and lane.queue.bytes < _AT_ONCE):
+            return
+        writer, batches = lane.writer, lane.next_transaction(_BYTES)
+        if batches:
+            self._jobs.hold(
+                lane,
+                lambda: self._write(writer, batches),
+                lambda bases: self._wrote(lane, bases),
+                lambda error: self._on_failed(lane, error),
+            )
+
+    def _write(self, writer: PartitionWriter, batches: Sequence[Batch]) -> list[int]:
+        with self._clients.one() as client:
+            return writer.write(client, batches)
+
+    def _wrote(self, lane: Lane, bases: Sequence[int]) -> None:
+        lane.landed(bases)
+        self._rested[lane] = time.monotonic() + _PAUSE
+        self._jobs.later(lane, _PAUSE, lambda: self.go(lane))
+        self._on_landed(lane)

@@ -1,0 +1,116 @@
+"""Writing a target partition in transactions, where our producer ids are refused. Blocking.
+
+One writer at a time can commit, because opening a partition fences all others; what it committed
+beyond its last receipt is found again by `written`. So nothing is lost or doubled, and the ledger
+need not be part of the transaction (docs/decisions/0009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from towpath.cluster.admin.transactions import ProducerEpoch, Transactions
+from towpath.cluster.data.client import Client
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError, RefusedError
+from towpath.model.nouns import TopicPartition
+from towpath.records.lane.queue import Batch
+from towpath.records.trouble import MESSAGE_TOO_LARGE, REFUSES_IDS
+from towpath.wire import batch as wire
+
+_WAIT = 0.1
+_PEEK_BYTES = 64 << 10
+_ABORT = 5.0
+"""Seconds to try to abort; if it fails, the next writer does it, or the broker after a minute."""
+
+
+class TooLargeError(ClusterError):
+    """The target does not take `batch` for its size."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__(batch.size)
+        self.batch = batch
+
+
+class DamagedError(ClusterError):
+    """The checksum of `batch` is wrong, so no target would take it."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__(batch.base)
+        self.batch = batch
+
+
+@dataclass(slots=True)
+class PartitionWriter:
+    """Writes one target partition; good from a fence to the first error, then open anew."""
+
+    tp: TopicPartition
+    transactions: Transactions
+    who: ProducerEpoch
+    timeout: float
+    _sequence: int = 0
+
+    def write(self, client: Client, batches: Sequence[Batch]) -> list[int]:
+        """Write batches in one transaction; return the base offset of each.
+
+        They are stamped for it, and visible to every consumer when this returns.
+
+        Raises:
+            TooLargeError: One of them is too large; nothing was written.
+            DamagedError: One of them is damaged; nothing was written.
+            ClusterError: The target refused, for example because another writer took over, or did
+                not answer. The transaction may be committed all the same.
+        """
+        deadline = Deadline.after(self.timeout)
+        try:
+            self.transactions.add(self.who, self.tp, deadline)
+            bases = [self._append(client, batch) for batch in batches]
+            self.transactions.end(self.who, deadline, commit=True)
+            self._await_marker(client, bases[-1] + batches[-1].count, deadline)
+        except ClusterError as error:
+            self._abandon(error)
+            raise
+        return bases
+
+    def _append(self, client: Client, batch: Batch) -> int:
+        if not wire.sound(batch.data):
+            raise DamagedError(batch)
+        buffer = np.frombuffer(batch.data, np.uint8)
+        table = wire.scan(buffer, 0, len(buffer))
+        wire.stamp(
+            buffer, table, self.who.producer_id, self._sequence, epoch=self.who.epoch,
+            transactional=True,
+        )  # fmt: skip
+        batch.crc = int(table[0, wire.CRC])
+        try:
+            base = client.produce(self.tp, batch.data, self.transactions.transactional_id)
+        except RefusedError as error:
+            if error.error == MESSAGE_TOO_LARGE:
+                raise TooLargeError(batch) from error
+            raise
+        self._sequence = (self._sequence + batch.count) % wire.SEQUENCES
+        return base
+
+    def _await_marker(self, client: Client, at: int, deadline: Deadline) -> None:
+        while not deadline.over:
+            chunk = client.fetch(self.tp, at, max_bytes=_PEEK_BYTES, wait=_WAIT)
+            table = wire.scan(chunk.buffer, chunk.start, chunk.end)
+            markers = table[:, wire.ATTRIBUTES] & wire.CONTROL != 0
+            if (markers & (table[:, wire.PRODUCER] == self.who.producer_id)).any():
+                return
+            at = int(table[-1, wire.LAST]) + 1 if len(table) else at
+        raise ClusterError(f"target: a transaction did not show in {self.tp} in time")
+
+    def _abandon(self, error: Exception) -> None:
+        """Abort what is open, so that nobody waits for it, unless another writer did.
+
+        Aborting raises the epoch: a request that is still on its way somewhere comes too late.
+        """
+        fenced = isinstance(error, RefusedError) and error.error in REFUSES_IDS
+        if not fenced:
+            with suppress(ClusterError):
+                self.transactions.fence(Deadline.after(min(self.timeout, _ABORT)))

@@ -1,0 +1,250 @@
+"""Which records of a target partition are ours: read again, after a crash or to verify. Blocking.
+
+Plain batches of ours count at once. Batches of a transaction of ours wait for its marker, which
+tells whether they count; the broker's own view of committed records ends where any other writer
+has a transaction open, so it is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
+from towpath.cluster.data.client import Client, Records
+from towpath.model.errors import RefusedError, UnreachableError
+from towpath.model.nouns import ProducerId, Side, TopicPartition
+from towpath.records.lane.passed import Passed
+from towpath.wire import batch as wire
+from towpath.wire import records
+from towpath.wire.digest import Hashes, record_hashes
+
+_FETCH_BYTES = 4 << 20
+_WAIT = 0.05
+_COMMIT = b"\0\1"
+
+Part = tuple[wire.Table, Hashes, Hashes, wire.Table]
+"""Offsets of some records, their hashes with times, those without, and their sequences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One batch of our own, as far as it counts: target offsets [first, end) and sequences.
+
+    The cleaner of a compacted topic removes records of a batch and keeps its sequences.
+    """
+
+    first: int
+    end: int
+    sequence: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to look for.
+
+    Attributes:
+        start: The first offset that counts.
+        end: How far there is something to read.
+        plain: How many records of `own` there are: an append becomes visible only when it is on
+            all in-sync replicas.
+        own: The producer id that writes without transactions.
+        writers: Those that write in transactions.
+    """
+
+    start: int
+    end: int
+    plain: int
+    own: ProducerId
+    writers: AbstractSet[ProducerId] = frozenset()
+
+
+def find(client: Client, tp: TopicPartition, wanted: Wanted) -> Found:
+    """Return the records of ours in `tp` from an offset on, as far as they can be read now.
+
+    Raises:
+        ClusterError: The target could not be read.
+    """
+    at, found = wanted.start, Found(wanted)
+    while True:
+        chunk = client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=_WAIT)
+        behind = found.take(chunk)
+        at = max(at, behind)
+        if behind < 0 or at >= max(chunk.said.high_watermark, wanted.end):
+            found.end = at
+            return found
+
+
+@dataclass(slots=True)
+class Found:
+    """What is there of what is wanted: `plain` records of our own, read up to `end`."""
+
+    wanted: Wanted
+    plain: int = 0
+    spans: list[Span] = field(default_factory=list)
+    """The batches of these records."""
+    end: int = 0
+    _parts: list[Part] = field(default_factory=list)
+    _open: dict[int, list[Part]] = field(default_factory=dict)
+    _by_clock: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether all is there."""
+        return self.plain >= self.wanted.plain and self.end >= self.wanted.end
+
+    def take(self, chunk: Records) -> int:
+        """Look through a response; return the offset behind it, -1 if it is empty."""
+        table = wire.scan(chunk.buffer, chunk.start, chunk.end)
+        ours = np.isin(table[:, wire.PRODUCER], [self.wanted.own, *self.wanted.writers])
+        for row in table[ours].tolist():
+            end = row[wire.POSITION] + row[wire.LENGTH]
+            batch = chunk.buffer[row[wire.POSITION] : end].data
+            if row[wire.ATTRIBUTES] & wire.CONTROL:
+                self._decide(row[wire.PRODUCER], commit=is_commit(batch))
+            else:
+                self._add(row[wire.PRODUCER], row[wire.ATTRIBUTES], batch)
+        return int(table[-1, wire.LAST]) + 1 if len(table) else -1
+
+    def _add(self, producer: int, attributes: int, batch: memoryview) -> None:
+        offsets, hashes = record_hashes(batch)
+        _, timeless = record_hashes(batch, timed=False)
+        fresh = offsets >= self.wanted.start
+        header = wire.BatchHeader.read(batch)
+        sequences = offsets - header.base_offset + header.base_sequence
+        part = offsets[fresh], hashes[fresh], timeless[fresh], sequences[fresh]
+        self._by_clock |= bool(attributes & wire.LOG_APPEND_TIME)
+        if attributes & wire.TRANSACTIONAL:
+            self._open.setdefault(producer, []).append(part)
+            return
+        self._parts.append(part)
+        if producer == self.wanted.own and fresh.any():
+            self.plain += int(fresh.sum())
+            self.spans.append(_span(header, self.wanted.start))
+
+    def _decide(self, producer: int, *, commit: bool) -> None:
+        parts = self._open.pop(producer, [])
+        if commit:
+            self._parts.extend(parts)
+
+    def passed(self, retained: int = 0, cleaned_from: tuple[int, int] | None = None) -> Passed:
+        """Return what counts, in the order of offsets, behind `retained` records that are gone.
+
+        With `cleaned_from`, the source offset and the sequence from which on they were written, the
+        target's cleaner may have removed some between: sequences tell how many.
+
+        Where the target topic stamped times itself, only hashes without times can be found again at
+        the source.
+        """
+        if not self._parts:
+            return Passed(retained=retained)
+        offsets = np.concatenate([part[0] for part in self._parts])
+        order = np.argsort(offsets)
+        hashes = np.concatenate([part[2 if self._by_clock else 1] for part in self._parts])
+        missing, old_below = None, 0
+        if cleaned_from is not None:
+            source, sequence = cleaned_from
+            sequences = np.concatenate([part[3] for part in self._parts])[order]
+            missing = np.diff(sequences, prepend=sequence + retained - 1) - 1
+            missing %= wire.SEQUENCES
+            old_below = source + retained + int(missing.sum()) + len(missing)
+        return Passed(
+            offsets[order], hashes[order],
+            timed=not self._by_clock, retained=retained, missing=missing, old_below=old_below,
+        )  # fmt: skip
+
+
+def _span(header: wire.BatchHeader, start: int) -> Span:
+    """Return the part of a batch that begins at offset `start`, if it does not begin later."""
+    cut = max(0, start - header.base_offset)
+    length = header.last_offset_delta + 1
+    first = header.base_offset + cut
+    sequence = (header.base_sequence + cut) % wire.SEQUENCES
+    return Span(first, header.base_offset + length, sequence, length - cut)
+
+
+@dataclass(frozen=True, slots=True)
+class Surplus:
+    """Records of ours where none should be: target offsets [first, end)."""
+
+    first: int
+    end: int
+    records: int
+
+
+def surplus(
+    client: Client, tp: TopicPartition, start: int, end: int, own: AbstractSet[ProducerId]
+) -> Surplus | None:
+    """Return what the producers `own` wrote at target offsets [start, end), by batch headers.
+
+    What the target has deleted of these is passed over.
+
+    Raises:
+        ClusterError: The target could not be read that far yet.
+    """
+    at, found = start, list[Span]()
+    while at < end:
+        try:
+            chunk = client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=_WAIT)
+        except RefusedError as error:
+            deleted = error.error == OFFSET_OUT_OF_RANGE
+            begins = client.fetch(tp, end, max_bytes=1).said.log_start if deleted else at
+            if begins <= at:
+                raise
+            at = begins
+            continue
+        table = wire.scan(chunk.buffer, chunk.start, chunk.end)
+        if not len(table):
+            raise UnreachableError(
+                Side.TARGET, f"reading {tp}", f"offset {at} does not show yet, though it is there"
+            )
+        ours = np.isin(table[:, wire.PRODUCER], [*own])
+        ours &= table[:, wire.ATTRIBUTES] & wire.CONTROL == 0
+        inside = (table[:, wire.LAST] >= start) & (table[:, wire.BASE] < end)
+        for row in table[ours & inside].tolist():
+            count = row[wire.LAST] + 1 - row[wire.BASE]
+            found.append(Span(row[wire.BASE], row[wire.LAST] + 1, 0, count))
+        at = int(table[-1, wire.LAST]) + 1
+    if not found:
+        return None
+    return Surplus(found[0].first, found[-1].end, sum(span.length for span in found))
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A transaction that does not count: its first offset, and that of its marker."""
+
+    producer: int
+    first: int
+    marker: int
+
+
+def undone(client: Client, tp: TopicPartition, start: int, writers: Sequence[int]) -> list[Undone]:
+    """Return the transactions of `writers` from `start` to the log end that are not committed."""
+    found: list[Undone] = []
+    first: dict[int, int] = {}
+    at = start
+    while True:
+        chunk = client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=_WAIT)
+        table = wire.scan(chunk.buffer, chunk.start, chunk.end)
+        special = table[:, wire.ATTRIBUTES] & wire.TRANSACTIONAL != 0
+        for row in table[special & np.isin(table[:, wire.PRODUCER], writers)].tolist():
+            producer, base = row[wire.PRODUCER], row[wire.BASE]
+            begun = first.setdefault(producer, base)
+            if row[wire.ATTRIBUTES] & wire.CONTROL:
+                end = row[wire.POSITION] + row[wire.LENGTH]
+                if not is_commit(chunk.buffer[row[wire.POSITION] : end].data):
+                    found.append(Undone(producer, begun, base))
+                del first[producer]
+        at = int(table[-1, wire.LAST]) + 1 if len(table) else at
+        if at >= chunk.said.high_watermark:
+            return [*found, *(Undone(producer, base, at) for producer, base in first.items())]
+
+
+def is_commit(marker: memoryview) -> bool:
+    """Whether the marker of a transaction commits it (KIP-98: key is version and type)."""
+    return bool(records.decode(marker)["key"][0].as_py()[2:4] == _COMMIT)

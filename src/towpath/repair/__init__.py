@@ -1,0 +1,1 @@
+"""Floor 6: copying again what the target lost."""

@@ -1,0 +1,218 @@
+"""What `towpath repair` can copy again exactly, and what is left to do where it cannot. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from towpath.ledger.books import PartitionBooks
+from towpath.ledger.entries import Entry, Opened, Receipt, Repaired
+from towpath.ledger.producers import producer_id
+from towpath.model.clock import now_ms
+from towpath.model.nouns import ClusterId, Mode, TopicPartition
+from towpath.status.losses import Loss
+
+_RECREATE = "delete the topic on the target, and the next run copies all of it again"
+
+
+class Cause(StrEnum):
+    """Why a partition cannot be repaired exactly."""
+
+    MAPPED = "mapped"
+    REPLICAS = "replicas"
+    UNSETTLED = "unsettled"
+    TRANSACTION = "transaction"
+    SOURCE_GONE = "source gone"
+    SOURCE_CUT = "source cut"
+    DIFFERENT = "different"
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """A consumer group on the target that committed an offset which the log does not reach now."""
+
+    group: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A partition that is copied again from `offset` on, which is the same on both sides."""
+
+    tp: TopicPartition
+    target: TopicPartition
+    lost: Loss
+    offset: int
+    ahead: tuple[Ahead, ...] = ()
+
+    def __str__(self) -> str:
+        return (
+            f"{self.tp}: copy offsets {self.offset} to {self.lost.source_end - 1} to {self.target}"
+            f" again, at most {self.lost.records} records"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A partition that cannot be repaired, why, and what is left to do."""
+
+    tp: TopicPartition
+    cause: Cause
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.tp}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class RepairPlan:
+    """What to do.
+
+    Attributes:
+        repairs: Partitions to be copied again from an offset on.
+        unfinished: Partitions that were repaired before, and up to where copying them must go on.
+        left: What cannot be repaired.
+    """
+
+    repairs: tuple[Repair, ...]
+    unfinished: tuple[tuple[TopicPartition, int], ...]
+    left: tuple[Left, ...]
+
+    @property
+    def ends(self) -> dict[TopicPartition, int]:
+        """Up to which source offset each partition is to be copied."""
+        return dict(self.unfinished) | {each.tp: each.lost.source_end for each in self.repairs}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the clusters say of one partition that lost something.
+
+    Attributes:
+        replicas: Ids of the brokers that should hold the target partition.
+        in_sync: Those of them that do.
+        high_watermark: That of the target.
+        log_end: The log end offset of the target's leader.
+        open_since: Where the first open transaction on the target begins, -1 if there is none.
+        source_first: Where the source log begins.
+        source_end: Where the source log ends.
+    """
+
+    replicas: Sequence[int]
+    in_sync: Sequence[int]
+    high_watermark: int
+    log_end: int
+    open_since: int
+    source_first: int
+    source_end: int
+
+
+def begin_at(books: PartitionBooks, lost: Loss) -> int:
+    """Return the offset from which an identical partition is copied again.
+
+    Where all was lost of a copy that begins late, its front is filled again up to there.
+    """
+    return max(lost.target_end, books.start)
+
+
+def hindered(tp: TopicPartition, books: PartitionBooks, lost: Loss, facts: Facts) -> Left | None:
+    """Return why a partition cannot be repaired, by everything but its records."""
+    why = next(_hindrances(books, lost, facts), None)
+    return None if why is None else Left(tp, *why)
+
+
+def _hindrances(books: PartitionBooks, lost: Loss, facts: Facts) -> Iterator[tuple[Cause, str]]:
+    receipt = books.receipt
+    first, missing = begin_at(books, lost), set(facts.replicas) - set(facts.in_sync)
+    if receipt is None or receipt.mode is Mode.MAPPED or books.writers:
+        yield (
+            Cause.MAPPED,
+            "its offsets are mapped, so the same records would get other offsets than before;"
+            f" {_RECREATE}",
+        )
+    if missing:
+        ids = ", ".join(map(str, sorted(missing)))
+        yield (
+            Cause.REPLICAS,
+            f"replicas on brokers {ids} of the target are not in sync, and may hold what was lost;"
+            " start these brokers, or take them out of the partition, then repair again",
+        )
+    if facts.open_since >= 0:
+        yield (
+            Cause.TRANSACTION,
+            f"a transaction is open on the target since offset {facts.open_since}; abort it with"
+            " `kafka-transactions.sh abort`, then repair again",
+        )
+    if not facts.log_end == facts.high_watermark == lost.target_end:
+        yield (
+            Cause.UNSETTLED,
+            f"the target log still moves: it ended at {lost.target_end}, its high watermark is"
+            f" {facts.high_watermark} now, its log end {facts.log_end}; look who writes to it, then"
+            " repair again",
+        )
+    if facts.source_first > first:
+        yield (
+            Cause.SOURCE_GONE,
+            f"the source log begins at offset {facts.source_first} by now, so offsets {first} to"
+            f" {facts.source_first - 1} are on neither side; {_RECREATE} that the source still has",
+        )
+    if facts.source_end < lost.source_end:
+        yield (
+            Cause.SOURCE_CUT,
+            f"the source log ends at offset {facts.source_end}, so the source lost records, too;"
+            f" mend the source first, or else {_RECREATE}",
+        )
+
+
+def different(tp: TopicPartition, why: str) -> Left:
+    """Return that the target's records are not a beginning of the source's."""
+    return Left(
+        tp, Cause.DIFFERENT,
+        f"what the target still has is not the beginning of what the source has ({why});"
+        f" {_RECREATE}",
+    )  # fmt: skip
+
+
+def new_incarnation(
+    repair: Repair, books: PartitionBooks, cluster: ClusterId, run_id: str
+) -> list[Entry]:
+    """Return what the ledger must hold, in one append, so that copying goes on from the offset.
+
+    Args:
+        repair: The partition.
+        books: What the ledger knows of it.
+        cluster: The id of the source cluster.
+        run_id: Who repairs.
+    """
+    opened, receipt, at = books.opened, books.receipt, now_ms()
+    if opened is None or receipt is None:
+        raise ValueError(f"{repair.tp} was never copied")
+    successor = producer_id(
+        opened.link, cluster, opened.source_topic_id, opened.target_topic_id, repair.tp,
+        purpose=f"data {len(books.repairs) + 1}",
+    )  # fmt: skip
+    repaired = Repaired(
+        opened.link, opened.topic, opened.partition, opened.producer_id, successor, books.start,
+        repair.offset, repair.lost.source_end, run_id, at,
+    )  # fmt: skip
+    again = replace(
+        opened, producer_id=successor, mode=Mode.IDENTICAL, reason="", source_start=repair.offset,
+        target_start=repair.offset, run_id=run_id, at=at,
+    )  # fmt: skip
+    if repair.offset > repair.lost.target_end:
+        return [repaired, again]
+    # With a receipt, nothing that the target still has is taken for a front to be cut off.
+    return [repaired, again, _standing(repair, books, receipt, again)]
+
+
+def _standing(repair: Repair, books: PartitionBooks, receipt: Receipt, opened: Opened) -> Receipt:
+    """Return the first receipt of the new incarnation; its totals count what was kept, too."""
+    kept = repair.offset - books.start
+    share = kept / max(1, receipt.source_end - books.start)
+    return replace(
+        receipt, producer_id=opened.producer_id, source_end=repair.offset, source_epoch=-1,
+        target_end=repair.offset, sequence=0, records=max(0, receipt.records - repair.lost.records),
+        bytes=int(receipt.bytes * share), digest=0, run=(repair.offset, repair.offset, 0), error="",
+        at=opened.at, copier=opened.run_id[:16], packed="",
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""What the clusters say of partitions that lost something, and what to do about each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from towpath.compare.work import Comparison
+from towpath.ledger.books import LinkBooks
+from towpath.model.errors import RefusedError
+from towpath.model.nouns import TopicPartition
+from towpath.repair.plan import (
+    Ahead,
+    Facts,
+    Left,
+    Repair,
+    RepairPlan,
+    begin_at,
+    different,
+    hindered,
+)
+from towpath.status.losses import Loss
+from towpath.status.opened import OpenLink
+from towpath.verify.ranges import Sized, kept_range
+from towpath.verify.verdict import difference
+from towpath.verify.verify import Observed, Scope
+
+Compare = Callable[[list[Sized]], Mapping[TopicPartition, Comparison]]
+
+
+def plan_repair(
+    link: OpenLink,
+    tps: Collection[TopicPartition],
+    lost: Mapping[TopicPartition, Loss],
+    compare: Compare,
+) -> RepairPlan:
+    """Return what can be copied again exactly, and why the rest cannot.
+
+    Args:
+        link: The link; its books must be read.
+        tps: The source partitions that were asked for.
+        lost: What the target lost of some of them.
+        compare: Compares ranges of both sides record by record.
+
+    Raises:
+        ClusterError: A cluster did not answer about one of them.
+    """
+    books = link.books
+    facts = _facts(link, lost)
+    found = {tp: hindered(tp, books.of(tp), lost[tp], facts[tp]) for tp in lost}
+    left = {tp: why for tp, why in found.items() if why is not None}
+    rest = {tp: each for tp, each in lost.items() if tp not in left}
+    left |= _different(link, rest, compare)
+    good = {tp: each for tp, each in rest.items() if tp not in left}
+    ahead = _ahead(link, good)
+    repairs = [
+        Repair(tp, opened.target, each, begin_at(books.of(tp), each), tuple(ahead[tp]))
+        for tp, each in good.items()
+        if (opened := books.of(tp).opened) is not None
+    ]
+    unfinished = [
+        (tp, end) for tp in tps if tp not in lost and (end := _unfinished(books, tp)) >= 0
+    ]
+    return RepairPlan(tuple(repairs), tuple(unfinished), tuple(left.values()))
+
+
+def _unfinished(books: LinkBooks, tp: TopicPartition) -> int:
+    """Return up to where a partition that was repaired before is still to be copied, or -1."""
+    known = books.of(tp)
+    end = known.repairs[-1].acknowledged if known.repairs else -1
+    at = known.receipt.source_end if known.receipt else -1
+    return end if at < end else -1
+
+
+def _targets(
+    books: LinkBooks, tps: Iterable[TopicPartition]
+) -> dict[TopicPartition, TopicPartition]:
+    return {tp: opened.target for tp in tps if (opened := books.of(tp).opened) is not None}
+
+
+def _facts(link: OpenLink, lost: Iterable[TopicPartition]) -> dict[TopicPartition, Facts]:
+    source, target, there = link.source, link.target, _targets(link.books, lost)
+    marks, ends = target.latest(there.values()), target.log_ends(there.values())
+    states = target.producer_states(there.values())
+    first, end = source.earliest(there), source.latest(there)
+    topics = target.topics({copy.topic for copy in there.values()})
+    infos = {tp: topics[copy.topic].partitions[copy.partition] for tp, copy in there.items()}
+    return {
+        tp: Facts(
+            infos[tp].replicas, infos[tp].in_sync, marks.sure(copy), ends.sure(copy),
+            max((state.open_since for state in states.sure(copy)), default=-1),
+            first.sure(tp), end.sure(tp),
+        )
+        for tp, copy in there.items()
+    }  # fmt: skip
+
+
+def _different(
+    link: OpenLink, lost: Mapping[TopicPartition, Loss], compare: Compare
+) -> dict[TopicPartition, Left]:
+    """Compare all that both sides still have of partitions that could be repaired."""
+    bounds = Observed(Scope(), link.books, link.source, link.target).bounds(lost)
+    ranges = [
+        kept_range(tp, link.books.of(tp), each, lost[tp].target_end) for tp, each in bounds.items()
+    ]
+    left = {}
+    for tp, found in compare([sized for sized in ranges if sized]).items():
+        if not found.equal:
+            left[tp] = different(tp, difference(found))
+        elif found.counts.foreign:
+            left[tp] = different(tp, f"the target has {found.counts.foreign} records of others")
+    return left
+
+
+def _ahead(
+    link: OpenLink, lost: Mapping[TopicPartition, Loss]
+) -> dict[TopicPartition, list[Ahead]]:
+    """Return the groups that committed an offset that the target's log does not reach now."""
+    there = _targets(link.books, lost)
+    found: dict[TopicPartition, list[Ahead]] = {tp: [] for tp in there}
+    for group in link.target.groups() if there else ():
+        try:
+            committed = link.target.committed(group, there.values())
+        except RefusedError:  # a group of another kind, or one that the login may not read
+            continue
+        for tp, copy in there.items():
+            if committed.get(copy, -1) > lost[tp].target_end:
+                found[tp].append(Ahead(group, committed[copy]))
+    return found

@@ -1,0 +1,186 @@
+"""`towpath repair`: copy again what the target lost, on partitions where that can be exact.
+
+The target's log must be a proper beginning of the source's, at the same offsets. Then a new
+incarnation of the partition begins where that log ends (docs/decisions/0021), and its records are
+copied again up to what had been acknowledged. Each step can be killed: the ledger takes a new
+incarnation as a whole or not at all, and copying goes on as any copying does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from towpath.compare.work import Comparison
+from towpath.config import LinkConfig
+from towpath.engine.batch import run as run_slices
+from towpath.engine.failure import of_spark
+from towpath.engine.session import session
+from towpath.engine.slots import slots
+from towpath.ledger.topic import find
+from towpath.mirror.rounds import SUMMARY, RoundPlan, plan_round
+from towpath.mirror.session import LinkSession
+from towpath.mirror.slices import run_slice
+from towpath.model.errors import ConfigError, Problem, StepOutdatedError, StoppedError
+from towpath.model.nouns import TopicName, TopicPartition
+from towpath.records.work import Slice
+from towpath.repair.plan import RepairPlan, new_incarnation
+from towpath.repair.planner import plan_repair
+from towpath.status.opened import OpenLink, open_link
+from towpath.status.status import PartitionStatus, status
+from towpath.verify.ranges import Sized
+from towpath.verify.verify import Scope, compared
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be repaired, and with what.
+
+    Attributes:
+        topics: Source topics.
+        agreed: Shown the plan; returns whether to do it.
+        on_done: Told how many slices are done, and of how many.
+        stop: Set to end early.
+        scope: Spark's master, and how many slices at a time.
+    """
+
+    topics: tuple[TopicName, ...]
+    agreed: Callable[[RepairPlan], bool]
+    on_done: Callable[[int, int], None]
+    stop: threading.Event
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What came of a repair.
+
+    Attributes:
+        plan: What was to be done.
+        done: Whether it was agreed to, or nothing was to be done.
+        rows: Where the partitions of the plan stand now, if anything was done.
+    """
+
+    plan: RepairPlan
+    done: bool
+    rows: tuple[PartitionStatus, ...] = ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What is not as it should be, one sentence each."""
+        ends = self.plan.ends
+        behind = [row.why for row in self.rows if row.error or row.source_end < ends[row.tp]]
+        return (*map(str, self.plan.left), *behind)
+
+
+def repair(config: LinkConfig, asked: Asked) -> Repaired:
+    """Repair the partitions of some topics that lost something.
+
+    Raises:
+        ClusterError: A cluster could not be reached, or refused us.
+        ConfigError: The link never copied one of the topics.
+        LedgerError: The link runs, or joins other clusters.
+        SparkStartError: Spark did not start.
+        StoppedError: It was stopped.
+    """
+    with ExitStack() as stack:
+        link = stack.enter_context(open_link(config))
+        _read(link, asked.topics)
+        alone = LinkSession(config, link.target)
+        alone.start()
+        stack.callback(alone.close)
+        return _Repair(link, asked, alone.run_id).go()
+
+
+def _read(link: OpenLink, topics: Collection[TopicName]) -> None:
+    """Read the ledger, and make sure that the link copied these topics."""
+    if find(link.target) is not None:
+        link.read()
+        link.ledger.read_runs(link.books)
+    link.books.check_clusters(link.source.cluster_id(), link.target.cluster_id())
+    known = {tp.topic for tp, each in link.books.partitions.items() if each.opened}
+    problems = tuple(
+        Problem("--topics", f"link {link.config.link} never copied a topic named {name}")
+        for name in topics
+        if name not in known
+    )
+    if problems:
+        raise ConfigError(problems)
+
+
+class _Repair:
+    def __init__(self, link: OpenLink, asked: Asked, run_id: str) -> None:
+        self._link, self._asked, self._run_id = link, asked, run_id
+        self._cluster = link.source.cluster_id()
+
+    def go(self) -> Repaired:
+        """Plan, ask, tell the ledger, and copy."""
+        plan = self._plan()
+        if not plan.ends:
+            return Repaired(plan, done=True)
+        if not self._asked.agreed(plan):
+            return Repaired(plan, done=False)
+        self._require_going("nothing was repaired")
+        self._begin(plan)
+        self._copy(plan.ends)
+        return Repaired(plan, done=True, rows=self._rows(plan.ends))
+
+    def _require_going(self, text: str) -> None:
+        if self._asked.stop.is_set():
+            raise StoppedError(text)
+
+    def _plan(self) -> RepairPlan:
+        books = self._link.books.partitions
+        wanted = [tp for tp in sorted(books) if books[tp].opened and tp.topic in self._asked.topics]
+        rows = self._rows(dict.fromkeys(wanted, 0))
+        lost = {row.tp: row.lost for row in rows if row.lost is not None}
+        return plan_repair(self._link, wanted, lost, self._compared)
+
+    def _rows(self, tps: Mapping[TopicPartition, int]) -> tuple[PartitionStatus, ...]:
+        link = self._link
+        link.read()
+        rows = status(link.config, link.books, link.source, link.target)
+        return tuple(row for row in rows if row.tp in tps)
+
+    def _compared(self, wanted: list[Sized]) -> Mapping[TopicPartition, Comparison]:
+        asked = self._asked
+        return compared(self._link.config, asked.scope, wanted, asked.on_done, asked.stop)
+
+    def _begin(self, plan: RepairPlan) -> None:
+        """Tell the ledger of the new incarnations; what was planned must still hold then."""
+        again = {row.tp: row.lost for row in self._rows(plan.ends)}
+        for each in plan.repairs:
+            if again.get(each.tp) != each.lost:
+                raise StepOutdatedError(str(each.target), str(each.lost), str(again.get(each.tp)))
+            books = self._link.books.of(each.tp)
+            self._link.ledger.append(new_incarnation(each, books, self._cluster, self._run_id))
+
+    def _copy(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Copy up to these source offsets, on Spark."""
+        asked, config = self._asked, self._link.config
+        spark = session(
+            asked.scope.master, f"towpath repair {config.link}", asked.scope.parallelism,
+            credentials=config.holds_credentials,
+        )  # fmt: skip
+        parallelism = slots(spark, asked.scope.parallelism)
+        slices = plan_round(RoundPlan(config, self._run_id, parallelism, once=True), 1)
+        work = [part for one in slices if (part := _only(one, ends)).assignments]
+        try:
+            run_slices(spark, work, run_slice, SUMMARY, asked.on_done, asked.stop)
+        except RuntimeError as error:
+            self._require_going("not everything was copied again; repair again, or run, to go on")
+            raise of_spark(error) from error
+
+
+def _only(work: Slice, ends: Mapping[TopicPartition, int]) -> Slice:
+    """Return the part of a slice that copies these partitions, exactly or not at all."""
+    return replace(
+        work,
+        assignments=tuple(
+            replace(each, end=ends[each.source], must_be_identical=True)
+            for each in work.assignments
+            if each.source in ends
+        ),
+    )

@@ -1,0 +1,62 @@
+"""A link with its connections: both clusters, and the target's ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.config import LinkConfig
+from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.entries import LinkIdentity
+from towpath.model.nouns import Side
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLink:
+    """What every command needs that does more than to look.
+
+    Attributes:
+        config: The file.
+        source: The cluster to read from.
+        target: The cluster to write to.
+        ledger: The target's ledger.
+        books: What the ledger knows of the link, as far as `read` was called.
+    """
+
+    config: LinkConfig
+    source: Admin
+    target: Admin
+    ledger: Ledger
+    books: LinkBooks
+
+    def prepare(self) -> None:
+        """Make the ledger ready and write down which clusters the link joins.
+
+        Raises:
+            ClusterError: The target refuses the ledger.
+            LedgerError: The ledger is of no use, or the link joins other clusters.
+        """
+        self.ledger.create()
+        self.read()
+        source, target = self.source.cluster_id(), self.target.cluster_id()
+        self.books.check_clusters(source, target)
+        if self.books.identity is None:
+            self.ledger.append([LinkIdentity(self.config.link, source, target)])
+
+    def read(self) -> None:
+        """Take in what was added to the ledger since the last call."""
+        for entry in self.ledger.read(wanted=self.books.wants):
+            self.books.take(entry)
+
+
+@contextmanager
+def open_link(config: LinkConfig) -> Iterator[OpenLink]:
+    """Connect to both clusters as soon as they are asked, and close what was opened."""
+    with ExitStack() as stack:
+        source = stack.enter_context(Admin(config.source, Side.SOURCE))
+        target = stack.enter_context(Admin(config.target, Side.TARGET))
+        client = stack.enter_context(Client(config.target, Side.TARGET, target))
+        yield OpenLink(config, source, target, Ledger(target, client), LinkBooks(config.link))

@@ -1,0 +1,238 @@
+"""Where a link stands: the ledger's books beside what both clusters say now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.admin.leaders import leader_is_away
+from towpath.cluster.metadata import TopicInfo
+from towpath.config import LinkConfig, OnGap
+from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.entries import Gap
+from towpath.model.clock import now_ms
+from towpath.model.nouns import TopicName, TopicPartition
+from towpath.records.trouble import DELETED, RECREATED
+from towpath.status.losses import Loss, Losses
+from towpath.topics.observe import matches, target_names
+
+_MOMENTS = 60.0
+"""Seconds of lag with which a copy counts as filled."""
+NOT_YET = "not yet copied"
+
+
+class State(StrEnum):
+    """What a partition is doing."""
+
+    NOT_STARTED = "not started"
+    BEHIND = "behind"
+    CAUGHT_UP = "caught up"
+    NO_LEADER = "no leader now"
+    """It has no leader at the source or at the target, or that one does not answer."""
+    STOPPED = "stopped"
+    EXCLUDED = "excluded"
+    """The file no longer asks for its topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """One source partition.
+
+    Attributes:
+        producer_id: Our private one, which names the incarnation; -1 before it was opened.
+        lag_records: Counts source offsets; -1 where the source does not tell its end now.
+        lag_seconds: -1 where it is not known.
+        lost: What the target lost of what it had acknowledged; then `error` tells of that.
+        holes: Offsets filled with markers that compaction left empty at the source.
+        transacted: Offsets filled in transactions, as the target took no markers.
+    """
+
+    topic: TopicName
+    partition: int
+    target_topic: TopicName
+    state: State
+    mode: str
+    reason: str
+    producer_id: int
+    source_end: int
+    target_end: int
+    lag_records: int
+    lag_seconds: float
+    records: int
+    bytes: int
+    gaps: tuple[Gap, ...]
+    error: str
+    lost: Loss | None = None
+    holes: int = 0
+    transacted: int = 0
+
+    @property
+    def tp(self) -> TopicPartition:
+        """The source partition."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def left_out(self) -> bool:
+        """Whether something of this partition was or is not copied, other than for time."""
+        return bool(self.error or self.gaps)
+
+    @property
+    def why(self) -> str:
+        """The sentence about what is not copied of it."""
+        if self.error:
+            return self.named(self.error)
+        if self.gaps:
+            gap = self.gaps[0]
+            copied = f"offsets {gap.first} to {gap.end - 1} were not copied: "
+            return self.named((copied if gap.end > gap.first else "") + gap.cause)
+        if self.lag_records < 0:
+            return self.named("the source did not tell where it ends")
+        return self.named(self.behind)
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether it is copied no further, at least for now, and `error` tells why."""
+        return self.state in {State.STOPPED, State.NO_LEADER}
+
+    def named(self, text: str) -> str:
+        """Return a sentence about it that names it once."""
+        name = f"{self.topic}-{self.partition}: "
+        return text if text.startswith(name) else name + text
+
+    @property
+    def behind(self) -> str:
+        """Which offsets are not copied yet."""
+        first, last = self.source_end, self.source_end + self.lag_records - 1
+        return f"offsets {first} to {last} {NOT_YET}"
+
+
+def status(
+    config: LinkConfig,
+    books: LinkBooks,
+    source: Admin,
+    target: Admin,
+    losses: Losses | None = None,
+    patience: float | None = None,
+) -> tuple[PartitionStatus, ...]:
+    """Return the status of every partition that matches or that the ledger knows.
+
+    Args:
+        config: The link.
+        books: What the ledger says of it.
+        source: Asked where its logs end.
+        target: Asked the same.
+        losses: Finds what the target lost; keep it where the status is asked for again and again.
+        patience: Seconds for the leaders of each side, each of which is asked once; see
+            `ask_leaders`.
+
+    Raises:
+        ClusterError: A cluster could not be reached.
+    """
+    topics = {n: info for n, info in source.topics().items() if matches(info, config.topics)}
+    tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
+    ends = source.latest(tps, committed=True, patience=patience)
+    known = {tp for tp, b in books.partitions.items() if b.opened is not None}
+    gone = {tp.topic for tp in known} - topics.keys()
+    hidden = {n: info for n, info in source.topics(gone).items() if info.error} if gone else {}
+    names, misnamed = target_names({tp.topic for tp in {*tps, *known}}, config.topics)
+    there = target.topics(names.values())
+    stop = config.records.on_gap is OnGap.STOP
+    troubles: dict[TopicPartition, str] = {}
+    for tp in filter(lambda tp: config.topics.matches(tp.topic), {*tps, *known}):
+        info, copy = topics.get(tp.topic) or hidden.get(tp.topic), names.get(tp.topic)
+        trouble = _identity(books.of(tp), info, there.get(copy) if copy else None, stop=stop)
+        troubles[tp] = misnamed.get(tp.topic) or trouble
+    untold = {tp: error for tp, error in ends.failed.items() if troubles.get(tp) == ""}
+    begun = {tp: books.of(tp) for tp in known if troubles.get(tp) == "" and tp not in untold}
+    lost, hidden_ends = (losses or Losses()).find(target, begun, patience)
+    untold |= hidden_ends
+    troubles |= {tp: str(error) for tp, error in untold.items()}
+    away = {tp for tp, error in untold.items() if leader_is_away(error)}
+    rows = {
+        tp: _row(tp, names.get(tp.topic, TopicName("")), books.of(tp), ends, trouble, lost.get(tp))
+        for tp, trouble in troubles.items()
+    }
+    rows |= {tp: replace(rows[tp], state=State.NO_LEADER) for tp in away}
+    return tuple(
+        rows[tp] if tp in rows else _excluded(tp, books.of(tp)) for tp in sorted({*tps, *known})
+    )
+
+
+def _identity(
+    books: PartitionBooks, source: TopicInfo | None, target: TopicInfo | None, *, stop: bool
+) -> str:
+    """Tell whether the topics are still those of the books, and can be seen."""
+    if books.opened is None:
+        return ""
+    if source is None:
+        return f"source: {DELETED}"
+    for seen in (source, target):
+        if seen is not None and seen.error is not None:
+            return str(seen.error)
+    if books.opened.source_topic_id != source.id:
+        return f"source: {RECREATED}" if stop else ""
+    if target is None or target.id != books.opened.target_topic_id:
+        return "target: the topic is not the one that was written; `towpath run` copies it again"
+    return ""
+
+
+def _row(
+    tp: TopicPartition,
+    target: TopicName,
+    books: PartitionBooks,
+    ends: Mapping[TopicPartition, int],
+    trouble: str,
+    lost: Loss | None = None,
+) -> PartitionStatus:
+    opened, receipt = books.opened, books.receipt
+    position = receipt.source_end if receipt else opened.source_start if opened else 0
+    lag = max(0, ends[tp] - position) if tp in ends else -1
+    error = trouble or str(lost or (receipt.error if receipt else ""))
+    mode = receipt.mode if receipt else opened.mode if opened else ""
+    return PartitionStatus(
+        tp.topic, tp.partition, target, _state(lag, error, started=opened is not None), str(mode),
+        receipt.reason if receipt else opened.reason if opened else "",
+        opened.producer_id if opened else -1, position,
+        receipt.target_end if receipt else opened.target_start if opened else 0,
+        lag, _lag_seconds(lag, receipt.last_timestamp if receipt else -1),
+        receipt.records if receipt else 0, receipt.bytes if receipt else 0,
+        books.gaps, error, lost, receipt.holes if receipt else 0,
+        receipt.transacted if receipt else 0,
+    )  # fmt: skip
+
+
+def _excluded(tp: TopicPartition, books: PartitionBooks) -> PartitionStatus:
+    """Return where a partition stood when the file last asked for it."""
+    target = books.opened.target_topic if books.opened else TopicName("")
+    row = _row(tp, target, books, {tp: 0}, "")
+    return replace(row, state=State.EXCLUDED, error="", gaps=())
+
+
+def _state(lag: int, error: str, *, started: bool) -> State:
+    if error:
+        return State.STOPPED
+    if not started:
+        return State.NOT_STARTED
+    return State.BEHIND if lag else State.CAUGHT_UP
+
+
+def _lag_seconds(lag: int, last_timestamp: int) -> float:
+    """Seconds since the last copied record, which bounds the age of the first one that is not."""
+    if lag <= 0:
+        return float(lag)
+    return max(0.0, (now_ms() - last_timestamp) / 1000) if last_timestamp >= 0 else -1.0
+
+
+def caught_up(rows: Iterable[PartitionStatus]) -> frozenset[TopicName]:
+    """Return the topics whose copies have all that the source has, but for the last moments."""
+    known = tuple(rows)
+    behind = {
+        row.topic
+        for row in known
+        if row.state is State.NOT_STARTED
+        or row.stands_still
+        or (row.lag_records and not 0 < row.lag_seconds < _MOMENTS)
+    }
+    return frozenset(row.topic for row in known) - behind

@@ -1,0 +1,137 @@
+"""Which ranges of a partition are compared: those that both sides still have. Pure."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from towpath.compare.line import Line, last_word
+from towpath.compare.work import Range
+from towpath.ledger.books import PartitionBooks
+from towpath.ledger.entries import Receipt
+from towpath.model.nouns import TopicPartition
+
+SLICE_BYTES = 128 << 20
+_SAMPLE_BYTES = 2 << 20
+_SAMPLE_RECORDS = 1000
+_SAMPLES = 5
+_MOST_RANGES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where the logs begin now, from which source offset on to compare, and what is compacted."""
+
+    source_earliest: int
+    target_earliest: int
+    since: int = 0
+    source_compacted: bool = False
+    target_compacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A range and about how many bytes it has."""
+
+    part: Range
+    bytes: int
+
+
+def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> Sized | None:
+    """Return the range that was copied and that both sides still have, `None` if there is none."""
+    opened, receipt = books.opened, books.receipt
+    if opened is None or receipt is None:
+        return None
+    runs, replaced = last_word(books.offsets().runs)
+    end, target_end = receipt.source_end, receipt.target_end
+    line = Line(runs, end, target_end)
+    first = max(
+        books.start, bounds.source_earliest, bounds.since,
+        line.backward(bounds.target_earliest) if bounds.target_earliest > 0 else 0,
+    )  # fmt: skip
+    if first >= end or (receipt.records == 0 and not books.repairs):
+        return None
+    part = Range(
+        tp, opened.target, books.producers, first, end, line.forward(first), target_end, runs,
+        replaced, bounds.source_compacted, bounds.target_compacted, own=books.own,
+        following=((opened.producer_id, receipt.sequence),),
+    )  # fmt: skip
+    return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
+
+
+def kept_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds, end: int) -> Sized | None:
+    """Return what an identical partition holds up to offset `end` and both sides still have."""
+    opened, receipt = books.opened, books.receipt
+    first = max(books.start, bounds.source_earliest, bounds.target_earliest)
+    if opened is None or receipt is None or first >= end:
+        return None
+    part = Range(
+        tp, opened.target, books.producers, first, end, first, end, ((first, first, end - first),),
+        source_compacted=bounds.source_compacted, target_compacted=bounds.target_compacted,
+    )  # fmt: skip
+    return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
+
+
+def _share(books: PartitionBooks, receipt: Receipt, first: int, end: int) -> float:
+    """Return which part of what was copied lies between two source offsets, about."""
+    return (end - first) / max(1, receipt.source_end - books.start)
+
+
+def cut(whole: Sized, size: int = SLICE_BYTES) -> list[Sized]:
+    """Cut a range into ranges of about `size` bytes; one of a compacted topic stays whole."""
+    part = whole.part
+    if part.source_compacted or part.target_compacted or whole.bytes <= size:
+        return [whole]
+    count = -(-whole.bytes // size)
+    length = max(1, -(-(part.end - part.first) // count))
+    borders = [*range(part.first, part.end, length), part.end]
+    return _between(whole, pairwise(borders))
+
+
+def sample(whole: Sized, seed: int) -> list[Sized]:
+    """Return the first, the last and some random short ranges; the same ones for the same seed."""
+    part = whole.part
+    length = part.end - part.first
+    cell = max(_SAMPLE_RECORDS, length * _SAMPLE_BYTES // max(1, whole.bytes))
+    last = (length - 1) // cell
+    chooser = random.Random(f"{seed}:{part.source}")  # noqa: S311  # a sample is no secret
+    inner = range(1, last)
+    chosen = {0, last, *chooser.sample(inner, min(_SAMPLES, len(inner)))}
+    spans = [
+        (part.first + at * cell, min(part.end, part.first + (at + 1) * cell))
+        for at in sorted(chosen)
+    ]
+    return _between(whole, spans)
+
+
+def pack(parts: Sequence[Sized], size: int = SLICE_BYTES) -> Iterator[tuple[Range, ...]]:
+    """Put small ranges together, so that a slice has work for about `size` bytes."""
+    held: list[Range] = []
+    weight = 0
+    for one in parts:
+        if held and (weight + one.bytes > size or len(held) == _MOST_RANGES):
+            yield tuple(held)
+            held, weight = [], 0
+        held.append(one.part)
+        weight += one.bytes
+    if held:
+        yield tuple(held)
+
+
+def _between(whole: Sized, spans: Iterable[tuple[int, int]]) -> list[Sized]:
+    part = whole.part
+    line = Line(part.runs, part.end, part.target_end)
+    made = []
+    for first, end in spans:
+        target_first, target_end = line.forward(first), line.forward(end)
+        one = replace(
+            part, first=first, end=end, target_first=target_first, target_end=target_end,
+            runs=tuple(r for r in part.runs if r[0] < end and r[0] + r[2] > first),
+            replaced=tuple(r for r in part.replaced if r[0] < target_end and r[1] > target_first),
+            whole=(first, end) == (part.first, part.end),
+            following=part.following if end == part.end else (),
+        )  # fmt: skip
+        made.append(Sized(one, whole.bytes * (end - first) // (part.end - part.first)))
+    return made

@@ -1,0 +1,132 @@
+"""What `towpath verify` says of each partition. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from towpath.compare.work import Comparison
+from towpath.ledger.books import PartitionBooks
+from towpath.model.nouns import TopicName
+from towpath.status.status import NOT_YET, PartitionStatus
+
+
+class Verdict(StrEnum):
+    """What is known of a partition."""
+
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    LEFT_OUT = "left out"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionVerdict:
+    """One source partition; `why` is empty if everything was compared and is equal."""
+
+    topic: TopicName
+    partition: int
+    target_topic: TopicName
+    mode: str
+    verdict: Verdict
+    why: str
+    behind: int
+    comparison: Comparison | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def late(self) -> bool:
+        """Whether nothing else is wrong than that the source has more by now."""
+        return self.verdict is Verdict.LEFT_OUT and self.why.endswith(NOT_YET)
+
+
+def verdict(
+    row: PartitionStatus,
+    books: PartitionBooks,
+    comparison: Comparison | None,
+    trouble: str,
+    hidden: str,
+    *,
+    uncommitted: bool = False,
+) -> PartitionVerdict:
+    """Sum up what is known of a partition.
+
+    Args:
+        row: Where it stands.
+        books: What the ledger knows of it.
+        comparison: What comparing it came to, if it was compared.
+        trouble: Why it could not be compared.
+        hidden: Why it could not be seen whether it is compacted.
+        uncommitted: Consumers with isolation.level=read_uncommitted must see the same, too.
+    """
+    reasons = [trouble] if trouble else []
+    if comparison is not None and not comparison.equal:
+        reasons += _told(comparison)
+    seen = comparison.counts.uncommitted if comparison is not None and uncommitted else 0
+    if seen:
+        reasons.append(f"{seen} records on the target are seen with read_uncommitted only")
+    if row.lost is not None:
+        reasons.append(str(row.lost))
+    if row.lag_records and not trouble:
+        behind = row.behind if row.lag_records > 0 else "the source did not tell where it ends"
+        reasons.append(behind if row.lost or not row.error else f"{behind}: {row.error}")
+    different = bool(row.lost or seen) or (comparison is not None and not comparison.equal)
+    verdict = Verdict.DIFFERENT if different else Verdict.LEFT_OUT if reasons else Verdict.EQUAL
+    return PartitionVerdict(
+        row.topic, row.partition, row.target_topic, row.mode, verdict, "; ".join(reasons),
+        max(0, row.lag_records), comparison, tuple(_notes(books, comparison, hidden)),
+    )  # fmt: skip
+
+
+def _told(comparison: Comparison) -> Iterator[str]:
+    doubled = comparison.doubled
+    if comparison.difference or not doubled.records:
+        yield difference(comparison)
+    if doubled.records:
+        places = ", ".join(f"{each.first} to {each.end - 1}" for each in doubled.stretches)
+        yield (
+            f"the target holds {doubled.records:,} records twice: the second copies lie at target"
+            f" offsets {places}; a copier sent them again after the target had forgotten its"
+            " producer id"
+        )
+
+
+def difference(comparison: Comparison) -> str:
+    """Say where and how two sides differ first."""
+    place = comparison.difference
+    if place is None:
+        return "the digests differ"
+    source = f"source offset {place.source_offset}" if place.source_offset >= 0 else ""
+    target = f"target offset {place.target_offset}" if place.target_offset >= 0 else ""
+    return f"first at {' and '.join(filter(None, (source, target)))}: {place.what}"
+
+
+def _notes(books: PartitionBooks, comparison: Comparison | None, hidden: str) -> Iterator[str]:
+    if hidden:
+        yield f"{hidden}; records that are missing on one side may have been compacted away"
+    for gap in books.gaps:
+        if books.opened is not None and gap.producer_id == books.opened.producer_id:
+            empty = gap.end <= gap.first
+            copied = f"source offsets {gap.first} to {gap.end - 1} were never copied: "
+            yield ("" if empty else copied) + gap.cause
+    if comparison is None:
+        if books.receipt is not None and books.receipt.records:
+            yield "nothing of what was copied is in range on both sides any more"
+        return
+    counts = comparison.counts
+    texts = (
+        (counts.compacted, "left out: compacted away on one side"),
+        (counts.expired, "left out: deleted by retention on one side meanwhile"),
+        (counts.replaced, "left out: on the target from before the source log was cut"),
+        (counts.foreign, "of other writers in the target partition, not compared"),
+        (counts.untimed, "compared without timestamps, which the target sets by its own clock"),
+    )
+    for number, text in texts:
+        if number:
+            yield f"{number:,} records {text}"
+    yield from comparison.notes
+    if comparison.beyond:
+        yield (
+            f"{comparison.beyond:,} records of this link lie behind what the ledger tells of: a run"
+            " writes them now, or ended before it could tell; the next round or run finds them"
+        )

@@ -1,0 +1,243 @@
+"""`towpath verify`: is the target what the ledger says it is, record by record?"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.cluster.metadata import Answers, ConfigEntry
+from towpath.compare.slice import SCHEMA, compare_rows
+from towpath.compare.work import CompareSlice, Comparison
+from towpath.config import LinkConfig
+from towpath.engine.batch import run as run_slices
+from towpath.engine.failure import of_spark
+from towpath.engine.session import session
+from towpath.engine.slots import slots
+from towpath.ledger.books import Ledger, LinkBooks
+from towpath.model.errors import ConfigError, LedgerError, Problem
+from towpath.model.nouns import Side, TopicPartition
+from towpath.status.status import PartitionStatus, State, status
+from towpath.verify.ranges import SLICE_BYTES, Bounds, Sized, common_range, cut, pack, sample
+from towpath.verify.stoppable import until
+from towpath.verify.verdict import PartitionVerdict, verdict
+
+_SMALLEST_SLICE = 16 << 20
+_SLICES_PER_SLOT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is compared, and by how many tasks at a time.
+
+    Attributes:
+        since_offset: Compare from this source offset on.
+        since_ms: Compare from the first record of this time on.
+        sample: Seed of a sample; `None` compares everything.
+        master: Spark's master.
+        parallelism: Slices at a time, on this machine.
+        uncommitted: Whether consumers with isolation.level=read_uncommitted must see nothing on the
+            target that those with read_committed do not.
+    """
+
+    since_offset: int = 0
+    since_ms: int | None = None
+    sample: int | None = None
+    master: str | None = None
+    parallelism: int | None = None
+    uncommitted: bool = False
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether only what is behind some offset or time is compared."""
+        return self.since_offset > 0 or self.since_ms is not None
+
+
+def verify(
+    config: LinkConfig,
+    scope: Scope,
+    on_done: Callable[[int, int], None],
+    stop: threading.Event | None = None,
+) -> tuple[PartitionVerdict, ...]:
+    """Compare every partition that matches or that the ledger knows.
+
+    Args:
+        config: The link.
+        scope: What to compare.
+        on_done: Told how many slices are done, and of how many.
+        stop: Set to end within seconds, whatever keeps it waiting.
+
+    Raises:
+        ClusterError: A cluster could not be reached, or refused us.
+        ConfigError: The scope holds nothing at all.
+        LedgerError: The target has no ledger, or it is that of other clusters.
+        SparkStartError: Spark did not start.
+        StoppedError: It was stopped.
+    """
+    told = stop or threading.Event()
+    text = "not everything was compared, so nothing is proven; compare again, from the start"
+    return until(told, text, lambda: _verify(config, scope, on_done, told))
+
+
+def _verify(
+    config: LinkConfig, scope: Scope, on_done: Callable[[int, int], None], stop: threading.Event
+) -> tuple[PartitionVerdict, ...]:
+    with ExitStack() as stack:
+        source = stack.enter_context(Admin(config.source, Side.SOURCE))
+        target = stack.enter_context(Admin(config.target, Side.TARGET))
+        client = stack.enter_context(Client(config.target, Side.TARGET, target))
+        books = _read(config, source, target, Ledger(target, client))
+        rows = status(config, books, source, target)
+        observed = Observed(scope, books, source, target)
+        away = {_tp(row): row.error for row in rows if row.state is State.NO_LEADER}
+        troubles = away | {
+            tp: text for row in rows if (text := observed.trouble(tp := _tp(row), row))
+        }
+        bounds = observed.bounds([_tp(row) for row in rows if _tp(row) not in troubles])
+    ranges = {tp: common_range(tp, books.of(tp), each) for tp, each in bounds.items()}
+    wanted = [sized for sized in ranges.values() if sized]
+    if scope.narrowed and ranges and not wanted:
+        text = "no partition has copied records from there on, so nothing would be compared"
+        raise ConfigError((Problem("--since", text),))
+    found = compared(config, scope, wanted, on_done, stop)
+    return tuple(
+        verdict(
+            row, books.of(tp := _tp(row)), found.get(tp), troubles.get(tp, ""),
+            observed.hidden.get(tp, ""), uncommitted=scope.uncommitted,
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+def _tp(row: PartitionStatus) -> TopicPartition:
+    return TopicPartition(row.topic, row.partition)
+
+
+def _read(config: LinkConfig, source: Admin, target: Admin, ledger: Ledger) -> LinkBooks:
+    clusters = source.cluster_id(), target.cluster_id()
+    books = ledger.books(config.link)
+    if books.identity is None and not books.partitions:
+        raise LedgerError(
+            f"the target's ledger knows nothing of link {config.link}; mirror first, with"
+            " `towpath run`, or correct `link`"
+        )
+    books.check_clusters(*clusters)
+    return books
+
+
+class Observed:
+    """What the clusters say of the partitions that can be compared."""
+
+    def __init__(self, scope: Scope, books: LinkBooks, source: Admin, target: Admin) -> None:
+        self._scope, self._books = scope, books
+        self._source, self._target = source, target
+        known = {tp.topic for tp, each in books.partitions.items() if each.opened is not None}
+        self._source_topics = source.topics(known)
+        copies = {each.opened.target_topic for each in books.partitions.values() if each.opened}
+        self._target_topics = target.topics(copies)
+        self.hidden: dict[TopicPartition, str] = {}
+        """Why it could not be seen whether a partition is compacted."""
+
+    def trouble(self, tp: TopicPartition, row: PartitionStatus) -> str:
+        """Return why a partition cannot be compared, if so."""
+        opened = self._books.of(tp).opened
+        if opened is None:
+            return "never copied"
+        source = self._source_topics.get(tp.topic)
+        target = self._target_topics.get(opened.target_topic)
+        if source is None or tp.partition >= len(source.partitions):
+            return "it is no more at the source"
+        if source.id != opened.source_topic_id:
+            return "the topic was deleted and created again at the source since it was copied"
+        if target is None or row.partition >= len(target.partitions):
+            return f"{opened.target} is no more at the target"
+        if target.id != opened.target_topic_id:
+            return "the topic was deleted and created again at the target since it was copied"
+        return ""
+
+    def bounds(self, tps: Iterable[TopicPartition]) -> dict[TopicPartition, Bounds]:
+        """Ask where the logs begin, and which topics are compacted."""
+        targets = {tp: opened.target for tp in tps if (opened := self._books.of(tp).opened)}
+        if not targets:
+            return {}
+        earliest = self._source.earliest(targets)
+        target_earliest = self._target.earliest(targets.values())
+        since = self._since(targets)
+        source_settings = self._source.configs({tp.topic for tp in targets})
+        target_settings = self._target.configs({tp.topic for tp in targets.values()})
+        self.hidden = {
+            tp: str(why)
+            for tp, there in targets.items()
+            if (
+                why := source_settings.failed.get(tp.topic)
+                or target_settings.failed.get(there.topic)
+            )
+        }
+        return {
+            tp: Bounds(
+                earliest.sure(tp), target_earliest.sure(there), since.sure(tp),
+                _may_compact(source_settings.get(tp.topic)),
+                _may_compact(target_settings.get(there.topic)),
+            )
+            for tp, there in targets.items()
+        }  # fmt: skip
+
+    def _since(self, tps: Iterable[TopicPartition]) -> Answers[TopicPartition, int]:
+        if self._scope.since_ms is not None:
+            return self._source.at_time(tps, self._scope.since_ms)
+        return Answers(dict.fromkeys(tps, self._scope.since_offset), {})
+
+
+def _may_compact(settings: Mapping[str, ConfigEntry] | None) -> bool:
+    """Whether a topic is compacted, or may be as far as the login can see."""
+    policy = settings.get("cleanup.policy") if settings else None
+    return policy is None or "compact" in (policy.value or "")
+
+
+def compared(
+    config: LinkConfig,
+    scope: Scope,
+    wholes: list[Sized],
+    on_done: Callable[[int, int], None],
+    stop: threading.Event,
+) -> dict[TopicPartition, Comparison]:
+    """Compare ranges on Spark; return what each source partition came to.
+
+    Raises:
+        ClusterError: A cluster could not be reached, or refused us.
+        SparkStartError: Spark did not start.
+        TowpathError: Spark failed, or was stopped.
+    """
+    if not wholes:
+        return {}
+    name, secret = f"towpath verify {config.link}", config.holds_credentials
+    spark = session(scope.master, name, scope.parallelism, credentials=secret)
+    slices = _slices(config, scope, wholes, slots(spark, scope.parallelism))
+    try:
+        rows = run_slices(spark, slices, compare_rows, SCHEMA, on_done, stop)
+    except RuntimeError as error:
+        raise of_spark(error) from error
+    return _joined(Comparison.from_json(text) for text in rows["comparison"].to_pylist())
+
+
+def _slices(
+    config: LinkConfig, scope: Scope, wholes: list[Sized], parallelism: int
+) -> list[CompareSlice]:
+    total = sum(whole.bytes for whole in wholes)
+    size = min(SLICE_BYTES, max(_SMALLEST_SLICE, total // (_SLICES_PER_SLOT * parallelism)))
+    if scope.sample is None:
+        parts = [part for whole in wholes for part in cut(whole, size)]
+    else:
+        parts = [part for whole in wholes for part in sample(whole, scope.sample)]
+    return [CompareSlice(config.source, config.target, ranges) for ranges in pack(parts, size)]
+
+
+def _joined(comparisons: Iterable[Comparison]) -> dict[TopicPartition, Comparison]:
+    found: dict[TopicPartition, Comparison] = {}
+    for each in sorted(comparisons, key=lambda c: (c.source, c.first)):
+        before = found.get(each.source)
+        found[each.source] = before.then(each) if before else each
+    return found

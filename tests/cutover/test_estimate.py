@@ -1,0 +1,26 @@
+"""How long a cutover would take: by what was measured, and by what is assumed."""
+
+from __future__ import annotations
+
+import pytest
+
+from towpath.cutover.estimate import ASSUMED, Measured
+
+MIB = 1 << 20
+
+
+def test_it_goes_by_what_was_read() -> None:
+    measured = Measured(5.0, 1.0, 3.0, 10.0, 500 * MIB, 100.0 * MIB, 20)
+    assert not measured.assumed
+    assert measured.estimate() == {"look": 5.0, "drain": 9.0, "sync": 3.0, "verify": 14.0}
+
+
+@pytest.mark.parametrize(("read", "took"), [(0, 0.0), (0, 4.0), (1000, 4.0)])
+def test_little_tells_nothing_of_the_speed(read: int, took: float) -> None:
+    measured = Measured(5.0, 1.0, 0.0, took, read, 10.0 * ASSUMED, 0)
+    assert measured.assumed
+    assert measured.estimate() == {"look": 5.0, "drain": 14.0, "sync": 1.0, "verify": took + 20}
+
+
+def test_nothing_behind_needs_no_speed() -> None:
+    assert not Measured(0.0, 0.0, 0.0, 0.1, 0, 0.0, 0).assumed

@@ -1,0 +1,35 @@
+"""What a Spark task makes of its slice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+from pyspark import TaskContext
+
+from towpath.config import ClusterConfig
+from towpath.mirror import slices
+from towpath.model.nouns import LinkName
+from towpath.records.work import Slice, Summary
+
+
+@pytest.mark.parametrize(
+    ("attempt", "settled"), [(None, True), (0, True), (1, False)], ids=["none", "first", "again"]
+)
+def test_what_a_lost_task_sent_may_still_arrive_when_its_slice_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, attempt: int | None, *, settled: bool
+) -> None:
+    task = None if attempt is None else SimpleNamespace(attemptNumber=lambda: attempt)
+    monkeypatch.setattr(TaskContext, "get", lambda: task)
+    done: list[bool] = []
+
+    def copy(work: Slice) -> Iterator[Summary]:
+        done.append(work.settled)
+        yield from ()
+
+    monkeypatch.setattr(slices, "copy", copy)
+    cluster = ClusterConfig(bootstrap=("host:1",))
+    work = Slice(LinkName("link"), cluster, cluster, (), "run", 1, 1.0, settled=True)
+    assert [batch.num_rows for batch in slices.run_slice(work)] == [0]
+    assert done == [settled]

@@ -1,0 +1,153 @@
+"""What can be repaired, why not, and the new incarnation in the ledger's books. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import Opened, Receipt, Writer, decode, encode
+from towpath.ledger.packed import Packer
+from towpath.model.nouns import (
+    ClusterId,
+    LinkName,
+    Mode,
+    ProducerId,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
+from towpath.repair.plan import Cause, Facts, Repair, begin_at, hindered, new_incarnation
+from towpath.status.losses import Loss, loss
+from towpath.verify.ranges import Bounds, common_range, kept_range
+
+LINK, T, CLUSTER = LinkName("l"), TopicName("t"), ClusterId("c")
+TP = TopicPartition(T, 0)
+OPENED = Opened(
+    LINK, T, 0, TopicId("s"), T, TopicId("t"), ProducerId(7), Mode.IDENTICAL, "", 20, 20, "run", 1
+)
+RECEIPT = Receipt(
+    LINK, T, 0, OPENED.producer_id, 100, 3, 100, 80, 80, 800, 1, 2, 3, Mode.IDENTICAL, "",
+    (90, 90, 10), "", 2, packed=Packer([(20, 20, 70)]).text(),
+)  # fmt: skip
+WRITER = Writer(LINK, T, 0, OPENED.producer_id, ProducerId(9), "id", "why", 20, 2)
+LOST = Loss(60, 100, 60, 100, 40)
+GOOD = Facts((1, 2), (2, 1), 60, 60, -1, 0, 120)
+
+
+def books() -> LinkBooks:
+    made = LinkBooks(LINK)
+    made.take(OPENED)
+    made.take(RECEIPT)
+    return made
+
+
+def repaired(lost: Loss) -> LinkBooks:
+    made = books()
+    known = made.of(TP)
+    repair = Repair(TP, TP, lost, begin_at(known, lost))
+    for entry in new_incarnation(repair, known, CLUSTER, "run 2"):
+        read = decode(*encode(entry))
+        assert read == entry
+        made.take(entry)
+    return made
+
+
+def test_nothing_hinders_where_all_replicas_stand_where_the_log_ends() -> None:
+    assert loss(books().of(TP), 60) == LOST
+    assert hindered(TP, books().of(TP), LOST, GOOD) is None
+
+
+@pytest.mark.parametrize(
+    ("facts", "cause", "said"),
+    [
+        (replace(GOOD, in_sync=(1,)), Cause.REPLICAS, "brokers 2 of the target are not in sync"),
+        (replace(GOOD, open_since=55), Cause.TRANSACTION, "open on the target since offset 55"),
+        (replace(GOOD, log_end=61), Cause.UNSETTLED, "the target log still moves"),
+        (replace(GOOD, high_watermark=59), Cause.UNSETTLED, "its high watermark is 59 now"),
+        (replace(GOOD, source_first=61), Cause.SOURCE_GONE, "offsets 60 to 60 are on neither side"),
+        (replace(GOOD, source_end=99), Cause.SOURCE_CUT, "the source log ends at offset 99"),
+    ],
+)
+def test_each_hindrance_says_what_is_left_to_do(facts: Facts, cause: Cause, said: str) -> None:
+    left = hindered(TP, books().of(TP), LOST, facts)
+    assert left is not None
+    assert (left.cause, said in str(left), str(left).startswith("t-0: ")) == (cause, True, True)
+
+
+def test_mapped_partitions_and_those_written_in_transactions_are_left() -> None:
+    for entry in (replace(RECEIPT, mode=Mode.MAPPED, at=3), WRITER):
+        made = books()
+        made.take(entry)
+        left = hindered(TP, made.of(TP), LOST, GOOD)
+        assert left is not None
+        assert left.cause is Cause.MAPPED
+
+
+def test_a_new_incarnation_goes_on_where_the_target_log_ends() -> None:
+    known = repaired(LOST).of(TP)
+    opened, receipt = known.opened, known.receipt
+    assert opened is not None
+    assert receipt is not None
+    assert (opened.source_start, opened.target_start, receipt.sequence) == (60, 60, 0)
+    assert (receipt.source_end, receipt.target_end, receipt.records) == (60, 60, 40)
+    assert opened.producer_id != OPENED.producer_id
+    assert known.heir(OPENED.producer_id) == opened.producer_id
+    assert known.heir(ProducerId(8)) == 8, "the topic was made again since"
+    assert known.producers == {OPENED.producer_id, opened.producer_id}
+    assert known.offsets().runs == ((20, 20, 40),)
+    assert loss(known, 60) is None
+
+
+def test_a_copy_that_lost_all_and_begins_late_gets_its_front_again() -> None:
+    known = repaired(Loss(0, 100, 20, 100, 80)).of(TP)
+    assert known.opened is not None
+    assert (known.opened.target_start, known.receipt) == (20, None)
+
+
+def test_what_late_copiers_of_the_old_incarnation_say_does_not_count() -> None:
+    made = repaired(LOST)
+    made.take(replace(RECEIPT, source_end=110, target_end=110, records=90, at=9))
+    known = made.of(TP)
+    assert known.receipt is not None
+    assert known.receipt.source_end == 60
+
+
+def test_a_second_repair_and_a_topic_made_again() -> None:
+    made = repaired(LOST)
+    known = made.of(TP)
+    assert known.receipt is not None
+    assert known.opened is not None
+    made.take(replace(known.receipt, source_end=90, target_end=90, records=70, run=(60, 60, 30)))
+    lost = loss(known, 40)
+    assert lost == Loss(40, 90, 40, 90, 50)
+    again = new_incarnation(Repair(TP, TP, lost, 40), known, CLUSTER, "run 3")
+    for entry in again:
+        made.take(entry)
+    assert known.start == 20
+    assert len(known.producers) == 3
+    assert known.heir(OPENED.producer_id) == known.opened.producer_id
+    assert known.offsets().runs == ((20, 20, 20),)
+    made.take(replace(OPENED, producer_id=ProducerId(99), target_topic_id=TopicId("u")))
+    assert not known.repairs
+    assert known.producers == {99}
+
+
+def test_verification_goes_over_the_whole_log() -> None:
+    made = repaired(LOST)
+    known = made.of(TP)
+    assert known.receipt is not None
+    made.take(replace(known.receipt, source_end=100, target_end=100, records=80, run=(60, 60, 40)))
+    whole = common_range(TP, known, Bounds(0, 0))
+    assert whole is not None
+    assert (whole.part.first, whole.part.end, whole.part.runs) == (20, 100, ((20, 20, 80),))
+    assert whole.part.producers == known.producers
+
+
+def test_only_what_both_sides_hold_below_the_end_is_compared_first() -> None:
+    found = kept_range(TP, books().of(TP), Bounds(30, 25), 60)
+    assert found is not None
+    part = found.part
+    assert (part.first, part.end, part.target_first, part.target_end) == (30, 60, 30, 60)
+    assert kept_range(TP, books().of(TP), Bounds(0, 60), 60) is None

@@ -1,0 +1,96 @@
+"""Links that would copy the copies of others back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.chaos import delete_topic
+from tests.support.kafka import create_topic
+from tests.support.mirror import Mirror
+from tests.topics.links import link
+from towpath.config import LinkConfig
+from towpath.dev.broker import LocalCluster
+from towpath.mirror.rounds import RoundPlan, plan_round
+from towpath.mirror.session import LinkSession
+from towpath.model.nouns import LinkName, TopicName
+from towpath.plan.build import build
+from towpath.plan.model import Plan
+from towpath.status.opened import open_link
+
+pytestmark = pytest.mark.broker
+
+
+@dataclass
+class There:
+    """A link that has copied one topic, and what goes back from its target."""
+
+    mirror: Mirror
+
+    @property
+    def name(self) -> TopicName:
+        return TopicName(self.mirror.topic)
+
+    def back(self, rename: str = "{topic}", start: str = "earliest") -> LinkConfig:
+        clusters = self.mirror.target.bootstrap, self.mirror.source.bootstrap
+        made = link(*clusters, self.mirror.topic, rename=rename, records={"start": start})
+        return made.model_copy(update={"link": LinkName(f"{self.name}-back")})
+
+
+@pytest.fixture
+def there(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+) -> There:
+    mirror = Mirror(tmp_path, source, target, new_name("there"))
+    mirror.create()
+    with open_link(mirror.config) as opened:
+        opened.prepare()
+    mirror.catch_up()
+    return There(mirror)
+
+
+def about(plan: Plan, name: str) -> tuple[list[str], list[str]]:
+    return (
+        [obstacle.text for obstacle in plan.obstacles if obstacle.about == name],
+        [note.text for note in plan.notes if note.about == name],
+    )
+
+
+def test_what_a_running_link_copies_is_not_copied_back(there: There) -> None:
+    with open_link(there.mirror.config) as opened, open_link(there.back()) as back:
+        back.prepare()
+        session = LinkSession(there.mirror.config, opened.target)
+        session.start()
+        try:
+            plan = build(there.back())
+            slices = plan_round(RoundPlan(there.back(), "test", 1, once=True), 1)
+            elsewhere = build(there.back("b.{topic}"))
+        finally:
+            session.close()
+    (text,) = about(plan, there.name)[0]
+    copied = f"is itself a copy, which link {there.name} makes of cluster"
+    assert f"{copied} {there.mirror.source.cluster_id}; copied back" in text
+    assert (plan.topics, plan.exit_code, slices) == ({}, 3, [])
+    assert elsewhere.topics == {there.name: f"b.{there.name}"}
+    obstacles, notes = about(elsewhere, there.name)
+    assert not obstacles
+    assert any(copied in text and "under the name they had" in text for text in notes)
+
+
+def test_of_what_a_link_copied_that_is_over_only_what_is_new_can_go_back(there: There) -> None:
+    whole, new = build(there.back()), build(there.back(start="latest"))
+    (text,) = about(whole, there.name)[0]
+    assert "each record would be there twice" in text
+    obstacles, notes = about(new, there.name)
+    assert (whole.topics, new.topics, obstacles) == ({}, {there.name: there.name}, [])
+    assert any("that link has no run now" in text for text in notes)
+
+
+def test_a_topic_that_was_made_again_is_no_copy(there: There) -> None:
+    target = there.mirror.target.bootstrap
+    delete_topic(target, there.name)
+    create_topic(target, there.name)
+    assert not any("is itself a copy" in text for text in about(build(there.back()), there.name)[1])

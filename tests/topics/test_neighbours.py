@@ -1,0 +1,91 @@
+"""Copies to which other links write, too, without any cluster."""
+
+from __future__ import annotations
+
+from tests.topics.models import compare, observed, topic
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import Journal, Opened, Phase
+from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName
+from towpath.plan.steps import as_data, key
+from towpath.topics.diff import Difference
+from towpath.topics.neighbours import beside_neighbours
+from towpath.topics.steps import CreateTopic, SetConfigs, Step
+
+OURS, OTHER = LinkName("ours"), LinkName("other")
+NAME, ID = TopicName("orders"), TopicId("id-orders")
+MADE = CreateTopic(NAME, NAME, 1, 1, {"retention.ms": "-1"}, {"retention.ms": "7"})
+RELEASED = SetConfigs(
+    NAME, NAME, {"retention.ms": "7"}, (), {"retention.ms": "-1"}, ("retention.ms",), ID
+)
+
+
+def opened(link: LinkName, number: TopicId = ID) -> Opened:
+    return Opened(
+        link, NAME, 0, TopicId("s"), NAME, number, ProducerId(1), Mode.IDENTICAL, "", 0, 0, "r", 5
+    )
+
+
+def did(step: Step, phase: Phase = Phase.DONE, number: TopicId = ID, *, owned: bool) -> Journal:
+    return Journal(OTHER, *key(step), as_data(step), phase, "", owned, number, "", 1)
+
+
+def found(*facts: Opened | Journal, **own: str) -> Difference:
+    """Compare a copy that has these settings with its topic, beside what the ledger tells."""
+    books = LinkBooks(OURS)
+    for fact in facts:
+        books.take(fact)
+    settings = {key.replace("_", "."): value for key, value in own.items()}
+    there = topic(own={"retention.ms": "-1", **settings})
+    seen = observed(topic(own={"retention.ms": "7", "segment.ms": "9"}), target=(there,))
+    return beside_neighbours(compare(seen), seen, books.neighbours)
+
+
+def said(result: Difference) -> list[str]:
+    return [
+        note.text for note in result.notes if note.text.startswith(("link ", "retention.ms of"))
+    ]
+
+
+WRITES = "link other writes to this copy, too (orders)"
+STAYS = (
+    "retention.ms of orders stays -1, as link other holds it back until its copy has caught up; it"
+    " is changed behind that"
+)
+
+
+def changed(result: Difference) -> dict[str, str | None]:
+    return {k: v for s in result.steps if isinstance(s, SetConfigs) for k, v in s.changes.items()}
+
+
+def test_what_another_link_holds_back_stays() -> None:
+    made = did(MADE, owned=True)
+    result = found(made, opened(OTHER))
+    assert (changed(result), said(result)) == ({"segment.ms": "9"}, [WRITES, STAYS])
+    [step] = result.steps
+    assert isinstance(step, SetConfigs)
+    assert step.before == {"segment.ms": None}
+    assert found(made, segment_ms="9").steps == ()
+
+
+def test_what_it_released_or_never_held_follows_the_source() -> None:
+    every = {"retention.ms": "7", "segment.ms": "9"}
+    for facts in (
+        (opened(OTHER),),
+        (did(MADE, owned=True), did(RELEASED, owned=False)),
+        (opened(OTHER), did(MADE, owned=False)),
+    ):
+        result = found(*facts)
+        assert (changed(result), said(result)) == (every, [WRITES])
+    result = found(did(MADE, owned=True), retention_ms="8")
+    assert (changed(result), said(result)) == (every, [WRITES])
+
+
+def test_other_topics_of_that_name_and_ourselves_are_no_neighbours() -> None:
+    again = TopicId("again")
+    for facts in (
+        (opened(OURS),),
+        (opened(OTHER, again), did(MADE, number=again, owned=True)),
+        (did(MADE, Phase.BEGUN, owned=True), did(MADE, Phase.FAILED, owned=True)),
+    ):
+        assert said(found(*facts)) == []
+    assert said(found(did(MADE, number=TopicId(""), owned=True))) == [WRITES, STAYS]

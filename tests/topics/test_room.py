@@ -1,0 +1,77 @@
+"""Room on the disks of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from tests.support.kafka import Record, create_topic, produce
+from tests.topics.links import link
+from towpath.cluster.admin import Admin
+from towpath.cluster.admin.disks import Disks
+from towpath.config import LinkConfig
+from towpath.dev.broker import LocalCluster
+from towpath.model.findings import Cause
+from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.plan.build import build
+
+pytestmark = pytest.mark.broker
+KIB = 1024
+
+
+@pytest.fixture
+def name(three_source: LocalCluster, new_name: Callable[[str], str]) -> TopicName:
+    """Return a topic of three partitions with two replicas and a mebibyte in its first one."""
+    topic = TopicName(create_topic(three_source.bootstrap, new_name("room"), 3, replication=2))
+    produce(three_source.bootstrap, topic, [Record(None, bytes(KIB))] * KIB)
+    return topic
+
+
+@pytest.fixture
+def config(three_source: LocalCluster, three_target: LocalCluster, name: str) -> LinkConfig:
+    return link(three_source.bootstrap, three_target.bootstrap, name)
+
+
+def free(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
+    """Let the target have so much room; what a disk has by itself no test can set."""
+    real = Admin.disks
+
+    def disks(self: Admin, topics: Mapping[TopicName, int]) -> Disks:
+        found = real(self, topics)
+        return replace(found, free=size) if self._side is Side.TARGET else found
+
+    monkeypatch.setattr(Admin, "disks", disks)
+
+
+def test_brokers_tell_of_their_disks(three_source: LocalCluster, name: TopicName) -> None:
+    with Admin(link(three_source.bootstrap, "h:1", name).source, Side.SOURCE) as admin:
+        found = admin.disks({name: 3})
+    assert found.free is not None
+    assert found.free > KIB
+    assert {tp: len(sizes) for tp, sizes in found.replicas.items()} == {
+        TopicPartition(name, number): 2 for number in range(3)
+    }
+    assert KIB * KIB <= max(found.replicas[TopicPartition(name, 0)]) < 2 * KIB * KIB
+
+
+def test_copies_need_as_much_as_their_topics_on_each_replica(
+    config: LinkConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert build(config).exit_code == 0
+    free(monkeypatch, 1536 * KIB)
+    plan = build(config)
+    (told,) = plan.obstacles
+    assert (told.about, told.cause, plan.exit_code) == ("target", Cause.SUBJECT, 3)
+    assert "need about 2." in told.text
+    assert "have 1.5 MiB free" in told.text
+    free(monkeypatch, 3 * KIB * KIB)
+    assert build(config).exit_code == 0
+
+
+def test_brokers_that_do_not_tell_are_named(
+    config: LinkConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free(monkeypatch, None)
+    assert any("KIP-827" in note.text for note in build(config).notes)
