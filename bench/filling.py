@@ -27,7 +27,7 @@ from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import Answers
 from towpath.config import load
 from towpath.dev.broker import LocalCluster
-from towpath.ledger.books import Ledger
+from towpath.ledger.ledger import Ledger
 from towpath.mirror.rounds import RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
 from towpath.model.nouns import Side

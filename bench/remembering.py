@@ -24,9 +24,10 @@ from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.batches import packed
-from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.books import LinkBooks
 from towpath.ledger.chunks import Incarnation, tidied
 from towpath.ledger.entries import Entry, Opened, Receipt, Run, Runs
+from towpath.ledger.ledger import Ledger
 from towpath.ledger.packed import Packer
 from towpath.model.nouns import LinkName, Mode, ProducerId, Side, TopicId, TopicName, TopicPartition
 from towpath.records.run_log import RunLog

@@ -33,8 +33,8 @@ from tests.support.refusal import Refusal, Refused
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
-from towpath.ledger.books import Ledger
 from towpath.ledger.entries import Writer
+from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import ProducerId, Side
 from towpath.records.target import fencing
 

@@ -21,10 +21,10 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
-from towpath.ledger import books
-from towpath.ledger.books import FACTS, RUNS, SESSIONS, Ledger
+from towpath.ledger import ledger as ledgers
 from towpath.ledger.chunks import Incarnation
 from towpath.ledger.entries import Entry, LinkIdentity, Opened, Runs, Session
+from towpath.ledger.ledger import FACTS, RUNS, SESSIONS, Ledger
 from towpath.ledger.packed import Packer
 from towpath.ledger.tidy import Tidy
 from towpath.ledger.topic import TOPIC
@@ -286,7 +286,7 @@ def beat(number: int, link: str = LINK) -> Session:
 def test_of_signs_of_life_only_the_latest_are_read(
     stack: ExitStack, lone: LocalCluster, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(books, "_RECENT", 10)
+    monkeypatch.setattr(ledgers, "_RECENT", 10)
     ledger = opened(stack, lone, admin)
     ledger.create()
     assert ledger.read(SESSIONS) == []
@@ -300,5 +300,5 @@ def test_of_signs_of_life_only_the_latest_are_read(
     assert late.read(SESSIONS) == [beat(25)]
     assert ledger.read(SESSIONS) == [*beats, beat(25)]
     admin_of_few = opened(stack, lone, admin)
-    monkeypatch.setattr(books, "_RECENT", 100)
+    monkeypatch.setattr(ledgers, "_RECENT", 100)
     assert admin_of_few.read(SESSIONS) == [*beats, beat(25)]

@@ -13,9 +13,9 @@ from tests.support.kafka import wait_until
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
-from towpath.ledger import books
-from towpath.ledger.books import SESSIONS
+from towpath.ledger import ledger as ledgers
 from towpath.ledger.entries import Session
+from towpath.ledger.ledger import SESSIONS
 from towpath.mirror import session as sessions
 from towpath.mirror.session import LinkSession
 from towpath.model.clock import now_ms
@@ -115,7 +115,7 @@ def test_a_run_among_those_of_many_links_is_found(
     two: tuple[LinkSession, LinkSession], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others may have given signs of life for weeks."""
-    monkeypatch.setattr(books, "_RECENT", 200)
+    monkeypatch.setattr(ledgers, "_RECENT", 200)
     first, second = two
     noise = replace(ENTRY, link=LinkName("another"))
     for _ in range(3):

@@ -26,7 +26,7 @@ from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
-from towpath.ledger.books import Ledger
+from towpath.ledger.ledger import Ledger
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import RefusedError, StepHeldBackError, TowpathError, UnreachableError
 from towpath.model.nouns import Side, TopicName

@@ -18,7 +18,8 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
-from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.ledger import Ledger
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.secret import Secret

@@ -24,9 +24,10 @@ from towpath.cluster.data.client import Client
 from towpath.cluster.data.reactor import Reactor
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import entries, keys
-from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
+from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Opened, Receipt
 from towpath.ledger.keys import ABANDONED, SILENT
+from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import LinkName, Mode, Side, TopicId
 from towpath.records import receipts
 from towpath.records.lane import progress as progressing

@@ -29,7 +29,8 @@ from towpath.cluster.admin.rights import Right
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
-from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.ledger import Ledger
 from towpath.mirror.rounds import RoundPlan, plan_round
 from towpath.model.nouns import Side, TopicName
 from towpath.plan.build import build

@@ -12,8 +12,9 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
-from towpath.ledger.books import Ledger, PartitionBooks
+from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Entry
+from towpath.ledger.ledger import Ledger
 from towpath.mirror.rounds import RoundPlan, plan_round
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.records.copy import copy

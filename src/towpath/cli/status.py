@@ -15,7 +15,7 @@ from towpath.cli.statustable import as_json, picture
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import load
-from towpath.ledger.books import Ledger
+from towpath.ledger.ledger import Ledger
 from towpath.model.clock import readable
 from towpath.model.nouns import Side
 from towpath.plan.journal import failures

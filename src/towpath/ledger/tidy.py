@@ -6,10 +6,10 @@ from collections import defaultdict
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.ledger.books import Ledger
 from towpath.ledger.chunks import Incarnation, slim, tidied
 from towpath.ledger.entries import Entry, Found, Removed, Runs, Unreadable
 from towpath.ledger.keys import is_abandoned
+from towpath.ledger.ledger import Ledger
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, ProducerId, TopicName, TopicPartition
 

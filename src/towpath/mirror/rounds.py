@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, OffsetsPolicy, OnGap
-from towpath.ledger.books import SESSIONS, Ledger, LinkBooks
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.producers import producer_id
 from towpath.mirror.gaps import markers
 from towpath.mirror.starts import beginnings, first_look, from_earliest, looks_first

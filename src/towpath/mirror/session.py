@@ -13,8 +13,8 @@ from contextlib import closing, suppress
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig
-from towpath.ledger.books import SESSIONS, Ledger
 from towpath.ledger.entries import Session, Unreadable
+from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.clock import now_ms, readable
 from towpath.model.deadline import Deadline
 from towpath.model.errors import LinkBusyError, TowpathError

@@ -7,7 +7,8 @@ from dataclasses import replace
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig, LinkConfig
-from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.ledger import Ledger
 from towpath.mirror.forecast import Forecast, forecast
 from towpath.mirror.gaps import markers
 from towpath.model.errors import ClusterError, LedgerError

@@ -8,8 +8,9 @@ from itertools import chain
 
 from towpath.access import steps as access
 from towpath.cluster.admin import Admin
-from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Phase
+from towpath.ledger.ledger import Ledger
 from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName

@@ -19,8 +19,9 @@ from towpath.cluster.data.client import Client
 from towpath.cluster.data.fetch import Fetched
 from towpath.cluster.data.produce import Produced
 from towpath.cluster.data.reactor import Reactor
-from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Gap
+from towpath.ledger.ledger import Ledger
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, CorruptBatchError, TowpathError
 from towpath.model.nouns import Mode, Side, TopicPartition

@@ -16,9 +16,9 @@ from functools import partial
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.cluster.data.reactor import Reactor
-from towpath.ledger.books import Ledger
 from towpath.ledger.entries import Entry, Gap, Receipt, Removed, Runs
 from towpath.ledger.keys import is_abandoned, is_silent, new_name
+from towpath.ledger.ledger import Ledger
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName, Side, TopicPartition
 from towpath.records.lane.lane import Lane

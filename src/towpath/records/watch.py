@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from enum import Enum, auto
 
-from towpath.ledger.books import SESSIONS, Ledger
 from towpath.ledger.entries import Session
+from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName
 from towpath.records.lease import Lease

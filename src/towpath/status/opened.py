@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig
-from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import LinkIdentity
+from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import Side
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, StartAt
-from towpath.ledger.books import SESSIONS, Ledger
 from towpath.ledger.entries import Found, LinkIdentity, Opened, Session, Unreadable
+from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.topic import TOPIC
 from towpath.mirror.session import may_live
 from towpath.model.errors import ClusterError, LedgerError

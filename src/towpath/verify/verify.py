@@ -17,7 +17,8 @@ from towpath.engine.batch import run as run_slices
 from towpath.engine.failure import of_spark
 from towpath.engine.session import session
 from towpath.engine.slots import slots
-from towpath.ledger.books import Ledger, LinkBooks
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.ledger import Ledger
 from towpath.model.errors import ConfigError, LedgerError, Problem
 from towpath.model.nouns import Side, TopicPartition
 from towpath.status.status import PartitionStatus, State, status

@@ -16,9 +16,10 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import Answers
 from towpath.config import OffsetsPolicy
-from towpath.ledger.books import Ledger, LinkBooks, PartitionBooks
+from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Gap, Opened
 from towpath.ledger.keys import is_abandoned
+from towpath.ledger.ledger import Ledger
 from towpath.ledger.packed import runs_of
 from towpath.model.clock import now_ms
 from towpath.model.errors import (

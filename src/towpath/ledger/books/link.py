@@ -1,0 +1,139 @@
+"""What the ledger knows of one link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from towpath.ledger.books.partition import PartitionBooks
+from towpath.ledger.entries import (
+    End,
+    FirstLook,
+    Found,
+    Journal,
+    Key,
+    LinkIdentity,
+    Opened,
+    Receipt,
+    Removed,
+    Runs,
+    Session,
+    Unreadable,
+)
+from towpath.ledger.neighbours import Neighbours
+from towpath.model.errors import LedgerError
+from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName, TopicPartition
+
+_OF_NEIGHBOURS = {Opened.kind, Journal.kind}
+
+
+@dataclass(slots=True)
+class LinkBooks:
+    """What the ledger knows of one link.
+
+    Attributes:
+        only: If not `None`, nothing but the facts about these source partitions is wanted.
+        runs_read: The runs were read, so that the offset maps are complete.
+    """
+
+    link: LinkName
+    only: frozenset[TopicPartition] | None = None
+    runs_read: bool = False
+    identity: LinkIdentity | None = None
+    partitions: dict[TopicPartition, PartitionBooks] = field(default_factory=dict)
+    journal: dict[tuple[str | int, ...], Journal] = field(default_factory=dict)
+    """The last step of each kind about each thing on the target, by `Journal.about()`; the oldest
+    first."""
+    session: Session | None = None
+    first_look: FirstLook | None = None
+    ends: dict[tuple[TopicName, TopicId], End] = field(default_factory=dict)
+    """Where source topics ended when the link ran first, with `start: latest`."""
+    neighbours: Neighbours = field(default_factory=Neighbours)
+    """The copies of other links."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether a run of the link has opened partitions before."""
+        return any(books.opened is not None for books in self.partitions.values())
+
+    def check_clusters(self, source: ClusterId, target: ClusterId) -> None:
+        """Make sure that the link still joins the clusters that it joined first.
+
+        Raises:
+            LedgerError: It joins others.
+        """
+        known = self.identity
+        if known is not None and (known.source_cluster, known.target_cluster) != (source, target):
+            raise LedgerError(
+                f"link {self.link} mirrors cluster {known.source_cluster} to"
+                f" {known.target_cluster}, but the file names {source} and {target}; correct the"
+                " addresses, or take another `link` name for other clusters"
+            )
+
+    def made_again(self, ids: Mapping[TopicName, TopicId]) -> frozenset[TopicName]:
+        """Return which of these source topics were copied when they had another id."""
+        return frozenset(
+            tp.topic
+            for tp, books in self.partitions.items()
+            if books.opened is not None
+            and ids.get(tp.topic, books.opened.source_topic_id) != books.opened.source_topic_id
+        )
+
+    def of(self, tp: TopicPartition) -> PartitionBooks:
+        """Return the books of a source partition, empty ones when there are none yet."""
+        return self.partitions.setdefault(tp, PartitionBooks())
+
+    def wants(self, key: Key) -> bool:
+        """Whether a fact with this key is of use here; runs are not (`Ledger.read_runs`)."""
+        if key.link != self.link:
+            return self.only is None and key.kind in _OF_NEIGHBOURS
+        if self.only is None or key.kind == Runs.kind:
+            return key.kind != Runs.kind
+        return _is_about_one(key) and _tp(key) in self.only
+
+    def take(self, entry: Found) -> None:
+        """Take one more fact in; facts may come twice and in any order of writers.
+
+        Raises:
+            NewerLedgerError: A newer version wrote about this link.
+            LedgerError: A record with a key of this link is no entry.
+        """
+        if entry.link != self.link:
+            self.neighbours.take(entry)
+            return
+        match entry:
+            case Unreadable():
+                raise entry.error
+            case LinkIdentity():
+                self.identity = self.identity or entry
+            case FirstLook() | End():
+                self._look(entry)
+            case Session():
+                self.session = entry
+            case Journal():
+                self.journal.pop(entry.about(), None)
+                self.journal[entry.about()] = entry
+            case Removed():
+                self._remove(entry)
+            case _:
+                self.of(entry.tp).take(entry)
+
+    def _look(self, entry: FirstLook | End) -> None:
+        if isinstance(entry, FirstLook):
+            self.first_look = self.first_look or entry
+        else:
+            self.ends.setdefault((entry.topic, entry.topic_id), entry)
+
+    def _remove(self, entry: Removed) -> None:
+        if entry.kind in {Receipt.kind, Runs.kind}:
+            self.of(_tp(Key(entry.kind, entry.link, entry.key))).forget(entry)
+
+
+def _is_about_one(key: Key) -> bool:
+    """Whether the key names a partition."""
+    return len(key.about) > 1 and isinstance(key.about[1], int)
+
+
+def _tp(key: Key) -> TopicPartition:
+    topic, partition, *_ = key.about
+    return TopicPartition(TopicName(str(topic)), int(partition))

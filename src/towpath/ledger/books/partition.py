@@ -1,0 +1,137 @@
+"""What the ledger knows of one source partition of one link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from towpath.ledger.entries import Gap, Opened, Receipt, Removed, Repaired, Runs, Writer
+from towpath.ledger.offsets import OffsetMap
+from towpath.ledger.packed import Packer, unpack
+from towpath.model.nouns import ProducerId
+
+
+@dataclass(slots=True)
+class PartitionBooks:
+    """What the ledger knows of one source partition of one link."""
+
+    opened: Opened | None = None
+    receipts: dict[tuple[ProducerId, str], Receipt] = field(default_factory=dict)
+    """Receipts of all incarnations, by producer id and copier."""
+    runs: dict[tuple[ProducerId, str], str] = field(default_factory=dict)
+    """Packed runs of all incarnations that were read, by producer id and chunk."""
+    noted: dict[tuple[ProducerId, int], Gap] = field(default_factory=dict)
+    """Gaps of all incarnations, by producer id and first offset."""
+    writers: dict[ProducerId, Writer] = field(default_factory=dict)
+    """Whom the target lets write in transactions; empty where it takes our own id."""
+    repairs: list[Repaired] = field(default_factory=list)
+    """The repairs from which the present incarnation came, in order."""
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """The furthest receipt of the present incarnation."""
+        return max(self.standing, key=lambda receipt: receipt.reach, default=None)
+
+    @property
+    def standing(self) -> tuple[Receipt, ...]:
+        """All receipts of the present incarnation that the ledger holds."""
+        return tuple(r for r in self.receipts.values() if self.is_of(r.producer_id))
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """The gaps of the present incarnation, or of the one that could not be opened."""
+        here = self.opened.producer_id if self.opened else None
+        return tuple(
+            gap
+            for (producer, _), gap in self.noted.items()
+            if here in {None, producer} and not self._got_over(gap)
+        )
+
+    def _got_over(self, gap: Gap) -> bool:
+        """Whether copying stopped at a gap, and goes on since without anything left out."""
+        if gap.went_on or self.opened is None:
+            return False
+        receipt = self.receipt
+        known = receipt if receipt is not None else self.opened
+        return known.at > gap.at and not (receipt is not None and receipt.error)
+
+    def is_of(self, producer_id: ProducerId) -> bool:
+        """Whether they are about the incarnation of this producer id."""
+        return self.opened is not None and self.opened.producer_id == producer_id
+
+    @property
+    def producers(self) -> frozenset[ProducerId]:
+        """The producer ids of everything that was written for the present incarnation."""
+        return frozenset(self.own | self.writers.keys())
+
+    @property
+    def own(self) -> frozenset[ProducerId]:
+        """The derived ones of these, whose sequences count the records that were copied."""
+        now = {self.opened.producer_id} if self.opened else set()
+        return frozenset(now | {repair.producer_id for repair in self.repairs})
+
+    @property
+    def start(self) -> int:
+        """The first source offset of what was copied, before repairs too; 0 if never opened."""
+        if self.repairs:
+            return self.repairs[-1].start
+        return self.opened.source_start if self.opened else 0
+
+    def heir(self, first: ProducerId) -> ProducerId:
+        """Return the producer id to write under, given the one derived from the topics' ids."""
+        repaired = bool(self.repairs) and self.repairs[0].producer_id == first
+        return self.repairs[-1].successor if repaired else first
+
+    def take(self, entry: Opened | Receipt | Runs | Gap | Writer | Repaired) -> None:
+        """Take one more fact in."""
+        match entry:
+            case Opened():
+                self._open(entry)
+            case Receipt():
+                self._know(entry)
+            case Gap():
+                self.noted[entry.producer_id, entry.first] = entry
+            case Runs():
+                chunk = entry.chunk or str(entry.about()[-1])
+                packed = entry.packed or Packer(entry.runs).text()
+                self.runs[entry.producer_id, chunk] = packed
+            case Writer():
+                if self.is_of(entry.producer_id):
+                    self.writers.setdefault(entry.writer, entry)
+            case Repaired():
+                self.repairs.extend([entry] if self.is_of(entry.producer_id) else ())
+
+    def _open(self, entry: Opened) -> None:
+        if not self.is_of(entry.producer_id):
+            self.opened, self.writers = entry, {}
+            if self.repairs and self.repairs[-1].successor != entry.producer_id:
+                self.repairs = []
+
+    def _know(self, entry: Receipt) -> None:
+        key = entry.producer_id, entry.copier
+        known = self.receipts.get(key)
+        if known is None or entry.reach >= known.reach:
+            self.receipts[key] = entry
+
+    def forget(self, removed: Removed) -> None:
+        """Forget a receipt, or a chunk of runs."""
+        if removed.kind == Receipt.kind:
+            kept = self.receipts.items()
+            self.receipts = {key: r for key, r in kept if r.about() != removed.key}
+        elif removed.kind == Runs.kind:
+            self.runs = {key: r for key, r in self.runs.items() if key != removed.key[2:]}
+
+    def offsets(self) -> OffsetMap:
+        """Return the offset map of the present incarnation, as far as runs were read.
+
+        Raises:
+            LedgerError: Packed runs are damaged.
+        """
+        receipt = self.receipt
+        few = [receipt.run] if receipt is not None else []
+        few += [(r.start, r.start, r.offset - r.start) for r in self.repairs[-1:]]
+        packed = [text for (producer, _), text in self.runs.items() if self.is_of(producer)]
+        packed += [receipt.packed] if receipt is not None else []
+        tables = [np.array(few, np.int64).reshape(-1, 3), *map(unpack, packed)]
+        return OffsetMap.of(np.concatenate(tables))

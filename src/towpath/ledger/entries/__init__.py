@@ -1,0 +1,40 @@
+"""The entries of the ledger: `link`, `partition`, `step`, `session`; `coding` is their format."""
+
+from towpath.ledger.entries.coding import (
+    Entry,
+    Found,
+    Key,
+    Removed,
+    Unreadable,
+    decode,
+    decode_key,
+    encode,
+)
+from towpath.ledger.entries.link import End, FirstLook, LinkIdentity
+from towpath.ledger.entries.partition import Gap, Opened, Receipt, Repaired, Run, Runs, Writer
+from towpath.ledger.entries.session import Session
+from towpath.ledger.entries.step import Journal, Phase
+
+__all__ = [
+    "End",
+    "Entry",
+    "FirstLook",
+    "Found",
+    "Gap",
+    "Journal",
+    "Key",
+    "LinkIdentity",
+    "Opened",
+    "Phase",
+    "Receipt",
+    "Removed",
+    "Repaired",
+    "Run",
+    "Runs",
+    "Session",
+    "Unreadable",
+    "Writer",
+    "decode",
+    "decode_key",
+    "encode",
+]

@@ -1,0 +1,152 @@
+"""The entries of the ledger and their format.
+
+Each entry is one record of the compacted topic `__towpath_ledger`. Key: a JSON array, first the
+kind, then the link, then what the entry is about. Value: a JSON object with `v`, the major
+version of the format, and the fields of the class below under their own names. Every entry is a
+fact that stays true whoever wrote it, so two writers cannot harm each other: of two receipts the
+one that is further holds.
+
+A field that is added later gets a default in its class, which stands for it in older entries. A
+reader passes over fields and kinds that it does not know. A newer major version stops only the
+readers of the link that it is about. docs/ledger.md tells the same to people.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import Any, NamedTuple, get_args
+
+from towpath.ledger.entries.link import End, FirstLook, LinkIdentity
+from towpath.ledger.entries.partition import Gap, Opened, Receipt, Repaired, Runs, Writer
+from towpath.ledger.entries.session import Session
+from towpath.ledger.entries.step import Journal, Phase
+from towpath.model.errors import LedgerError, NewerLedgerError
+from towpath.model.foreign import foreign
+from towpath.model.nouns import LEDGER, LinkName, Mode
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """The entry with this key is of no use any more; `key` is what stands behind kind and link."""
+
+    kind: str
+    link: LinkName
+    key: tuple[str | int, ...]
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return self.key
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An entry that this program cannot read; `error` is for those whom the link concerns."""
+
+    link: LinkName
+    error: LedgerError
+
+
+Written = (
+    LinkIdentity
+    | FirstLook
+    | End
+    | Opened
+    | Receipt
+    | Runs
+    | Gap
+    | Writer
+    | Repaired
+    | Journal
+    | Session
+)
+Entry = Written | Removed
+"""What can be written."""
+Found = Entry | Unreadable
+"""What can be read."""
+
+_KINDS: Mapping[str, type[Written]] = {each.kind: each for each in get_args(Written)}
+
+
+def encode(entry: Entry) -> tuple[bytes, bytes | None]:
+    """Return key and value of an entry."""
+    key = json.dumps([entry.kind, entry.link, *entry.about()], separators=(",", ":")).encode()
+    if isinstance(entry, Removed):
+        return key, None
+    return key, json.dumps({"v": FORMAT, **asdict(entry)}, separators=(",", ":")).encode()
+
+
+class Key(NamedTuple):
+    """The key of an entry: kind, link, and what it is about."""
+
+    kind: str
+    link: LinkName
+    about: tuple[str | int, ...]
+
+
+def decode_key(key: bytes) -> Key:
+    """Return the key of a record.
+
+    Raises:
+        LedgerError: The key is none of the ledger's.
+    """
+    try:
+        kind, link, *about = json.loads(key)
+    except (ValueError, TypeError) as error:
+        raise _foreign(key, error) from error
+    return Key(kind, link, tuple(about))
+
+
+def decode(key: bytes | None, value: bytes | None) -> Found | None:
+    """Return the entry of a record, or `None` for a kind of a later minor version.
+
+    Raises:
+        LedgerError: The key is none of the ledger's.
+    """
+    if key is None:
+        return None
+    kind, link, about = decode_key(key)
+    if value is None:
+        return Removed(kind, link, about)
+    try:
+        return _entry(kind, json.loads(value))
+    except LedgerError as error:
+        return Unreadable(link, error)
+    except (ValueError, KeyError, TypeError) as error:
+        return Unreadable(link, _foreign(key, error))
+
+
+def _foreign(key: bytes, error: Exception) -> LedgerError:
+    return LedgerError(
+        f"a record of the ledger is no entry of it (key {key[:100]!r}: {foreign(error)}); someone"
+        f" else writes to {LEDGER}: stop that writer, then delete the record by its key"
+    )
+
+
+def _entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
+    if body["v"] > FORMAT:
+        raise NewerLedgerError(body["v"], FORMAT)
+    cls = _KINDS.get(kind)
+    if cls is None:
+        return None
+    known = {
+        field.name: _typed(field.name, body[field.name])
+        for field in fields(cls)
+        if field.name in body or field.default is field.default_factory is MISSING
+    }
+    return cls(**known)
+
+
+def _typed(name: str, value: Any) -> Any:
+    if name == "mode":
+        return Mode(value)
+    if name == "phase":
+        return Phase(value)
+    if name in {"run", "offsets", "epochs"}:
+        return tuple(value)
+    if name == "runs":
+        return tuple(tuple(run) for run in value)
+    return value

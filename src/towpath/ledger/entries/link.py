@@ -1,0 +1,63 @@
+"""Entries about a link as a whole: the clusters that it joins, and where it began."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName
+
+
+@dataclass(frozen=True, slots=True)
+class LinkIdentity:
+    """Which two clusters a link joins; written once."""
+
+    kind: ClassVar[str] = "link"
+
+    link: LinkName
+    source_cluster: ClusterId
+    target_cluster: ClusterId
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLook:
+    """The first run of a link with `start: latest` has looked where all partitions end.
+
+    It stands behind the `End` entries of that look. A topic without one appeared later.
+    """
+
+    kind: ClassVar[str] = "look"
+
+    link: LinkName
+    run_id: str
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Where the partitions of a source topic ended when the link ran first, with `start: latest`.
+
+    `offsets` are their last stable offsets, by partition. Where one is -1, the partition had no
+    leader to tell it, and its copy begins where the leader epoch in `epochs` ended.
+    """
+
+    kind: ClassVar[str] = "end"
+
+    link: LinkName
+    topic: TopicName
+    topic_id: TopicId
+    offsets: tuple[int, ...]
+    epochs: tuple[int, ...]
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return (self.topic, self.topic_id)

@@ -1,0 +1,203 @@
+"""Entries about one source partition: how its copying began, how far it came, its gaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName, TopicPartition
+
+Run = tuple[int, int, int]
+"""Source start, target start, length: offsets that moved together."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OfPartition:
+    """What the entries about one source partition begin with."""
+
+    link: LinkName
+    topic: TopicName
+    partition: int
+
+    @property
+    def tp(self) -> TopicPartition:
+        """The source partition."""
+        return TopicPartition(self.topic, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened(_OfPartition):
+    """How the copying of one source partition began.
+
+    `source_start` and `target_start` are the first offsets; `sequence` 0 belongs to them. With
+    `mode` mapped, `reason` tells why. The private `producer_id` names the incarnation: where a
+    topic was deleted and created again, on either side, it is another one. Of several entries for
+    one incarnation the first holds, hence the run in the key.
+    """
+
+    kind: ClassVar[str] = "opened"
+
+    source_topic_id: TopicId
+    target_topic: TopicName
+    target_topic_id: TopicId
+    producer_id: ProducerId
+    mode: Mode
+    reason: str
+    source_start: int
+    target_start: int
+    run_id: str
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return (self.topic, self.partition, self.producer_id, self.run_id)
+
+    @property
+    def target(self) -> TopicPartition:
+        """The target partition."""
+        return TopicPartition(self.target_topic, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt(_OfPartition):
+    """How far one source partition was copied, and what that came to.
+
+    `source_end` and `target_end` are the next offsets, `sequence` the next sequence, `records` and
+    `bytes` what was copied since the partition was opened; `digest` folds the checksums of all
+    batches in order; `run` is the run that is still growing; times are in ms.
+
+    `copier` names who wrote the receipt: nobody else writes under its key (docs/decisions/0018).
+    It is empty in entries of older versions, which shared one key. `cuts` counts how often copying
+    went back at the source because the source's log was cut. `packed` are the latest runs that grow
+    no more and are in no `Runs` entry yet. `holes` is how many offsets were filled that compaction
+    left empty at the source, `transacted` how many took transactions, as the target takes no
+    markers.
+    """
+
+    kind: ClassVar[str] = "receipt"
+
+    producer_id: ProducerId
+    source_end: int
+    source_epoch: int
+    target_end: int
+    sequence: int
+    records: int
+    bytes: int
+    first_timestamp: int
+    last_timestamp: int
+    digest: int
+    mode: Mode
+    reason: str
+    run: Run
+    error: str
+    at: int
+    copier: str = ""
+    cuts: int = 0
+    packed: str = ""
+    holes: int = 0
+    transacted: int = 0
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        if not self.copier:
+            return (self.topic, self.partition)
+        return (self.topic, self.partition, self.producer_id, self.copier)
+
+    @property
+    def reach(self) -> tuple[int, int, bool, int, int, str]:
+        """How far it tells, to be compared with receipts of the same incarnation.
+
+        The number of records never goes back, as the target's log keeps them. The source offset
+        does, where the source's log was cut. Of different receipts none reaches as far as another.
+        """
+        mapped = self.mode is Mode.MAPPED
+        return (self.records, self.cuts, mapped, self.source_end, self.at, self.copier)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs(_OfPartition):
+    """Runs that will not grow any more: a chunk of them, `packed` as in `ledger/packed.py`.
+
+    `chunk` is an id of its own for each chunk; nobody else writes under its key. It holds `count`
+    runs, and no target offset from `end` on. Older versions wrote `runs` one by one.
+    """
+
+    kind: ClassVar[str] = "runs"
+
+    producer_id: ProducerId
+    runs: tuple[Run, ...] = ()
+    packed: str = ""
+    chunk: str = ""
+    at: int = 0
+    count: int = 0
+    end: int = 0
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        last = self.chunk or self.runs[0][0]
+        return (self.topic, self.partition, self.producer_id, last)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap(_OfPartition):
+    """Source offsets [first, end) that were not copied, and why; `went_on` tells the policy."""
+
+    kind: ClassVar[str] = "gap"
+
+    producer_id: ProducerId
+    first: int
+    end: int
+    cause: str
+    went_on: bool
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return (self.topic, self.partition, self.producer_id, self.first)
+
+
+@dataclass(frozen=True, slots=True)
+class Writer(_OfPartition):
+    """The target refuses our producer ids, so a partition is written in transactions.
+
+    `writer` is a producer id that the target gave out for `transactional_id`. The entry stands here
+    before the first record does, so these ids tell all records of ours from those of others. No
+    such record lies before `target_start`.
+    """
+
+    kind: ClassVar[str] = "writer"
+
+    producer_id: ProducerId
+    writer: ProducerId
+    transactional_id: str
+    reason: str
+    target_start: int
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return (self.topic, self.partition, self.producer_id, self.writer)
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired(_OfPartition):
+    """The target lost the end of an identical partition, which is copied again from `offset` on.
+
+    A new incarnation begins there, at the same offset on both sides, under the producer id
+    `successor`; of the one of `producer_id` the records from offset `start` up to `offset` stay.
+    `acknowledged` is the offset behind the last record that the target had acknowledged.
+    """
+
+    kind: ClassVar[str] = "repaired"
+
+    producer_id: ProducerId
+    successor: ProducerId
+    start: int
+    offset: int
+    acknowledged: int
+    run_id: str
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return (self.topic, self.partition, self.producer_id)

@@ -1,0 +1,50 @@
+"""The entry about one step of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from towpath.model.nouns import LinkName, TopicId
+
+
+class Phase(StrEnum):
+    """How far a step of a plan has come."""
+
+    BEGUN = "begun"
+    """It may have been done: the journal was written before it, and not yet behind it."""
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """One step of a plan that was begun or done.
+
+    `subject`, `name`, `do` and `part` tell what was changed on the target: say `topics`, `orders`,
+    `SetConfigs` and the names of the settings. `step` is the whole step as `towpath plan` shows it
+    in JSON. `plan` is the digest of a saved plan, empty where a run did the step by itself. What is
+    `owned` was created by the link. `topic_id` is that of the topic which was created or changed.
+    `error` tells why it failed.
+    """
+
+    kind: ClassVar[str] = "step"
+
+    link: LinkName
+    subject: str
+    name: str
+    do: str
+    part: str
+    step: Mapping[str, Any]
+    phase: Phase
+    plan: str
+    owned: bool
+    topic_id: TopicId
+    error: str
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the key behind kind and link."""
+        return (self.subject, self.name, self.do, self.part)

@@ -1,0 +1,203 @@
+"""The ledger: what the target remembers of every link, read and appended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client, Records
+from towpath.ledger.batches import packed, rows
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import Entry, Found, Key, Receipt, Runs, decode, decode_key
+from towpath.ledger.topic import TOPIC, create, find
+from towpath.model.errors import LedgerError, RefusedError, TowpathError
+from towpath.model.nouns import LinkName, TopicPartition
+from towpath.wire import batch as batches
+
+FACTS = TopicPartition(TOPIC, 0)
+"""Everything that stays true."""
+SESSIONS = TopicPartition(TOPIC, 1)
+"""Signs of life and round ends; a slice waits here, so nothing else may wake it."""
+RUNS = TopicPartition(TOPIC, 2)
+"""The offset maps, apart from the facts: they may be large, and only few read them."""
+
+_RECENT = 1000
+"""Of sessions so many of the latest entries are read at first. A run that lives gives a sign every
+two seconds, with its whole state, and is taken for dead after seven; so of 250 links that run at
+once each is among them. No clock is asked: those of machines differ."""
+_FETCH_BYTES = 8 << 20
+_SHARED = 2
+"""Parts of a receipt's key behind kind and link where all copiers share one."""
+
+Wanted = Callable[[Key], bool]
+"""Tells by its key whether an entry is wanted."""
+
+
+def _is_small(key: Key) -> bool:
+    return key.kind != Runs.kind
+
+
+def _only_last_counts(key: Key) -> bool:
+    """Whether one copier alone writes under the key, each time something that reaches further."""
+    return key.kind == Runs.kind or (key.kind == Receipt.kind and len(key.about) > _SHARED)
+
+
+class Ledger:
+    """Reads and appends entries; one per thread."""
+
+    def __init__(self, admin: Admin, client: Client) -> None:
+        self._admin = admin
+        self._client = client
+        self._read_to: dict[TopicPartition, int] = {}
+        self._runs_at: TopicPartition | None = None
+
+    def create(self) -> None:
+        """Create the topic if it is missing, with three replicas or as many as brokers.
+
+        Raises:
+            LedgerError: There is one that is of no use.
+        """
+        if self._usable():
+            return
+        try:
+            create(self._admin, len(self._admin.brokers()))
+        except RefusedError as error:
+            if error.name != "TOPIC_ALREADY_EXISTS":
+                raise
+            self._usable()
+
+    def _usable(self) -> bool:
+        """Whether there is a topic, and then one that keeps what is written to it."""
+        found = find(self._admin)
+        if found is not None:
+            found.require()
+        return found is not None
+
+    def books(self, link: LinkName, *, runs: bool = True) -> LinkBooks:
+        """Return all facts about a link, with its runs or without; none if there is no ledger.
+
+        Raises:
+            NewerLedgerError: A newer version wrote about this link.
+            LedgerError: A record is no entry, or the topic is of no use.
+        """
+        books = LinkBooks(link)
+        if self._usable():
+            for entry in self.read(wanted=books.wants):
+                books.take(entry)
+            if runs:
+                self.read_runs(books)
+        return books
+
+    def read_runs(self, books: LinkBooks) -> None:
+        """Read all runs of a link, which take far more room than all else.
+
+        Raises:
+            NewerLedgerError: A newer version wrote about this link.
+            LedgerError: A record is no entry.
+        """
+        fresh = Ledger(self._admin, self._client)
+        wanted = Runs.kind, books.link
+        for tp in {FACTS, self._runs()}:  # those of older versions are among the facts
+            for entry in fresh.read(tp, wanted=lambda key: key[:2] == wanted):
+                books.take(entry)
+        books.runs_read = True
+
+    def stream_runs(self, link: LinkName) -> Iterator[Found]:
+        """Return the runs of a link that were added since the last call, one entry at a time."""
+        for _, key, value in self._fetched(self._runs(), 0.0):
+            entry = decode(key, value) if decode_key(key)[:2] == (Runs.kind, link) else None
+            if entry is not None:
+                yield entry
+
+    def read(
+        self, tp: TopicPartition = FACTS, *, wait: float = 0.0, wanted: Wanted = _is_small
+    ) -> list[Found]:
+        """Return the entries that were added since the last call of this object.
+
+        The first call begins with the first fact, and with recent sessions. Of receipts under one
+        key only the last is returned, as the cleaner of the target might have left it.
+
+        Args:
+            tp: Where to read.
+            wait: Seconds to wait for the first entry.
+            wanted: Tells by their keys which entries are read.
+
+        Raises:
+            LedgerError: A record has no key of the ledger's.
+        """
+        begun = self._read_to.get(tp)
+        found: dict[bytes | int, tuple[bytes, bytes | None]] = {}
+        try:
+            for offset, key, value in self._fetched(tp, wait):
+                about = decode_key(key)
+                if wanted(about):
+                    slot = key if _only_last_counts(about) else offset
+                    found.pop(slot, None)
+                    found[slot] = key, value
+        except TowpathError:
+            self._read_to.pop(tp, None)
+            self._read_to |= {tp: begun} if begun is not None else {}
+            raise
+        entries = (decode(*record) for record in found.values())
+        return [entry for entry in entries if entry is not None]
+
+    def _fetched(
+        self, tp: TopicPartition, wait: float
+    ) -> Iterator[tuple[int, bytes, bytes | None]]:
+        """Return offset, key and value of all records up to the end."""
+        while True:
+            chunk = self._fetch(tp, wait)
+            table = batches.scan(chunk.buffer, chunk.start, chunk.end)
+            if not len(table):
+                return
+            for row in table:
+                yield from self._records(tp, chunk.buffer[row[0] : row[0] + row[1]].data)
+            wait = 0.0
+
+    def _fetch(self, tp: TopicPartition, wait: float) -> Records:
+        if tp not in self._read_to:
+            self._read_to[tp] = self._recent(tp) if tp == SESSIONS else 0
+        at = self._read_to[tp]
+        try:
+            return self._client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=wait)
+        except RefusedError as error:
+            if at or error.name != "OFFSET_OUT_OF_RANGE":
+                raise
+            raise LedgerError(
+                f"target: the first entries of topic {TOPIC} were deleted, and with them where"
+                " partitions stand; delete the topic and the copies to have everything copied again"
+            ) from error
+
+    def _recent(self, tp: TopicPartition) -> int:
+        first, end = self._admin.earliest([tp]).sure(tp), self._admin.latest([tp]).sure(tp)
+        return max(first, end - _RECENT)
+
+    def append(self, entries: Iterable[Entry], tp: TopicPartition = FACTS) -> None:
+        """Append entries in order, runs before all others.
+
+        All are on all in-sync replicas when this returns.
+        """
+        entries = list(entries)
+        runs = [entry for entry in entries if entry.kind == Runs.kind]
+        if runs:
+            for part in packed(runs):
+                self._client.produce(self._runs(), part)
+        for part in packed(entry for entry in entries if entry.kind != Runs.kind):
+            self._client.produce(tp, part)
+
+    def _runs(self) -> TopicPartition:
+        """Return where runs are: among the facts where the topic has no partition for them."""
+        if self._runs_at is None:
+            info = self._admin.topics([TOPIC]).get(TOPIC)
+            has = info is not None and len(info.partitions) > RUNS.partition
+            self._runs_at = RUNS if has else FACTS
+        return self._runs_at
+
+    def _records(
+        self, tp: TopicPartition, batch: memoryview
+    ) -> Iterator[tuple[int, bytes, bytes | None]]:
+        for offset, key, value in rows(batch):
+            if offset >= self._read_to[tp]:
+                yield offset, key, value
+        header = batches.BatchHeader.read(batch)
+        self._read_to[tp] = header.base_offset + header.last_offset_delta + 1
