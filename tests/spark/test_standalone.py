@@ -13,10 +13,14 @@ import pyspark
 import pytest
 
 from tests.spark.conftest import Link, end
-from tests.support.chaos import PARTITIONS, PLAIN, Writer
-from tests.support.kafka import create_topic, wait_until
+from tests.support.chaos import PARTITIONS, PLAIN, Writer, soak_only
+from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.program import Program, environment
+from towpath.cluster.admin import Admin
+from towpath.config import ClusterConfig
 from towpath.dev import ports
+from towpath.model.nouns import Side
+from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.chaos, pytest.mark.timeout(300)]
 _EXECUTOR = "CoarseGrainedExecutorBackend"
@@ -141,6 +145,42 @@ def test_slices_follow_executors_that_join_and_vanish(
         link.wait_for(run, topic, partition)
     assert run.stop() == 0, run.said
     assert link.assert_same(topic, PARTITIONS) == writer.number
+
+
+@soak_only
+def test_slices_of_a_run_until_caught_up_follow_executors(
+    link: Link, standalone: Standalone, rng: random.Random
+) -> None:
+    """It ends where the source ended when it began, however often its slices are dealt anew."""
+    topic = f"{link.name}.{PLAIN}"
+    create_topic(link.source.bootstrap, topic, 4)
+    records = [Record(b"%d" % i, rng.randbytes(50_000), (), 0, -1, i % 4) for i in range(1200)]
+    produce(link.source.bootstrap, topic, records)
+    writer = Writer(link.source.bootstrap, topic, PLAIN, random.Random(rng.random()), 0.5)
+    quota = Quota((Entity(EntityKind.CLIENT_ID, "towpath"),), QuotaKey.CONSUMER_BYTE_RATE)
+    cluster = ClusterConfig(bootstrap=link.source.addresses)
+    with Admin(cluster, Side.SOURCE) as admin:
+        admin.set_quota(quota, 500_000)
+        try:
+            run = start(link, standalone, "--until-caught-up")
+            _goes_on(link, run, topic)
+            more = standalone.add_worker()
+            wait_until(lambda: "Spark runs 4 slices at a time now, not 2" in run.said, "4", 60)
+            _goes_on(link, run, topic)
+            more.send_signal(signal.SIGTERM)
+            more.wait(20)
+            wait_until(lambda: "Spark runs 2 slices at a time now, not 4" in run.said, "2", 60)
+            _goes_on(link, run, topic)
+        finally:
+            admin.set_quota(quota, None)
+            writer.stop()
+    assert run.wait(120) == 0, run.said
+    number = 0
+    for partition in range(4):
+        there = consume(link.target.bootstrap, topic, [partition])
+        assert there == consume(link.source.bootstrap, topic, [partition])[: len(there)]
+        number += len(there)
+    assert number >= len(records)
 
 
 def _goes_on(link: Link, run: Program, topic: str) -> None:

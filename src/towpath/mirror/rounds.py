@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
@@ -13,6 +13,7 @@ from towpath.config import LinkConfig, OffsetsPolicy, OnGap
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.producers import producer_id
+from towpath.mirror.ends import Ends
 from towpath.mirror.gaps import markers
 from towpath.mirror.starts import beginnings, first_look, from_earliest, looks_first
 from towpath.model.errors import ClusterError
@@ -45,6 +46,8 @@ class RoundPlan:
     once: bool
     settled: bool = True
     """No request of an earlier copier can still arrive at the target when the round begins."""
+    ends: Ends = field(default_factory=Ends)
+    """Where partitions are done, if the run ends `once` it has caught up."""
 
 
 def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
@@ -105,7 +108,8 @@ class _Assigner:
     def __init__(
         self, plan: RoundPlan, source: Admin, target: Admin, books: LinkBooks, ledger: Ledger
     ) -> None:
-        self._config, self._once, self._run_id = plan.config, plan.once, plan.run_id
+        self._config, self._run_id = plan.config, plan.run_id
+        self._ends = plan.ends if plan.once else None
         self._source, self._target = source, target
         self._books, self._ledger = books, ledger
         self._fill = 0
@@ -187,7 +191,7 @@ class _Assigner:
         receipt = self._books.of(a.source).receipt
         start = starts.get(a.source, UNKNOWN) if a.source in begins else 0
         at = receipt.source_end if receipt and not self._new(a) else start
-        end = latest.get(a.source, UNKNOWN) if self._once else None
+        end = self._ends.of(a, latest) if self._ends is not None else None
         behind = max(0, latest.get(a.source, at) - at)
         moves = from_earliest(self._config.records, self._books, a.source, a.source_id)
         begin = begins.get(a.source, EARLIEST)

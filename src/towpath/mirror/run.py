@@ -16,6 +16,7 @@ from towpath.engine.rounds import Job, Rounds
 from towpath.engine.session import Starting
 from towpath.engine.slots import Slots, following
 from towpath.metrics.meter import Meter
+from towpath.mirror.ends import Ends
 from towpath.mirror.reconcile import Reconciled, Shape, appeared, reconcile, shape
 from towpath.mirror.rounds import SUMMARY, WORK, RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
@@ -132,6 +133,9 @@ class _Mirror:
         self._next_reconcile = self._next_sync = 0.0
         self._round_over = threading.Event()
         self._redeal = False
+        self._ends = Ends()
+        self._cut_short = 0
+        """The last round that was told to end before it had caught up."""
         self.progress = Progress()
 
     def prepare(self) -> None:
@@ -175,7 +179,7 @@ class _Mirror:
         """Plan a round for as many slices as Spark can run now."""
         plan = RoundPlan(
             self._config, self._session.run_id, slots.number, self._wishes.until_caught_up,
-            self._is_settled(number),
+            self._is_settled(number), self._ends,
         )  # fmt: skip
         return plan_round(plan, number)
 
@@ -206,10 +210,9 @@ class _Mirror:
                 raise self._session.taken_over
             try:
                 if rounds.wait(_LOOK):
-                    return self._wishes.until_caught_up
+                    return self._wishes.until_caught_up and self.progress.round != self._cut_short
                 self._look_now_and_then()
-                if not self._wishes.until_caught_up:
-                    self._end_round_when_due(slots)
+                self._end_round_when_due(slots)
             except RuntimeError as error:
                 self._failed(error)
                 return False
@@ -224,8 +227,9 @@ class _Mirror:
         if slots.look():
             self._count(slots.number)
             self._redeal = True
-        if self._redeal or self._discover():
-            self._session.end_round(self.progress.round + 1)
+        if self._redeal or (not self._wishes.until_caught_up and self._discover()):
+            self._cut_short = self.progress.round + 1
+            self._session.end_round(self._cut_short)
             self._redeal = False
 
     def _tell(self) -> None:

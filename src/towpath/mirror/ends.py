@@ -1,0 +1,33 @@
+"""Where a run until caught up is done, however many rounds that takes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from towpath.model.nouns import TopicId, TopicPartition
+from towpath.records.work import UNKNOWN, Assignment
+
+
+@dataclass(slots=True)
+class Ends:
+    """The ends of partitions as the first round saw them that could.
+
+    A later round, for other slices or after trouble, ends there as well: else a run whose source
+    is written to all the time would never end.
+    """
+
+    _seen: dict[tuple[TopicPartition, TopicId], int] = field(default_factory=dict)
+
+    def of(self, work: Assignment, latest: Mapping[TopicPartition, int]) -> int:
+        """Return the source offset at which the copy of a partition is done.
+
+        Args:
+            work: The partition, with the id of its topic.
+            latest: Where partitions end now; those whose leader did not tell are absent. A log
+                that was cut since is done where it ends now.
+        """
+        key, now = (work.source, work.source_id), latest.get(work.source)
+        if now is None:
+            return self._seen.get(key, UNKNOWN)
+        return min(now, self._seen.setdefault(key, now))
