@@ -1,0 +1,83 @@
+"""Entries as Towpath 0.1 wrote them, byte by byte: every later version reads them.
+
+`golden.tsv` has a line for each: key and value as they lay in the topic of a real target. Lines
+are added to it, none is changed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from towpath.ledger import entries
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import Found, Removed, Unreadable
+from towpath.model.nouns import LinkName, Mode, TopicName, TopicPartition
+
+LINES = [
+    tuple(line.encode().split(b"\t"))
+    for line in (Path(__file__).parent / "golden.tsv").read_text().splitlines()
+]
+
+
+def value_of(text: bytes) -> bytes | None:
+    return None if text == b"null" else text
+
+
+def decoded(key: bytes, value: bytes) -> Found:
+    entry = entries.decode(key, value_of(value))
+    assert entry is not None
+    return entry
+
+
+@pytest.mark.parametrize(("key", "value"), LINES, ids=map(str, range(1, 1 + len(LINES))))
+def test_each_field_of_an_old_entry_is_read(key: bytes, value: bytes) -> None:
+    entry = decoded(key, value)
+    assert not isinstance(entry, Unreadable)
+    assert entries.encode(entry)[0] == key  # so that the cleaner lets a newer one replace it
+    if isinstance(entry, Removed):
+        assert [entry.kind, entry.link, *entry.key] == json.loads(key)
+        return
+    body: dict[str, Any] = json.loads(value)
+    assert body.pop("v") == 1
+    known = json.loads(json.dumps(asdict(entry)))
+    assert {name: known[name] for name in body} == body
+
+
+def books_of(link: str) -> LinkBooks:
+    books = LinkBooks(LinkName(link))
+    for key, value in LINES:
+        if json.loads(key)[1] == link and value != b"null":
+            books.take(decoded(key, value))
+    return books
+
+
+def test_old_entries_come_to_the_same_books() -> None:
+    books = books_of("gold")
+    assert books.identity is not None
+    assert books.identity.source_cluster == "P2Cola-kRnSr0_U-4WhHMg"
+    assert [entry.do for entry in books.journal.values()] == [
+        "CreateTopic", "SetConfigs", "CreateAcl"
+    ]  # fmt: skip
+    assert books.session is not None
+    assert not books.session.rested
+    pay = books.of(TopicPartition(TopicName("pay"), 0))
+    assert pay.receipt is not None
+    assert (pay.receipt.source_end, pay.receipt.records) == (15, 12)
+    assert [end.offsets for end in books.ends.values()] == [(30, -1)]
+    orders = books.of(TopicPartition(TopicName("orders"), 1))
+    assert [gap.first for gap in orders.gaps] == [5]
+    assert list(orders.writers) == [4007]
+    assert [each.offset for each in orders.repairs] == [22]
+
+
+def test_old_receipts_of_a_mapped_partition_give_its_offsets() -> None:
+    pay = books_of("goldmapped").of(TopicPartition(TopicName("pay"), 0))
+    assert pay.opened is not None
+    assert pay.opened.mode is Mode.MAPPED
+    assert len(pay.standing) == 2
+    assert pay.offsets().runs == ((0, 0, 4), (5, 4, 4), (10, 8, 4))
