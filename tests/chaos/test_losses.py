@@ -18,9 +18,9 @@ from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
+from towpath.ledger.link import open_link
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.status.losses import Loss, Losses
-from towpath.status.opened import open_link
 from towpath.status.status import status
 
 pytestmark = [pytest.mark.broker, pytest.mark.chaos, soak_only]

@@ -26,13 +26,13 @@ from towpath.dev.broker import LocalCluster
 from towpath.engine.batch import run as run_slices
 from towpath.engine.session import Starting, session
 from towpath.ledger.entries import Gap
+from towpath.ledger.link import open_link
 from towpath.mirror.run import Wishes
 from towpath.mirror.run import run as mirror
 from towpath.mirror.session import LinkSession
 from towpath.model.clock import now_ms
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
-from towpath.status.opened import open_link
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 LEAVE = "leave the clients where they are"

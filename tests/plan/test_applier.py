@@ -27,6 +27,7 @@ from towpath.cluster.metadata import Answers
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.ledger import Ledger
+from towpath.ledger.link import OpenLink, open_link
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import RefusedError, StepHeldBackError, TowpathError, UnreachableError
 from towpath.model.nouns import Side, TopicName
@@ -39,7 +40,6 @@ from towpath.plan.build import build
 from towpath.plan.journal import JournalWriter, access_ours, failures, ours_of
 from towpath.plan.model import Plan
 from towpath.plan.steps import Step, ordered
-from towpath.status.opened import OpenLink, open_link
 from towpath.topics.apply import apply as make_topic
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs
 

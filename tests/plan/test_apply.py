@@ -22,6 +22,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import non_default
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
+from towpath.ledger.link import open_link
 from towpath.mirror.rounds import RoundPlan, plan_round
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side, TopicName
@@ -32,7 +33,6 @@ from towpath.plan.build import build
 from towpath.plan.journal import JournalWriter
 from towpath.plan.steps import Step
 from towpath.records.copy import copy
-from towpath.status.opened import open_link
 from towpath.topics.steps import CreateTopic
 
 pytestmark = pytest.mark.broker

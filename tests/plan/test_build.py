@@ -20,6 +20,7 @@ from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo
 from towpath.config import ClusterConfig
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
+from towpath.ledger.link import open_link
 from towpath.metrics.meter import Meter
 from towpath.mirror.reconcile import reconcile
 from towpath.model.findings import Cause
@@ -27,7 +28,6 @@ from towpath.model.nouns import Side, TopicName
 from towpath.plan.build import build
 from towpath.plan.differences import differences
 from towpath.plan.model import Plan
-from towpath.status.opened import open_link
 from towpath.topics.observe import observe
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
 

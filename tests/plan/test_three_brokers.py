@@ -18,6 +18,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import non_default
 from towpath.config import ClusterConfig, load
 from towpath.dev.broker import LocalCluster
+from towpath.ledger.link import open_link
 from towpath.mirror.reconcile import reconcile
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.deadline import Deadline
@@ -25,7 +26,6 @@ from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
-from towpath.status.opened import open_link
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 NewName = Callable[[str], str]

@@ -14,12 +14,12 @@ from tests.support.mirror import Mirror
 from tests.topics.links import link
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
+from towpath.ledger.link import open_link
 from towpath.mirror.rounds import RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
 from towpath.model.nouns import LinkName, TopicName
 from towpath.plan.build import build
 from towpath.plan.model import Plan
-from towpath.status.opened import open_link
 
 pytestmark = pytest.mark.broker
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, NewType
+from typing import Annotated, NewType, Protocol
 
 from pydantic import (
     AfterValidator,
@@ -126,6 +127,18 @@ class SettingsConfig(Section):
         return _fits(setting, self.include) and not _fits(setting, self.exclude)
 
 
+class Listed(Protocol):
+    """A topic as a broker lists it."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def internal(self) -> bool:
+        """Whether the broker calls it internal."""
+
+
 class TopicsConfig(Section):
     """Which topics are mirrored, under which names, and with which settings."""
 
@@ -174,6 +187,10 @@ class TopicsConfig(Section):
             return False
         return _fits(topic, self.include) and not _fits(topic, self.exclude)
 
+    def mirrors(self, topic: Listed) -> bool:
+        """Return whether a topic that the source lists is mirrored."""
+        return self.matches(topic.name, internal=topic.internal)
+
     @property
     def keeps_names(self) -> bool:
         """Whether copies have the names of their topics."""
@@ -211,6 +228,19 @@ class TopicsConfig(Section):
         if why:
             raise _misnamed(f"topic {topic} would be named {name} on the target, a name that {why}")
         return TopicName(name)
+
+    def target_names(
+        self, topics: Iterable[TopicName]
+    ) -> tuple[dict[TopicName, TopicName], dict[TopicName, str]]:
+        """Return the name of each topic on the target, and why others can have none there."""
+        names: dict[TopicName, TopicName] = {}
+        misnamed: dict[TopicName, str] = {}
+        for topic in topics:
+            try:
+                names[topic] = self.target_name(topic)
+            except ConfigError as error:
+                misnamed[topic] = str(error)
+        return names, misnamed
 
     def _filled(self, placeholder: str, topic: str) -> str:
         if placeholder == _TOPIC:

@@ -14,6 +14,7 @@ from towpath.cutover.estimate import Measured, bytes_behind
 from towpath.cutover.report import Cut, Report
 from towpath.cutover.writers import Seen, look, moved
 from towpath.engine.session import Starting
+from towpath.ledger.link import open_link
 from towpath.mirror.reconcile import reconcile
 from towpath.mirror.run import Progress, Wishes, run
 from towpath.mirror.session import LinkSession
@@ -22,9 +23,7 @@ from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.plan.build import build
 from towpath.plan.model import refuse
 from towpath.records.trouble import DELETED
-from towpath.status.opened import open_link
 from towpath.status.status import PartitionStatus, status
-from towpath.topics.observe import matches
 from towpath.verify.verdict import PartitionVerdict, Verdict
 from towpath.verify.verify import verify
 
@@ -115,7 +114,7 @@ class _Cutover:
 
     def _matching_now(self, source: Admin) -> frozenset[TopicName]:
         found = source.topics()
-        return frozenset(n for n, info in found.items() if matches(info, self._config.topics))
+        return frozenset(n for n, info in found.items() if self._config.topics.mirrors(info))
 
     def _drain(self) -> None:
         wishes = Wishes(until_caught_up=True, parallelism=self._cut.scope.parallelism)

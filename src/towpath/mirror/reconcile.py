@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig
+from towpath.ledger.link import OpenLink
 from towpath.metrics.meter import Meter
 from towpath.mirror.telling import tell_left_out, telling_steps
 from towpath.model.findings import Note, Obstacle
@@ -17,10 +18,8 @@ from towpath.plan.applier import Applier
 from towpath.plan.differences import Differences, differences
 from towpath.plan.journal import JournalWriter
 from towpath.plan.steps import Step, blamed, ordered
-from towpath.status.opened import OpenLink
 from towpath.status.status import PartitionStatus, caught_up
 from towpath.topics.narrow import narrowed
-from towpath.topics.observe import matches, target_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +93,8 @@ Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]
 
 def shape(config: LinkConfig, source: Admin, target: Admin) -> Shape:
     """Return what growth shows in, and topics that come, go, or are made again."""
-    matching = [info for info in source.topics().values() if matches(info, config.topics)]
-    names, _ = target_names([info.name for info in matching if not info.error], config.topics)
+    matching = [info for info in source.topics().values() if config.topics.mirrors(info)]
+    names, _ = config.topics.target_names([info.name for info in matching if not info.error])
     copies = target.topics(names.values())
     return {
         (side, info.name): (info.id, len(info.partitions))

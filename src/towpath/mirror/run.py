@@ -15,6 +15,7 @@ from towpath.engine.failure import of_spark
 from towpath.engine.rounds import Job, Rounds
 from towpath.engine.session import Starting
 from towpath.engine.slots import Slots, following
+from towpath.ledger.link import OpenLink, open_link
 from towpath.metrics.meter import Meter
 from towpath.mirror.ends import Ends
 from towpath.mirror.reconcile import Reconciled, Shape, appeared, reconcile, shape
@@ -30,7 +31,6 @@ from towpath.records.lease import TAKEOVER
 from towpath.records.source.beginnings import PATIENCE
 from towpath.records.work import Slice
 from towpath.status.losses import Losses
-from towpath.status.opened import OpenLink, open_link
 from towpath.status.status import PartitionStatus, State, status
 
 _LOOK = 1.0

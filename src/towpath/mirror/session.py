@@ -24,10 +24,6 @@ from towpath.records.lease import TAKEOVER
 _BEAT = 2.0
 _SILENCE = 7.0
 """Seconds without a beat after which a run that did not say goodbye is taken for dead."""
-_LONG_AGO = 600_000
-"""Milliseconds after which nobody waits for a further beat. The other machine's clock wrote the
-time of the last one, so this is far more than what clocks differ by. Where they differ by more, the
-older run hears the younger one and gives way."""
 
 
 class LinkSession:
@@ -107,7 +103,7 @@ class LinkSession:
     def _refuse_second(self) -> None:
         last = self._last()
         self.settled = self.rested = last is None or (last.over and last.rested)
-        if last is None or not may_live(last) or self._dead(last):
+        if last is None or not last.may_live or self._dead(last):
             return
         deadline = time.monotonic() + _SILENCE
         while time.monotonic() < deadline:
@@ -177,11 +173,6 @@ class LinkSession:
                 self._ended_round, self._over, self._over and self.rested,
             )  # fmt: skip
             self._ledger.append([entry], SESSIONS)
-
-
-def may_live(last: Session) -> bool:
-    """Whether the run that gave this last sign may be alive."""
-    return not last.over and now_ms() - last.beat <= _LONG_AGO
 
 
 def _host() -> str:

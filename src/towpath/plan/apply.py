@@ -7,13 +7,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from towpath.config import LinkConfig
+from towpath.ledger.link import OpenLink, open_link
 from towpath.model.errors import ConfigError, Problem
 from towpath.plan.applier import Applied, Applier, Told
 from towpath.plan.journal import JournalWriter, done_before
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.review import Review
 from towpath.plan.steps import SUBJECTS, key
-from towpath.status.opened import OpenLink, open_link
 
 
 @dataclass(frozen=True, slots=True)

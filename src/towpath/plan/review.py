@@ -7,11 +7,11 @@ from functools import cached_property
 
 from towpath.access.apply import present
 from towpath.access.steps import CreateAcl, SetUser
+from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError, StepOutdatedError
 from towpath.model.nouns import Side
 from towpath.plan.differences import differences
 from towpath.plan.steps import REMOVALS, Key, Step, key
-from towpath.status.opened import OpenLink
 from towpath.topics import steps as topics
 from towpath.topics.others import writes_of_others
 

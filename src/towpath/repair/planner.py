@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from towpath.compare.work import Comparison
 from towpath.ledger.books import LinkBooks
+from towpath.ledger.link import OpenLink
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import TopicPartition
 from towpath.repair.plan import (
@@ -19,7 +20,6 @@ from towpath.repair.plan import (
     hindered,
 )
 from towpath.status.losses import Loss
-from towpath.status.opened import OpenLink
 from towpath.verify.ranges import Sized, kept_range
 from towpath.verify.verdict import difference
 from towpath.verify.verify import Observed, Scope

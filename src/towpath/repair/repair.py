@@ -19,6 +19,7 @@ from towpath.engine.batch import run as run_slices
 from towpath.engine.failure import of_spark
 from towpath.engine.session import session
 from towpath.engine.slots import slots
+from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.topic import find
 from towpath.mirror.rounds import SUMMARY, RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
@@ -28,7 +29,6 @@ from towpath.model.nouns import TopicName, TopicPartition
 from towpath.records.work import Slice
 from towpath.repair.plan import RepairPlan, new_incarnation
 from towpath.repair.planner import plan_repair
-from towpath.status.opened import OpenLink, open_link
 from towpath.status.status import PartitionStatus, status
 from towpath.verify.ranges import Sized
 from towpath.verify.verify import Scope, compared

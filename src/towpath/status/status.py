@@ -16,7 +16,6 @@ from towpath.model.clock import now_ms
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.records.trouble import DELETED, RECREATED
 from towpath.status.losses import Loss, Losses
-from towpath.topics.observe import matches, target_names
 
 _MOMENTS = 60.0
 """Seconds of lag with which a copy counts as filled."""
@@ -130,13 +129,13 @@ def status(
     Raises:
         ClusterError: A cluster could not be reached.
     """
-    topics = {n: info for n, info in source.topics().items() if matches(info, config.topics)}
+    topics = {n: info for n, info in source.topics().items() if config.topics.mirrors(info)}
     tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
     ends = source.latest(tps, committed=True, patience=patience)
     known = {tp for tp, b in books.partitions.items() if b.opened is not None}
     gone = {tp.topic for tp in known} - topics.keys()
     hidden = {n: info for n, info in source.topics(gone).items() if info.error} if gone else {}
-    names, misnamed = target_names({tp.topic for tp in {*tps, *known}}, config.topics)
+    names, misnamed = config.topics.target_names({tp.topic for tp in {*tps, *known}})
     there = target.topics(names.values())
     stop = config.records.on_gap is OnGap.STOP
     troubles: dict[TopicPartition, str] = {}

@@ -14,7 +14,6 @@ from towpath.config import LinkConfig, StartAt
 from towpath.ledger.entries import Found, LinkIdentity, Opened, Session, Unreadable
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.topic import TOPIC
-from towpath.mirror.session import may_live
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import ClusterId, LinkName, Side, TopicId, TopicName
@@ -120,6 +119,6 @@ def _found(entries: Iterable[Found]) -> Iterator[tuple[tuple[TopicName, TopicId]
     for entry in opened:
         if entry.link in clusters:
             last = sessions.get(entry.link)
-            runs = last is not None and may_live(last)
+            runs = last is not None and last.may_live
             origin = Origin(entry.link, clusters[entry.link], entry.topic, runs)
             yield (entry.target_topic, entry.target_topic_id), origin

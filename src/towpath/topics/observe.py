@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry, TopicInfo, non_default
 from towpath.config import LinkConfig, Replicas, TopicsConfig
-from towpath.model.errors import ConfigError
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import ClusterId, Side, TopicId, TopicName
 from towpath.topics.defaults import (
@@ -130,8 +129,8 @@ def observe(
     """
     found = source.topics()
     there = target.topics() if there is None else there
-    matched = [info for info in found.values() if matches(info, config.topics)]
-    names, misnamed = target_names([info.name for info in matched if not info.error], config.topics)
+    matched = [info for info in found.values() if config.topics.mirrors(info)]
+    names, misnamed = config.topics.target_names([info.name for info in matched if not info.error])
     settings = source.configs(names)
     topics = tuple(_topic(found[name], settings[name]) for name in sorted(settings))
     seen = _look(target, there, topics, names, config)
@@ -158,28 +157,9 @@ def observe(
     )
 
 
-def matches(info: TopicInfo, topics: TopicsConfig) -> bool:
-    """Return whether a topic of the source is mirrored."""
-    return topics.matches(info.name, internal=info.internal)
-
-
 def alike(name: str) -> str:
     """Return what Kafka's metrics make of a name: it allows no two topics with the same."""
     return name.replace(".", "_")
-
-
-def target_names(
-    names: Iterable[TopicName], topics: TopicsConfig
-) -> tuple[dict[TopicName, TopicName], dict[TopicName, str]]:
-    """Return the name of each topic on the target, and why others can have none there."""
-    copies: dict[TopicName, TopicName] = {}
-    misnamed: dict[TopicName, str] = {}
-    for name in names:
-        try:
-            copies[name] = topics.target_name(name)
-        except ConfigError as error:
-            misnamed[name] = str(error)
-    return copies, misnamed
 
 
 def _circular(names: Mapping[TopicName, TopicName], topics: TopicsConfig) -> frozenset[TopicName]:
@@ -261,8 +241,8 @@ def _orphans(
     A list of all topics leaves out those that the login may not describe. Asked by name, the
     source tells these from topics that do not exist.
     """
-    mirrored = {info.name for info in found.values() if matches(info, topics)}
-    names, _ = target_names(mirrored, topics)
+    mirrored = {info.name for info in found.values() if topics.mirrors(info)}
+    names, _ = topics.target_names(mirrored)
     claimed = frozenset(names.values())
     left = {
         copy: name

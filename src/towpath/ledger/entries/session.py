@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName
+
+_LONG_AGO = 600_000
+"""Milliseconds after which nobody waits for a further beat. The other machine's clock wrote the
+time of the last one, so this is far more than what clocks differ by. Where they differ by more, the
+older run hears the younger one and gives way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +37,8 @@ class Session:
     def about(self) -> tuple[str | int, ...]:
         """Return the key behind kind and link."""
         return ()
+
+    @property
+    def may_live(self) -> bool:
+        """Whether the run that gave this last sign may be alive."""
+        return not self.over and now_ms() - self.beat <= _LONG_AGO
