@@ -26,7 +26,7 @@ from towpath.ledger.entries import (
     Session,
     Writer,
 )
-from towpath.model.errors import LedgerError, NewerLedgerError
+from towpath.model.errors import LedgerError, NewerLedgerError, NewerLinkError
 from towpath.model.nouns import (
     ClusterId,
     LinkName,
@@ -112,6 +112,28 @@ def test_a_newer_major_version_of_the_link_is_refused() -> None:
 def test_a_newer_major_version_of_another_link_stops_nobody() -> None:
     other = newer(replace(receipt(), link=LinkName("other")))
     assert books_of(other, opened(), receipt()).of(TopicPartition(ORDERS, 0)).receipt == receipt()
+
+
+def test_a_link_that_needs_more_than_this_program_knows_is_refused() -> None:
+    later = LinkIdentity(LINK, ClusterId("a"), ClusterId("b"), entries.LEVEL + 1, "9.3.0")
+    with pytest.raises(NewerLinkError) as raised:
+        books_of(ENTRIES[0], later)
+    assert raised.value.args == (LINK, "9.3.0", entries.LEVEL + 1, entries.LEVEL)
+    assert "used by the Towpath that wrote it and" in str(NewerLinkError("l", "", 3, 2))
+
+
+def test_a_link_that_needs_more_stops_no_other_link() -> None:
+    other = LinkName("other")
+    later = LinkIdentity(other, ClusterId("a"), ClusterId("b"), entries.LEVEL + 1, "9.3.0")
+    assert books_of(later, ENTRIES[0]).identity == ENTRIES[0]
+
+
+def test_a_higher_level_holds_and_the_first_clusters_do() -> None:
+    first = LinkIdentity(LINK, ClusterId("a"), ClusterId("b"), level=0)
+    later = LinkIdentity(LINK, ClusterId("x"), ClusterId("y"), level=1, version="0.2.0")
+    expected = replace(first, level=1, version="0.2.0")
+    assert books_of(first, later).identity == expected
+    assert books_of(first, later, first).identity == expected
 
 
 def test_fields_that_were_added_later_have_defaults() -> None:

@@ -15,6 +15,7 @@ ERRORS = [
     errors.UnreachableError("source", "asking", "no answer", "look at it"),
     errors.RefusedError("target", "creating topic x", 38, "INVALID_REPLICATION_FACTOR", "set it"),
     errors.NewerLedgerError(2, 1),
+    errors.NewerLinkError("l", "0.3.0", 2, 1),
     errors.LinkBusyError("l", "on host"),
     errors.CorruptBatchError("why"),
     errors.GapError("orders-0", 5, 9, "retention"),
@@ -32,6 +33,8 @@ SENTENCES = [
     "target: creating topic x: INVALID_REPLICATION_FACTOR (38); set it",
     "the ledger on the target was written in format 2, this program knows up to 1; use the Towpath"
     " that wrote it, or a newer one",
+    "link l was last used by Towpath 0.3.0 and needs feature level 2 of the ledger; this program"
+    " knows up to 1; use Towpath 0.3.0 or newer for this link",
     "link l is already running (on host); stop that run first, or give this one another `link`"
     " name",
     "corrupt record batch: why",

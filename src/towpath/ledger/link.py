@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from towpath import __version__
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import LinkIdentity
+from towpath.ledger.entries import LEVEL, LinkIdentity
 from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import Side
 
@@ -38,14 +39,17 @@ class OpenLink:
 
         Raises:
             ClusterError: The target refuses the ledger.
-            LedgerError: The ledger is of no use, or the link joins other clusters.
+            LedgerError: The ledger is of no use, the link joins other clusters, or it needs a newer
+                version.
         """
         self.ledger.create()
         self.read()
         source, target = self.source.cluster_id(), self.target.cluster_id()
         self.books.check_clusters(source, target)
-        if self.books.identity is None:
-            self.ledger.append([LinkIdentity(self.config.link, source, target)])
+        known = self.books.identity
+        if known is None or known.level < LEVEL:
+            mine = LinkIdentity(self.config.link, source, target, LEVEL, __version__)
+            self.ledger.append([mine])
 
     def read(self) -> None:
         """Take in what was added to the ledger since the last call."""

@@ -10,6 +10,7 @@
     ├── SparkLostError              1  Spark's JVM ended
     ├── LedgerError                 4  the ledger cannot be used
     │   ├── NewerLedgerError           it was written by a newer Towpath
+    │   ├── NewerLinkError             the link needs a newer Towpath
     │   └── LinkBusyError              the link runs elsewhere
     ├── CorruptBatchError           1  bytes that are no record batch
     ├── GapError                    3  records that cannot be copied
@@ -195,6 +196,31 @@ class NewerLedgerError(LedgerError):
         return (
             f"the ledger on the target was written in format {self.found}, this program knows up to"
             f" {self.known}; use the Towpath that wrote it, or a newer one"
+        )
+
+
+class NewerLinkError(LedgerError):
+    """A newer version works on a link in a way that this program does not know.
+
+    Args:
+        link: The link.
+        version: The version that raised its feature level; empty if unknown.
+        level: The feature level that the link needs.
+        known: The highest feature level that this program knows.
+    """
+
+    code = "LINK_NEWER"
+
+    def __init__(self, link: str, version: str, level: int, known: int) -> None:
+        super().__init__(link, version, level, known)
+        self.link, self.version, self.level, self.known = link, version, level, known
+
+    def __str__(self) -> str:
+        needed = f"Towpath {self.version}" if self.version else "the Towpath that wrote it"
+        return (
+            f"link {self.link} was last used by {needed} and needs feature level {self.level} of"
+            f" the ledger; this program knows up to {self.known}; use {needed} or newer for this"
+            " link"
         )
 
 

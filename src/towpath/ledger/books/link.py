@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from towpath.ledger.books.partition import PartitionBooks
 from towpath.ledger.entries import (
+    LEVEL,
     End,
     FirstLook,
     Found,
@@ -21,7 +22,7 @@ from towpath.ledger.entries import (
     Unreadable,
 )
 from towpath.ledger.neighbours import Neighbours
-from towpath.model.errors import LedgerError
+from towpath.model.errors import LedgerError, NewerLinkError
 from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName, TopicPartition
 
 _OF_NEIGHBOURS = {Opened.kind, Journal.kind}
@@ -96,6 +97,7 @@ class LinkBooks:
 
         Raises:
             NewerLedgerError: A newer version wrote about this link.
+            NewerLinkError: The link needs a feature level that this program does not know.
             LedgerError: A record with a key of this link is no entry.
         """
         if entry.link != self.link:
@@ -105,7 +107,7 @@ class LinkBooks:
             case Unreadable():
                 raise entry.error
             case LinkIdentity():
-                self.identity = self.identity or entry
+                self._identify(entry)
             case FirstLook() | End():
                 self._look(entry)
             case Session():
@@ -117,6 +119,13 @@ class LinkBooks:
                 self._remove(entry)
             case _:
                 self.of(entry.tp).take(entry)
+
+    def _identify(self, entry: LinkIdentity) -> None:
+        if entry.level > LEVEL:
+            raise NewerLinkError(self.link, entry.version, entry.level, LEVEL)
+        known = self.identity or entry
+        newest = max(known, entry, key=lambda each: each.level)
+        self.identity = replace(known, level=newest.level, version=newest.version)
 
     def _look(self, entry: FirstLook | End) -> None:
         if isinstance(entry, FirstLook):

@@ -10,12 +10,13 @@ from towpath.ledger.entries.coding import (
     decode_key,
     encode,
 )
-from towpath.ledger.entries.link import End, FirstLook, LinkIdentity
+from towpath.ledger.entries.link import LEVEL, End, FirstLook, LinkIdentity
 from towpath.ledger.entries.partition import Gap, Opened, Receipt, Repaired, Run, Runs, Writer
 from towpath.ledger.entries.session import Session
 from towpath.ledger.entries.step import Journal, Phase
 
 __all__ = [
+    "LEVEL",
     "End",
     "Entry",
     "FirstLook",

@@ -7,16 +7,28 @@ from typing import ClassVar
 
 from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName
 
+LEVEL = 1
+"""The highest feature level that this program knows. It goes up by one with every addition to the
+ledger or to a mirror topic that an older program would damage or misread: that program then refuses
+the link. What an older program may pass over needs no new level."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinkIdentity:
-    """Which two clusters a link joins; written once."""
+    """The two clusters that a link joins, and what a program must know to work on it.
+
+    The clusters of the first entry hold. A newer version writes the entry again with a higher
+    `level` when it begins to work on the link; `version` is the Towpath that did so. Entries of
+    Towpath 0.1 have neither field.
+    """
 
     kind: ClassVar[str] = "link"
 
     link: LinkName
     source_cluster: ClusterId
     target_cluster: ClusterId
+    level: int = 1
+    version: str = ""
 
     def about(self) -> tuple[str | int, ...]:
         """Return the key behind kind and link."""
