@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.support.lanes import StandInReactor, lane
 from towpath.model.errors import ClusterError, TowpathError
-from towpath.records.lane.jobs import Jobs
+from towpath.records.jobs import Gathered, Jobs
 from towpath.records.lane.lane import Lane
 
 
@@ -84,3 +86,59 @@ def test_only_errors_of_ours_are_no_fault() -> None:
     heard.jobs.close()
     heard.reactor.finish(ZeroDivisionError())
     assert heard.done == []
+
+
+class Asked:
+    """Owners whose work is done together, and what each was told."""
+
+    def __init__(self) -> None:
+        self.reactor = StandInReactor()
+        self.told: list[tuple[Lane, object]] = []
+        self.begun: list[list[Lane]] = []
+        jobs = Jobs(self.reactor)  # type: ignore[arg-type]  # a stand-in
+        self.gathered = Gathered[Lane, str](jobs, self.begin, self.done)
+
+    def begin(self, lanes: list[Lane]) -> Callable[[], dict[Lane, str | TowpathError]]:
+        self.begun.append(lanes)
+        return dict
+
+    def done(self, lane: Lane, answer: str | TowpathError) -> None:
+        self.told.append((lane, answer))
+
+
+def test_those_who_fall_due_meanwhile_are_done_together_behind() -> None:
+    asked, (first, second, third) = Asked(), (lane(0), lane(1), lane(2))
+    for each in (first, second, third):
+        asked.gathered.add(each)
+    assert asked.begun == [[first]]
+    asked.reactor.finish({first: "at 1"})
+    assert asked.begun == [[first], [second, third]]
+    assert (first.busy, second.busy) == (False, True)
+    asked.reactor.finish({second: "at 2", third: "at 3"})
+    assert asked.told == [(first, "at 1"), (second, "at 2"), (third, "at 3")]
+
+
+def test_no_two_works_are_about_one_owner() -> None:
+    """One was opened again while work for it was under way, and is in another party now."""
+    asked, (moved, other) = Asked(), (lane(0), lane(1))
+    asked.gathered.add(moved, "here")
+    moved.openings += 1
+    asked.gathered.add(moved, "there")
+    asked.gathered.add(other, "there")
+    assert asked.begun == [[moved], [other]]
+    asked.reactor.finish({moved: "too late"})
+    assert (moved.busy, asked.told) == (True, [])
+    asked.reactor.finish({other: "well"})
+    assert asked.begun == [[moved], [other], [moved]]
+    asked.reactor.finish({moved: "in time"})
+    assert asked.told == [(other, "well"), (moved, "in time")]
+
+
+def test_one_error_is_told_to_all_of_a_party_that_still_count() -> None:
+    asked, (first, second, third) = Asked(), (lane(0), lane(1), lane(2))
+    for each in (first, second, third):
+        asked.gathered.add(each)
+    asked.reactor.finish({first: "well"})
+    stop(third)
+    asked.reactor.finish(error := ClusterError("target: it is away"))
+    assert asked.told == [(first, "well"), (second, error)]

@@ -157,7 +157,7 @@ def race(*copiers: Callable[[], None]) -> None:
 def test_racing_copiers_never_write_beyond_a_gap(
     rng: random.Random, length: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("towpath.records.marking._PAUSE", 0.001)
+    monkeypatch.setattr("towpath.records.target.marking._PAUSE", 0.001)
     for _ in range(int(os.environ.get("TOWPATH_SOAK_ROUNDS") or 8)):
         leader = Leader(rng)
         gaps = [(at, at + length) for at in range(0, 4 * length, length)]
@@ -199,7 +199,7 @@ def test_an_owner_writes_gap_after_gap_under_one_epoch(rng: random.Random) -> No
 
 def test_a_long_gap_is_told_in_parts(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("towpath.records.target.marking.AT_ONCE", 10)
-    monkeypatch.setattr("towpath.records.marking._TURN", 0.0)
+    monkeypatch.setattr("towpath.records.target.marking._TURN", 0.0)
     leader = Leader(rng, kind=True)
     mine = filler(leader)
     for reached in (11, 21, 31):

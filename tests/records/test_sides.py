@@ -23,7 +23,7 @@ from towpath.cluster.data.fetch import Fetched
 from towpath.cluster.data.produce import Produced
 from towpath.ledger.entries import Gap
 from towpath.model.errors import RefusedError, TowpathError, UnreachableError
-from towpath.records.lane.jobs import Jobs
+from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.progress import Standing
 from towpath.records.source.side import SourceSide
@@ -58,7 +58,6 @@ class Sides:
         self.producers = Mock()
         self.gaps: list[Gap] = []
         self.reopening = Reopening(
-            self.reactor,  # type: ignore[arg-type]  # a stand-in
             self.jobs,
             self.opener,  # type: ignore[arg-type]  # a stand-in
             self.fetcher,

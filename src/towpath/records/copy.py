@@ -26,7 +26,7 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, CorruptBatchError, TowpathError
 from towpath.model.nouns import Mode, Side, TopicPartition
 from towpath.records.clients import Clients
-from towpath.records.lane.jobs import Jobs
+from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import MANY, SMALL, SMALL_TOGETHER, Lane
 from towpath.records.lane.progress import Standing
 from towpath.records.lease import Lease
@@ -34,12 +34,12 @@ from towpath.records.receipts import Receipts
 from towpath.records.relief import Relief
 from towpath.records.source.beginnings import Beginnings
 from towpath.records.source.fetcher import Fetcher
-from towpath.records.source.moved import MovedBeginnings
 from towpath.records.source.side import SourceSide
 from towpath.records.target.doubles import Doubles
 from towpath.records.target.fills import Fills
 from towpath.records.target.fronts import Fronts
 from towpath.records.target.marking import MarkerFiller
+from towpath.records.target.moved import MovedBeginnings
 from towpath.records.target.opening import Opener
 from towpath.records.target.producer import Producer, Producers
 from towpath.records.target.reopening import Reopening
@@ -102,9 +102,7 @@ class Copier:
             ),
         )  # fmt: skip
         self._receipts = Receipts(work, target, self._reactor, self._lanes)
-        self._reopening = Reopening(
-            self._reactor, self._jobs, opener, self._fetcher, self._producers, self._start
-        )
+        self._reopening = Reopening(self._jobs, opener, self._fetcher, self._producers, self._start)
         self._source_side = SourceSide(
             work, source, self._jobs, self._fetcher, self._reopening,
             note_gap=self._receipts.note,

@@ -89,6 +89,11 @@ class Lane:
         return self._intake.expected
 
     @property
+    def stopped(self) -> bool:
+        """Whether it moves no more in this round."""
+        return self.progress.stopped
+
+    @property
     def fetch_epoch(self) -> int:
         """Leader epoch of the last batch taken in, or -1."""
         return self._intake.epoch
@@ -284,9 +289,12 @@ class Lane:
     @property
     def fill_due(self) -> Fill | None:
         """The fill that must be done before anything else may be sent."""
-        if not self._may_send or self.queue.flying or not self.queue.waiting:
-            return None
-        head = self.queue.waiting[0]
+        return self.next_fill if self._may_send else None
+
+    @property
+    def next_fill(self) -> Fill | None:
+        """The fill at the head of the queue, everything before it being acknowledged."""
+        head = self.queue.waiting[0] if self.queue.waiting and not self.queue.flying else None
         return head if isinstance(head, Fill) and self._takes_offsets(head) else None
 
     def _takes_offsets(self, fill: Fill) -> bool:

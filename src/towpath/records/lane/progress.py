@@ -9,8 +9,7 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import NotIdenticalError
 from towpath.model.nouns import LinkName, Mode, Side
 from towpath.records.lane.passed import Passed
-from towpath.records.lane.queue import Batch, Fill, RunBuilder
-from towpath.records.target.writing import PartitionWriter
+from towpath.records.lane.queue import Batch, Fill, RunBuilder, Writer
 from towpath.records.work import Assignment, Position
 from towpath.wire import batch as wire
 
@@ -39,7 +38,7 @@ class Standing:
     """How far the target log was read for them: nothing else of ours lies before this offset."""
     error: str = ""
     """What the ledger says keeps the partition from moving."""
-    writer: PartitionWriter | None = None
+    writer: Writer | None = None
     """Who writes in transactions, where the target refuses our producer id."""
 
     cuts: int = 0
@@ -55,7 +54,7 @@ class Standing:
     front: int | None = None
     """Where the log of a fresh target partition ends, if it must be filled up to `position`."""
 
-    def become_transactional(self, reason: str, writer: PartitionWriter) -> None:
+    def become_transactional(self, reason: str, writer: Writer) -> None:
         """Let `writer` write; its markers take offsets, so the partition is mapped."""
         if reason not in self.reason:
             self.reason = "; ".join(filter(None, (self.reason, reason)))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from towpath.cluster.data.buffers import Frame
+from towpath.cluster.data.client import Client
 from towpath.ledger.entries import Run
 
 TAKEN = "the record lies at target offset {}, not at its own {}: another writer was there first"
@@ -88,6 +91,13 @@ class Stop:
 
 
 Item = Batch | Fill | BecomeMapped | Stop
+
+
+class Writer(Protocol):
+    """Who writes a target partition in transactions, where our producer ids are refused."""
+
+    def write(self, client: Client, batches: Sequence[Batch]) -> list[int]:
+        """Write batches in one transaction; return the base offset of each. Blocking."""
 
 
 class RunBuilder:

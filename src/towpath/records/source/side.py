@@ -12,7 +12,7 @@ from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, GapError, RefusedError, TowpathError
 from towpath.model.nouns import Side, TopicPartition
-from towpath.records.lane.jobs import Jobs
+from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.source.fetcher import Fetcher
 from towpath.records.target.reopening import Reopening, given_up, unreachable

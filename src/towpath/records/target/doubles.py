@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from towpath.model.errors import DoubledError, TargetLostError, TowpathError
 from towpath.records.clients import Clients
-from towpath.records.lane.jobs import Jobs
+from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.target.written import Surplus, surplus
 

@@ -6,15 +6,14 @@ Where the target takes no markers from us, each gap takes a transaction, as it d
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Mapping, Sequence
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.markers import refuses
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import Mode
 from towpath.records.clients import Clients
-from towpath.records.lane.jobs import Jobs
+from towpath.records.jobs import Gathered, Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.queue import Fill
 from towpath.records.target.fencing import transactional_id
@@ -41,9 +40,7 @@ class Fills:
         self._target, self._clients = target, clients
         self._on_filled, self._on_failed = on_filled, on_failed
         self._markers = markers
-        self._waiting: dict[Hashable, dict[Lane, tuple[int, Fill]]] = defaultdict(dict)
-        """Lanes by whom they wait for, each with its opening then and what to fill."""
-        self._at_work: dict[Hashable, set[Lane]] = {}
+        self._gathered = Gathered(jobs, self._begin, self._judge)
         self._slow: set[Lane] = set()
         self._fillers: dict[Lane, PartitionFiller] = {}
         self._refusal: ClusterError | None = None
@@ -56,54 +53,40 @@ class Fills:
         if self._refusal is not None or lane in self._fillers:
             self._do_without(lane)
             return
-        lane.busy = True
         # One that failed, or is slow, goes alone, so that it holds up no other.
-        party: Hashable = lane if lane.failures or lane in self._slow else node
+        alone = lane.failures or lane in self._slow
         self._slow.discard(lane)
-        self._waiting[party][lane] = lane.openings, fill
-        self._start(party)
+        self._gathered.add(lane, lane if alone else node)
 
     # Markers
 
-    def _start(self, party: Hashable) -> None:
-        if party in self._at_work:
-            return
-        busy = {lane for lanes in self._at_work.values() for lane in lanes}
-        waiting = self._waiting.pop(party, {})
-        self._waiting[party] = {lane: due for lane, due in waiting.items() if lane in busy}
-        dues = {
-            lane: _due(lane, fill)
-            for lane, (openings, fill) in waiting.items()
-            if lane not in busy and lane.openings == openings and not lane.progress.stopped
-        }
-        if dues:
-            self._at_work[party] = set(dues)
-            self._jobs.together(
-                dues,
-                lambda: self._markers.fill(list(dues.values())),
-                lambda lanes: self._marked(party, {lane: dues[lane] for lane in lanes}),
-            )
+    def _begin(self, lanes: Sequence[Lane]) -> Callable[[], Mapping[Lane, Due]]:
+        dues = {lane: _due(lane) for lane in lanes}
 
-    def _marked(self, party: Hashable, dues: dict[Lane, Due]) -> None:
-        del self._at_work[party]
-        for lane, due in dues.items():
-            self._judge(lane, due)
-        for waiting in list(self._waiting):
-            self._start(waiting)
+        def work() -> Mapping[Lane, Due]:
+            self._markers.fill(list(dues.values()))
+            return dues
 
-    def _judge(self, lane: Lane, due: Due) -> None:
-        if due.error is None and due.reached <= due.base:
+        return work
+
+    def _judge(self, lane: Lane, due: Due | TowpathError) -> None:
+        error = due.error if isinstance(due, Due) else due
+        if isinstance(due, Due) and error is None:
+            self._marked(lane, due)
+        elif isinstance(error, ClusterError) and refuses(error):
+            self._refusal = error
+            self._do_without(lane)
+        elif isinstance(error, ExhaustedIdsError | NotAloneError):
+            self._do_without(lane)
+        elif error is not None:
+            self._on_failed(lane, error)
+
+    def _marked(self, lane: Lane, due: Due) -> None:
+        if due.reached > due.base:
+            self._filled(lane, due.reached - due.base)
+        else:
             self._slow.add(lane)
             self.go(lane, -1)
-        elif due.error is None:
-            self._filled(lane, due.reached - due.base)
-        elif refuses(due.error):
-            self._refusal = due.error
-            self._do_without(lane)
-        elif isinstance(due.error, ExhaustedIdsError | NotAloneError):
-            self._do_without(lane)
-        else:
-            self._on_failed(lane, due.error)
 
     def _do_without(self, lane: Lane) -> None:
         """Fill no gap of a lane with markers any more."""
@@ -152,8 +135,10 @@ class Fills:
         return self._fillers[lane]
 
 
-def _due(lane: Lane, fill: Fill) -> Due:
+def _due(lane: Lane) -> Due:
     """Return what is to be filled, in offsets of the target."""
+    fill = lane.next_fill
+    assert fill is not None  # noqa: S101  # a busy lane's queue keeps its head
     source, mapped = _base(lane, fill), lane.progress.mode is Mode.MAPPED
     base = lane.progress.position.target if mapped else source
     end = base + fill.end - source

@@ -16,7 +16,7 @@ from towpath.cluster.admin import Admin
 from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.records.clients import Clients
-from towpath.records.lane.jobs import Jobs
+from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.target.marking import Due, MarkerFiller
 from towpath.records.work import Assignment

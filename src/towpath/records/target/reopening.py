@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping, Sequence
 
-from towpath.cluster.data.reactor import Reactor
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, TowpathError
-from towpath.records.lane.jobs import Jobs
+from towpath.records.jobs import Gathered, Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.progress import Standing
 from towpath.records.source.fetcher import Fetcher
-from towpath.records.target.opening import Opener, Openings
+from towpath.records.target.opening import Opener
 from towpath.records.target.producer import Producers
 from towpath.records.target.tail import Underway
 from towpath.records.trouble import (
@@ -33,19 +31,16 @@ class Reopening:
 
     def __init__(
         self,
-        reactor: Reactor,
         jobs: Jobs,
         opener: Opener,
         fetcher: Fetcher,
         producers: Producers,
         start: Callable[[Lane, int | None], None],
     ) -> None:
-        self._reactor, self._jobs, self._opener = reactor, jobs, opener
+        self._jobs, self._opener = jobs, opener
         self._fetcher, self._producers = fetcher, producers
         self._start = start
-        self._due: dict[Lane, Callable[[], bool]] = {}
-        """Lanes to be opened, and whether that still counts."""
-        self._opening = False
+        self._openings = Gathered(jobs, self._begin, self._opened, opener.thread)
 
     def reopen(self, lane: Lane) -> None:
         """Ask the target where the lane stands, and go on from there."""
@@ -54,8 +49,7 @@ class Reopening:
         lane.busy = True
         self._fetcher.remove(lane)
         self._producers.of(lane).remove(lane)
-        counts = self._jobs.counting(lane)
-        self._reactor.later(back_off(lane.failures - 1), lambda: self._fell_due(lane, counts))
+        self._jobs.later(lane, back_off(lane.failures - 1), lambda: self._openings.add(lane))
 
     def fetch_anew(self, lane: Lane, offset: int, why: str) -> None:
         """The batch at `offset` is damaged: open again behind all before it, and look once more."""
@@ -83,41 +77,21 @@ class Reopening:
         self._fetcher.remove(lane)
         self._producers.of(lane).remove(lane)
 
-    def _fell_due(self, lane: Lane, counts: Callable[[], bool]) -> None:
-        self._due[lane] = counts
-        self._open()
+    def _begin(self, lanes: Sequence[Lane]) -> Callable[[], Mapping[Lane, Standing | TowpathError]]:
+        works = {lane: lane.work for lane in lanes}
 
-    def _open(self) -> None:
-        """Open all lanes that are due, unless some are being opened."""
-        if self._opening:
-            return
-        due = {lane: counts for lane, counts in self._due.items() if counts()}
-        self._due.clear()
-        if not due:
-            return
-        self._opening = True
-        works = [lane.work for lane in due]
-        self._reactor.run(
-            lambda: self._opener.open(works), lambda future: self._came(due, future),
-            self._opener.thread,
-        )  # fmt: skip
+        def work() -> Mapping[Lane, Standing | TowpathError]:
+            answers = self._opener.open(works.values())
+            return {lane: answers[w.source] for lane, w in works.items() if w.source in answers}
 
-    def _came(self, due: dict[Lane, Callable[[], bool]], future: Future[Openings]) -> None:
-        self._opening = False
-        error = future.exception()
-        if error is not None and not isinstance(error, TowpathError):
-            self._jobs.fault(error)
-            return
-        answers: Openings = {} if error is not None else future.result()
-        for lane in [lane for lane, counts in due.items() if counts()]:
-            lane.busy = False
-            answer = answers.get(lane.work.source, error)
-            if isinstance(answer, Standing):
-                lane.resume(answer)
-                self._start(lane, answer.front)
-            elif answer is not None:
-                self._failed(lane, answer)
-        self._open()
+        return work
+
+    def _opened(self, lane: Lane, answer: Standing | TowpathError) -> None:
+        if isinstance(answer, Standing):
+            lane.resume(answer)
+            self._start(lane, answer.front)
+        else:
+            self._failed(lane, answer)
 
     def _failed(self, lane: Lane, error: TowpathError) -> None:
         if given_up(lane, error) or not (isinstance(error, ClusterError) and passes(error)):

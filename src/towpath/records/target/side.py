@@ -16,7 +16,7 @@ from towpath.model.errors import (
     TowpathError,
 )
 from towpath.model.nouns import Side
-from towpath.records.lane.jobs import Jobs
+from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.queue import Batch
 from towpath.records.lane.reshape import split

@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 
 from towpath.model.errors import TowpathError
 from towpath.records.clients import Clients
-from towpath.records.lane.jobs import Jobs
+from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.queue import Batch
-from towpath.records.target.writing import PartitionWriter
+from towpath.records.lane.queue import Batch, Writer
 
 _BYTES = 4 << 20
 """About the largest transaction."""
@@ -54,7 +53,7 @@ class Transactor:
                 lambda error: self._on_failed(lane, error),
             )
 
-    def _write(self, writer: PartitionWriter, batches: Sequence[Batch]) -> list[int]:
+    def _write(self, writer: Writer, batches: Sequence[Batch]) -> list[int]:
         with self._clients.one() as client:
             return writer.write(client, batches)
 

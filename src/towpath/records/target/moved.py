@@ -13,7 +13,7 @@ from towpath.cluster.admin import Admin
 from towpath.config import OffsetsPolicy
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Mode
-from towpath.records.lane.jobs import Jobs
+from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.modes import mode_at_opening
 from towpath.records.target.fronts import Fronts

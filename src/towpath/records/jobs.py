@@ -1,0 +1,186 @@
+"""What is put off for one of many, or done for it in the pool, while all others go on.
+
+One rule holds for everything here: it is void once its owner was stopped or is opened again, as an
+opening brings about whatever had been put off. So no timer and no late answer needs a look of its
+own at what happened meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Generic, Protocol, TypeVar
+
+from towpath.cluster.data.reactor import Reactor
+from towpath.model.errors import TowpathError
+
+
+class Owner(Protocol):
+    """Whoever something is put off for; compared by identity.
+
+    Attributes:
+        busy: Blocking work is under way that nothing else may go on beside.
+        openings: How often it was opened again.
+    """
+
+    busy: bool
+    openings: int
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it moves no more."""
+
+    def __hash__(self) -> int:
+        """Return the hash of its identity."""
+
+
+T = TypeVar("T")
+O = TypeVar("O", bound=Owner)  # noqa: E741  # the owner
+Counts = Callable[[], bool]
+
+
+class Jobs:
+    """Timers and blocking calls of owners; errors of ours go to `failed`, others are raised."""
+
+    def __init__(self, reactor: Reactor) -> None:
+        self._reactor = reactor
+        self._closed = False
+
+    def close(self) -> None:
+        """What ends from now on is of no interest."""
+        self._closed = True
+
+    def later(self, owner: Owner, seconds: float, call: Callable[[], None]) -> None:
+        """Call once, `seconds` from now."""
+        counts = self.counting(owner)
+        self._reactor.later(seconds, lambda: call() if counts() else None)
+
+    def look(
+        self,
+        owner: Owner,
+        work: Callable[[], T],
+        found: Callable[[T], None],
+        failed: Callable[[TowpathError], None],
+    ) -> None:
+        """Do blocking `work` beside all else that is done for the owner."""
+        self.run(work, self._counted(owner, found, failed))
+
+    def hold(
+        self,
+        owner: Owner,
+        work: Callable[[], T],
+        done: Callable[[T], None],
+        failed: Callable[[TowpathError], None],
+    ) -> None:
+        """Do blocking `work`; the owner is busy until it is done."""
+        owner.busy, openings = True, owner.openings
+        counted = self._counted(owner, done, failed)
+
+        def over(answer: T | TowpathError) -> None:
+            if owner.openings == openings:  # else it is busy with being opened
+                owner.busy = False
+            counted(answer)
+
+        self.run(work, over)
+
+    def counting(self, owner: Owner) -> Counts:
+        """Return what tells whether something that is put off now still counts."""
+        openings = owner.openings
+        return lambda: not (self._closed or owner.stopped or owner.openings != openings)
+
+    def run(
+        self,
+        work: Callable[[], T],
+        over: Callable[[T | TowpathError], None],
+        pool: ThreadPoolExecutor | None = None,
+    ) -> None:
+        """Do blocking `work` in the reactor's pool, or in another; `over` gets what came of it.
+
+        An error that is not one of ours is raised in the reactor's thread, unless nobody is
+        interested any more.
+        """
+
+        def ended(future: Future[T]) -> None:
+            error = future.exception()
+            if error is None:
+                over(future.result())
+            elif isinstance(error, TowpathError):
+                over(error)
+            elif not self._closed:
+                raise error
+
+        self._reactor.run(work, ended, pool)
+
+    def _counted(
+        self, owner: Owner, done: Callable[[T], None], failed: Callable[[TowpathError], None]
+    ) -> Callable[[T | TowpathError], None]:
+        counts = self.counting(owner)
+
+        def over(answer: T | TowpathError) -> None:
+            if not counts():
+                return
+            if isinstance(answer, TowpathError):
+                failed(answer)
+            else:
+                done(answer)
+
+        return over
+
+
+class Gathered(Generic[O, T]):
+    """Blocking work that is done for many owners at a time.
+
+    Owners that fall due while such work is under way for their party wait, and are done together
+    behind it. No two works at a time are about one owner, whatever its party.
+
+    Args:
+        jobs: Their rule holds here.
+        begin: Gets the owners whose turn it is, in the reactor's thread; returns the work, which
+            gives each owner an answer, or an error of ours.
+        done: Gets the answer of each owner for which it still counts.
+        pool: Where the work is done, if not in the reactor's pool.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        begin: Callable[[list[O]], Callable[[], Mapping[O, T | TowpathError]]],
+        done: Callable[[O, T | TowpathError], None],
+        pool: ThreadPoolExecutor | None = None,
+    ) -> None:
+        self._jobs, self._begin, self._done, self._pool = jobs, begin, done, pool
+        self._waiting: defaultdict[Hashable, dict[O, Counts]] = defaultdict(dict)
+        self._at_work: dict[Hashable, dict[O, Counts]] = {}
+
+    def add(self, owner: O, party: Hashable = None) -> None:
+        """Do the work for an owner, too, which is busy until then."""
+        owner.busy = True
+        self._waiting[party][owner] = self._jobs.counting(owner)
+        self._start(party)
+
+    def _start(self, party: Hashable) -> None:
+        if party in self._at_work:
+            return
+        elsewhere = {owner for owners in self._at_work.values() for owner in owners}
+        waiting = {o: counts for o, counts in self._waiting.pop(party, {}).items() if counts()}
+        due = {o: counts for o, counts in waiting.items() if o not in elsewhere}
+        if len(due) < len(waiting):
+            self._waiting[party] = {o: waiting[o] for o in waiting.keys() - due.keys()}
+        if due:
+            self._at_work[party] = due
+            self._jobs.run(
+                self._begin(list(due)), lambda answers: self._over(party, answers), self._pool
+            )
+
+    def _over(self, party: Hashable, answers: Mapping[O, T | TowpathError] | TowpathError) -> None:
+        for owner, counts in self._at_work.pop(party).items():
+            if not counts():
+                continue
+            owner.busy = False
+            if isinstance(answers, TowpathError):
+                self._done(owner, answers)
+            elif owner in answers:
+                self._done(owner, answers[owner])
+        for waiting in list(self._waiting):
+            self._start(waiting)
