@@ -64,3 +64,15 @@ def test_every_test_folder_is_a_package() -> None:
     folders = {path.parent for path in tracked("tests") if path.suffix == ".py"}
     missing = [f for f in folders if not (f / "__init__.py").exists()]
     assert [str(folder.relative_to(ROOT)) for folder in missing] == []
+
+
+def test_no_test_imports_anothers_helpers() -> None:
+    """What two tests need lives in `tests/support/`: a test can be moved or deleted alone."""
+    imports = re.compile(rb"^\s*(from|import) tests\.(?!support\b)|^\s*from \.", re.MULTILINE)
+    packages = re.compile(rb"^\s*from tests import (?!support\b)", re.MULTILINE)
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in tracked("tests/*.py")
+        if imports.search(text := path.read_bytes()) or packages.search(text)
+    ]
+    assert wrong == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.access.worlds import link
+from tests.support.access_worlds import link
 from towpath.access.observe import observe
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.changes import Listing

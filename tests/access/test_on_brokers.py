@@ -16,7 +16,7 @@ from confluent_kafka.admin._scram import (
 )
 from kafka.protocol.admin import IncrementalAlterConfigsRequest
 
-from tests.access.sides import Sides, clear, every_kind, link
+from tests.support.access_sides import Sides, clear, every_kind, link
 from tests.support.clusters import Clusters, Vault
 from tests.support.kafka import wait_until
 from towpath.access.apply import apply

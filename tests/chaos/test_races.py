@@ -12,17 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.records.test_copy import delete_before, transactions
 from tests.support.chaos import (
     Copiers,
+    copy_without_receipts,
     drain,
     endless,
     same_records,
     soak_only,
     soak_rounds,
 )
-from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
+from tests.support.kafka import Record, consume, delete_before, end_offsets, produce
 from tests.support.mirror import Mirror
+from tests.support.records import transactions
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.offsets import Exactness
 from towpath.model.nouns import Mode, ProducerId, TopicId, TopicName, TopicPartition
@@ -40,16 +41,6 @@ def mirror(tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name:
     made = Mirror(tmp_path, source, target, new_name("race"))
     made.create()
     return made
-
-
-def copy_without_receipts(mirror: Mirror, copiers: Copiers, reached: int) -> None:
-    """Copy until the target ends at `reached`, then die before anything stands in the ledger."""
-    [work] = mirror.slices()
-    copiers.start(replace(endless(work), receipts=3600.0))
-    wait_until(
-        lambda: end_offsets(mirror.target.bootstrap, mirror.topic)[1] >= reached, "it is copied"
-    )
-    copiers.kill_all()
 
 
 def assert_same(mirror: Mirror) -> None:

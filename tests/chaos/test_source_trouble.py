@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.records.test_connections import copier, going
-from tests.records.test_copy import delete_before
 from tests.support.chaos import delete_topic
-from tests.support.kafka import Record, consume, create_topic, produce, wait_until
+from tests.support.copier import copier, going
+from tests.support.kafka import Record, consume, create_topic, delete_before, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.cluster.data import fetch as fetching

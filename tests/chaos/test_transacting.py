@@ -15,8 +15,6 @@ from threading import Event
 import pytest
 from confluent_kafka import Producer
 
-from tests.compare.test_mirror import compared
-from tests.records.test_transacting import assert_same_by_map, numbered
 from tests.support.chaos import (
     PARTITIONS,
     PLAIN,
@@ -29,7 +27,9 @@ from tests.support.chaos import (
 )
 from tests.support.kafka import consume, produce, wait_until
 from tests.support.mirror import Mirror
+from tests.support.records import numbered
 from tests.support.refusal import Refusal, Refused
+from tests.support.views import assert_same_by_map, compared
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster

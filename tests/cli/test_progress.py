@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.mirror.test_run import ROW
 from tests.support.program import environment
+from tests.support.standings import ROW
 from towpath.cli.progress import Display
 from towpath.mirror.run import Progress
 from towpath.status.status import State

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.records.test_copy import delete_before
 from tests.support.chaos import delete_topic
 from tests.support.here import Here
-from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.kafka import Record, consume, create_topic, delete_before, produce
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.cli.options import write_report

@@ -13,8 +13,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tests.records.test_copy import delete_before
-from tests.support.kafka import Record, create_topic, produce
+from tests.support.kafka import Record, create_topic, delete_before, produce
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.dev.broker import LocalCluster

@@ -9,52 +9,27 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from tests.records.test_oldformat import OLD, lay
 from tests.support.clusters import Clusters
 from tests.support.compare import Pair, row
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.mirror import Mirror
+from tests.support.old_messages import OLD, lay
+from tests.support.records import COMPACT
+from tests.support.views import compared
 from towpath.cluster.admin import Admin
-from towpath.compare.slice import compare
-from towpath.compare.work import CompareSlice, Comparison, Difference
+from towpath.compare.work import Difference
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, Side, TopicName, TopicPartition
 from towpath.status.status import PartitionStatus, State
-from towpath.verify.ranges import Bounds, common_range, cut
 from towpath.verify.verdict import Verdict, verdict
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
-COMPACT = {
-    "cleanup.policy": "compact",
-    "segment.ms": "50",
-    "min.cleanable.dirty.ratio": "0.001",
-    "max.compaction.lag.ms": "100",
-}
 
 
 @pytest.fixture
 def mirror(tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName) -> Mirror:
     return Mirror(tmp_path, source, target, new_name("verify"))
-
-
-def compared(mirror: Mirror, size: int = 1 << 40, *, compacted: str = "") -> Comparison:
-    """Compare partition 0 of a mirror in ranges of some bytes."""
-    tp = TopicPartition(TopicName(mirror.topic), 0)
-    config = mirror.config
-    with Admin(config.source, Side.SOURCE) as source, Admin(config.target, Side.TARGET) as target:
-        bounds = Bounds(
-            source.earliest([tp])[tp], target.earliest([tp])[tp], 0,
-            compacted == "source", compacted == "target",
-        )  # fmt: skip
-    whole = common_range(tp, mirror.books(), bounds)
-    assert whole is not None
-    parts = tuple(sized.part for sized in cut(whole, size))
-    found = list(compare(CompareSlice(config.source, config.target, parts)))
-    joined = found[0]
-    for one in found[1:]:
-        joined = joined.then(one)
-    return joined
 
 
 def test_transactions_are_compared_as_consumers_see_them(

@@ -6,6 +6,7 @@ import contextlib
 import json
 import pickle
 import subprocess
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.config.conftest import Write
 from towpath.cluster.connect.security import ssl_context
 from towpath.config import (
     AccessConfig,
@@ -36,6 +36,8 @@ from towpath.config.secrets import SECRET_KEYS
 from towpath.config.shape import walk
 from towpath.model.errors import ConfigError
 from towpath.model.secret import Secret
+
+Write = Callable[[str], Path]
 
 PASSWORD = "hunter2-hunter2"  # noqa: S105, the secret to look for
 MINIMAL = """\

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from tests.metrics.full import full, scrape
+from tests.support.metrics import full, scrape
 from tests.support.promtool import fetch
 from tests.support.queries import DASHBOARD, RULES, assert_served, expressions, rules, unknown
 

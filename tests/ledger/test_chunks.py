@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ledger.test_packed import transactions
+from tests.support.runs import transactions
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.chunks import Incarnation, slim, tidied
 from towpath.ledger.entries import Entry, Opened, Runs

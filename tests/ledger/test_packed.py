@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import binascii
-import random
 import zlib
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.runs import transactions
 from towpath.ledger.entries import Run
 from towpath.ledger.packed import Packer, runs_of, unpack
 from towpath.model.errors import LedgerError
@@ -22,16 +22,6 @@ runs = st.tuples(number, number, st.integers(0, 2**40))
 @given(st.lists(runs, max_size=20))
 def test_runs_come_back_in_any_order(some: list[Run]) -> None:
     assert runs_of(Packer(some).text()) == tuple(some)
-
-
-def transactions(count: int, sizes: range) -> list[Run]:
-    """Return the runs of transactions, each with a marker behind it."""
-    rng, made, source, target = random.Random(3), [], 10**9, 10**8
-    for _ in range(count):
-        size = rng.choice(sizes)
-        made.append((source, target, size))
-        source, target = source + size + 1, target + size
-    return made
 
 
 @pytest.mark.parametrize(("sizes", "most"), [(range(100, 101), 0.01), (range(50, 150), 1.3)])

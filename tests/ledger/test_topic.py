@@ -16,7 +16,7 @@ from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from tests.support.clusters import USERS, Clusters, Vault
 from tests.support.kafka import Record, create_topic, produce, wait_until
-from tests.topics.links import link
+from tests.support.links import link
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig

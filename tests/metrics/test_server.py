@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.metrics.full import ABOUT, STAND, full, served
 from tests.support.kafka import wait_until
+from tests.support.metrics import ABOUT, STAND, full, served
 from tests.support.scrape import Scrape
 from towpath.dev import ports
 from towpath.metrics.meter import Meter

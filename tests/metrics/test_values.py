@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.metrics.full import ABOUT, STAND, full, scrape
+from tests.support.metrics import ABOUT, STAND, full, scrape
 from towpath.metrics.copied import Copied
 from towpath.metrics.meter import Meter
 from towpath.metrics.stand import LIMIT, Stand, chosen, sums

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.records.test_copy import delete_before
 from tests.support.chaos import delete_topic
-from tests.support.kafka import Record, commit, consume, create_topic, grow, produce
+from tests.support.kafka import Record, commit, consume, create_topic, delete_before, grow, produce
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.dev.broker import LocalCluster

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.support.standings import ORDERS, ROW
 from towpath.mirror.run import Progress
-from towpath.model.nouns import TopicName
 from towpath.status.losses import Loss
-from towpath.status.status import PartitionStatus, State, caught_up
-
-ORDERS = TopicName("orders")
-ROW = PartitionStatus(
-    ORDERS, 0, ORDERS, State.BEHIND, "identical", "", 7, 10, 10, 5, 1.0, 10, 100, (), ""
-)
+from towpath.status.status import State, caught_up
 
 
 def test_what_comes_while_it_runs_need_not_be_copied() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-from tests.mirror.test_run import ROW
+from tests.support.links import link
 from tests.support.scrape import Scrape
-from tests.topics.links import link
+from tests.support.standings import ROW
 from towpath import __version__
 from towpath.config import MetricsConfig
 from towpath.dev import ports

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.access.sides import clear
-from tests.access.sides import link as link_of
+from tests.support.access_sides import clear
+from tests.support.access_sides import link as link_of
 from tests.support.clusters import Vault
 from tests.support.kafka import wait_until
 from towpath.access.apply import apply as make_access

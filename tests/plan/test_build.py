@@ -14,7 +14,7 @@ from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from tests.support.clusters import USERS, Vault
 from tests.support.kafka import create_topic, wait_until
-from tests.topics.links import link
+from tests.support.links import link
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo
 from towpath.config import ClusterConfig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.topics.links import link
+from tests.support.links import link
 from towpath.access.steps import CreateAcl, SetUser
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import RefusedError, UnreachableError

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.access.sides import clear
+from tests.support.access_sides import clear
 from tests.support.clusters import USERS, Vault
 from tests.support.here import Here
 from tests.support.kafka import create_topic, grow, wait_until

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from kafka.protocol.admin import DescribeAclsRequest
 
-from tests.access.sides import clear
+from tests.support.access_sides import clear
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, grow, produce, wait_until
 from towpath.cluster.admin import Admin

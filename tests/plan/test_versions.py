@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.access.sides import clear
+from tests.support.access_sides import clear
 from tests.support.clusters import USERS, Clusters, Vault
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until

@@ -2,86 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from tests.support.clusters import USERS, Vault
-from tests.support.kafka import Record, create_topic, produce, wait_until
-from tests.support.mirror import Mirror
-from towpath.cluster.admin import Admin
+from tests.support.copier import BackDoor, copier, endless, going
+from tests.support.kafka import Record, produce, wait_until
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
-from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.secret import Secret
 from towpath.records import copy as copying
 from towpath.records.copy import Copier
-from towpath.records.target.opening import Opener
-from towpath.records.watch import End
 from towpath.records.work import Slice
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
-
-
-class BackDoor(Mirror):
-    """A mirror that plans through the back doors; its slices come in elsewhere."""
-
-    def address(self, cluster: LocalCluster) -> str:
-        return cluster.back_door
-
-    def create(self, partitions: int = 1, config: Any = None) -> None:
-        for cluster in (self.source, self.target):
-            create_topic(cluster.back_door, self.topic, partitions, config)
-
-
-@contextmanager
-def copier(work: Slice, source: ClusterConfig, target: ClusterConfig) -> Iterator[Copier]:
-    """Return a copier of `work` whose control plane comes in by `source` and `target`."""
-    with ExitStack() as stack:
-        asked = stack.enter_context(Admin(source, Side.SOURCE))
-        changed = stack.enter_context(Admin(target, Side.TARGET))
-        client = stack.enter_context(Client(target, Side.TARGET, changed))
-        opener = Opener(work, changed, client, Ledger(changed, client), LinkBooks(work.link))
-        made = Copier(work, asked, changed, opener)
-        stack.callback(made.close)
-        yield made
-
-
-@contextmanager
-def going(made: Copier) -> Iterator[None]:
-    """Let a copier run in a thread of its own."""
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            made.run()
-        except BaseException as error:  # noqa: BLE001  # raised below
-            failed.append(error)
-
-    thread = Thread(target=run, name="copier")
-    thread.start()
-    try:
-        yield
-    finally:
-        made._end(End.ROUND)
-        thread.join(60)
-    assert not thread.is_alive()
-    if failed:
-        raise failed[0]
-
-
-def endless(work: Slice) -> Slice:
-    return replace(work, assignments=tuple(replace(each, end=None) for each in work.assignments))
 
 
 def secured(cluster: LocalCluster, vault: Vault, password: Secret | None = None) -> ClusterConfig:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Producer
 
-from tests.support.kafka import Record, consume, create_topic, end_offsets, produce
+from tests.support.kafka import Record, consume, create_topic, delete_before, end_offsets, produce
 from tests.support.mirror import Mirror
+from tests.support.records import ODD, transactions
+from tests.support.views import assert_same_view
 from towpath.cluster.admin.topics import TopicAdmin
 from towpath.cluster.metadata import TopicInfo
 from towpath.dev.broker import LocalCluster
@@ -25,27 +26,10 @@ from towpath.records.target.moved import MovedBeginnings
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
 
-ODD = (
-    Record(None, None, (), 1),
-    Record(b"", b"", (), 2),
-    Record(b"k", None, (("null", None), ("empty", b"")), 3),
-    Record(b"k", b"v", (("same", b"1"), ("same", b"2"), ("same", b"1")), 4),
-    Record(b"\xff\xfe", b"\x00" * 3, (("bytes", b"\xff\x00\xfe"),), 5),
-    Record(b"x", b"y" * 200_000, (), 1_700_000_000_000),
-)
-
 
 @pytest.fixture
 def mirror(tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName) -> Mirror:
     return Mirror(tmp_path, source, target, new_name("copy"))
-
-
-def assert_same_view(mirror: Mirror, partitions: int = 1, isolation: str = "read_committed") -> int:
-    """Both sides show the same records at the same offsets; return how many."""
-    numbers = range(partitions)
-    expected = consume(mirror.source.bootstrap, mirror.topic, numbers, isolation=isolation)
-    assert consume(mirror.target.bootstrap, mirror.topic, numbers, isolation=isolation) == expected
-    return len(expected)
 
 
 def test_an_error_of_the_ledger_is_over_when_a_partition_begins_again(mirror: Mirror) -> None:
@@ -141,39 +125,6 @@ def test_log_append_times_become_create_times(
     mirror.catch_up()
     assert assert_same_view(mirror) == 50
     assert all(r.timestamp > 1_000_000 for r in consume(target.bootstrap, mirror.topic))
-
-
-def transactions(mirror: Mirror, rng: random.Random, steps: int) -> None:
-    """Write interleaved transactions, committed, aborted and plain, and leave none open."""
-    boot, topic = mirror.source.bootstrap, mirror.topic
-    writers = [
-        Producer({"bootstrap.servers": boot, "transactional.id": f"{topic}-{i}", "linger.ms": 1})
-        for i in range(3)
-    ]
-    for writer in writers:
-        writer.init_transactions(30)
-    plain = Producer({"bootstrap.servers": boot})
-    is_open = [False] * 3
-    for step in range(steps):
-        i = rng.randrange(4)
-        if i == 3:
-            plain.produce(topic, b"plain-%d" % step)
-            plain.flush()
-            continue
-        if not is_open[i]:
-            writers[i].begin_transaction()
-            is_open[i] = True
-        if rng.random() < 0.6:
-            for n in range(rng.randrange(1, 20)):
-                writers[i].produce(topic, b"%d-%d-%d" % (i, step, n), partition=0)
-            writers[i].flush()
-        else:
-            commit = rng.random() < 0.6
-            (writers[i].commit_transaction if commit else writers[i].abort_transaction)(30)
-            is_open[i] = False
-    for i in range(3):
-        if is_open[i]:
-            writers[i].commit_transaction(30)
 
 
 def test_transactions_keep_their_offsets(
@@ -342,9 +293,3 @@ def test_identical_stops_where_another_writer_steps_in(mirror: Mirror) -> None:
     [done] = mirror.catch_up()
     assert "offsets cannot stay identical: the record lies at target offset 11" in done.error
     assert done.mode is Mode.IDENTICAL
-
-
-def delete_before(bootstrap: str, topic: str, offset: int, partition: int = 0) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for answer in admin.delete_records([TopicPartition(topic, partition, offset)]).values():
-        answer.result(30)

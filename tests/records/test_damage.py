@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.records.test_connections import copier, endless, going
+from tests.support.copier import copier, endless, going
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.mirror import Mirror
 from tests.support.refusal import Refused

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.records.test_connections import copier, going
-from tests.records.test_copy import delete_before
-from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
+from tests.support.copier import copier, going
+from tests.support.kafka import Record, consume, delete_before, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.compare.test_mirror import COMPACT, compared
-from tests.records.test_copy import delete_before
+from tests.support.batches import at_offsets, batch
 from tests.support.chaos import soak_only
 from tests.support.kafka import (
     Record,
     consume,
     create_topic,
+    delete_before,
     end_offsets,
     produce,
     raw_batches,
@@ -25,7 +25,8 @@ from tests.support.kafka import (
 )
 from tests.support.lanes import PRODUCER, lane, plain, took
 from tests.support.mirror import Mirror
-from tests.wire.build import at_offsets, batch
+from tests.support.records import COMPACT
+from tests.support.views import compared
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode
 from towpath.records.lane.lane import Lane

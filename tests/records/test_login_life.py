@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.records.test_connections import BackDoor, copier, endless, going
 from tests.support.clusters import USERS, Clusters
+from tests.support.copier import BackDoor, copier, endless, going
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,45 +11,8 @@ import pytest
 from tests.support.clusters import Clusters
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.mirror import Mirror
-from tests.wire.test_legacy import message
+from tests.support.old_messages import OLD, lay
 from towpath.dev.broker import LocalCluster
-
-OLD = (
-    [message(0, i, b"k%d" % i, b"v%d" % i) for i in range(10)]
-    + [message(1, i, b"k%d" % i, b"v%d" % i, time=1_600_000_000_000 + i) for i in range(10, 20)]
-    + [
-        message(
-            1,
-            29,
-            None,
-            gzip.compress(
-                b"".join(
-                    message(1, i, None, b"w%d" % i, time=1_600_000_001_000 + i) for i in range(10)
-                )
-            ),
-            time=1_600_000_001_009,
-            attributes=1,
-        )
-    ]
-)
-
-
-def lay(cluster: LocalCluster, topic: str, segment: bytes) -> None:
-    """Put `segment` where the broker keeps the first segment of partition 0."""
-    cluster.stop()
-    [folder] = cluster.home.rglob(f"{topic}-0")
-    for file in folder.iterdir():
-        if file.suffix in {".index", ".timeindex", ".snapshot"} or "epoch" in file.name:
-            file.unlink()
-    (folder / "00000000000000000000.log").write_bytes(segment)
-    for name in (
-        "recovery-point-offset-checkpoint",
-        "replication-offset-checkpoint",
-        ".kafka_cleanshutdown",
-    ):
-        for file in cluster.home.rglob(name):
-            file.unlink()
-    cluster.start()
 
 
 @pytest.mark.broker

@@ -8,20 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.test_races import copy_without_receipts
-from tests.records.test_copy import delete_before
-from tests.records.test_transacting import numbered
-from tests.support.chaos import Copiers, endless
+from tests.support.chaos import Copiers, copy_without_receipts, endless
 from tests.support.kafka import (
     Record,
     consume,
     create_topic,
+    delete_before,
     end_offsets,
     grow,
     produce,
     wait_until,
 )
 from tests.support.mirror import Mirror
+from tests.support.records import numbered
 from towpath.cluster.admin.partitions import PartitionAdmin
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.dev.broker import LocalCluster

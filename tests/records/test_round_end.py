@@ -9,7 +9,7 @@ from threading import Event
 
 import pytest
 
-from tests.records.test_connections import copier, endless, going
+from tests.support.copier import copier, endless, going
 from tests.support.kafka import Record, consume, produce, wait_until
 from tests.support.lanes import StandInReactor, fetcher, lane
 from tests.support.mirror import Mirror

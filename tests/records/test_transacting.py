@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from tests.compare.test_mirror import compared
-from tests.records.test_copy import ODD, delete_before, transactions
-from tests.support.kafka import Record, consume, create_topic, end_offsets, produce
+from tests.support.kafka import Record, consume, create_topic, delete_before, end_offsets, produce
 from tests.support.mirror import Mirror
+from tests.support.records import ODD, numbered, transactions
 from tests.support.refusal import Refusal, Refused
+from tests.support.views import assert_same_by_map, compared
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
@@ -43,21 +43,6 @@ def mirror(
     made = Refused(tmp_path, source, refusing_target, new_name("refused"))
     made.create()
     return made
-
-
-def assert_same_by_map(mirror: Mirror) -> int:
-    """Both sides hold the same records in order, at offsets that the ledger joins."""
-    source, target = (consume(c.bootstrap, mirror.topic) for c in (mirror.source, mirror.target))
-    told = [[(r.key, r.value, r.headers, r.timestamp) for r in side] for side in (source, target)]
-    assert told[1] == told[0]
-    offsets = mirror.books().offsets()
-    assert [offsets.to_target(r.offset).offset for r in source] == [r.offset for r in target]
-    assert [offsets.to_source(r.offset).offset for r in target] == [r.offset for r in source]
-    return len(target)
-
-
-def numbered(first: int, end: int) -> list[Record]:
-    return [Record(b"k", b"%d" % number) for number in range(first, end)]
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.security.conftest import SecuredLink
-from tests.security.test_mirror import load, permit
-from tests.spark.test_standalone import Standalone
 from tests.support.chaos import soak_only
 from tests.support.clusters import USERS
 from tests.support.kafka import consume
+from tests.support.secured import SecuredLink, load, permit
+from tests.support.standalone import Standalone
 from towpath.dev import ports
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.chaos, pytest.mark.timeout(300)]

@@ -4,37 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
 
-from tests.security.conftest import READ, SecuredLink, allow
 from tests.support.clusters import USERS, Clusters, Vault
 from tests.support.here import Here
-from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.kafka import consume
+from tests.support.secured import SecuredLink, allow, load, permit
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
-
-
-def load(secured: SecuredLink) -> str:
-    topic = f"{secured.name}.orders"
-    create_topic(secured.source.back_door, topic, 2)
-    records = [Record(b"k", b"%d" % i, partition=i % 2) for i in range(100)]
-    produce(secured.source.back_door, topic, records)
-    produce(secured.source.back_door, topic, records, {"transactional.id": topic})
-    return topic
-
-
-def permit(secured: SecuredLink, on_source: Any = READ) -> None:
-    """Grant what a link needs, and nothing else."""
-    source, target = secured.source, secured.target
-    allow(source, ResourceType.TOPIC, secured.name, on_source)
-    allow(source, ResourceType.TOPIC, secured.name, AclOperation.DESCRIBE_CONFIGS)
-    allow(target, ResourceType.TOPIC, secured.name)
-    allow(target, ResourceType.TOPIC, "__towpath_ledger")
-    allow(target, ResourceType.TRANSACTIONAL_ID, f"towpath.{secured.name}.:")
 
 
 @pytest.mark.spark

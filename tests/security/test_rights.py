@@ -12,7 +12,6 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
 
-from tests.security.conftest import READ, SecuredLink, allow, withdraw
 from tests.support.here import Ended, Here
 from tests.support.kafka import (
     Record,
@@ -24,6 +23,7 @@ from tests.support.kafka import (
     wait_until,
 )
 from tests.support.program import Program
+from tests.support.secured import READ, SecuredLink, allow, withdraw
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.rights import Right
 from towpath.cluster.data.client import Client

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaException
 
-from tests.records.test_rotation import NEW, OLD, Keys, set_password
 from tests.support.chaos import soak_only
 from tests.support.clusters import Clusters
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
+from tests.support.keys import NEW, OLD, Keys, set_password
 from tests.support.program import Program
 from towpath.dev.broker import LocalCluster
 from towpath.dev.settings import Security

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.security.conftest import SecuredLink
 from tests.support.clusters import USERS
 from tests.support.here import MASTER, Here
+from tests.support.secured import SecuredLink
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.load import load

@@ -11,7 +11,6 @@ import psutil
 import pytest
 from confluent_kafka import KafkaException
 
-from tests.spark.conftest import Link, end
 from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Writer
 from tests.support.here import Here
 from tests.support.kafka import (
@@ -23,6 +22,7 @@ from tests.support.kafka import (
     setting,
     wait_until,
 )
+from tests.support.links import Link, end
 from tests.support.program import Program
 from tests.support.queries import assert_served
 from tests.support.scrape import Scrape

@@ -4,89 +4,22 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
-import pyspark
 import pytest
 
-from tests.spark.conftest import Link, end
 from tests.support.chaos import PARTITIONS, PLAIN, Writer, soak_only
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
-from tests.support.program import Program, environment
+from tests.support.links import Link, end
+from tests.support.program import Program
+from tests.support.standalone import Standalone
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
-from towpath.dev import ports
 from towpath.model.nouns import Side
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.chaos, pytest.mark.timeout(300)]
-_EXECUTOR = "CoarseGrainedExecutorBackend"
-_FAST_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-
-
-class Standalone:
-    """A master and a worker on this machine."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._all: list[subprocess.Popen[bytes]] = []
-        (folder / "spark-defaults.conf").write_text(
-            "spark.executor.memory 512m\nspark.driver.host 127.0.0.1\n"
-            "spark.driver.bindAddress 127.0.0.1\n"
-            f"spark.executor.extraJavaOptions {' '.join(_FAST_START)}\n"
-            "spark.authenticate true\nspark.authenticate.secret of-this-cluster\n"
-            "spark.network.crypto.enabled true\n"
-        )
-        port, page, worker, worker_page = ports.reserve(4)
-        self.pages = f"http://127.0.0.1:{page}", f"http://127.0.0.1:{worker_page}"
-        self.master = f"spark://127.0.0.1:{port}"
-        here = "--host", "127.0.0.1"
-        self._java("master.Master", *here, "--port", str(port), "--webui-port", str(page))
-        wait_until(lambda: not ports.is_free(port), "the master listens")
-        self.worker = self._worker(worker, worker_page)
-
-    def executors(self) -> list[psutil.Process]:
-        """Return the executors that run."""
-        children = psutil.Process(self.worker.pid).children()
-        return [each for each in children if any(_EXECUTOR in word for word in _words(each))]
-
-    def add_worker(self) -> subprocess.Popen[bytes]:
-        """Start one more worker."""
-        return self._worker(*ports.reserve(2))
-
-    def stop(self) -> None:
-        """End all."""
-        for each in reversed(self._all):
-            each.send_signal(signal.SIGTERM)
-            each.wait(20)
-
-    def _worker(self, port: int, page: int) -> subprocess.Popen[bytes]:
-        return self._java(
-            "worker.Worker", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(page),
-            "--cores", "2", "--memory", "1g", "--work-dir", str(self.folder / "work"), self.master,
-        )  # fmt: skip
-
-    def _java(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
-        jars = Path(pyspark.__file__).parent / "jars"
-        line = ["java", "-Xmx256m", *_FAST_START, "-cp", f"{jars}/*"]
-        line += [f"org.apache.spark.deploy.{name}", *arguments]
-        spark = {"SPARK_HOME": str(jars.parent), "SPARK_SCALA_VERSION": "2.13"}
-        spark |= {"SPARK_CONF_DIR": str(self.folder), "SPARK_LOCAL_IP": "127.0.0.1"}
-        env = environment(spark)
-        with (self.folder / f"{name}.log").open("wb") as log:
-            made = subprocess.Popen(line, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self._all.append(made)
-        return made
-
-
-def _words(process: psutil.Process) -> list[str]:
-    try:
-        return list(process.cmdline())
-    except psutil.Error:
-        return []
 
 
 @pytest.fixture

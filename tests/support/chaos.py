@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from tests.support.kafka import Record, consume, create_topic, produce, wait_until
+from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.records.copy import copy
 from towpath.records.work import Slice
@@ -98,6 +98,16 @@ def drain(work: Slice) -> None:
     """Copy a slice; what it tells is not needed."""
     for _ in copy(work):
         pass
+
+
+def copy_without_receipts(mirror: Mirror, copiers: Copiers, reached: int) -> None:
+    """Copy until the target ends at `reached`, then die before anything stands in the ledger."""
+    [work] = mirror.slices()
+    copiers.start(replace(endless(work), receipts=3600.0))
+    wait_until(
+        lambda: end_offsets(mirror.target.bootstrap, mirror.topic)[1] >= reached, "it is copied"
+    )
+    copiers.kill_all()
 
 
 @dataclass

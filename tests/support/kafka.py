@@ -153,6 +153,13 @@ def end_offsets(bootstrap: str, topic: str, partition: int = 0) -> tuple[int, in
     return low, high
 
 
+def delete_before(bootstrap: str, topic: str, offset: int, partition: int = 0) -> None:
+    """Delete the records of a partition below an offset, as retention does."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for answer in admin.delete_records([TopicPartition(topic, partition, offset)]).values():
+        answer.result(30)
+
+
 def raw_batches(bootstrap: str, topic: str, partition: int = 0, offset: int = 0) -> bytes:
     """Return record batches as the broker sends them, by one Fetch request of version 4.
 

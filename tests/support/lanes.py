@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.wire.build import batch, numbered
+from tests.support.batches import batch, numbered
 from towpath.cluster.data import fetch as fetching
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.fetch import Fetched

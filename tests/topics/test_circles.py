@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.chaos import delete_topic
 from tests.support.kafka import create_topic
+from tests.support.links import link
 from tests.support.mirror import Mirror
-from tests.topics.links import link
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.topics.models import DEFAULTS, compare, created, notes, observed, only, topic
+from tests.support.topic_models import DEFAULTS, compare, created, notes, observed, only, topic
 from towpath.model.findings import Cause
 from towpath.model.nouns import NO_TOPIC_ID, ClusterId, TopicName
 from towpath.topics.diff import Difference

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.topics.models import compare, observed, topic
+from tests.support.topic_models import compare, observed, topic
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Opened, Phase
 from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.clusters import Clusters
 from tests.support.kafka import Record, create_topic, produce, wait_until
-from tests.topics.links import link
+from tests.support.links import link
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import non_default

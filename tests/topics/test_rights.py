@@ -13,7 +13,7 @@ from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from tests.support.clusters import USERS, Vault
 from tests.support.kafka import create_topic, wait_until
-from tests.topics.links import link
+from tests.support.links import link
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, TopicId, TopicName

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.kafka import Record, create_topic, produce
-from tests.topics.links import link
+from tests.support.links import link
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.disks import Disks
 from towpath.config import LinkConfig

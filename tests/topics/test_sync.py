@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pydantic import TypeAdapter
 
-from tests.topics.models import DEFAULTS, compare, done, notes, observed, only, topic
+from tests.support.topic_models import DEFAULTS, compare, done, notes, observed, only, topic
 from towpath.model.nouns import TopicId, TopicName
 from towpath.topics.observe import Topic
 from towpath.topics.ours import Ours, Tried

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wire.build import CODECS
+from tests.support.batches import CODECS
 from towpath.model.errors import CorruptBatchError
 from towpath.wire.codec import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress, decompress
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wire.build import (
+from tests.support.batches import (
     CODECS,
     RECORD,
     SMALL,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wire import plain
+from tests.support import plain
 from towpath.wire import records
 from towpath.wire.batch import TRANSACTIONAL, BatchHeader
 from towpath.wire.codec import ZSTD

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.wire import plain
-from tests.wire.build import Table, digest_of, from_arrow
+from tests.support import plain
+from tests.support.batches import Table, digest_of, from_arrow
 from towpath.wire import batch, records
 from towpath.wire.digest import Digest
 from towpath.wire.plain import Record

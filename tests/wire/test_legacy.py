@@ -11,8 +11,9 @@ import cramjam
 import lz4.frame
 import pytest
 
-from tests.wire import plain
-from tests.wire.build import joined
+from tests.support import plain
+from tests.support.batches import joined
+from tests.support.old_messages import message
 from towpath.model.errors import CorruptBatchError
 from towpath.wire.batch import LOG_APPEND_TIME, BatchHeader
 from towpath.wire.legacy import convert
@@ -20,26 +21,6 @@ from towpath.wire.plain import Record
 from towpath.wire.reencode import reencode
 
 LATE = 8
-
-
-def blob(value: bytes | None) -> bytes:
-    return struct.pack(">i", -1) if value is None else struct.pack(">i", len(value)) + value
-
-
-def message(
-    magic: int,
-    offset: int,
-    key: bytes | None,
-    value: bytes | None,
-    time: int = -1,
-    attributes: int = 0,
-) -> bytes:
-    body = struct.pack(">bb", magic, attributes)
-    if magic == 1:
-        body += struct.pack(">q", time)
-    body += blob(key) + blob(value)
-    body = struct.pack(">I", zlib.crc32(body)) + body
-    return struct.pack(">qi", offset, len(body)) + body
 
 
 def xerial(data: bytes) -> bytes:

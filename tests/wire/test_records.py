@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wire import plain
-from tests.wire.build import (
+from tests.support import plain
+from tests.support.batches import (
     CODECS,
     RECORD,
     SMALL,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from tests.wire.plain import read_varint
+from tests.support.plain import read_varint
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import varint
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tests.topics.links import link
+from tests.support.links import link
 from towpath.model.nouns import TopicId, TopicName
 from towpath.topics.diff import Difference, diff
 from towpath.topics.observe import Observed, Topic

@@ -1,0 +1,76 @@
+"""Certificates, authorities and passwords that can be replaced while a link is at work."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._scram import (
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from towpath.config import ClusterConfig
+from towpath.dev.broker import LocalCluster
+from towpath.dev.certificates import Authority, Certificate
+from towpath.model.secret import Secret
+
+OLD, NEW = Secret("m4rked-old"), Secret("m4rked-new")
+
+
+class Keys:
+    """Everything that is replaced: what the broker has, and what the link finds."""
+
+    def __init__(self, folder: Path) -> None:
+        self.ours = folder / "link"
+        self.ours.mkdir(parents=True)
+        self.authorities = [Authority(folder / name) for name in ("old", "new")]
+        self.brokers = [each.issue("broker") for each in self.authorities]
+        self.clients = [each.issue("client") for each in self.authorities]
+        self.served = Authority(folder / "served").issue("broker")
+        self.trusted = folder / "served" / "ca.crt"
+        self.serve(0)
+        for name in "ca", "cert", "key", "password":
+            self.give(name, 0)
+
+    def serve(self, which: int) -> None:
+        """Give the broker its certificate, and the authority of its clients."""
+        shutil.copy(self.brokers[which].both, self.served.both)
+        shutil.copy(self.authorities[which].certificate, self.trusted)
+
+    def give(self, name: str, which: int) -> None:
+        """Put a file to where the link finds it."""
+        client: Certificate = self.clients[which]
+        found = {
+            "ca": self.authorities[which].certificate.read_text(),
+            "cert": client.certificate.read_text(),
+            "key": client.key.read_text(),
+            "password": (OLD, NEW)[which].reveal(),
+        }
+        (self.ours / name).write_text(found[name])
+
+    def config(self, cluster: LocalCluster) -> ClusterConfig:
+        """Return how the link comes in, as a task on the same machine gets it."""
+        settings: dict[str, Any] = {
+            "bootstrap": cluster.addresses,
+            "tls": {name: str(self.ours / name) for name in ("ca", "cert", "key")},
+            "sasl": {
+                "mechanism": "SCRAM-SHA-512", "username": "mirror",
+                "password": f"file:{self.ours}/password",
+            },
+            "request_timeout": "5s",
+        }  # fmt: skip
+        made: ClusterConfig = pickle.loads(pickle.dumps(ClusterConfig.model_validate(settings)))  # noqa: S301
+        return made
+
+
+def set_password(cluster: LocalCluster, secret: Secret) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.back_door})
+    how = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    change = UserScramCredentialUpsertion("mirror", how, secret.reveal().encode())
+    for done in admin.alter_user_scram_credentials([change]).values():
+        done.result(30)

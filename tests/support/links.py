@@ -1,0 +1,110 @@
+"""Configurations of links between clusters of the tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaException
+
+from tests.support.kafka import consume, end_offsets, wait_until
+from tests.support.program import Program
+from towpath.config import LinkConfig
+from towpath.dev.broker import LocalCluster
+
+
+def link(
+    source: str,
+    target: str,
+    *include: str,
+    rename: str = "{topic}",
+    exclude: tuple[str, ...] = (),
+    records: dict[str, Any] | None = None,
+    security: dict[str, Any] | None = None,
+    configs: dict[str, Any] | None = None,
+    replication_factor: str | int = "source",
+    prune: bool = False,
+) -> LinkConfig:
+    """Return the link between two bootstrap addresses, `security` holding for both."""
+    common = {"request_timeout": "10s", **(security or {})}
+    return LinkConfig.model_validate(
+        {
+            "source": {"bootstrap": source, **common},
+            "target": {"bootstrap": target, **common},
+            "link": "test",
+            "topics": {
+                "include": include,
+                "exclude": exclude,
+                "rename": rename,
+                "replication_factor": replication_factor,
+                "configs": configs or {},
+            },
+            "records": records or {},
+            "prune": prune,
+        }
+    )
+
+
+@dataclass
+class Link:
+    """A link over the topics that begin with its name."""
+
+    folder: Path
+    source: LocalCluster
+    target: LocalCluster
+    name: str
+    programs: list[Program] = field(default_factory=list)
+    records: str = "{start: earliest}"
+    run: str = "{discover: 500ms}"
+    listen: str = ""
+    """Where it serves its metrics, if anywhere."""
+
+    @property
+    def file(self) -> Path:
+        """The link's file."""
+        file = self.folder / f"{self.name}.yaml"
+        file.write_text(
+            f"source: {{bootstrap: '{self.source.bootstrap}'}}\n"
+            f"target: {{bootstrap: '{self.target.bootstrap}'}}\n"
+            f"link: {self.name}\n"
+            f"topics: {{include: ['{self.name}.*']}}\n"
+            f"records: {self.records}\n"
+            f"run: {self.run}\n"
+            + (f"metrics: {{listen: '{self.listen}'}}\n" if self.listen else "")
+        )
+        return file
+
+    def start(self, command: str, *arguments: str, **options: Any) -> Program:
+        """Start `towpath` on the link."""
+        name = f"{command}-{len(self.programs)}"
+        made = Program(self.folder, command, str(self.file), *arguments, name=name, **options)
+        self.programs.append(made)
+        return made
+
+    def wait_for(self, run: Program, topic: str, partition: int = 0, seconds: float = 60) -> None:
+        """Wait until the target's partition ends where the source's does."""
+
+        def is_there() -> bool:
+            assert run.running, run.said
+            ends = [end(cluster, topic, partition) for cluster in (self.source, self.target)]
+            return ends[0] == ends[1] > 0
+
+        wait_until(is_there, f"{topic}-{partition} is copied", seconds)
+
+    def assert_same(self, topic: str, partitions: int = 1) -> int:
+        """Both sides show the same records at the same offsets; return how many."""
+        numbers = range(partitions)
+        source, target = (
+            consume(cluster.bootstrap, topic, numbers) for cluster in (self.source, self.target)
+        )
+        assert target == source
+        return len(target)
+
+
+def end(cluster: LocalCluster, topic: str, partition: int = 0) -> int:
+    """Return the end of a partition, -1 where it does not exist yet."""
+    try:
+        return end_offsets(cluster.bootstrap, topic, partition)[1]
+    except KafkaException:
+        return -1

@@ -1,0 +1,17 @@
+"""Runs of the ledger, as values."""
+
+from __future__ import annotations
+
+import random
+
+from towpath.ledger.entries import Run
+
+
+def transactions(count: int, sizes: range) -> list[Run]:
+    """Return the runs of transactions, each with a marker behind it."""
+    rng, made, source, target = random.Random(3), [], 10**9, 10**8
+    for _ in range(count):
+        size = rng.choice(sizes)
+        made.append((source, target, size))
+        source, target = source + size + 1, target + size
+    return made
