@@ -36,12 +36,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from towpath.model.reasons import Code, Reason
+
 
 class TowpathError(Exception):
     """The root; `str()` of an instance is a sentence for the person who must act."""
 
     code: ClassVar[str] = "TOWPATH"
     exit_code: ClassVar[int] = 1
+
+    @property
+    def reason(self) -> Reason:
+        """The error as a value, for whatever it keeps from moving."""
+        return Reason.of(Code.ERROR, error=self.code, text=str(self))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,9 +92,14 @@ class UnreachableError(ClusterError):
         super().__init__(side, what, why, advice)
         self.side, self.what, self.why, self.advice = side, what, why, advice
 
+    @property
+    def reason(self) -> Reason:
+        """The error as a value."""
+        side, what, why, advice = str(self.side), self.what, self.why, self.advice
+        return Reason.of(Code(self.code), side=side, what=what, why=why, advice=advice)
+
     def __str__(self) -> str:
-        text = f"{self.side}: {self.what}: {self.why}"
-        return f"{text}; {self.advice}" if self.advice else text
+        return str(self.reason)
 
 
 class RefusedError(ClusterError):
@@ -123,9 +135,20 @@ class RefusedError(ClusterError):
         """Whether the login lacks a right."""
         return "AUTHORIZATION" in self.name
 
+    @property
+    def reason(self) -> Reason:
+        """The error as a value."""
+        return Reason.of(
+            Code.CLUSTER_REFUSED,
+            side=str(self.side),
+            what=self.what,
+            error=self.error,
+            name=self.name,
+            advice=self.advice,
+        )
+
     def __str__(self) -> str:
-        text = f"{self.side}: {self.what}: {self.name} ({self.error})"
-        return f"{text}; {self.advice}" if self.advice else text
+        return str(self.reason)
 
 
 class SparkStartError(TowpathError):
@@ -290,14 +313,19 @@ class TargetLostError(TowpathError):
         self.partition, self.acknowledged, self.found = partition, acknowledged, found
         self.unit = unit
 
-    def __str__(self) -> str:
-        return (
-            f"target: {self.partition} lost records that it had acknowledged: {self.unit}"
-            f" {self.acknowledged - 1} was acknowledged, and the log ends at {self.unit}"
-            f" {self.found - 1} (a lost disk, an unclean leader election, a power cut?); run"
-            " `towpath repair` to copy them again, or delete the topic on the target to have all"
-            " of it copied again"
+    @property
+    def reason(self) -> Reason:
+        """The error as a value."""
+        return Reason.of(
+            Code.TARGET_LOST,
+            partition=self.partition,
+            acknowledged=self.acknowledged,
+            found=self.found,
+            unit=self.unit,
         )
+
+    def __str__(self) -> str:
+        return str(self.reason)
 
 
 class DoubledError(TowpathError):
@@ -317,13 +345,14 @@ class DoubledError(TowpathError):
         super().__init__(partition, first, end, records)
         self.partition, self.first, self.end, self.records = partition, first, end, records
 
+    @property
+    def reason(self) -> Reason:
+        """The error as a value."""
+        partition, first, end, records = self.partition, self.first, self.end, self.records
+        return Reason.of(Code.DOUBLED, partition=partition, first=first, end=end, records=records)
+
     def __str__(self) -> str:
-        return (
-            f"target: {self.partition} holds {self.records} records twice: the second copy lies at"
-            f" offsets {self.first} to {self.end - 1}; a copier that had been frozen or cut off"
-            " wrote it after the target had forgotten the producer id; nothing more is copied to"
-            " this partition; delete the topic on the target to have all of it copied again"
-        )
+        return str(self.reason)
 
 
 class TargetReplacedError(TowpathError):
@@ -336,11 +365,13 @@ class TargetReplacedError(TowpathError):
         super().__init__(topic)
         self.topic = topic
 
+    @property
+    def reason(self) -> Reason:
+        """The error as a value."""
+        return Reason.of(Code.TARGET_REPLACED, topic=self.topic)
+
     def __str__(self) -> str:
-        return (
-            f"target: topic {self.topic} was deleted and created again while it was written;"
-            " the next round or run copies it again"
-        )
+        return str(self.reason)
 
 
 class NotIdenticalError(TowpathError):
@@ -349,13 +380,13 @@ class NotIdenticalError(TowpathError):
     code = "NOT_IDENTICAL"
     exit_code = 3
 
-    def __init__(self, partition: str, reason: str) -> None:
-        super().__init__(partition, reason)
-        self.partition, self.reason = partition, reason
+    def __init__(self, partition: str, why: str) -> None:
+        super().__init__(partition, why)
+        self.partition, self.why = partition, why
 
     def __str__(self) -> str:
         return (
-            f"{self.partition}: offsets cannot stay identical: {self.reason};"
+            f"{self.partition}: offsets cannot stay identical: {self.why};"
             " set `records.offsets: auto` to have this partition mapped"
         )
 

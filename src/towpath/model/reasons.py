@@ -1,0 +1,210 @@
+"""Why something is as it is: a code with values, and the one place that makes its sentence. Pure.
+
+A reason is kept beside the thing that it is about, such as a partition, so its sentence does not
+begin with the name of that thing: whoever shows the reason names it. What is done about a reason
+depends on its code, never on its sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from inspect import signature
+from types import MappingProxyType
+from typing import Any
+
+
+class Code(StrEnum):
+    """Kind of a reason. Codes are stored in ledgers, so none of them ever changes its meaning.
+
+    The errors of `towpath.model.errors` that can be a reason have the same code there and here.
+    """
+
+    # Why the offsets of a partition are mapped
+    ASKED_FOR = "ASKED_FOR"
+    TARGET_NOT_EMPTY = "TARGET_NOT_EMPTY"
+    COMPACTED_FRONT = "COMPACTED_FRONT"
+    FRONT_TOO_LONG = "FRONT_TOO_LONG"
+    HOLES = "HOLES"
+    HOLES_IN_BATCH = "HOLES_IN_BATCH"
+    OFFSET_TAKEN = "OFFSET_TAKEN"
+    RECORDS_MISSING = "RECORDS_MISSING"
+    IDS_REFUSED = "IDS_REFUSED"
+
+    # What a gap is
+    RETENTION = "RETENTION"
+    SOURCE_CUT = "SOURCE_CUT"
+    SOURCE_TOPIC_DELETED = "SOURCE_TOPIC_DELETED"
+    SOURCE_TOPIC_RECREATED = "SOURCE_TOPIC_RECREATED"
+
+    # Why a partition does not move
+    GAP = "GAP"
+    NOT_IDENTICAL = "NOT_IDENTICAL"
+    BATCH_DAMAGED = "BATCH_DAMAGED"
+    RECORD_TOO_LARGE = "RECORD_TOO_LARGE"
+    TARGET_LOST = "TARGET_LOST"
+    TARGET_REPLACED = "TARGET_REPLACED"
+    DOUBLED = "DOUBLED"
+    CLUSTER_REFUSED = "CLUSTER_REFUSED"
+    CLUSTER_UNREACHABLE = "CLUSTER_UNREACHABLE"
+    CLUSTER_SECURITY = "CLUSTER_SECURITY"
+    CLUSTER_UNRESOLVED = "CLUSTER_UNRESOLVED"
+
+    # Texts
+    ERROR = "ERROR"
+    """Any other error of ours."""
+    TOLD = "TOLD"
+    """What another version of Towpath wrote to the ledger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something is as it is; `str()` of it is a sentence for the person who must act.
+
+    Attributes:
+        code: The kind of reason.
+        values: What its sentence needs besides, sorted by name. `Reason.of` makes them.
+    """
+
+    code: Code
+    values: tuple[tuple[str, Value], ...] = ()
+
+    @classmethod
+    def of(cls, code: Code, **values: Value) -> Reason:
+        """Return a reason with the values that the sentence of its code takes."""
+        return cls(code, tuple(sorted(values.items())))
+
+    def __str__(self) -> str:
+        return SENTENCES[self.code](**dict(self.values))
+
+
+Value = int | str | Reason
+"""A value of a reason; a reason may be the cause of another one."""
+
+
+def sentence(reasons: tuple[Reason, ...]) -> str:
+    """Return the sentence about several reasons that hold at once, "" for none."""
+    return "; ".join(map(str, reasons))
+
+
+def as_data(reason: Reason) -> dict[str, Any]:
+    """Return a reason as a JSON object: its code, and each value under its own name."""
+    return {"code": str(reason.code)} | {
+        name: as_data(value) if isinstance(value, Reason) else value
+        for name, value in reason.values
+    }
+
+
+def from_data(data: Mapping[str, Any]) -> Reason | None:
+    """Return the reason of a JSON object, `None` if another version wrote what is unknown here."""
+    values = {name: value for name, value in data.items() if name != "code"}
+    inner = {name: from_data(value) for name, value in values.items() if isinstance(value, Mapping)}
+    try:
+        code = Code(data["code"])
+        signature(SENTENCES[code]).bind(**values)
+    except (KeyError, TypeError, ValueError):
+        return None
+    return None if None in inner.values() else Reason.of(code, **(values | inner))
+
+
+def _holes(text: str, fill: int) -> str:
+    return f"{text}, and `records.fill` lets {fill} offsets be filled in all" if fill else text
+
+
+def _target_lost(partition: str, acknowledged: int, found: int, unit: str) -> str:
+    return (
+        f"target: {partition} lost records that it had acknowledged: {unit}"
+        f" {acknowledged - 1} was acknowledged, and the log ends at {unit}"
+        f" {found - 1} (a lost disk, an unclean leader election, a power cut?); run"
+        " `towpath repair` to copy them again, or delete the topic on the target to have all"
+        " of it copied again"
+    )
+
+
+def _doubled(partition: str, first: int, end: int, records: int) -> str:
+    return (
+        f"target: {partition} holds {records} records twice: the second copy lies at"
+        f" offsets {first} to {end - 1}; a copier that had been frozen or cut off"
+        " wrote it after the target had forgotten the producer id; nothing more is copied to"
+        " this partition; delete the topic on the target to have all of it copied again"
+    )
+
+
+def _refused(side: str, what: str, error: int, name: str, advice: str = "") -> str:
+    return _advised(f"{side}: {what}: {name} ({error})", advice)
+
+
+def _unreachable(side: str, what: str, why: str, advice: str = "") -> str:
+    return _advised(f"{side}: {what}: {why}", advice)
+
+
+def _advised(text: str, advice: str) -> str:
+    return f"{text}; {advice}" if advice else text
+
+
+SENTENCES: Mapping[Code, Callable[..., str]] = MappingProxyType(
+    {
+        Code.ASKED_FOR: lambda: "asked for by `records.offsets: mapped`",
+        Code.TARGET_NOT_EMPTY: lambda end: f"the target partition ended at offset {end} already",
+        Code.COMPACTED_FRONT: lambda start: (
+            f"a compacted topic cannot be made to begin at offset {start}"
+        ),
+        Code.FRONT_TOO_LONG: lambda start: f"the source begins at offset {start}, too far to fill",
+        Code.HOLES: lambda first, last, fill=0: _holes(
+            f"the source has no records at offsets {first} to {last} (compaction)", fill
+        ),
+        Code.HOLES_IN_BATCH: lambda offset, fill=0: _holes(
+            f"the source batch at offset {offset} has lost records (compaction)", fill
+        ),
+        Code.OFFSET_TAKEN: lambda found, expected: (
+            f"the record lies at target offset {found}, not at its own {expected}: another writer"
+            " was there first"
+        ),
+        Code.RECORDS_MISSING: lambda first, last, why: (
+            f"offsets {first} to {last} are missing: {why}"
+        ),
+        Code.IDS_REFUSED: lambda error: (
+            f"the target refuses producer ids that it did not give out ({error}), so records are"
+            " written in transactions"
+        ),
+        Code.RETENTION: lambda: "retention at the source removed them before they were copied",
+        Code.SOURCE_CUT: lambda end: (
+            f"the source log was cut to offset {end} (unclean leader election); what was copied"
+            " beyond it is on the target only"
+        ),
+        Code.SOURCE_TOPIC_DELETED: lambda: "the topic is no more at the source",
+        Code.SOURCE_TOPIC_RECREATED: lambda: (
+            "the topic was deleted and created again at the source"
+        ),
+        Code.GAP: lambda first, last, why: (
+            f"offsets {first} to {last} were not copied: {why}; set `records.on_gap: record` to go"
+            " on behind them"
+        ),
+        Code.NOT_IDENTICAL: lambda why: (
+            f"offsets cannot stay identical: {why}; set `records.offsets: auto` to have this"
+            " partition mapped"
+        ),
+        Code.BATCH_DAMAGED: lambda partition, offset, why: (
+            f"source: the record batch at offset {offset} of {partition} is damaged ({why}); look"
+            " into the disks of the brokers, and make a replica that has it whole the leader"
+        ),
+        Code.RECORD_TOO_LARGE: lambda partition, offset, size, target: (
+            f"target: the record at offset {offset} of {partition} has {size} bytes, more than the"
+            f" target takes; raise max.message.bytes of {target} there"
+        ),
+        Code.TARGET_LOST: _target_lost,
+        Code.TARGET_REPLACED: lambda topic: (
+            f"target: topic {topic} was deleted and created again while it was written;"
+            " the next round or run copies it again"
+        ),
+        Code.DOUBLED: _doubled,
+        Code.CLUSTER_REFUSED: _refused,
+        Code.CLUSTER_UNREACHABLE: _unreachable,
+        Code.CLUSTER_SECURITY: _unreachable,
+        Code.CLUSTER_UNRESOLVED: _unreachable,
+        Code.ERROR: lambda error, text: text,  # noqa: ARG005  # kept for programs
+        Code.TOLD: lambda text: text,
+    }
+)
+"""What makes the sentence of each code; its parameters are the values of the reason."""
