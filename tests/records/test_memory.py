@@ -51,7 +51,7 @@ def test_buffers_are_counted_and_used_again_within_the_limit() -> None:
     assert pool.held == sum(frame.held for frame in (*frames[1:], again, copied))
     for frame in (*frames[1:], again, copied):
         frame.release()
-    assert (pool.held, pool.left) == (0, 4 * MIB)
+    assert (pool.held, pool.room, pool.left) == (0, 4 * MIB, 4 * MIB * 7 // 8)
 
 
 @pytest.mark.parametrize("count", [1, 20, 1000])
@@ -82,6 +82,31 @@ def test_all_lanes_together_stay_within_the_memory_and_go_on_when_there_is_some(
     assert made._pool.held < MIB  # what did not land is nothing: free buffers do not count
     moved = [each.progress.records for each in lanes]
     assert max(moved) - min(moved) <= 30
+
+
+def test_copies_of_small_batches_take_no_more_than_is_left() -> None:
+    """What is merged lies in memory twice while the response that it came in is still used."""
+    made, channel = fetcher(StandInReactor(), take, memory=4 * MIB)
+    lanes = [lane(number) for number in range(32)]
+    for each in lanes:
+        made.add(each)
+    while channel.asked:
+        count = made._under_way[NODE] // (len(lanes) * 2200)
+        channel.answer(
+            *(
+                Part(each.work.source.partition,
+                     [plain(each.expected + n, size=2000) for n in range(count)])
+                for each in lanes
+            )
+        )  # fmt: skip
+    counts, most = [], 0
+    for each in lanes:
+        batch = each.next_batch()
+        assert batch is not None
+        counts.append(batch.count)
+        most = max(most, made._pool.held)
+    assert 3 * MIB < most <= 4 * MIB
+    assert (min(counts), max(counts) > 1) == (1, True), "some found no room, and some did"
 
 
 def test_a_batch_larger_than_the_memory_gets_through_alone() -> None:

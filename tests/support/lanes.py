@@ -79,7 +79,7 @@ def damaged(data: bytearray) -> bytearray:
 def took(to: Lane, *batches: bytes | bytearray) -> None:
     """Let a lane take in a response of some batches."""
     data = b"".join(batches)
-    frame = Frame(BufferPool(0), np.frombuffer(bytearray(data), np.uint8), len(data))
+    frame = Frame(BufferPool(1 << 30), np.frombuffer(bytearray(data), np.uint8), len(data))
     to.take(frame, Fetched(to.work.source, 0, 0, 0, 0, (), -1, 0, len(data)))
 
 
@@ -133,7 +133,7 @@ class StandInChannel:
     )
     asked: list[Callable[[Frame], None]] = field(default_factory=list)
     closed: bool = False
-    pool: BufferPool = field(default_factory=lambda: BufferPool(0))
+    pool: BufferPool = field(default_factory=lambda: BufferPool(1 << 30))
 
     def send(
         self,

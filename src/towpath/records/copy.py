@@ -27,7 +27,7 @@ from towpath.model.errors import ClusterError, CorruptBatchError, TowpathError
 from towpath.model.nouns import Mode, Side, TopicPartition
 from towpath.records.clients import Clients
 from towpath.records.jobs import Jobs
-from towpath.records.lane.lane import MANY, SMALL, SMALL_TOGETHER, Lane
+from towpath.records.lane.lane import LANE_BYTES, MANY, SMALL, SMALL_TOGETHER, Lane
 from towpath.records.lane.progress import Standing
 from towpath.records.lease import Lease
 from towpath.records.receipts import Receipts
@@ -86,7 +86,8 @@ class Copier:
         self._reactor = Reactor()
         self._lease = Lease(work.target_memory_ms)
         self._was_good = True
-        pool = BufferPool(work.memory)
+        lanes = min(work.memory // 2, LANE_BYTES * len(work.assignments))
+        pool = BufferPool(work.memory - lanes)
         self._jobs = Jobs(self._reactor)
         self._fetcher = Fetcher(
             self._reactor, work.source, source, pool,

@@ -15,6 +15,8 @@ Buffer = npt.NDArray[np.uint8]
 
 _PAGE = 4096
 _SMALL = 65536
+_SPARE = 8
+"""A part of the memory is not asked for: what comes may have to be copied before it is sent."""
 _CLASSES = 3
 """Sizes of buffers have so many bits behind the first, so an eighth at most is not used."""
 
@@ -42,6 +44,11 @@ class Frame:
     def held(self) -> int:
         """Bytes of memory that it takes."""
         return len(self.buffer)
+
+    @property
+    def room(self) -> int:
+        """Bytes that copies of what is in it may take."""
+        return self._pool.room
 
     def instead(self, data: bytes | bytearray | memoryview) -> Frame:
         """Return a frame of other bytes that were made of this one; it has one user, too."""
@@ -75,9 +82,14 @@ class BufferPool:
         self._free: list[Buffer] = []
 
     @property
+    def room(self) -> int:
+        """Bytes that copies of batches may still take."""
+        return self.limit - self.held - self.promised
+
+    @property
     def left(self) -> int:
         """Bytes that may still be asked for."""
-        return self.limit - self.held - self.promised
+        return self.room - self.limit // _SPARE
 
     @property
     def scarce(self) -> bool:

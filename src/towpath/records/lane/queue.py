@@ -212,8 +212,12 @@ class Queue:
     def small_head(self, small: int, most: int) -> list[Batch]:
         """Return the leading waiting batches that are smaller than `small`, up to `most` bytes.
 
-        None that was sent is among them, and there are none unless there are two.
+        None that was sent is among them, and there are none unless there are two. Where the slice
+        has no memory for a copy of them there are none either: they go one by one.
         """
+        head = self.waiting[0] if self.waiting else None
+        if isinstance(head, Batch) and head.frame is not None:
+            most = min(most, head.frame.room)
         taken: list[Batch] = []
         size = 0
         for item in self.waiting:
