@@ -30,11 +30,13 @@ from towpath.ledger.entries import Entry, Opened, Receipt, Run, Runs
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.packed import Packer
 from towpath.model.nouns import LinkName, Mode, ProducerId, Side, TopicId, TopicName, TopicPartition
+from towpath.model.reasons import Code, Reason
 from towpath.records.run_log import RunLog
 
 PARTITIONS, RATE, DAYS = 50, 10, 365
 ROUND, HOUR, DAY = 600, 3600, 86400
 LINK = LinkName("changelogs")
+WHY = Reason.of(Code.HOLES, first=0, last=1)
 WORKLOADS = {"100 records each": range(100, 101), "50 to 149 records": range(50, 150)}
 GOALS = (
     "wanted: ledger under 1 GB, a slice under 350 MB, a round start under 5 s, with 50 mapped"
@@ -84,7 +86,7 @@ def receipt(partition: int, second: int, tail: str) -> Receipt:
     about, at = of(partition), 10**9 + second * 1000
     return Receipt(
         LINK, about.tp.topic, partition, about.producer_id, at + second * RATE, 3, at, at, at,
-        at * 900, 1, 2, 7, Mode.MAPPED, "transactions of the source leave holes", (at, at, 100), "",
+        at * 900, 1, 2, 7, Mode.MAPPED, (WHY,), (at, at, 100), None,
         at, f"{partition:016x}", 0, packed=tail,
     )  # fmt: skip
 
@@ -94,7 +96,7 @@ def opened(partition: int) -> Opened:
     about = of(partition)
     return Opened(
         LINK, about.tp.topic, partition, TopicId("s"), about.tp.topic, TopicId("t"),
-        about.producer_id, Mode.MAPPED, "why", 0, 0, "r", 1,
+        about.producer_id, Mode.MAPPED, (WHY,), 0, 0, "r", 1,
     )  # fmt: skip
 
 

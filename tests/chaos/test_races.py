@@ -150,7 +150,7 @@ def test_records_that_the_source_lost_before_a_receipt(
 def test_a_gap_that_grows_while_it_is_filled() -> None:
     tp, topic_id = TopicPartition(TopicName("t"), 0), TopicId("id")
     work = Assignment(tp, tp, topic_id, topic_id, ProducerId(1), ProducerId(2), 10)
-    lane = Lane(work, Standing(Position(10, 10, 0), Mode.IDENTICAL, "", (10, 10, 0)))
+    lane = Lane(work, Standing(Position(10, 10, 0), Mode.IDENTICAL, (), (10, 10, 0)))
     lane.queue.put(Fill(10, 14))
     assert lane.fill_due == Fill(10, 14)
     lane.queue.put(Fill(14, 18))

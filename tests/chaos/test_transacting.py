@@ -27,6 +27,7 @@ from tests.support.chaos import (
 )
 from tests.support.kafka import consume, produce, wait_until
 from tests.support.mirror import Mirror
+from tests.support.reasons import RETENTION
 from tests.support.records import numbered
 from tests.support.refusal import Refusal, Refused
 from tests.support.views import assert_same_by_map, compared
@@ -204,7 +205,7 @@ def refuse(mirror: Mirror, topics: Sequence[str]) -> None:
         entries.append(
             Writer(
                 config.link, opened.topic, partition, opened.producer_id, ProducerId(1 << 39),
-                "none", "the target refused once", opened.target_start, 0,
+                "none", RETENTION, opened.target_start, 0,
             )
         )  # fmt: skip
     with ExitStack() as stack:

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from tests.support.here import MASTER, Ended, Here
 from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.reasons import told
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig, load
 from towpath.dev.broker import LocalCluster
@@ -338,7 +339,9 @@ def note_gap(file: Path, tp: TopicPartition) -> None:
     with open_link(config) as link:
         opened = link.ledger.books(config.link).of(tp).opened
         assert opened is not None
-        gap = Gap(config.link, tp.topic, 0, opened.producer_id, 50, 60, "expired", True, now_ms())
+        gap = Gap(
+            config.link, tp.topic, 0, opened.producer_id, 50, 60, told("expired"), True, now_ms()
+        )
         link.ledger.append([gap])
 
 

@@ -17,7 +17,7 @@ from towpath.cli.main import COMMANDS, main
 from towpath.cli.output import Output, OutputOption, show
 from towpath.cli.render import table
 from towpath.model.amounts import count
-from towpath.model.errors import ConfigError, GapError, Problem, UnreachableError
+from towpath.model.errors import ConfigError, Problem, TargetReplacedError, UnreachableError
 
 Register = Callable[[Callable[[], int | None]], None]
 
@@ -59,11 +59,11 @@ ERRORS = [
         "source: connecting to a:1: refused; start it",
     ),
     (
-        GapError("orders-0", 3, 5, "retention"),
+        TargetReplacedError("orders"),
         3,
-        "GAP",
-        "orders-0: offsets 3 to 4 were not copied: retention;"
-        " set `records.on_gap: record` to go on behind them",
+        "TARGET_REPLACED",
+        "target: topic orders was deleted and created again while it was written; the next round or"
+        " run copies it again",
     ),
     (
         KeyError("x"),

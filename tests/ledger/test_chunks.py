@@ -18,7 +18,7 @@ from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName, 
 OF = Incarnation(LinkName("l"), TopicPartition(TopicName("t"), 0), ProducerId(1))
 OPENED = Opened(
     OF.link, OF.tp.topic, 0, TopicId("s"), OF.tp.topic, TopicId("t"), OF.producer_id, Mode.MAPPED,
-    "", 0, 0, "r", 0,
+    (), 0, 0, "r", 0,
 )  # fmt: skip
 
 

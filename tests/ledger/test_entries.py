@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.reasons import RETENTION, told
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import (
@@ -46,14 +47,14 @@ runs = st.tuples(number, number, st.integers(1, 2**40))
 def opened(producer: int = 1, run: str = "r", start: int = 0) -> Opened:
     return Opened(
         LINK, ORDERS, 0, TopicId("s"), TopicName("eu.orders"), TopicId("t"), ProducerId(producer),
-        Mode.IDENTICAL, "", start, start, run, 5,
+        Mode.IDENTICAL, (), start, start, run, 5,
     )  # fmt: skip
 
 
 def receipt(producer: int = 1, end: int = 10, at: int = 6, error: str = "") -> Receipt:
     return Receipt(
         LINK, ORDERS, 0, ProducerId(producer), end, 3, end, end, end, 99, 1, 2, 7,
-        Mode.MAPPED, "why", (0, 0, end), error, at,
+        Mode.MAPPED, (told("why"), RETENTION), (0, 0, end), told(error) if error else None, at,
     )  # fmt: skip
 
 
@@ -64,8 +65,8 @@ ENTRIES: list[Entry] = [
     opened(),
     receipt(),
     Runs(LINK, ORDERS, 0, ProducerId(1), ((0, 0, 5), (7, 5, 2))),
-    Gap(LINK, ORDERS, 0, ProducerId(1), 5, 7, "retention", went_on=True, at=8),
-    Writer(LINK, ORDERS, 0, ProducerId(1), ProducerId(4), "towpath.l.orders-0", "why", 3, 8),
+    Gap(LINK, ORDERS, 0, ProducerId(1), 5, 7, RETENTION, went_on=True, at=8),
+    Writer(LINK, ORDERS, 0, ProducerId(1), ProducerId(4), "towpath.l.orders-0", told("why"), 3, 8),
     Journal(
         LINK, "topics", "eu.orders", "SetConfigs", "retention.ms",
         {"do": "SetConfigs", "set": {"retention.ms": "1"}}, Phase.DONE, "abc", True,
@@ -199,7 +200,7 @@ def test_of_two_receipts_the_further_one_holds_whatever_their_order() -> None:
 
 
 def test_another_incarnation_begins_anew() -> None:
-    gap = Gap(LINK, ORDERS, 0, ProducerId(1), 5, 7, "retention", went_on=True, at=8)
+    gap = Gap(LINK, ORDERS, 0, ProducerId(1), 5, 7, RETENTION, went_on=True, at=8)
     books = books_of(opened(1), receipt(1), gap, opened(2), receipt(1, end=50))
     known = books.of(TopicPartition(ORDERS, 0))
     assert known.opened == opened(2)
@@ -211,7 +212,7 @@ def test_a_stop_is_over_when_copying_goes_on_without_error() -> None:
     def gaps(*facts: Entry) -> int:
         return len(books_of(*facts).of(TopicPartition(ORDERS, 0)).gaps)
 
-    stop = Gap(LINK, ORDERS, 0, ProducerId(1), 0, 0, "not identical", went_on=False, at=5)
+    stop = Gap(LINK, ORDERS, 0, ProducerId(1), 0, 0, told("not identical"), went_on=False, at=5)
     assert gaps(stop) == 1
     assert gaps(opened(), receipt(at=4), stop) == 1
     assert gaps(opened(), stop, receipt(at=6, error="again")) == 1
@@ -223,7 +224,7 @@ def test_a_stop_is_over_when_copying_goes_on_without_error() -> None:
 def test_all_writers_of_an_incarnation_count() -> None:
     def writer(incarnation: int, number: int) -> Writer:
         producers = ProducerId(incarnation), ProducerId(number)
-        return Writer(LINK, ORDERS, 0, *producers, "towpath.l.orders-0", "why", 3, 8)
+        return Writer(LINK, ORDERS, 0, *producers, "towpath.l.orders-0", told("why"), 3, 8)
 
     known = books_of(opened(1), writer(1, 4), writer(2, 5), writer(1, 6))
     there = known.of(TopicPartition(ORDERS, 0))

@@ -47,7 +47,7 @@ pytestmark = pytest.mark.broker
 LINK = LinkName("l")
 ORDERS = TopicPartition(TopicName("orders"), 0)
 OPENED = Opened(
-    LINK, ORDERS.topic, 0, TopicId("s"), ORDERS.topic, TopicId("t"), ProducerId(1), Mode.MAPPED, "",
+    LINK, ORDERS.topic, 0, TopicId("s"), ORDERS.topic, TopicId("t"), ProducerId(1), Mode.MAPPED, (),
     0, 0, "r", 5,
 )  # fmt: skip
 

@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 
 from tests.support.links import link
+from tests.support.reasons import RETENTION
 from tests.support.scrape import Scrape
 from tests.support.standings import ROW
 from towpath import __version__
@@ -22,7 +23,7 @@ CONFIG = link("127.0.0.1:9", "127.0.0.1:19", "orders")
 
 def gap(first: int, end: int) -> Gap:
     return Gap(
-        LinkName("l"), ROW.topic, ROW.partition, ProducerId(7), first, end, "retention",
+        LinkName("l"), ROW.topic, ROW.partition, ProducerId(7), first, end, RETENTION,
         went_on=True, at=0,
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 
 from tests.support.kafka import Record, consume, create_topic, delete_before, end_offsets, produce
 from tests.support.mirror import Mirror
+from tests.support.reasons import told
 from tests.support.records import ODD, transactions
 from tests.support.views import assert_same_view
 from towpath.cluster.admin.topics import TopicAdmin
@@ -38,7 +39,7 @@ def test_an_error_of_the_ledger_is_over_when_a_partition_begins_again(mirror: Mi
     mirror.catch_up()
     receipt = mirror.books().receipt
     assert receipt is not None
-    mirror.note(replace(receipt, error="it was refused", at=now_ms()))
+    mirror.note(replace(receipt, trouble=told("it was refused"), at=now_ms()))
     [done] = mirror.catch_up()
     assert (done.records, done.error) == (0, "")
     now = mirror.books().receipt
@@ -231,7 +232,7 @@ def test_retention_before_the_first_fetch_moves_the_beginning(
     delete_before(mirror.source.bootstrap, mirror.topic, 10)
     if cut_off:
         with monkeypatch.context() as patch:
-            patch.setattr(MovedBeginnings, "_moved", lambda _, lane, __: lane.stop("cut off"))
+            patch.setattr(MovedBeginnings, "_moved", lambda _, lane, __: lane.stop(told("cut off")))
             [done] = copy(work)
         assert (done.records, done.error) == (0, "cut off")
         delete_before(mirror.source.bootstrap, mirror.topic, 12)

@@ -42,7 +42,7 @@ NewName = Callable[[str], str]
 def filling(most: int, holes: int = 0) -> Lane:
     """Return a lane whose holes may be filled, so many of them in all."""
     made = lane()
-    standing = Standing(Position(0, 0, 0), Mode.IDENTICAL, "", (0, 0, 0), holes=holes)
+    standing = Standing(Position(0, 0, 0), Mode.IDENTICAL, (), (0, 0, 0), holes=holes)
     return Lane(replace(made.work, fill=most), standing)
 
 
@@ -55,7 +55,7 @@ def waiting(of: Lane) -> list[tuple[int, int] | tuple[int, int, int] | str]:
         elif isinstance(item, Fill):
             told.append((item.base, item.end, item.holes))
         elif isinstance(item, BecomeMapped):
-            told.append(item.reason)
+            told.append(str(item.why))
     return told
 
 

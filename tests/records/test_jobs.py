@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.lanes import StandInReactor, lane
+from tests.support.reasons import told
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.records.jobs import Gathered, Jobs
 from towpath.records.lane.lane import Lane
@@ -35,7 +36,7 @@ class Heard:
 
 
 def stop(lane: Lane) -> None:
-    lane.stop("it is over")
+    lane.stop(told("it is over"))
 
 
 def reopen(lane: Lane) -> None:
@@ -71,7 +72,7 @@ def test_a_lane_is_busy_until_its_job_is_over() -> None:
 def test_a_lane_that_stopped_is_free_but_hears_nothing() -> None:
     heard = Heard()
     heard.jobs.hold(heard.lane, lambda: None, heard.done.append, heard.failed)
-    heard.lane.stop("the source has it no more")
+    heard.lane.stop(told("the source has it no more"))
     heard.reactor.finish(ClusterError("target: it was refused"))
     assert (heard.lane.busy, heard.done) == (False, [])
     assert heard.lane.progress.error == "the source has it no more"

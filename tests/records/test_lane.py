@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.support.lanes import lane, plain, took
+from tests.support.reasons import told
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.queue import Batch, BecomeMapped, Fill
 
@@ -38,7 +39,7 @@ def test_the_time_of_a_batch_counts_though_something_else_waits_before_it() -> N
     """What comes first may be passed over at once, so that the batch is sent."""
     waiting = lane()
     assert waiting.next_time() is None
-    waiting.queue.put(BecomeMapped(0, "a reason"))
+    waiting.queue.put(BecomeMapped(0, told("a reason")))
     waiting.queue.put(Fill(0, 5))
     assert waiting.next_time() is None
     took(waiting, plain(0))

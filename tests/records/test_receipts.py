@@ -18,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.support.lanes import PRODUCER, lane, tp
 from tests.support.mirror import Mirror
+from tests.support.reasons import RETENTION
 from towpath.cluster.admin import Admin
 from towpath.cluster.data import frames
 from towpath.cluster.data.client import Client
@@ -37,7 +38,7 @@ from towpath.records.target.opening import known_standing
 
 LINK = LinkName("l")
 OPENED = Opened(
-    LINK, tp().topic, 0, TopicId("s"), tp().topic, TopicId("t"), PRODUCER, Mode.IDENTICAL, "",
+    LINK, tp().topic, 0, TopicId("s"), tp().topic, TopicId("t"), PRODUCER, Mode.IDENTICAL, (),
     0, 0, "r", 0,
 )  # fmt: skip
 SLOWEST = 1_000_000
@@ -128,7 +129,7 @@ class Receipts(RuleBasedStateMachine):
 
     @rule(at=st.integers(0, 9))
     def become_mapped(self, at: int) -> None:
-        self._slice(at).progress.become_mapped("why")
+        self._slice(at).progress.become_mapped(RETENTION)
 
     @rule(at=st.integers(0, 9))
     def write(self, at: int) -> None:

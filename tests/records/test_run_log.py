@@ -21,7 +21,7 @@ from towpath.records.target.opening import known_standing
 
 LINK = LinkName("l")
 OPENED = Opened(
-    LINK, tp().topic, 0, TopicId("s"), tp().topic, TopicId("t"), PRODUCER, Mode.MAPPED, "",
+    LINK, tp().topic, 0, TopicId("s"), tp().topic, TopicId("t"), PRODUCER, Mode.MAPPED, (),
     0, 0, "r", 0,
 )  # fmt: skip
 FEW, LARGE = 3, 10

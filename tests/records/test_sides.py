@@ -18,6 +18,7 @@ from tests.support.lanes import (
     standing,
     took,
 )
+from tests.support.reasons import told
 from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.fetch import Fetched
 from towpath.cluster.data.produce import Produced
@@ -29,7 +30,7 @@ from towpath.records.lane.progress import Standing
 from towpath.records.source.side import SourceSide
 from towpath.records.target.reopening import Reopening
 from towpath.records.target.side import TargetSide
-from towpath.records.trouble import LOOKS, RECREATED, Loss, cut_text
+from towpath.records.trouble import LOOKS, RECREATED, Loss, cut
 from towpath.records.work import Assignment
 
 FORBIDDEN, NOT_LEADER, OUT_OF_ORDER, TOO_LARGE = 29, 6, 45, 10
@@ -113,7 +114,7 @@ def test_what_stopped_a_lane_stands_when_its_reopening_comes_back() -> None:
     sides, stopped = Sides(), lane()
     sides.refused(stopped, OUT_OF_ORDER)
     sides.reactor.ring()
-    sides.reopening.stop(stopped, "source: it is no more")
+    sides.reopening.stop(stopped, told("source: it is no more"))
     sides.opener.answer = RefusedError("target", "opening", NOT_LEADER, "MOVED", retriable=True)
     sides.work()
     sides.reactor.ring()
@@ -157,11 +158,11 @@ def test_what_was_read_is_copied_before_a_gap_stops_its_partition() -> None:
     sides.fetcher.add(read)
     sides.source_node.answer(Part(0, [plain(0), plain(1, size=5000)]))
     sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
-    sides.reactor.finish(Loss(2, 9, 9, "retention"))
+    sides.reactor.finish(Loss(2, 9, 9, told("retention")))
     assert not read.progress.stopped
     assert landed(read) == [0, 1]
     assert (read.progress.stopped, read.progress.position.source) == (True, 2)
-    assert read.progress.error.startswith("orders-0: offsets 2 to 8 were not copied: retention;")
+    assert read.progress.error.startswith("offsets 2 to 8 were not copied: retention;")
     assert [(gap.first, gap.end, gap.went_on) for gap in sides.gaps] == [(2, 9, False)]
     assert sides.source_node.asked == []
 
@@ -173,7 +174,7 @@ def test_what_was_read_is_copied_before_a_topic_that_is_another_one_stops() -> N
     sides.source_node.answer(Part(0, error=UNKNOWN_ID))
     sides.reactor.finish(RECREATED)
     assert landed(read) == [0]
-    assert (read.progress.stopped, read.progress.error) == (True, f"orders-0: {RECREATED}")
+    assert (read.progress.stopped, read.progress.error) == (True, str(RECREATED))
 
 
 @pytest.mark.parametrize("error", [OUT_OF_RANGE, UNKNOWN_ID])
@@ -187,8 +188,8 @@ def test_an_offset_out_of_range_of_another_topic_is_no_retention(error: int) -> 
     admin.topics.return_value = {read.work.source.topic: other}  # type: ignore[attr-defined]
     sides.source_node.answer(Part(0, error=error))
     sides.work()
-    assert (read.progress.stopped, read.progress.error) == (True, f"orders-0: {RECREATED}")
-    assert [(gap.cause, gap.went_on) for gap in sides.gaps] == [(RECREATED, False)]
+    assert (read.progress.stopped, read.progress.error) == (True, str(RECREATED))
+    assert [(gap.why, gap.went_on) for gap in sides.gaps] == [(RECREATED, False)]
 
 
 def test_an_offset_that_is_in_range_after_all_is_asked_for_again_and_told() -> None:
@@ -211,7 +212,7 @@ def test_nothing_that_the_source_has_unsaid_is_copied_before_a_cut_stops_its_par
     sides.fetcher.add(read)
     sides.source_node.answer(Part(0, [plain(0), plain(1, size=5000)]))
     sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
-    sides.reactor.finish(Loss(1, 2, 1, cut_text(1)))
+    sides.reactor.finish(cut(1, 2))
     assert (read.progress.stopped, landed(read)) == (True, [])
 
 
@@ -219,7 +220,7 @@ def test_a_partition_without_anything_queued_stops_at_once() -> None:
     sides, read = Sides(), lane()
     sides.fetcher.add(read)
     sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
-    sides.reactor.finish(Loss(0, 9, 9, "retention"))
+    sides.reactor.finish(Loss(0, 9, 9, told("retention")))
     assert read.progress.stopped
 
 

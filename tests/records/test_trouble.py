@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.reasons import RETENTION
 from towpath.cluster.data.fetch import Fetched
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import NO_TOPIC_ID, ProducerId, TopicName, TopicPartition
@@ -106,12 +107,11 @@ def test_what_passes() -> None:
 
 
 def test_what_is_lost_lies_between() -> None:
-    retention = "retention at the source removed them before they were copied"
-    assert loss(5, 9, 20) == Loss(5, 9, 9, retention)
+    assert loss(5, 9, 20) == Loss(5, 9, 9, RETENTION)
     cut = loss(30, 9, 20)
     assert cut is not None
     assert (cut.first, cut.end, cut.go_on) == (20, 30, 20)
-    assert "the source log was cut to offset 20 (unclean leader election)" in cut.cause
+    assert "the source log was cut to offset 20 (unclean leader election)" in str(cut.why)
     assert loss(9, 9, 20) is None
     assert loss(20, 9, 20) is None
 

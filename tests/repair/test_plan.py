@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.reasons import told
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Opened, Receipt, Writer, decode, encode
 from towpath.ledger.packed import Packer
@@ -25,13 +26,13 @@ from towpath.verify.ranges import Bounds, common_range, kept_range
 LINK, T, CLUSTER = LinkName("l"), TopicName("t"), ClusterId("c")
 TP = TopicPartition(T, 0)
 OPENED = Opened(
-    LINK, T, 0, TopicId("s"), T, TopicId("t"), ProducerId(7), Mode.IDENTICAL, "", 20, 20, "run", 1
+    LINK, T, 0, TopicId("s"), T, TopicId("t"), ProducerId(7), Mode.IDENTICAL, (), 20, 20, "run", 1
 )
 RECEIPT = Receipt(
-    LINK, T, 0, OPENED.producer_id, 100, 3, 100, 80, 80, 800, 1, 2, 3, Mode.IDENTICAL, "",
-    (90, 90, 10), "", 2, packed=Packer([(20, 20, 70)]).text(),
+    LINK, T, 0, OPENED.producer_id, 100, 3, 100, 80, 80, 800, 1, 2, 3, Mode.IDENTICAL, (),
+    (90, 90, 10), None, 2, packed=Packer([(20, 20, 70)]).text(),
 )  # fmt: skip
-WRITER = Writer(LINK, T, 0, OPENED.producer_id, ProducerId(9), "id", "why", 20, 2)
+WRITER = Writer(LINK, T, 0, OPENED.producer_id, ProducerId(9), "id", told("why"), 20, 2)
 LOST = Loss(60, 100, 60, 100, 40)
 GOOD = Facts((1, 2), (2, 1), 60, 60, -1, 0, 120)
 

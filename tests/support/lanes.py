@@ -51,7 +51,7 @@ def lane(partition: int = 0, at: int = 0, *, end: int | None = None) -> Lane:
 
 
 def standing(at: int = 0) -> Standing:
-    return Standing(Position(at, at, at), Mode.IDENTICAL, "", (0, 0, at))
+    return Standing(Position(at, at, at), Mode.IDENTICAL, (), (0, 0, at))
 
 
 def plain(base: int, count: int = 1, *, size: int = 10) -> bytearray:

@@ -21,7 +21,7 @@ RELEASED = SetConfigs(
 
 def opened(link: LinkName, number: TopicId = ID) -> Opened:
     return Opened(
-        link, NAME, 0, TopicId("s"), NAME, number, ProducerId(1), Mode.IDENTICAL, "", 0, 0, "r", 5
+        link, NAME, 0, TopicId("s"), NAME, number, ProducerId(1), Mode.IDENTICAL, (), 0, 0, "r", 5
     )
 
 

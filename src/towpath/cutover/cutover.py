@@ -235,7 +235,7 @@ class _Cutover:
 
 def _why(row: PartitionStatus) -> str:
     """Say what is not copied; what no run can mend needs a word of what can."""
-    if DELETED in row.error:
+    if str(DELETED) in row.error:
         return f"{row.why}; name it under `topics.exclude` to cut over without it, its copy stays"
     return row.why
 

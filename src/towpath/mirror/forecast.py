@@ -14,8 +14,8 @@ from towpath.mirror.gaps import to_fill
 from towpath.mirror.history import history
 from towpath.mirror.starts import Offsets, beginnings, from_group, looks_first
 from towpath.model.findings import Cause, Note, Obstacle
-from towpath.model.nouns import Mode, TopicId, TopicName, TopicPartition
-from towpath.records.lane.modes import mode_at_opening
+from towpath.model.nouns import TopicId, TopicName, TopicPartition
+from towpath.records.lane.modes import why_mapped
 from towpath.records.source.beginnings import PATIENCE, find_starts
 from towpath.records.trouble import RECREATED
 from towpath.topics.diff import Difference
@@ -102,15 +102,15 @@ def _mapped(
     for each in fresh:
         if each.source not in begins or (each.exists and each.target not in ends):
             continue
-        mode, reason = mode_at_opening(
+        why = why_mapped(
             policy,
             begins[each.source],
             ends.get(each.target, 0),
             compacted=each.compacted,
             fill=fill,
         )
-        if mode is Mode.MAPPED:
-            mapped[each.source.topic].append(f"partition {each.source.partition}: {reason}")
+        if why is not None:
+            mapped[each.source.topic].append(f"partition {each.source.partition}: {why}")
     return mapped
 
 

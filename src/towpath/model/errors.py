@@ -13,7 +13,6 @@
     │   ├── NewerLinkError             the link needs a newer Towpath
     │   └── LinkBusyError              the link runs elsewhere
     ├── CorruptBatchError           1  bytes that are no record batch
-    ├── GapError                    3  records that cannot be copied
     ├── TargetLostError             3  the target lost what it had acknowledged
     ├── DoubledError                3  the target holds records twice
     ├── TargetReplacedError         3  the copy is another topic now
@@ -276,23 +275,6 @@ class CorruptBatchError(TowpathError):
         return f"corrupt record batch: {self.why}"
 
 
-class GapError(TowpathError):
-    """Records of the source that cannot be copied, where the file says to stop on that."""
-
-    code = "GAP"
-    exit_code = 3
-
-    def __init__(self, partition: str, first: int, end: int, cause: str) -> None:
-        super().__init__(partition, first, end, cause)
-        self.partition, self.first, self.end, self.cause = partition, first, end, cause
-
-    def __str__(self) -> str:
-        return (
-            f"{self.partition}: offsets {self.first} to {self.end - 1} were not copied:"
-            f" {self.cause}; set `records.on_gap: record` to go on behind them"
-        )
-
-
 class TargetLostError(TowpathError):
     """The target holds less of a partition than it acknowledged.
 
@@ -375,20 +357,22 @@ class TargetReplacedError(TowpathError):
 
 
 class NotIdenticalError(TowpathError):
-    """`records.offsets: identical` was asked for where it cannot be."""
+    """`records.offsets: identical` was asked for, and `why` keeps `partition` from it."""
 
     code = "NOT_IDENTICAL"
     exit_code = 3
 
-    def __init__(self, partition: str, why: str) -> None:
+    def __init__(self, partition: str, why: Reason) -> None:
         super().__init__(partition, why)
         self.partition, self.why = partition, why
 
+    @property
+    def reason(self) -> Reason:
+        """The error as a value."""
+        return Reason.of(Code.NOT_IDENTICAL, why=self.why)
+
     def __str__(self) -> str:
-        return (
-            f"{self.partition}: offsets cannot stay identical: {self.why};"
-            " set `records.offsets: auto` to have this partition mapped"
-        )
+        return f"{self.partition}: {self.reason}"
 
 
 class StepOutdatedError(TowpathError):

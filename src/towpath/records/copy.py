@@ -25,6 +25,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, CorruptBatchError, TowpathError
 from towpath.model.nouns import Mode, Side, TopicPartition
+from towpath.model.reasons import Reason
 from towpath.records.clients import Clients
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import LANE_BYTES, MANY, SMALL, SMALL_TOGETHER, Lane
@@ -80,8 +81,8 @@ class Copier:
     def __init__(self, work: Slice, source: Admin, target: Admin, opener: Opener) -> None:
         self._work, self._target, self._opener = work, target, opener
         self._lanes: dict[TopicPartition, Lane] = {}
-        self._closed_out: dict[TopicPartition, str] = {}
-        self._unopened: dict[TopicPartition, str] = {}
+        self._closed_out: dict[TopicPartition, Reason] = {}
+        self._unopened: dict[TopicPartition, Reason] = {}
         """Why partitions could not be opened so far."""
         self._reactor = Reactor()
         self._lease = Lease(work.target_memory_ms)
@@ -173,11 +174,11 @@ class Copier:
             done = lane.progress
             yield Summary(
                 tp, done.position.source, done.position.target, done.copied_records,
-                done.copied_bytes, done.mode, done.reason, done.error, lane.unanswered > 0,
+                done.copied_bytes, done.mode, done.reasons, done.trouble, lane.unanswered > 0,
             )  # fmt: skip
         for tp in {each.source for each in self._work.assignments} - self._lanes.keys():
-            error = self._closed_out.get(tp) or self._unopened.get(tp, "")
-            yield Summary(tp, -1, -1, 0, 0, Mode.MAPPED, "", error, not self._opener.settled(tp))
+            why = self._closed_out.get(tp) or self._unopened.get(tp)
+            yield Summary(tp, -1, -1, 0, 0, Mode.MAPPED, (), why, not self._opener.settled(tp))
 
     def _turn(self, longest: float) -> None:
         self._lease.pauses()
@@ -238,17 +239,17 @@ class Copier:
         answers = {} if error is not None else future.result()
         later = []
         for assignment in assignments:
-            answer = answers.get(assignment.source, error)
+            answer = answers[assignment.source] if error is None else error
             self._unopened.pop(assignment.source, None)
             if isinstance(answer, Standing):
                 self._begin(assignment, answer)
             elif hopeless(answer, failures, assignment):
-                self._closed_out[assignment.source] = str(answer)
+                self._closed_out[assignment.source] = answer.reason
             elif isinstance(answer, ClusterError):
                 later.append(assignment)
-                self._unopened[assignment.source] = str(answer)
+                self._unopened[assignment.source] = answer.reason
             else:
-                self._leave_out(assignment, str(answer))
+                self._leave_out(assignment, answer.reason)
         if later and not self._ended:
             self._reactor.later(_RETRY_OPEN, lambda: self._open(later, failures + 1))
 
@@ -273,13 +274,13 @@ class Copier:
         self._fetcher.add(lane)
 
     def _close_out(self, a: Assignment, error: TowpathError) -> None:
-        self._closed_out[a.source] = str(error)
+        self._closed_out[a.source] = error.reason
 
-    def _leave_out(self, a: Assignment, error: str) -> None:
-        self._closed_out[a.source] = error
+    def _leave_out(self, a: Assignment, why: Reason) -> None:
+        self._closed_out[a.source] = why
         link, tp = self._work.link, a.source
         gap = Gap(
-            link, tp.topic, tp.partition, a.producer_id, a.start, a.start, error, False, now_ms()
+            link, tp.topic, tp.partition, a.producer_id, a.start, a.start, why, False, now_ms()
         )
         self._receipts.note(gap)
 

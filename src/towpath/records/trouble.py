@@ -13,6 +13,7 @@ from towpath.cluster.codes import (
 from towpath.cluster.data.fetch import Fetched
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import Side, TopicPartition
+from towpath.model.reasons import Code, Reason
 from towpath.records.work import Assignment
 
 CORRUPT, MESSAGE_TOO_LARGE = 2, 10
@@ -151,19 +152,10 @@ LOOKS = 5
 in memory, on the way, or in a replica that is not the leader."""
 
 
-def damage_text(tp: TopicPartition, offset: int, why: str) -> str:
-    """Tell of a batch that is damaged at the source, as far as we can see."""
-    return (
-        f"source: the record batch at offset {offset} of {tp} is damaged ({why}); look into the"
-        " disks of the brokers, and make a replica that has it whole the leader"
-    )
+def damage(tp: TopicPartition, offset: int, why: str) -> Reason:
+    """Return the reason that a batch is damaged at the source, as far as we can see."""
+    return Reason.of(Code.BATCH_DAMAGED, partition=str(tp), offset=offset, why=why)
 
-
-FOREIGN_ID = (
-    "the target refuses producer ids that it did not give out ({}), so records are written in"
-    " transactions"
-)
-"""A reason to be mapped; to be formatted with the name of the error."""
 
 _PATIENCE = 6
 """With the back-off between them about three seconds: what was just granted or made arrives."""
@@ -197,26 +189,20 @@ class Loss:
     first: int
     end: int
     go_on: int
-    cause: str
+    why: Reason
 
 
 def loss(expected: int, earliest: int, latest: int) -> Loss | None:
     """Tell what an offset out of range means, or `None` when it is in range after all."""
     if expected < earliest:
-        cause = "retention at the source removed them before they were copied"
-        return Loss(expected, earliest, earliest, cause)
-    if expected > latest:
-        return Loss(latest, expected, latest, cut_text(latest))
-    return None
+        return Loss(expected, earliest, earliest, Reason.of(Code.RETENTION))
+    return cut(latest, expected) if expected > latest else None
 
 
-def cut_text(end: int) -> str:
-    """Tell of a source log that was cut."""
-    return (
-        f"the source log was cut to offset {end} (unclean leader election); what was copied beyond"
-        " it is on the target only"
-    )
+def cut(end: int, expected: int) -> Loss:
+    """Tell what it means that the source log was cut to `end`, below what was read."""
+    return Loss(end, expected, end, Reason.of(Code.SOURCE_CUT, end=end))
 
 
-RECREATED = "the topic was deleted and created again at the source"
-DELETED = "the topic is no more at the source"
+RECREATED = Reason.of(Code.SOURCE_TOPIC_RECREATED)
+DELETED = Reason.of(Code.SOURCE_TOPIC_DELETED)

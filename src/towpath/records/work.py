@@ -12,6 +12,7 @@ from towpath.model.nouns import (
     TopicId,
     TopicPartition,
 )
+from towpath.model.reasons import Reason, sentence
 
 UNKNOWN = -1
 """An offset that the source has not told yet: the partition has no leader."""
@@ -112,7 +113,17 @@ class Summary:
     records: int
     bytes: int
     mode: Mode
-    reason: str
-    error: str
+    reasons: tuple[Reason, ...]
+    trouble: Reason | None
     under_way: bool = False
     """Records were sent that the target did not answer for."""
+
+    @property
+    def reason(self) -> str:
+        """The sentence about why it is mapped, "" where it is not."""
+        return sentence(self.reasons)
+
+    @property
+    def error(self) -> str:
+        """The sentence about what keeps it from moving, "" where nothing does."""
+        return str(self.trouble) if self.trouble is not None else ""

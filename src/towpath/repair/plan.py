@@ -197,7 +197,7 @@ def new_incarnation(
         repair.offset, repair.lost.source_end, run_id, at,
     )  # fmt: skip
     again = replace(
-        opened, producer_id=successor, mode=Mode.IDENTICAL, reason="", source_start=repair.offset,
+        opened, producer_id=successor, mode=Mode.IDENTICAL, reasons=(), source_start=repair.offset,
         target_start=repair.offset, run_id=run_id, at=at,
     )  # fmt: skip
     if repair.offset > repair.lost.target_end:
@@ -213,6 +213,6 @@ def _standing(repair: Repair, books: PartitionBooks, receipt: Receipt, opened: O
     return replace(
         receipt, producer_id=opened.producer_id, source_end=repair.offset, source_epoch=-1,
         target_end=repair.offset, sequence=0, records=max(0, receipt.records - repair.lost.records),
-        bytes=int(receipt.bytes * share), digest=0, run=(repair.offset, repair.offset, 0), error="",
-        at=opened.at, copier=opened.run_id[:16], packed="",
+        bytes=int(receipt.bytes * share), digest=0, run=(repair.offset, repair.offset, 0),
+        trouble=None, at=opened.at, copier=opened.run_id[:16], packed="",
     )  # fmt: skip

@@ -54,7 +54,7 @@ class PartitionBooks:
             return False
         receipt = self.receipt
         known = receipt if receipt is not None else self.opened
-        return known.at > gap.at and not (receipt is not None and receipt.error)
+        return known.at > gap.at and not (receipt is not None and receipt.trouble)
 
     def is_of(self, producer_id: ProducerId) -> bool:
         """Whether they are about the incarnation of this producer id."""

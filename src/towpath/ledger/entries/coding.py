@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, NamedTuple, get_args
 
+from towpath.ledger.entries import told
 from towpath.ledger.entries.link import End, FirstLook, LinkIdentity
 from towpath.ledger.entries.partition import Gap, Opened, Receipt, Repaired, Runs, Writer
 from towpath.ledger.entries.session import Session
@@ -76,7 +77,8 @@ def encode(entry: Entry) -> tuple[bytes, bytes | None]:
     key = json.dumps([entry.kind, entry.link, *entry.about()], separators=(",", ":")).encode()
     if isinstance(entry, Removed):
         return key, None
-    return key, json.dumps({"v": FORMAT, **asdict(entry)}, separators=(",", ":")).encode()
+    body = {"v": FORMAT, **asdict(entry), **told.written(entry, entry.kind)}
+    return key, json.dumps(body, separators=(",", ":")).encode()
 
 
 class Key(NamedTuple):
@@ -132,6 +134,7 @@ def _entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
     cls = _KINDS.get(kind)
     if cls is None:
         return None
+    body = {**body, **told.read(body, kind)}
     known = {
         field.name: _typed(field.name, body[field.name])
         for field in fields(cls)

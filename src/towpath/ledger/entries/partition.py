@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName, TopicPartition
+from towpath.model.reasons import Reason, sentence
 
 Run = tuple[int, int, int]
 """Source start, target start, length: offsets that moved together."""
@@ -30,7 +31,7 @@ class Opened(_OfPartition):
     """How the copying of one source partition began.
 
     `source_start` and `target_start` are the first offsets; `sequence` 0 belongs to them. With
-    `mode` mapped, `reason` tells why. The private `producer_id` names the incarnation: where a
+    `mode` mapped, `reasons` tell why. The private `producer_id` names the incarnation: where a
     topic was deleted and created again, on either side, it is another one. Of several entries for
     one incarnation the first holds, hence the run in the key.
     """
@@ -42,7 +43,7 @@ class Opened(_OfPartition):
     target_topic_id: TopicId
     producer_id: ProducerId
     mode: Mode
-    reason: str
+    reasons: tuple[Reason, ...]
     source_start: int
     target_start: int
     run_id: str
@@ -57,6 +58,11 @@ class Opened(_OfPartition):
         """The target partition."""
         return TopicPartition(self.target_topic, self.partition)
 
+    @property
+    def reason(self) -> str:
+        """The sentence of `reasons`."""
+        return sentence(self.reasons)
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt(_OfPartition):
@@ -64,7 +70,8 @@ class Receipt(_OfPartition):
 
     `source_end` and `target_end` are the next offsets, `sequence` the next sequence, `records` and
     `bytes` what was copied since the partition was opened; `digest` folds the checksums of all
-    batches in order; `run` is the run that is still growing; times are in ms.
+    batches in order; `run` is the run that is still growing; times are in ms. `reasons` tell why
+    the partition is mapped, `trouble` what keeps it from moving.
 
     `copier` names who wrote the receipt: nobody else writes under its key (docs/decisions/0018).
     It is empty in entries of older versions, which shared one key. `cuts` counts how often copying
@@ -87,9 +94,9 @@ class Receipt(_OfPartition):
     last_timestamp: int
     digest: int
     mode: Mode
-    reason: str
+    reasons: tuple[Reason, ...]
     run: Run
-    error: str
+    trouble: Reason | None
     at: int
     copier: str = ""
     cuts: int = 0
@@ -102,6 +109,16 @@ class Receipt(_OfPartition):
         if not self.copier:
             return (self.topic, self.partition)
         return (self.topic, self.partition, self.producer_id, self.copier)
+
+    @property
+    def reason(self) -> str:
+        """The sentence of `reasons`."""
+        return sentence(self.reasons)
+
+    @property
+    def error(self) -> str:
+        """The sentence of `trouble`, "" where there is none."""
+        return str(self.trouble) if self.trouble is not None else ""
 
     @property
     def reach(self) -> tuple[int, int, bool, int, int, str]:
@@ -147,9 +164,14 @@ class Gap(_OfPartition):
     producer_id: ProducerId
     first: int
     end: int
-    cause: str
+    why: Reason
     went_on: bool
     at: int
+
+    @property
+    def cause(self) -> str:
+        """The sentence of `why`."""
+        return str(self.why)
 
     def about(self) -> tuple[str | int, ...]:
         """Return the key behind kind and link."""
@@ -170,9 +192,14 @@ class Writer(_OfPartition):
     producer_id: ProducerId
     writer: ProducerId
     transactional_id: str
-    reason: str
+    why: Reason
     target_start: int
     at: int
+
+    @property
+    def reason(self) -> str:
+        """The sentence of `why`."""
+        return str(self.why)
 
     def about(self) -> tuple[str | int, ...]:
         """Return the key behind kind and link."""

@@ -14,9 +14,11 @@ from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.fetch import Fetched
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode
+from towpath.model.reasons import Code, Reason
+from towpath.records.lane.modes import taken
 from towpath.records.lane.passed import NotHereError
 from towpath.records.lane.progress import Progress, Standing
-from towpath.records.lane.queue import TAKEN, Batch, BecomeMapped, Fill, Queue
+from towpath.records.lane.queue import Batch, BecomeMapped, Fill, Queue
 from towpath.records.lane.reshape import open_row
 from towpath.wire import batch as wire
 from towpath.wire.digest import Hashes, record_hashes
@@ -61,9 +63,9 @@ class Intake:
         """Begin at another source offset, before anything was taken in."""
         self._at(source, -1)
 
-    def jump(self, source: int, reason: str) -> None:
+    def jump(self, source: int, why: Reason) -> None:
         """Go on at another source offset; the records between cannot be had."""
-        self._queue.put(BecomeMapped(self.expected, reason))
+        self._queue.put(BecomeMapped(self.expected, why))
         self._queue.put(Fill(self.expected, source, lost=True))
         if self._passed:
             self._settle()
@@ -147,8 +149,8 @@ class Intake:
     def _hole(self, end: int) -> None:
         """Compaction left nothing before the offset `end`."""
         if self._progress.mode is Mode.IDENTICAL and not self._may_fill(end - self.expected):
-            between = f"{self.expected} to {end - 1}"
-            self._shift(f"the source has no records at offsets {between} (compaction)")
+            fill = self._work.fill
+            self._shift(Reason.of(Code.HOLES, first=self.expected, last=end - 1, fill=fill))
         self._nothing_until(end, -1, end - self.expected)
 
     def _may_fill(self, holes: int) -> bool:
@@ -158,16 +160,14 @@ class Intake:
         self._holes += holes
         return self._holes <= self._work.fill
 
-    def _shift(self, reason: str) -> None:
-        if self._work.fill:
-            reason += f", and `records.fill` lets {self._work.fill} offsets be filled in all"
-        self._queue.put(BecomeMapped(self.expected, reason))
+    def _shift(self, why: Reason) -> None:
+        self._queue.put(BecomeMapped(self.expected, why))
 
     def _nothing_until(self, end: int, epoch: int, holes: int = 0) -> None:
         progress = self._progress
         identical = progress.mode is Mode.IDENTICAL
         if identical and self._passed and self._passed.first < end:
-            progress.become_mapped(TAKEN.format(self._passed.first, self.expected))
+            progress.become_mapped(taken(self._passed.first, self.expected))
         self._queue.put(Fill(self.expected, end, epoch, holes))
         self._at(end, epoch)
         if self._passed:
@@ -179,7 +179,7 @@ class Intake:
         held = sum(batch.count for batch in made)
         apart = held != end - first and self._progress.mode is Mode.IDENTICAL
         if apart and not self._may_fill(end - first - held):
-            self._shift(f"the source batch at offset {first} has lost records (compaction)")
+            self._shift(Reason.of(Code.HOLES_IN_BATCH, offset=first, fill=self._work.fill))
             apart = False
         if apart:
             self._put_apart(frame, self._opened(frame, row, first, apart=True), first, end, epoch)
@@ -226,7 +226,7 @@ class Intake:
         try:
             self._pass(*self._fresh(*held))
         except NotHereError as error:
-            self._progress.become_mapped(TAKEN.format(error, self.expected))
+            self._progress.become_mapped(taken(error.first, self.expected))
             if self._progress.stopped:
                 return
             self._pass(*self._fresh(*held))
@@ -275,7 +275,7 @@ class Intake:
         while self._queue.waiting and not self._progress.stopped:
             item = self._queue.waiting.popleft()
             if isinstance(item, BecomeMapped):
-                self._progress.become_mapped(item.reason)
+                self._progress.become_mapped(item.why)
             elif isinstance(item, Fill):
                 self._progress.pass_fill(item)
 

@@ -21,9 +21,11 @@ from towpath.cluster.data.fetch import Fetched
 from towpath.cluster.data.produce import Produced
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode, Side
+from towpath.model.reasons import Reason
 from towpath.records.lane.intake import Intake
+from towpath.records.lane.modes import taken
 from towpath.records.lane.progress import Progress, Standing
-from towpath.records.lane.queue import TAKEN, Batch, BecomeMapped, Fill, Queue, Stop
+from towpath.records.lane.queue import Batch, BecomeMapped, Fill, Queue, Stop
 from towpath.records.lane.reshape import merge
 from towpath.records.work import Assignment
 from towpath.wire import batch as wire
@@ -137,9 +139,9 @@ class Lane:
         self.progress.begin_at(source)
         self._intake.begin_at(source)
 
-    def jump(self, source: int, reason: str) -> None:
+    def jump(self, source: int, why: Reason) -> None:
         """Go on at another source offset; the records between cannot be had."""
-        self._intake.jump(source, reason)
+        self._intake.jump(source, why)
 
     def shed(self) -> bool:
         """Give back the memory of what was not sent; return whether it is to be fetched again."""
@@ -173,17 +175,17 @@ class Lane:
         self._looked = (offset, times + 1 if offset == last else 1)
         return self._looked[1]
 
-    def stop(self, error: str) -> None:
-        """Move no more in this round; `error` tells why."""
-        self.progress.stop(error)
+    def stop(self, why: Reason) -> None:
+        """Move no more in this round."""
+        self.progress.stop(why)
         self.queue.drop_waiting()
 
-    def end(self, error: str) -> None:
+    def end(self, why: Reason) -> None:
         """Stop behind what is queued: the source has nothing more, and may have that no more."""
         if self.queue:
-            self.queue.put(Stop(error))
+            self.queue.put(Stop(why))
         else:
-            self.stop(error)
+            self.stop(why)
 
     # Sending
 
@@ -200,9 +202,9 @@ class Lane:
                 self._land_fills()
             elif isinstance(head, BecomeMapped) and not flying:
                 waiting.popleft()
-                self.progress.become_mapped(head.reason)
+                self.progress.become_mapped(head.why)
             elif isinstance(head, Stop) and not flying:
-                self.stop(head.error)
+                self.stop(head.why)
             else:
                 return None
         return None
@@ -286,8 +288,9 @@ class Lane:
     @property
     def drains(self) -> bool:
         """Whether what is queued is on its way, or will be soon."""
-        hindered = self.progress.error.startswith(f"{Side.TARGET}: ")
-        return bool(self.queue) and not self.progress.stopped and not hindered
+        progress = self.progress
+        stuck = progress.stopped or progress.hindered_by(Side.TARGET)
+        return bool(self.queue) and not stuck
 
     @property
     def fill_due(self) -> Fill | None:
@@ -323,7 +326,7 @@ class Lane:
         batch = self.queue.flying.popleft()
         assert isinstance(batch, Batch)  # noqa: S101  # fills land at once
         if self.progress.mode is Mode.IDENTICAL and base_offset != batch.base:
-            self.progress.become_mapped(TAKEN.format(base_offset, batch.base))
+            self.progress.become_mapped(taken(base_offset, batch.base))
         self._landed = time.monotonic()
         self._answer = (0, 0)
         self.progress.add(batch, base_offset)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from towpath.config import OffsetsPolicy
-from towpath.model.nouns import Mode
+from towpath.model.reasons import Code, Reason
 
 _MOST_FILL = 2_000_000_000
 """Offsets worth filling at the front: about four minutes of a broker's time."""
 
 
-def mode_at_opening(
+def why_mapped(
     policy: OffsetsPolicy, start: int, target_end: int, *, compacted: bool, fill: int = 0
-) -> tuple[Mode, str]:
-    """Return the mode that a partition begins in, and why it is mapped.
+) -> Reason | None:
+    """Return why a partition is mapped when it is opened, `None` if it keeps its offsets.
 
     Args:
         policy: What the file asks for; `identical` is judged by who asks.
@@ -22,13 +22,16 @@ def mode_at_opening(
         fill: How many offsets of a compacted topic may be filled with markers.
     """
     if policy is OffsetsPolicy.MAPPED:
-        return Mode.MAPPED, "asked for by `records.offsets: mapped`"
+        return Reason.of(Code.ASKED_FOR)
     if target_end == start:
-        return Mode.IDENTICAL, ""
+        return None
     if target_end:
-        return Mode.MAPPED, f"the target partition ended at offset {target_end} already"
+        return Reason.of(Code.TARGET_NOT_EMPTY, end=target_end)
     if start <= (fill if compacted else _MOST_FILL):
-        return Mode.IDENTICAL, ""
-    if compacted:
-        return Mode.MAPPED, f"a compacted topic cannot be made to begin at offset {start}"
-    return Mode.MAPPED, f"the source begins at offset {start}, too far to fill"
+        return None
+    return Reason.of(Code.COMPACTED_FRONT if compacted else Code.FRONT_TOO_LONG, start=start)
+
+
+def taken(found: int, expected: int) -> Reason:
+    """Return the reason that a record lies at target offset `found`, not at its own."""
+    return Reason.of(Code.OFFSET_TAKEN, found=found, expected=expected)

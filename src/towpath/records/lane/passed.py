@@ -30,7 +30,11 @@ class Step:
 
 
 class NotHereError(Exception):
-    """The source's next record is not on the target at its own offset."""
+    """The source's next record is not at its own offset on the target, where ours is at `first`."""
+
+    def __init__(self, first: int) -> None:
+        super().__init__(first)
+        self.first = first
 
 
 class Passed:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from towpath.ledger.entries import Receipt, Run
 from towpath.model.clock import now_ms
-from towpath.model.errors import NotIdenticalError
 from towpath.model.nouns import LinkName, Mode, Side
+from towpath.model.reasons import Code, Reason
 from towpath.records.lane.passed import Passed
 from towpath.records.lane.queue import Batch, Fill, RunBuilder, Writer
 from towpath.records.work import Assignment, Position
@@ -23,7 +23,8 @@ class Standing:
 
     position: Position
     mode: Mode
-    reason: str
+    reasons: tuple[Reason, ...]
+    """Why it is mapped."""
     run: Run
     records: int = 0
     bytes: int = 0
@@ -36,7 +37,7 @@ class Standing:
     """The ledger does not know the position yet."""
     tail_end: int = -1
     """How far the target log was read for them: nothing else of ours lies before this offset."""
-    error: str = ""
+    trouble: Reason | None = None
     """What the ledger says keeps the partition from moving."""
     writer: Writer | None = None
     """Who writes in transactions, where the target refuses our producer id."""
@@ -54,10 +55,10 @@ class Standing:
     front: int | None = None
     """Where the log of a fresh target partition ends, if it must be filled up to `position`."""
 
-    def become_transactional(self, reason: str, writer: Writer) -> None:
+    def become_transactional(self, why: Reason, writer: Writer) -> None:
         """Let `writer` write; its markers take offsets, so the partition is mapped."""
-        if reason not in self.reason:
-            self.reason = "; ".join(filter(None, (self.reason, reason)))
+        if why not in self.reasons:
+            self.reasons = (*self.reasons, why)
         self.mode, self.writer = Mode.MAPPED, writer
 
     def reach(self, target: int) -> None:
@@ -75,7 +76,7 @@ class Progress:
     """How far a partition came. It moves only over what the target holds.
 
     Attributes:
-        error: What keeps the partition from moving now, for people; "" when nothing does.
+        trouble: What keeps the partition from moving now, if anything does.
         stopped: It moves no more in this round.
         changed: There is something that the ledger does not know yet.
         abandoned: Receipts of others that can be removed if they reach less far than our own.
@@ -86,15 +87,16 @@ class Progress:
     def __init__(self, work: Assignment, standing: Standing) -> None:
         self.work = work
         self.runs = RunBuilder(standing.run)
-        self.error = ""
+        self.trouble: Reason | None = None
+        self._side: Side | None = None
         self.stopped = False
-        self.changed = bool(standing.error)
+        self.changed = standing.trouble is not None
         self.copied_records = self.copied_bytes = 0
         self._stand(standing)
 
     def _stand(self, standing: Standing) -> None:
         self.position = standing.position
-        self.mode, self.reason = standing.mode, standing.reason
+        self.mode, self.reasons = standing.mode, standing.reasons
         self.records, self.bytes, self._digest = standing.records, standing.bytes, standing.digest
         self._first_time, self._last_time = standing.first_time, standing.last_time
         self._cuts = standing.cuts
@@ -108,8 +110,8 @@ class Progress:
         """Go on from where the target and the ledger say, after our own idea was wrong."""
         self.runs.closed.append(self.runs.growing)
         self.runs.growing = standing.run
-        self.changed |= bool(self.error)
-        self.error = ""
+        self.changed |= self.trouble is not None
+        self.trouble = None
         self._stand(standing)
 
     @property
@@ -177,29 +179,38 @@ class Progress:
         self.runs.growing = (source, target, 0)
         self.move(source, -1)
 
-    def become_mapped(self, reason: str) -> None:
+    def become_mapped(self, why: Reason) -> None:
         """Offsets differ from here on; stop, where they must not."""
         if self.mode is Mode.IDENTICAL and self.work.must_be_identical:
-            self.stop(str(NotIdenticalError(str(self.work.source), reason)))
+            self.stop(Reason.of(Code.NOT_IDENTICAL, why=why))
         elif self.mode is Mode.IDENTICAL:
-            self.mode, self.reason = Mode.MAPPED, reason
+            self.mode, self.reasons = Mode.MAPPED, (why,)
             self.changed = True
 
-    def stop(self, error: str) -> None:
-        """Move no more in this round; `error` tells why."""
-        self.hinder(error)
+    def stop(self, why: Reason) -> None:
+        """Move no more in this round."""
+        self.trouble, self._side, self.changed = why, None, True
         self.stopped = True
 
-    def hinder(self, error: str) -> None:
-        """Tell what keeps the partition from moving now, "" when nothing does."""
-        self.error, self.changed = error, True
+    def hinder(self, side: Side, why: Reason) -> None:
+        """Tell what keeps the partition from moving now, until `side` works again."""
+        self.trouble, self._side, self.changed = why, side, True
+
+    def hindered_by(self, side: Side) -> bool:
+        """Whether the partition moves again as soon as `side` works."""
+        return self.trouble is not None and self._side is side
 
     def relieve(self, side: Side) -> bool:
-        """Take back an error of a side that works again; return whether there was one."""
-        if self.stopped or not self.error.startswith(f"{side}: "):
+        """Take back the trouble with a side that works again; return whether there was any."""
+        if not self.hindered_by(side):
             return False
-        self.hinder("")
+        self.trouble, self._side, self.changed = None, None, True
         return True
+
+    @property
+    def error(self) -> str:
+        """The sentence about what keeps the partition from moving, "" when nothing does."""
+        return str(self.trouble) if self.trouble is not None else ""
 
     def receipt(self, link: LinkName, copier: str, packed: str = "") -> Receipt:
         """Return what `copier` is to write to the ledger now, with the latest closed runs."""
@@ -208,7 +219,7 @@ class Progress:
         return Receipt(
             link, source.topic, source.partition, self.work.producer_id,
             position.source, position.epoch, position.target, position.sequence, self.records,
-            self.bytes, self._first_time, self._last_time, self._digest, self.mode, self.reason,
-            self.runs.growing, self.error, now_ms(), copier, self._cuts, packed,
+            self.bytes, self._first_time, self._last_time, self._digest, self.mode, self.reasons,
+            self.runs.growing, self.trouble, now_ms(), copier, self._cuts, packed,
             self.holes, self.transacted,
         )  # fmt: skip

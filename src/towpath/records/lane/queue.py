@@ -10,9 +10,8 @@ from typing import Protocol
 from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.client import Client
 from towpath.ledger.entries import Run
+from towpath.model.reasons import Reason
 
-TAKEN = "the record lies at target offset {}, not at its own {}: another writer was there first"
-"""A reason to be mapped; to be formatted with both offsets."""
 _PINNED = 4
 """A batch is copied out of a buffer that is so many times larger, where memory is scarce."""
 
@@ -80,14 +79,14 @@ class BecomeMapped:
     """From source offset `base` on, offsets cannot stay the same."""
 
     base: int
-    reason: str
+    why: Reason
 
 
 @dataclass(slots=True)
 class Stop:
-    """The source has nothing more; behind all others the partition stops for `error`."""
+    """The source has nothing more; behind all others the partition stops, and `why`."""
 
-    error: str
+    why: Reason
 
 
 Item = Batch | Fill | BecomeMapped | Stop

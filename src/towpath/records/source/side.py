@@ -10,8 +10,9 @@ from towpath.cluster.codes import code, refused
 from towpath.cluster.data.fetch import Fetched
 from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
-from towpath.model.errors import ClusterError, GapError, RefusedError, TowpathError
+from towpath.model.errors import ClusterError, RefusedError, TowpathError
 from towpath.model.nouns import Side, TopicPartition
+from towpath.model.reasons import Code, Reason
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.source.fetcher import Fetcher
@@ -23,8 +24,8 @@ from towpath.records.trouble import (
     Loss,
     SourceTrouble,
     back_off,
-    cut_text,
-    damage_text,
+    cut,
+    damage,
     loss,
     source_trouble,
 )
@@ -62,8 +63,8 @@ class SourceSide:
                 self._ask_later(lane, error)
             case SourceTrouble.CUT:
                 end = said.diverging[1] if said.diverging else lane.expected
-                cut = Loss(end, lane.expected, end, cut_text(end))
-                self._look(lane, said, lambda: cut)
+                lost = cut(end, lane.expected)
+                self._look(lane, said, lambda: lost)
             case SourceTrouble.DAMAGED:
                 self.damaged(lane, code(said.error).name)
             case SourceTrouble.RANGE:
@@ -75,29 +76,29 @@ class SourceSide:
 
     def damaged(self, lane: Lane, why: str) -> None:
         """The batch where the lane stands is damaged: look again, some times, then stop."""
-        error = damage_text(lane.work.source, lane.expected, why)
+        damaged = damage(lane.work.source, lane.expected, why)
         looks = lane.look(lane.expected)
         self._fetcher.doubt(lane)
         if looks < LOOKS:
-            lane.progress.hinder(error)
+            lane.progress.hinder(Side.SOURCE, damaged)
             self._jobs.later(lane, back_off(looks), lambda: self._fetcher.add(lane))
         else:
-            self._end(lane, error)
+            self._end(lane, damaged)
 
     def unreachable(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
         """The leader at the source cannot be reached now."""
-        unreachable(lane, error, self._end, hopeless=hopeless)
+        unreachable(lane, Side.SOURCE, error, self._end, hopeless=hopeless)
 
     def _refused(self, lane: Lane, said: Fetched) -> RefusedError:
         acl = f"Read on topic {said.tp.topic}"
         error = refused(Side.SOURCE, f"fetching {said.tp}", said.error, acl=acl)
         lane.failures += 1
-        lane.progress.hinder(str(error))
+        lane.progress.hinder(Side.SOURCE, error.reason)
         return error
 
     def _ask_later(self, lane: Lane, error: TowpathError) -> None:
         if given_up(lane, error):
-            self._end(lane, str(error))
+            self._end(lane, error.reason)
         else:
             self._jobs.later(lane, back_off(lane.failures - 1), lambda: self._fetcher.add(lane))
 
@@ -110,16 +111,16 @@ class SourceSide:
         one after retention, or after a cut. So the identity is read behind the offsets.
         """
 
-        def work() -> str | Loss | None:
+        def work() -> Reason | Loss | None:
             what = lost()
             return self._identity(lane) or what
 
-        def found(what: str | Loss | None) -> None:
+        def found(what: Reason | Loss | None) -> None:
             if isinstance(what, Loss):
                 self._lost(lane, what)
-            elif what:
+            elif what is not None:
                 self._gap(lane, lane.expected, lane.expected, what, went_on=False)
-                self._end(lane, f"{lane.work.source}: {what}")
+                self._end(lane, what)
             else:
                 asking = f"fetching {said.tp} at {lane.expected}"
                 self._nothing_found(lane, refused(Side.SOURCE, asking, said.error))
@@ -131,17 +132,17 @@ class SourceSide:
         earliest, latest = self._source.earliest([tp])[tp], self._source.latest([tp])[tp]
         return loss(expected, earliest, latest)
 
-    def _identity(self, lane: Lane) -> str:
-        """Return why the topic is not ours any more, "" when it is."""
+    def _identity(self, lane: Lane) -> Reason | None:
+        """Return why the topic is not ours any more, `None` when it is."""
         found = self._source.topics([lane.work.source.topic]).get(lane.work.source.topic)
         if found is None:
             return DELETED
         if found.error is not None:
             raise found.error
-        return "" if found.id == lane.work.source_id else RECREATED
+        return None if found.id == lane.work.source_id else RECREATED
 
     def _nothing_found(self, lane: Lane, error: TowpathError) -> None:
-        lane.progress.hinder(str(error))
+        lane.progress.hinder(Side.SOURCE, error.reason)
         lane.failures += 1
         self._ask_later(lane, error)
 
@@ -152,30 +153,31 @@ class SourceSide:
             self._begin_later(lane, what.go_on)
             return
         stop = self._work.stop_on_gap
-        self._gap(lane, what.first, what.end, what.cause, went_on=not stop)
+        self._gap(lane, what.first, what.end, what.why, went_on=not stop)
+        first, last = what.first, what.end - 1
         if stop:
-            tp = str(lane.work.source)
-            error = GapError(tp, what.first, what.end, what.cause)
-            if what.first < lane.expected:
-                self._reopening.stop(lane, str(error))  # what was read is true no more
+            gap = Reason.of(Code.GAP, first=first, last=last, why=what.why)
+            if first < lane.expected:
+                self._reopening.stop(lane, gap)  # what was read is true no more
             else:
-                self._end(lane, str(error))
+                self._end(lane, gap)
             return
-        lane.jump(what.go_on, f"offsets {what.first} to {what.end - 1} are missing: {what.cause}")
+        why = Reason.of(Code.RECORDS_MISSING, first=first, last=last, why=what.why)
+        lane.jump(what.go_on, why)
         self._go(lane)
         self._fetcher.add(lane)
 
-    def _gap(self, lane: Lane, first: int, end: int, cause: str, *, went_on: bool) -> None:
+    def _gap(self, lane: Lane, first: int, end: int, why: Reason, *, went_on: bool) -> None:
         tp, producer = lane.work.source, lane.work.producer_id
         self._note_gap(
             Gap(
                 self._work.link, tp.topic, tp.partition, producer,
-                first, end, cause, went_on, now_ms(),
+                first, end, why, went_on, now_ms(),
             )
         )  # fmt: skip
 
-    def _end(self, lane: Lane, error: str) -> None:
+    def _end(self, lane: Lane, why: Reason) -> None:
         """Fetch no more, copy what was read, then stop."""
         self._fetcher.remove(lane)
-        lane.end(error)
+        lane.end(why)
         self._go(lane)

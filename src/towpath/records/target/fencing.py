@@ -13,8 +13,8 @@ from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import NotIdenticalError
 from towpath.model.nouns import LinkName, ProducerId, TopicPartition
+from towpath.model.reasons import Code, Reason
 from towpath.records.target.writing import PartitionWriter
-from towpath.records.trouble import FOREIGN_ID
 from towpath.records.work import Assignment, Slice
 
 
@@ -43,10 +43,10 @@ class Fences:
         """Whether a partition is written in transactions."""
         return bool(books.writers) or a.source in self._refused
 
-    def reason(self, a: Assignment, books: PartitionBooks) -> str:
+    def why(self, a: Assignment, books: PartitionBooks) -> Reason:
         """Return why a partition is written in transactions; as it was first found, if it was."""
-        told = [writer.reason for writer in books.writers.values()]
-        return told[0] if told else FOREIGN_ID.format(self._refused[a.source])
+        told = [writer.why for writer in books.writers.values()]
+        return told[0] if told else Reason.of(Code.IDS_REFUSED, error=self._refused[a.source])
 
     def raise_one(self, a: Assignment, books: PartitionBooks) -> PartitionWriter:
         """Fence all others and return the writer of now.
@@ -56,7 +56,7 @@ class Fences:
             ClusterError: The target refused, or did not answer in time.
         """
         if a.must_be_identical:
-            raise NotIdenticalError(str(a.source), self.reason(a, books))
+            raise NotIdenticalError(str(a.source), self.why(a, books))
         transactions = self._admin.transactions(transactional_id(self._work.link, a.target))
         timeout = self._work.target.request_timeout
         # A run of an older Towpath, which named its ids in another way, may be frozen and wake up.
@@ -79,5 +79,5 @@ class Fences:
             return None
         return Writer(
             self._work.link, a.source.topic, a.source.partition, a.producer_id, producer,
-            writer.transactions.transactional_id, self.reason(a, books), log_end, now_ms(),
+            writer.transactions.transactional_id, self.why(a, books), log_end, now_ms(),
         )  # fmt: skip

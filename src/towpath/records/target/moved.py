@@ -15,7 +15,7 @@ from towpath.model.errors import TowpathError
 from towpath.model.nouns import Mode
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.modes import mode_at_opening
+from towpath.records.lane.modes import why_mapped
 from towpath.records.target.fronts import Fronts
 from towpath.wire import batch as wire
 
@@ -60,15 +60,15 @@ class MovedBeginnings:
     def _fill(self, lane: Lane, at: tuple[int, bool], start: int) -> None:
         end, ours = at
         compacted = lane.work.compacted
-        mode, reason = mode_at_opening(
+        why = why_mapped(
             OffsetsPolicy.AUTO,
             start,
             0 if ours else end,
             compacted=compacted,
             fill=lane.work.fill,
         )
-        if mode is Mode.MAPPED:
-            lane.progress.become_mapped(reason)
+        if why is not None:
+            lane.progress.become_mapped(why)
             self._moved(lane, start)
         else:
             self._fronts.fill(lane, end, start, lambda lane: self._moved(lane, start))

@@ -30,7 +30,8 @@ from towpath.model.errors import (
     TowpathError,
 )
 from towpath.model.nouns import Mode, TopicPartition
-from towpath.records.lane.modes import mode_at_opening
+from towpath.model.reasons import Reason
+from towpath.records.lane.modes import why_mapped
 from towpath.records.lane.progress import Standing
 from towpath.records.target.fencing import Fences
 from towpath.records.target.tail import ANY_NODE, BACKWARDS, Tails, TargetState, Underway, ahead_of
@@ -168,18 +169,18 @@ class Opener:
         for assignment in fresh:
             state = states[assignment.target]
             policy = self._work.offsets
-            mode, reason = mode_at_opening(
+            why = why_mapped(
                 policy,
                 assignment.start,
                 state.log_end,
                 compacted=assignment.compacted,
                 fill=assignment.fill,
             )
-            if mode is Mode.MAPPED and policy is OffsetsPolicy.IDENTICAL:
-                answers[assignment.source] = NotIdenticalError(str(assignment.source), reason)
+            if why is not None and policy is OffsetsPolicy.IDENTICAL:
+                answers[assignment.source] = NotIdenticalError(str(assignment.source), why)
                 continue
             entries.extend(self._recreated(assignment))
-            entries.append(self._opened(assignment, mode, reason, state))
+            entries.append(self._opened(assignment, why, state))
         if entries:
             self._ledger.append(entries)
             self._read()
@@ -194,11 +195,12 @@ class Opener:
             RECREATED, went_on=True, at=now_ms(),
         )  # fmt: skip
 
-    def _opened(self, a: Assignment, mode: Mode, reason: str, state: TargetState) -> Opened:
-        target_start = a.start if mode is Mode.IDENTICAL else state.log_end
+    def _opened(self, a: Assignment, why: Reason | None, state: TargetState) -> Opened:
+        mode, reasons = (Mode.IDENTICAL, ()) if why is None else (Mode.MAPPED, (why,))
+        target_start = a.start if why is None else state.log_end
         return Opened(
             self._work.link, a.source.topic, a.source.partition, a.source_id,
-            a.target.topic, a.target_id, a.producer_id, mode, reason,
+            a.target.topic, a.target_id, a.producer_id, mode, reasons,
             a.start, target_start, self._work.run_id, now_ms(),
         )  # fmt: skip
 
@@ -236,7 +238,7 @@ class Opener:
             self._read()
         standing = known_standing(books, self._read_at)
         ahead = 0 if _told(books) else self._plain_ahead(a, standing, state)
-        standing.become_transactional(self._fences.reason(a, books), writer)
+        standing.become_transactional(self._fences.why(a, books), writer)
         start = max(standing.position.target, state.earliest)
         if log_end < standing.position.target:
             raise TargetLostError(str(a.target), standing.position.target, log_end, "offset")
@@ -267,14 +269,14 @@ def known_standing(books: PartitionBooks, at: int) -> Standing:
     if receipt is None:
         target = min([opened.target_start, *(w.target_start for w in books.writers.values())])
         run = (opened.source_start, opened.target_start, 0)
-        return Standing(Position(opened.source_start, target, 0), opened.mode, opened.reason, run)
+        return Standing(Position(opened.source_start, target, 0), opened.mode, opened.reasons, run)
     position = Position(
         receipt.source_end, receipt.target_end, receipt.sequence, receipt.source_epoch
     )
     return Standing(
-        position, receipt.mode, receipt.reason, receipt.run, receipt.records,
+        position, receipt.mode, receipt.reasons, receipt.run, receipt.records,
         receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
-        error=receipt.error, cuts=receipt.cuts, closed=runs_of(receipt.packed),
+        trouble=receipt.trouble, cuts=receipt.cuts, closed=runs_of(receipt.packed),
         holes=receipt.holes, transacted=receipt.transacted,
         abandoned=tuple(each for each in books.standing if is_abandoned(each.at, at)),
     )  # fmt: skip
@@ -282,5 +284,5 @@ def known_standing(books: PartitionBooks, at: int) -> Standing:
 
 def _told(books: PartitionBooks) -> bool:
     """Whether the last receipt is of a time when the partition was written in transactions."""
-    told = books.receipt.reason if books.receipt is not None else ""
-    return any(writer.reason in told for writer in books.writers.values())
+    told = books.receipt.reasons if books.receipt is not None else ()
+    return any(writer.why in told for writer in books.writers.values())

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, TowpathError
+from towpath.model.nouns import Side
+from towpath.model.reasons import Reason
 from towpath.records.jobs import Gathered, Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.progress import Standing
@@ -16,7 +18,7 @@ from towpath.records.target.tail import Underway
 from towpath.records.trouble import (
     LOOKS,
     back_off,
-    damage_text,
+    damage,
     hopeless,
     is_gone,
     passes,
@@ -53,13 +55,13 @@ class Reopening:
 
     def fetch_anew(self, lane: Lane, offset: int, why: str) -> None:
         """The batch at `offset` is damaged: open again behind all before it, and look once more."""
-        error = damage_text(lane.work.source, offset, why)
+        damaged = damage(lane.work.source, offset, why)
         if lane.look(offset) < LOOKS:
-            lane.progress.hinder(error)
+            lane.progress.hinder(Side.SOURCE, damaged)
             self._fetcher.doubt(lane)
             self.reopen(lane)
         else:
-            self.stop(lane, error)
+            self.stop(lane, damaged)
 
     def refused(self, lane: Lane, error: RefusedError) -> None:
         """The target refused our producer id: open the lane in another way from now on."""
@@ -71,9 +73,9 @@ class Reopening:
         sent = Underway(node, lane.sent_end, lane.sent_oldest, read_from)
         self._opener.may_arrive(lane.work, sent)
 
-    def stop(self, lane: Lane, error: str) -> None:
-        """Move the lane no more; its error stays in the ledger."""
-        lane.stop(error)
+    def stop(self, lane: Lane, why: Reason) -> None:
+        """Move the lane no more; the ledger tells why."""
+        lane.stop(why)
         self._fetcher.remove(lane)
         self._producers.of(lane).remove(lane)
 
@@ -95,22 +97,27 @@ class Reopening:
 
     def _failed(self, lane: Lane, error: TowpathError) -> None:
         if given_up(lane, error) or not (isinstance(error, ClusterError) and passes(error)):
-            self.stop(lane, str(error))
+            self.stop(lane, error.reason)
         else:
-            lane.progress.hinder(str(error))
+            lane.progress.hinder(Side.TARGET, error.reason)
             self.reopen(lane)
 
 
 def unreachable(
-    lane: Lane, error: ClusterError, stop: Callable[[Lane, str], None], *, hopeless: bool
+    lane: Lane,
+    side: Side,
+    error: ClusterError,
+    stop: Callable[[Lane, Reason], None],
+    *,
+    hopeless: bool,
 ) -> None:
     """A leader of the lane cannot be reached now; a run that is to end does not wait in vain."""
     if lane.progress.stopped:
         return
     if hopeless and lane.work.end is not None:
-        stop(lane, str(error))
+        stop(lane, error.reason)
     else:
-        lane.progress.hinder(str(error))
+        lane.progress.hinder(side, error.reason)
 
 
 def given_up(lane: Lane, error: TowpathError) -> bool:

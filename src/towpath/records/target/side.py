@@ -16,6 +16,7 @@ from towpath.model.errors import (
     TowpathError,
 )
 from towpath.model.nouns import Side
+from towpath.model.reasons import Code, Reason
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.queue import Batch
@@ -63,12 +64,12 @@ class TargetSide:
         tp = lane.work.target
         acl = f"Write on topic {tp.topic}"
         error = refused(Side.TARGET, f"producing to {tp}", said.error, said.text, acl)
-        lane.progress.hinder(str(error))
+        lane.progress.hinder(Side.TARGET, error.reason)
         trouble = _trouble(lane, said)
         if trouble is TargetTrouble.FOREIGN_ID:
             self._reopening.refused(lane, error)
         elif trouble is TargetTrouble.STOP:
-            self._reopening.stop(lane, str(error))
+            self._reopening.stop(lane, error.reason)
         elif trouble is TargetTrouble.FORBIDDEN:
             self._wait_to_send(lane, error)
         if trouble in self._ways:
@@ -92,11 +93,11 @@ class TargetSide:
 
     def landed_elsewhere(self, lane: Lane, error: TowpathError) -> None:
         """The target holds records twice, or lost some: move the lane no more."""
-        self._reopening.stop(lane, str(error))
+        self._reopening.stop(lane, error.reason)
 
     def unreachable(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
         """The leader at the target cannot be reached now."""
-        unreachable(lane, error, self._reopening.stop, hopeless=hopeless)
+        unreachable(lane, Side.TARGET, error, self._reopening.stop, hopeless=hopeless)
 
     def failed(self, lane: Lane, error: TowpathError) -> None:
         """A fill or a transaction failed; only the target knows whether it is there even so."""
@@ -109,12 +110,12 @@ class TargetSide:
         elif isinstance(error, RefusedError) and (
             target_trouble(error.error) is TargetTrouble.STOP
         ):
-            self._reopening.stop(lane, str(error))
+            self._reopening.stop(lane, error.reason)
             return
         else:
-            lane.progress.hinder(str(error))
+            lane.progress.hinder(Side.TARGET, error.reason)
             if given_up(lane, error):
-                self._reopening.stop(lane, str(error))
+                self._reopening.stop(lane, error.reason)
                 return
         self._reopening.reopen(lane)
 
@@ -125,7 +126,7 @@ class TargetSide:
         that are sent then.
         """
         if lane.unanswered and not lane.lost:
-            lane.progress.hinder(str(error))
+            lane.progress.hinder(Side.TARGET, error.reason)
             unknown = Produced(lane.work.target, NETWORK_EXCEPTION, -1, str(error))
             lane.refused = lane.refused or unknown
         else:
@@ -147,7 +148,7 @@ class TargetSide:
         lane.failures += 1
         self._producers.of(lane).remove(lane)
         if given_up(lane, error):
-            self._reopening.stop(lane, str(error))
+            self._reopening.stop(lane, error.reason)
         else:
             self._send_later(lane)
 
@@ -181,16 +182,16 @@ class TargetSide:
         topic = lane.work.target.topic
         if found is None and lane.again(UNKNOWN_TOPIC_OR_PARTITION) >= GONE_AFTER:
             error = refused(Side.TARGET, f"looking for topic {topic}", UNKNOWN_TOPIC_OR_PARTITION)
-            self._reopening.stop(lane, str(error))
+            self._reopening.stop(lane, error.reason)
         elif found is None:
             self._look_again(lane)
         elif not found.error and found.id != lane.work.target_id:
-            self._reopening.stop(lane, str(TargetReplacedError(topic)))
+            self._reopening.stop(lane, TargetReplacedError(topic).reason)
         else:
             self._reopening.reopen(lane)
 
     def _not_found_out(self, lane: Lane, error: TowpathError) -> None:
-        lane.progress.hinder(str(error))
+        lane.progress.hinder(Side.TARGET, error.reason)
         self._look_again(lane)
 
     def _look_again(self, lane: Lane) -> None:
@@ -220,12 +221,14 @@ class TargetSide:
             return []
 
     def _too_large(self, lane: Lane, batch: Batch) -> None:
-        self._reopening.stop(
-            lane,
-            f"target: the record at offset {batch.base} of {lane.work.source} has {batch.size}"
-            f" bytes, more than the target takes; raise max.message.bytes of"
-            f" {lane.work.target.topic} there",
+        why = Reason.of(
+            Code.RECORD_TOO_LARGE,
+            partition=str(lane.work.source),
+            offset=batch.base,
+            size=batch.size,
+            target=lane.work.target.topic,
         )
+        self._reopening.stop(lane, why)
 
 
 def _trouble(lane: Lane, said: Produced) -> TargetTrouble:

@@ -1,0 +1,80 @@
+"""Reasons in entries: codes with values, beside the sentence that people and older versions read.
+
+Versions up to 0.1 wrote and read the sentence alone. What they wrote is shown as it is; which of
+the reasons it was is recognised here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any
+
+from towpath.ledger.entries.partition import Gap, Opened, Receipt, Writer
+from towpath.model.reasons import SENTENCES, Code, Reason, as_data, from_data
+
+_TEXTS: Mapping[str, Mapping[str, str]] = {
+    Opened.kind: {"reasons": "reason"},
+    Receipt.kind: {"reasons": "reason", "trouble": "error"},
+    Gap.kind: {"why": "cause"},
+    Writer.kind: {"why": "reason"},
+}
+"""By kind: the fields that hold reasons, and the names under which their sentences stand."""
+
+
+def written(entry: object, kind: str) -> dict[str, Any]:
+    """Return what stands in the ledger for the reasons of an entry."""
+    body: dict[str, Any] = {}
+    for field, text in _TEXTS.get(kind, {}).items():
+        body[field] = _data(getattr(entry, field))
+        body[text] = getattr(entry, text)
+    return body
+
+
+def _data(value: Reason | tuple[Reason, ...] | None) -> Any:
+    if isinstance(value, tuple):
+        return [as_data(each) for each in value]
+    return value and as_data(value)
+
+
+def read(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return the reasons of an entry by field; of another version's, the sentence that it wrote."""
+    found: dict[str, Any] = {}
+    for field, name in _TEXTS.get(kind, {}).items():
+        data = body.get(field)
+        text = body[name].removeprefix(f"{body['topic']}-{body['partition']}: ")
+        if field == "reasons":
+            known = [from_data(each) for each in data or ()]
+            whole = data is not None and None not in known
+            found[field] = tuple(known) if whole else reasons_of(text)
+        elif not text:
+            found[field] = None
+        else:
+            found[field] = (data and from_data(data)) or reason_of(text)
+    return found
+
+
+def _without_values() -> dict[str, Reason]:
+    plain = (Reason(code) for code, made in SENTENCES.items() if not signature(made).parameters)
+    return {str(reason): reason for reason in plain}
+
+
+_PLAIN = _without_values()
+_BEFORE, _BEHIND = map(re.escape, str(Reason.of(Code.IDS_REFUSED, error="\n")).split("\n"))
+_IDS_REFUSED = re.compile(f"(?:(.+); )?{_BEFORE}(\\w+){_BEHIND}")
+
+
+def reason_of(text: str) -> Reason:
+    """Return the reason that a sentence of an older version tells."""
+    found = reasons_of(text)
+    return found[0] if len(found) == 1 else Reason.of(Code.TOLD, text=text)
+
+
+def reasons_of(text: str) -> tuple[Reason, ...]:
+    """Return all reasons that a sentence of an older version tells; none without a sentence."""
+    found = _IDS_REFUSED.fullmatch(text)
+    if found is not None:
+        before, error = found.groups("")
+        return (*reasons_of(before), Reason.of(Code.IDS_REFUSED, error=error))
+    return (_PLAIN.get(text) or Reason.of(Code.TOLD, text=text),) if text else ()
