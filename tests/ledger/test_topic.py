@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -23,7 +25,7 @@ from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import ledger as ledgers
 from towpath.ledger.chunks import Incarnation
-from towpath.ledger.entries import Entry, LinkIdentity, Opened, Runs, Session
+from towpath.ledger.entries import Entry, FirstLook, LinkIdentity, Opened, Runs, Session
 from towpath.ledger.ledger import FACTS, RUNS, SESSIONS, Ledger
 from towpath.ledger.packed import Packer
 from towpath.ledger.tidy import Tidy
@@ -277,6 +279,35 @@ def test_chunks_are_merged_and_removed_once_nobody_writes_them(
     assert kept.offsets().runs == tuple(runs[5:])
     assert len(kept.runs) == 2
     assert Tidy(admin, ledger._client, LINK).once() == 0
+
+
+READER = """
+import sys
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.config import ClusterConfig
+from towpath.ledger.ledger import Ledger
+
+config = ClusterConfig(bootstrap=(sys.argv[1],))
+with Admin(config, "target") as admin, Client(config, "target", admin) as client:
+    books = Ledger(admin, client).books("l")
+print(books.identity.source_cluster, books.first_look.run_id)
+print(*sorted({"numba", "pyarrow", "pyspark"} & set(sys.modules)))
+"""
+
+
+def test_the_ledger_is_read_without_numba_and_arrow(
+    stack: ExitStack, lone: LocalCluster, admin: Admin
+) -> None:
+    ledger = opened(stack, lone, admin)
+    ledger.create()
+    large = "r" * 2000  # so that its batch is compressed
+    ledger.append([LinkIdentity(LINK, ClusterId("a"), ClusterId("b"))])
+    ledger.append([FirstLook(LINK, large, 1)])
+    ran = subprocess.run(
+        [sys.executable, "-c", READER, lone.bootstrap], capture_output=True, check=True
+    )
+    assert ran.stdout.decode() == f"a {large}\n\n"
 
 
 def beat(number: int, link: str = LINK) -> Session:

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 
 from tests.support.batches import CODECS
 from towpath.model.errors import CorruptBatchError
-from towpath.wire.codec import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress, decompress
+from towpath.wire import codec as light
+from towpath.wire import streams
+from towpath.wire.codec import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress
+from towpath.wire.header import Buffer, Bytes
 
 PACKED = (GZIP, SNAPPY, LZ4, ZSTD)
 TEXT = b"one two three four five six seven " * 50
@@ -52,6 +55,18 @@ def test_noise_is_refused_or_read(codec: int, noise: bytes) -> None:
     check_read_or_refused(codec, noise)
     start = compress(codec, TEXT)[: len(noise) % 30]
     check_read_or_refused(codec, start + noise)
+
+
+def decompress(codec: int, data: Bytes, limit: int = light.LIMIT) -> Buffer:
+    """Decompress in both ways, which must do the same."""
+    try:
+        found = light.decompress(codec, data, limit)
+    except CorruptBatchError:
+        with pytest.raises(CorruptBatchError):
+            streams.decompress(codec, data, limit)
+        raise
+    assert np.array_equal(streams.decompress(codec, data, limit), found)
+    return found
 
 
 def check_refused(codec: int, data: bytes | bytearray) -> None:

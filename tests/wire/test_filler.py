@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import plain
-from towpath.wire import records
+from towpath.wire import plain, records
 from towpath.wire.batch import TRANSACTIONAL, BatchHeader
 from towpath.wire.codec import ZSTD
 from towpath.wire.filler import filler

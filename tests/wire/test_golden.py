@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support import plain
 from tests.support.batches import Table, digest_of, from_arrow
-from towpath.wire import batch, records
+from towpath.wire import batch, plain, records
 from towpath.wire.digest import Digest
 from towpath.wire.plain import Record
 from towpath.wire.reencode import reencode

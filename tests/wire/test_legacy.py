@@ -11,10 +11,10 @@ import cramjam
 import lz4.frame
 import pytest
 
-from tests.support import plain
 from tests.support.batches import joined
 from tests.support.old_messages import message
 from towpath.model.errors import CorruptBatchError
+from towpath.wire import plain
 from towpath.wire.batch import LOG_APPEND_TIME, BatchHeader
 from towpath.wire.legacy import convert
 from towpath.wire.plain import Record

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import plain
 from tests.support.batches import (
     CODECS,
     RECORD,
@@ -22,7 +21,7 @@ from tests.support.batches import (
     to_arrow,
 )
 from towpath.model.errors import CorruptBatchError
-from towpath.wire import opened, records
+from towpath.wire import opened, plain, records
 from towpath.wire.batch import (
     CONTROL,
     CRC,

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import plain
 from tests.support.batches import (
     CODECS,
     RECORD,
@@ -22,6 +21,7 @@ from tests.support.batches import (
     sealed,
 )
 from towpath.model.errors import CorruptBatchError
+from towpath.wire import plain
 from towpath.wire.batch import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, BatchHeader
 from towpath.wire.plain import Record
 from towpath.wire.reencode import Dense, reencode

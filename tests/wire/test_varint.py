@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from tests.support.plain import read_varint
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import varint
+from towpath.wire.plain import read_varint, write_varint
 
 
 @njit
@@ -36,7 +36,7 @@ def fast(data: bytes) -> tuple[int, int]:
 @given(st.integers(-(2**63), 2**63 - 1), st.binary(max_size=3))
 def test_both_write_and_read_the_same(value: int, behind: bytes) -> None:
     out = bytearray()
-    varint.write(out, value)
+    write_varint(out, value)
     room = np.zeros(varint.LONGEST, np.uint8)
     size = int(_fast_write(room, value))
     assert room[:size].tobytes() == out

@@ -1,58 +1,55 @@
-"""Entries in record batches."""
+"""Entries in record batches.
+
+Neither numba nor Arrow is used: loading them takes longer than reading most ledgers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import pyarrow as pa
-
 from towpath.ledger.entries import Entry, encode
 from towpath.ledger.topic import APPEND_BYTES
 from towpath.model.clock import now_ms
-from towpath.wire import batch as batches
-from towpath.wire import records
+from towpath.wire import plain
 from towpath.wire.codec import NONE, ZSTD
+from towpath.wire.header import CONTROL, BatchHeader
 
 _SMALL = 1024
 """Bytes of values up to which a batch is not compressed."""
 
 
 def rows(batch: memoryview) -> Iterator[tuple[int, bytes, bytes | None]]:
-    """Return offset, key and value of each record that has a key."""
-    if batches.BatchHeader.read(batch).attributes & batches.CONTROL:
+    """Return offset, key and value of each record that has a key.
+
+    Raises:
+        CorruptBatchError: The batch is damaged.
+    """
+    if BatchHeader.read(batch).attributes & CONTROL:
         return
-    found = records.decode(batch)
-    columns = (found[name].to_pylist() for name in ("offset", "key", "value"))
-    yield from (row for row in zip(*columns, strict=True) if row[1] is not None)
+    for record in plain.decode(batch):
+        if record.key is not None:
+            yield record.offset, record.key, record.value
 
 
 def packed(entries: Iterable[Entry]) -> Iterator[bytearray]:
     """Return the record batches of entries, in order."""
-    keys: list[bytes] = []
-    values: list[bytes | None] = []
+    keys: list[tuple[bytes, bytes | None]] = []
     size = 0
     for entry in entries:
         key, value = encode(entry)
         more = len(key) + len(value or b"")
         size += more
         if keys and size > APPEND_BYTES:
-            yield _batch(keys, values)
-            keys, values, size = [], [], more
-        keys.append(key)
-        values.append(value)
+            yield batch(keys)
+            keys, size = [], more
+        keys.append((key, value))
     if keys:
-        yield _batch(keys, values)
+        yield batch(keys)
 
 
-def _batch(keys: list[bytes], values: list[bytes | None]) -> bytearray:
-    count = len(keys)
-    columns = {
-        "offset": pa.array(range(count), pa.int64()),
-        "timestamp": pa.array([now_ms()] * count, pa.int64()),
-        "key": pa.array(keys, pa.binary()),
-        "value": pa.array(values, pa.binary()),
-        "headers": pa.array([[]] * count, records.RECORDS.field("headers").type),
-    }
-    size = sum(len(value or b"") for value in values)
-    codec = ZSTD if size > _SMALL else NONE
-    return records.encode(pa.RecordBatch.from_pydict(columns, schema=records.RECORDS), codec)
+def batch(pairs: Iterable[tuple[bytes | None, bytes | None]]) -> bytearray:
+    """Return one batch of records with these keys and values, all of now."""
+    now = now_ms()
+    records = [plain.Record(key, value, (), now) for key, value in pairs]
+    size = sum(len(record.value or b"") for record in records)
+    return plain.encode(records, ZSTD if size > _SMALL else NONE)

@@ -12,7 +12,7 @@ from towpath.ledger.entries import Entry, Found, Key, Receipt, Runs, decode, dec
 from towpath.ledger.topic import TOPIC, create, find
 from towpath.model.errors import LedgerError, RefusedError, TowpathError
 from towpath.model.nouns import LinkName, TopicPartition
-from towpath.wire import batch as batches
+from towpath.wire.header import BatchHeader, split
 
 FACTS = TopicPartition(TOPIC, 0)
 """Everything that stays true."""
@@ -147,11 +147,11 @@ class Ledger:
         """Return offset, key and value of all records up to the end."""
         while True:
             chunk = self._fetch(tp, wait)
-            table = batches.scan(chunk.buffer, chunk.start, chunk.end)
-            if not len(table):
+            batches = list(split(chunk.buffer[chunk.start : chunk.end].data))
+            if not batches:
                 return
-            for row in table:
-                yield from self._records(tp, chunk.buffer[row[0] : row[0] + row[1]].data)
+            for batch in batches:
+                yield from self._records(tp, batch)
             wait = 0.0
 
     def _fetch(self, tp: TopicPartition, wait: float) -> Records:
@@ -199,5 +199,5 @@ class Ledger:
         for offset, key, value in rows(batch):
             if offset >= self._read_to[tp]:
                 yield offset, key, value
-        header = batches.BatchHeader.read(batch)
+        header = BatchHeader.read(batch)
         self._read_to[tp] = header.base_offset + header.last_offset_delta + 1

@@ -15,8 +15,9 @@ from numba import njit
 
 from towpath.model.errors import CorruptBatchError
 from towpath.wire.batch import CODEC_MASK, HEADER_SIZE, MAGIC, Buffer, Bytes, Table
-from towpath.wire.codec import LIMIT, decompress
+from towpath.wire.codec import LIMIT
 from towpath.wire.crc import SLICES
+from towpath.wire.streams import decompress
 
 START, END, COUNT, BASE, LAST_DELTA, FIRST_TIME, MAX_TIME, ATTRIBUTES, SIZE = range(9)
 """Columns of `Opened.batches`: where the records are, facts of the header, bytes as they came."""

@@ -1,6 +1,6 @@
-"""The zigzag varints of records, once for Python and once for numba.
+"""The zigzag varints of records, for numba; `wire/plain.py` has them for Python.
 
-The functions for numba are compiled into those that call them. numba's cache watches only the
+These functions are compiled into those that call them. numba's cache watches only the
 file of the outermost function: after a change here, remove `__pycache__` of this package.
 """
 
@@ -13,15 +13,6 @@ from numba import njit
 
 LONGEST = 10
 """Bytes of the longest varint that fits 64 bits."""
-
-
-def write(out: bytearray, value: int) -> None:
-    """Append `value` to `out`."""
-    rest = value << 1 if value >= 0 else ~(value << 1)
-    while rest >= 0x80:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
 
 
 @njit

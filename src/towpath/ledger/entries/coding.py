@@ -70,15 +70,21 @@ Found = Entry | Unreadable
 """What can be read."""
 
 _KINDS: Mapping[str, type[Written]] = {each.kind: each for each in get_args(Written)}
+_FIELDS: Mapping[str, Mapping[str, bool]] = {
+    kind: {each.name: each.default is each.default_factory is MISSING for each in fields(cls)}
+    for kind, cls in _KINDS.items()
+}
+"""The names of the fields of each kind, and whether every entry has the field."""
+_json = json.JSONEncoder(separators=(",", ":"), default=asdict).encode
 
 
 def encode(entry: Entry) -> tuple[bytes, bytes | None]:
     """Return key and value of an entry."""
-    key = json.dumps([entry.kind, entry.link, *entry.about()], separators=(",", ":")).encode()
+    key = _json([entry.kind, entry.link, *entry.about()]).encode()
     if isinstance(entry, Removed):
         return key, None
-    body = {"v": FORMAT, **asdict(entry), **told.written(entry, entry.kind)}
-    return key, json.dumps(body, separators=(",", ":")).encode()
+    body = {name: getattr(entry, name) for name in _FIELDS[entry.kind]}
+    return key, _json({"v": FORMAT, **body, **told.written(entry, entry.kind)}).encode()
 
 
 class Key(NamedTuple):
@@ -136,9 +142,9 @@ def _entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
         return None
     body = {**body, **told.read(body, kind)}
     known = {
-        field.name: _typed(field.name, body[field.name])
-        for field in fields(cls)
-        if field.name in body or field.default is field.default_factory is MISSING
+        name: _typed(name, body[name])
+        for name, needed in _FIELDS[kind].items()
+        if needed or name in body
     }
     return cls(**known)
 

@@ -1,0 +1,137 @@
+"""The header of a record batch of magic 2: layout, reading, writing, checksum.
+
+Layout (big endian, Kafka protocol page, "Record Batch"; KIP-98):
+
+    base offset i64 @0   length i32 @8        leader epoch i32 @12   magic i8 @16
+    crc u32 @17          attributes i16 @21   last delta i32 @23     first time i64 @27
+    max time i64 @35     producer i64 @43     epoch i16 @51          sequence i32 @53
+    count i32 @57        records @61
+
+The checksum covers everything from @21 on. Nothing here needs numba, so that commands which only
+read the ledger start quickly; the loops over many batches are in `wire/batch.py`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import google_crc32c
+import numpy as np
+import numpy.typing as npt
+
+from towpath.model.errors import CorruptBatchError
+
+HEADER_SIZE = 61
+MAGIC = 2
+CODEC_MASK = 0x07
+LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+KEPT_ATTRIBUTES = CODEC_MASK | LOG_APPEND_TIME
+"""What a copied batch keeps; transactional, control and delete-horizon bits are the source's."""
+
+Buffer = npt.NDArray[np.uint8]
+Bytes = bytes | bytearray | memoryview | Buffer
+
+_PLAIN = struct.Struct(">qiibIhiqqqhii")
+_BEFORE_SIZE = 12
+"""Bytes of base offset and length, which the length does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchHeader:
+    """The header of one batch, read the slow and readable way."""
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    first_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count: int
+
+    @classmethod
+    def read(cls, batch: bytes | bytearray | memoryview) -> BatchHeader:
+        """Read the header at the front of `batch`.
+
+        Raises:
+            CorruptBatchError: Fewer than 61 bytes, or another magic than 2.
+        """
+        if len(batch) < HEADER_SIZE:
+            raise CorruptBatchError(f"{len(batch)} bytes, a header has {HEADER_SIZE}")
+        header = cls(*_PLAIN.unpack_from(batch))
+        if header.magic != MAGIC:
+            raise CorruptBatchError(f"magic {header.magic}, expected {MAGIC}")
+        return header
+
+    def write(self) -> bytes:
+        """Return the 61 bytes of this header, with the checksum as it stands in it."""
+        return _PLAIN.pack(*(getattr(self, name) for name in self.__slots__))
+
+
+def sealed(
+    records: Bytes,
+    *,
+    attributes: int,
+    count: int,
+    times: tuple[int, int],
+    base_offset: int = 0,
+    last_delta: int | None = None,
+    producer: tuple[int, int, int] = (-1, -1, -1),
+) -> bytearray:
+    """Return a batch: the records, compressed already, behind a header with a true checksum.
+
+    Args:
+        records: What stands behind the header.
+        attributes: Codec and flags.
+        count: Number of records.
+        times: The first and the greatest timestamp.
+        base_offset: Offset of the first record.
+        last_delta: Offset of the last record from there; by default there are no holes.
+        producer: Its id, its epoch, and the sequence of the first record; -1 for nobody.
+    """
+    batch = bytearray(HEADER_SIZE + len(records))
+    last = count - 1 if last_delta is None else last_delta
+    batch[:HEADER_SIZE] = BatchHeader(
+        base_offset, len(batch) - 12, -1, MAGIC, 0, attributes, last, *times, *producer, count
+    ).write()
+    batch[HEADER_SIZE:] = np.frombuffer(records, np.uint8).data
+    return seal(batch)
+
+
+def seal(batch: bytearray) -> bytearray:
+    """Write the true checksum into `batch` and return it."""
+    struct.pack_into(">I", batch, 17, google_crc32c.value(bytes(memoryview(batch)[21:])))
+    return batch
+
+
+def sound(batch: bytes | bytearray | memoryview) -> bool:
+    """Whether the checksum of `batch` is true."""
+    view = memoryview(batch)
+    return bool(google_crc32c.value(bytes(view[21:])) == int.from_bytes(view[17:21], "big"))
+
+
+def split(data: memoryview) -> Iterator[memoryview]:
+    """Return the whole batches of a fetch response; an incomplete last one is left out.
+
+    Raises:
+        CorruptBatchError: A batch has another magic than 2 or an impossible length.
+    """
+    at = 0
+    while at + HEADER_SIZE <= len(data):
+        header = BatchHeader.read(data[at : at + HEADER_SIZE])
+        size = header.length + _BEFORE_SIZE
+        if size < HEADER_SIZE:
+            raise CorruptBatchError(f"a batch of {size} bytes at byte {at}", at)
+        if at + size > len(data):
+            return
+        yield data[at : at + size]
+        at += size

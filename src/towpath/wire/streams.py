@@ -1,0 +1,67 @@
+"""Decompression for the data path: zstd and large lz4 through Arrow's streams.
+
+Arrow reads 8 MB of JSON in 2.4 ms where it is lz4 and in 8.2 ms where it is zstd; `wire/codec.py`
+takes 7.8 and 12.9 ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import lz4.frame
+import pyarrow as pa
+
+from towpath.wire import codec as codecs
+from towpath.wire.codec import LIMIT, LZ4, ZSTD, Reader
+from towpath.wire.header import Buffer, Bytes
+
+_LZ4_RATIO = 255  # a length byte of a match stands for at most 255 bytes
+_LZ4_CONTENT_SIZE = 0x08
+_FIRST_CHUNK = 1 << 16
+
+
+def decompress(codec: int, data: Bytes, limit: int = LIMIT) -> Buffer:
+    """Return what was compressed, as `codec.decompress` does.
+
+    Raises:
+        CorruptBatchError: Unknown codec, damaged or cut data, or more than `limit` bytes.
+    """
+    return codecs.decompress(codec, data, limit, _READERS)
+
+
+def _unlz4(source: memoryview, limit: int) -> Any:
+    most = _LZ4_RATIO * len(source)
+    if most <= limit and _lz4_claim(source) <= most:
+        # Five times faster for small batches; it stops behind the first frame.
+        found, used = lz4.frame.decompress(source, return_bytes_read=True)
+        if used == len(source):
+            return found
+    return _stream("lz4", source, limit)
+
+
+def _lz4_claim(source: memoryview) -> int:
+    """Return the content size that the frame header gives, 0 without one."""
+    if len(source) < 14 or not source[4] & _LZ4_CONTENT_SIZE:
+        return 0
+    return int.from_bytes(source[6:14].tobytes(), "little")
+
+
+def _unzstd(source: memoryview, limit: int) -> Any:
+    return _stream("zstd", source, limit)
+
+
+def _stream(name: str, source: memoryview, limit: int) -> Any:
+    """Read up to one byte more than `limit`, in chunks that grow."""
+    stream = pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(source)), name)
+    size = min(limit + 1, max(_FIRST_CHUNK, 4 * len(source)))
+    chunks = [stream.read_buffer(size)]
+    total = len(chunks[0])
+    while len(chunks[-1]) == size and total <= limit:
+        size = min(limit + 1 - total, 2 * size)
+        chunks.append(stream.read_buffer(size))
+        total += len(chunks[-1])
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+_READERS: Mapping[int, Reader] = {**codecs.READERS, LZ4: _unlz4, ZSTD: _unzstd}
