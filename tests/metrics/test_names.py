@@ -34,6 +34,7 @@ FROZEN = [
     ("towpath_steps_done_total", "counter", "steps", ("subject", "do")),
     ("towpath_steps_failed_total", "counter", "steps", ("subject", "do", "reason")),
     ("towpath_left_out", "gauge", "things", ("cause",)),
+    ("towpath_throttled_seconds_total", "counter", "seconds", ("side",)),
     ("towpath_trouble", "gauge", "1", ()),
     ("towpath_last_look_timestamp_seconds", "gauge", "seconds since 1970", ()),
 ]

@@ -51,6 +51,7 @@ def test_everything_that_a_meter_was_told_is_served() -> None:
     assert got.get("towpath_steps_failed_total", **refused) == 1
     left_out = {("rights",): 2, ("topic",): 0, ("step",): 0, ("file",): 1}
     assert got.of("towpath_left_out") == left_out
+    assert got.of("towpath_throttled_seconds_total") == {("source",): 2.5, ("target",): 0}
     assert got.get("towpath_trouble") == 1
     assert (got.get("towpath_last_look_timestamp_seconds") or 0) > 1.7e9
 

@@ -10,8 +10,8 @@ from pyspark import TaskContext
 
 from towpath.config import ClusterConfig
 from towpath.mirror import slices
-from towpath.model.nouns import LinkName
-from towpath.records.work import Slice, Summary
+from towpath.model.nouns import LinkName, Side
+from towpath.records.work import Slice, Summary, Throttled
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_what_a_lost_task_sent_may_still_arrive_when_its_slice_is_tried_again(
     monkeypatch.setattr(TaskContext, "get", lambda: task)
     done: list[bool] = []
 
-    def copy(work: Slice) -> Iterator[Summary]:
+    def copy(work: Slice, _: Throttled) -> Iterator[Summary]:
         done.append(work.settled)
         yield from ()
 
@@ -33,3 +33,20 @@ def test_what_a_lost_task_sent_may_still_arrive_when_its_slice_is_tried_again(
     work = Slice(LinkName("link"), cluster, cluster, (), "run", 1, 1.0, settled=True)
     assert [batch.num_rows for batch in slices.run_slice(work)] == [0]
     assert done == [settled]
+
+
+def test_how_long_brokers_asked_a_slice_to_wait_is_told_in_a_row_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def copy(_: Slice, throttled: Throttled) -> Iterator[Summary]:
+        throttled |= {Side.SOURCE: 1.5, Side.TARGET: 0.0}
+        yield from ()
+
+    monkeypatch.setattr(slices, "copy", copy)
+    cluster = ClusterConfig(bootstrap=("host:1",))
+    work = Slice(LinkName("link"), cluster, cluster, (), "run", 1, 1.0)
+    [row] = [row for batch in slices.run_slice(work) for row in batch.to_pylist()]
+    assert row == {
+        "topic": "", "partition": -1, "error": "", "under_way": False,
+        "throttled_source": 1.5, "throttled_target": 0.0,
+    }  # fmt: skip

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.chaos import soak_only
-from tests.support.kafka import Record, consume, produce
+from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.nodes import Nodes
+from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
-from towpath.model.nouns import Side
+from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.records.copy import copy
 
@@ -49,3 +50,21 @@ def test_a_muted_broker_is_no_silent_one(
         assert time.monotonic() - began > 5
         assert lost == []
         assert consume(target.bootstrap, mirror.topic) == consume(source.bootstrap, mirror.topic)
+
+
+@soak_only
+@pytest.mark.broker
+def test_the_control_plane_waits_as_long_as_it_is_asked_to(tmp_path: Path) -> None:
+    """A broker that throttles reads nothing from the connection, for longer than we would wait."""
+    with LocalCluster(brokers=1, home=tmp_path / "only") as cluster:
+        config = ClusterConfig(bootstrap=cluster.addresses, request_timeout="3s")
+        quota = Quota((Entity(EntityKind.CLIENT_ID, "towpath"),), QuotaKey.CONTROLLER_MUTATION_RATE)
+        with Admin(config, Side.TARGET) as admin:
+            admin.set_quota(quota, 0.7)
+            create_topic(cluster.bootstrap, "made-by-others", 1)
+            assert not admin.throttled
+            admin.create_topic(TopicName("large"), 15, 1, {})
+            admin.create_topic(TopicName("second"), 1, 1, {})
+            assert admin.throttled > 3, "the broker refused the second one and asked us to wait"
+            found = admin.topics([TopicName("large"), TopicName("second")])
+            assert sorted(len(info.partitions) for info in found.values()) == [1, 15]

@@ -24,6 +24,7 @@ ABOUT = About("1.2.3", "eu", Detail.AUTO, ("behind", "stopped"), ("rights", "top
 def full() -> Meter:
     """Return a meter each of whose metrics has a series."""
     meter = Meter()
+    meter.throttled({"source": 2.5})
     meter.looked([STAND])
     meter.looked([
         replace(STAND, records=13, bytes=160),

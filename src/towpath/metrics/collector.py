@@ -17,6 +17,7 @@ from towpath.metrics.meter import CREATE, GROW, Meter, Reading
 from towpath.metrics.names import Kind, Metric
 from towpath.metrics.stand import Sum, chosen, sums
 from towpath.model.detail import Detail
+from towpath.model.nouns import Side
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
 _ENDINGS = {Kind.COUNTER: "_total"}
@@ -52,6 +53,7 @@ class MeterCollector(Collector):
         yield from _partitions(now, self._about)
         yield from _rounds(now)
         yield from _steps(now, self._about)
+        yield from _waits(now)
         yield _family(names.TROUBLE, [((), now.trouble)])
         yield _family(names.LAST_LOOK, _if_known(now.looked_at, 1000))
 
@@ -105,6 +107,10 @@ def _steps(now: Reading, about: About) -> Iterator[Family]:
     yield _family(names.STEPS_FAILED, now.failed.items())
     left_out = {**dict.fromkeys(about.causes, 0), **now.left_out}
     yield _family(names.LEFT_OUT, (((cause,), n) for cause, n in left_out.items()))
+
+
+def _waits(now: Reading) -> Iterator[Family]:
+    yield _family(names.THROTTLED, (((side,), now.throttled.get(side, 0.0)) for side in Side))
 
 
 def _known(samples: Iterable[tuple[tuple[str, ...], float | None]]) -> Samples:

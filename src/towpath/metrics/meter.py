@@ -41,6 +41,7 @@ class Reading:
         created_seconds: How long all those took together.
         left_out: How many things, by cause.
         slots: How many slices Spark runs at the same time.
+        throttled: For how many seconds brokers asked us to wait, by side.
         failed_rounds: How many rounds, by the error's code.
         round_seconds: How long the last round took that ended.
         looked_at: When all partitions were last looked at, in ms since 1970.
@@ -57,6 +58,7 @@ class Reading:
     slots: int | None = None
     failed_rounds: Mapping[str, int] = field(default_factory=dict)
     round_seconds: float | None = None
+    throttled: Mapping[str, float] = field(default_factory=dict)
     trouble: bool = False
     looked_at: int | None = None
 
@@ -126,6 +128,11 @@ class Meter:
         with self._lock:
             failed = _one_more(self._reading.failed_rounds, reason)
             self._reading = replace(self._reading, failed_rounds=failed)
+
+    def throttled(self, seconds: Mapping[str, float]) -> None:
+        """Take in for how long brokers of each side asked us to wait so far."""
+        with self._lock:
+            self._reading = replace(self._reading, throttled=dict(seconds))
 
     def in_trouble(self, trouble: bool) -> None:
         """Take in whether the run as a whole is in trouble."""

@@ -27,9 +27,13 @@ from towpath.topics.settings import stamps_itself
 
 WORK = "towpath.mirror.slices:run_slice"
 """Who runs a slice; only Python workers import it."""
-SUMMARY = "topic string, partition int, error string, under_way boolean"
+SUMMARY = (
+    "topic string, partition int, error string, under_way boolean,"
+    " throttled_source double, throttled_target double"
+)
 """What that yields: the partitions that could not be begun, of which the ledger tells nothing, and
-those with records under way that the target did not answer for."""
+those with records under way that the target did not answer for; and, in a row without a topic, for
+how many seconds brokers asked the slice to wait."""
 _NOTHING = 1.0
 """Seconds that a round without partitions lasts, else Spark would plan without pause."""
 _OVERHEAD = 1024

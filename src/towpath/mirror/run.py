@@ -24,7 +24,7 @@ from towpath.mirror.session import LinkSession
 from towpath.mirror.telling import stands, telling
 from towpath.mirror.tidying import Tidying
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import TopicName
+from towpath.model.nouns import Side, TopicName
 from towpath.plan.build import build
 from towpath.plan.model import refuse
 from towpath.records.lease import TAKEOVER
@@ -133,6 +133,8 @@ class _Mirror:
         self._next_reconcile = self._next_sync = 0.0
         self._round_over = threading.Event()
         self._redeal = False
+        self._throttled = dict.fromkeys(Side, 0.0)
+        """For how long brokers asked the slices of rounds that ended to wait, in seconds."""
         self._ends = Ends()
         self._cut_short = 0
         """The last round that was told to end before it had caught up."""
@@ -192,6 +194,8 @@ class _Mirror:
         self._unopened = {
             (row["topic"], row["partition"]): row["error"] for row in rows if row["error"]
         }
+        for side in Side:
+            self._throttled[side] += sum(row[f"throttled_{side}"] or 0.0 for row in rows)
         self._session.rested = not any(row["under_way"] for row in rows)
         self.progress.round = number
         self._meter.round_ended()
@@ -234,6 +238,10 @@ class _Mirror:
 
     def _tell(self) -> None:
         self._meter.in_trouble(bool(self.progress.trouble))
+        waited = {
+            Side.SOURCE: self._link.source.throttled, Side.TARGET: self._link.target.throttled
+        }  # fmt: skip
+        self._meter.throttled({side: waited[side] + self._throttled[side] for side in Side})
         self.progress.files = troubles()
         self._show(self.progress)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from towpath.engine.attempts import is_again
 from towpath.records.copy import copy
-from towpath.records.work import Slice
+from towpath.records.work import Slice, Throttled
 
 _SCHEMA = pa.schema(
     [
@@ -17,6 +17,8 @@ _SCHEMA = pa.schema(
         ("partition", pa.int32()),
         ("error", pa.string()),
         ("under_way", pa.bool_()),
+        ("throttled_source", pa.float64()),
+        ("throttled_target", pa.float64()),
     ]
 )
 
@@ -27,14 +29,18 @@ def run_slice(work: Slice) -> Iterator[pa.RecordBatch]:
     Where Spark has tried the slice before, what that task sent may still arrive.
     """
     work = replace(work, settled=work.settled and not is_again())
-    told = [
+    throttled: Throttled = {}
+    told: list[dict[str, object]] = [
         {
             "topic": done.tp.topic,
             "partition": done.tp.partition,
             "error": done.error if done.source_end < 0 else "",
             "under_way": done.under_way,
         }
-        for done in copy(work)
+        for done in copy(work, throttled)
         if done.source_end < 0 or done.under_way
     ]
+    if any(throttled.values()):
+        waits = {f"throttled_{side}": seconds for side, seconds in throttled.items()}
+        told.append({"topic": "", "partition": -1, "error": "", "under_way": False, **waits})
     yield pa.RecordBatch.from_pylist(told, schema=_SCHEMA)

@@ -6,16 +6,30 @@ import time
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Deadline:
-    """A point of the monotonic clock; every request spends what is left of it."""
+    """A point of the monotonic clock; every request spends what is left of it.
+
+    One thread uses it. It moves only by time that does not count (`put_off`).
+    """
 
     at: float
+    _whole: Deadline | None = None
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
         """Return the deadline that lies `seconds` from now."""
         return cls(time.monotonic() + seconds)
+
+    def share(self, parts: int) -> Deadline:
+        """Return a deadline for the first of so many equal parts of what is left."""
+        return Deadline(time.monotonic() + self.left() / parts, self)
+
+    def put_off(self, seconds: float) -> None:
+        """Do not count `seconds`, neither here nor where this is a share of."""
+        self.at += seconds
+        if self._whole is not None:
+            self._whole.put_off(seconds)
 
     def left(self) -> float:
         """Return the seconds that remain, never below zero."""

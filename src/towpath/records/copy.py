@@ -48,15 +48,19 @@ from towpath.records.target.side import TargetSide
 from towpath.records.target.transacting import Transactor
 from towpath.records.trouble import SourceTrouble, hopeless, source_trouble
 from towpath.records.watch import End, Watch
-from towpath.records.work import UNKNOWN, Assignment, Slice, Summary
+from towpath.records.work import UNKNOWN, Assignment, Slice, Summary, Throttled
 
 _TURN = 0.25
 _DRAIN = 15.0
 _RETRY_OPEN = 1.0
 
 
-def copy(work: Slice) -> Iterator[Summary]:
+def copy(work: Slice, throttled: Throttled | None = None) -> Iterator[Summary]:
     """Copy the partitions of `work` until its round ends; return what was done with each.
+
+    Args:
+        work: The slice.
+        throttled: Told at the end for how long brokers asked to wait.
 
     Raises:
         ClusterError: The source or the target could not be reached at all.
@@ -72,6 +76,8 @@ def copy(work: Slice) -> Iterator[Summary]:
         copier = Copier(work, source, target, opener)
         stack.callback(copier.close)
         copier.run()
+        if throttled is not None:
+            throttled |= copier.throttled()
         yield from copier.summaries()
 
 
@@ -79,7 +85,8 @@ class Copier:
     """The lanes of one slice and everything that serves them."""
 
     def __init__(self, work: Slice, source: Admin, target: Admin, opener: Opener) -> None:
-        self._work, self._target, self._opener = work, target, opener
+        self._work, self._opener = work, opener
+        self._source, self._target = source, target
         self._lanes: dict[TopicPartition, Lane] = {}
         self._closed_out: dict[TopicPartition, Reason] = {}
         self._unopened: dict[TopicPartition, Reason] = {}
@@ -167,6 +174,13 @@ class Copier:
         self._producers.close()
         self._reactor.close()
         self._receipts.close()
+
+    def throttled(self) -> Throttled:
+        """Return for how long brokers asked to wait."""
+        return {
+            Side.SOURCE: self._fetcher.throttled + self._source.throttled,
+            Side.TARGET: self._producers.throttled + self._target.throttled,
+        }
 
     def summaries(self) -> Iterator[Summary]:
         """Tell what was done with each partition."""

@@ -9,6 +9,7 @@ from towpath.model.nouns import (
     LinkName,
     Mode,
     ProducerId,
+    Side,
     TopicId,
     TopicPartition,
 )
@@ -91,6 +92,10 @@ class Slice:
     """No request of an earlier copier can still arrive at the target."""
     target_memory_ms: int = 0
     """How long the target remembers producer ids (`producer.id.expiration.ms`), 0 if unknown."""
+
+
+Throttled = dict[Side, float]
+"""For how many seconds the brokers of each side asked to wait (KIP-219)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,11 @@ class BrokerAdmin:
         """Close all connections."""
         self._control.close()
 
+    @property
+    def throttled(self) -> float:
+        """Seconds for which brokers asked us to wait so far, because of quotas."""
+        return self._control.throttled
+
     def cluster_id(self) -> ClusterId:
         """Return the id that the cluster got when it was made."""
         return self._metadata().cluster_id
@@ -79,7 +84,7 @@ class BrokerAdmin:
         errors: list[UnreachableError] = []
         brokers = self._control.metadata(deadline).brokers.values()
         for broker in brokers:
-            share = Deadline.after(deadline.left() / (len(brokers) - len(errors)))
+            share = deadline.share(len(brokers) - len(errors))
             request = describe_configs(BROKER, [str(broker.id)], [name])
             try:
                 return self._control.ask(broker, request, share, what)

@@ -130,7 +130,7 @@ def _one_pass(
             by_leader[leader].append(tp)
     for position, (leader, theirs) in enumerate(by_leader.items()):
         # One that is silent must leave time for the others, and for its successor.
-        share = Deadline.after(deadline.left() / (len(by_leader) - position + 1))
+        share = deadline.share(len(by_leader) - position + 1)
         try:
             answer = control.ask(leader, question.request(theirs), share, question.what)
         except ClusterError as error:

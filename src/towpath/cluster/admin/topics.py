@@ -209,7 +209,7 @@ class TopicAdmin(TopicChangeAdmin):
         def once(deadline: Deadline) -> None:
             brokers = self._control.metadata(deadline).brokers.values()
             for broker in brokers:
-                share = Deadline.after(deadline.left() / len(brokers))
+                share = deadline.share(len(brokers))
                 with suppress(UnreachableError):
                     for said in self._control.ask(broker, request, share, what).results:
                         own = non_default(read_configs(said))

@@ -46,6 +46,11 @@ class Control:
     """Asks brokers of one cluster. Threads may share it; each request has a connection to itself.
 
     Connections are made when first needed, kept for the next request, and made again when lost.
+    A broker that throttles us is asked again only after the time that it wants (KIP-219): until
+    then it reads nothing. That time counts for no deadline.
+
+    Attributes:
+        throttled: Seconds for which brokers asked us to wait so far.
     """
 
     def __init__(self, config: ClusterConfig, side: str) -> None:
@@ -54,6 +59,8 @@ class Control:
         self._idle: dict[Address, list[Connected]] = defaultdict(list)
         self._brokers: Mapping[int, Broker] = {}
         self._reached = self._closed = False
+        self._muted: dict[Address, Deadline] = {}
+        self.throttled = 0.0
 
     def close(self) -> None:
         """Close all connections; the one of a request under way closes behind it."""
@@ -83,7 +90,7 @@ class Control:
         brokers = self.metadata(deadline).brokers.values()
         what, newest = "asking for metadata", _TOPIC_ID_VERSION
         for position, broker in enumerate(brokers):
-            share = Deadline.after(deadline.left() / (len(brokers) - position))
+            share = deadline.share(len(brokers) - position)
             with suppress(UnreachableError):
                 answer = self.ask(broker, _for_metadata(topics), share, what, newest)
                 yield read_metadata(self.side, answer)
@@ -99,7 +106,7 @@ class Control:
         errors: list[ClusterError] = []
         addresses = self._addresses()
         for position, address in enumerate(addresses):
-            share = Deadline.after(deadline.left() / (len(addresses) - position))
+            share = deadline.share(len(addresses) - position)
             try:
                 return self._ask_at(address, address_text(address), request, share, what, newest)
             except ClusterError as error:
@@ -169,12 +176,13 @@ class Control:
         raise AssertionError("there is always one more pause")
 
     def _addresses(self) -> list[Address]:
-        """Known brokers, those with a connection first, then the file's."""
+        """Known brokers, those with a connection first, then the file's; muted ones last."""
         known = [(broker.host, broker.port) for broker in self._brokers.values()]
         random.shuffle(known)  # spreads many tasks over the brokers
         with self._lock:
             known.sort(key=lambda address: not self._idle.get(address))
-        return list(dict.fromkeys([*known, *self._config.addresses]))
+        found = list(dict.fromkeys([*known, *self._config.addresses]))
+        return sorted(found, key=lambda address: self._mute_left(address) > 0)
 
     def _nobody(self, errors: Sequence[ClusterError], addresses: Sequence[Address]) -> ClusterError:
         hopeless = [error for error in errors if not healable(error)]
@@ -194,12 +202,32 @@ class Control:
         self, address: Address, name: str, request: Any, deadline: Deadline, what: str,
         newest: int | None,
     ) -> Any:  # fmt: skip
+        self._wait_unmuted(address, deadline)
         with (
             self._connection(address, deadline) as connected,
             broker_errors(self.side, f"{what}, {name}"),
         ):
             version = pick_version(self.side, request, connected.api_versions, newest)
-            return ask(connected.socket, request, version, deadline)
+            answer = ask(connected.socket, request, version, deadline)
+        self._heed(address, (getattr(answer, "throttle_time_ms", 0) or 0) / 1000)
+        return answer
+
+    def _heed(self, address: Address, seconds: float) -> None:
+        """Remember that a broker reads nothing from us for `seconds`."""
+        if seconds > 0:
+            with self._lock:
+                self._muted[address] = Deadline.after(seconds)
+                self.throttled += seconds
+
+    def _mute_left(self, address: Address) -> float:
+        muted = self._muted.get(address)
+        return muted.left() if muted is not None else 0.0
+
+    def _wait_unmuted(self, address: Address, deadline: Deadline) -> None:
+        while (left := min(_PAUSE, self._mute_left(address))) > 0 and not self._closed:
+            began = time.monotonic()
+            time.sleep(left)
+            deadline.put_off(time.monotonic() - began)
 
     @contextmanager
     def _connection(self, address: Address, deadline: Deadline) -> Iterator[Connected]:

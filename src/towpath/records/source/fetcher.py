@@ -80,6 +80,8 @@ class Fetcher:
         self._stale: dict[int, set[TopicPartition]] = {}
         """Partitions whose part of the answer under way is from where they do not stand now."""
         self.ended = False
+        self.throttled = 0.0
+        """Seconds for which brokers asked to wait."""
         self.nodes = Nodes(
             reactor, config, Side.SOURCE, admin, pool,
             on_open=self._opened, on_lost=self._lost, on_found=self._settle,
@@ -290,6 +292,7 @@ class Fetcher:
             self._least = frame.size
         answers = session.response(frame.view) or ()
         channel.mute(session.throttle)
+        self.throttled += session.throttle
         if session.throttle >= TOLD:
             self._troubled(node, throttled(Side.SOURCE, node, session.throttle), hopeless=False)
         for said in answers:

@@ -58,6 +58,8 @@ class Producer:
         self._in_flight: dict[int, int] = {}
         self._muted: dict[int, Deadline] = {}
         """Until when brokers read nothing that throttled us in their last answer."""
+        self.throttled = 0.0
+        """Seconds for which brokers asked to wait."""
         self._ids: dict[TopicName, TopicId] = {}
         self._names: dict[TopicId, TopicName] = {}
         self.nodes = Nodes(
@@ -201,6 +203,7 @@ class Producer:
     def _mute(self, node: int, channel: Channel, seconds: float) -> None:
         if seconds:
             channel.mute(seconds)
+            self.throttled += seconds
             self._muted[node] = Deadline.after(seconds)
         else:
             self._muted.pop(node, None)
@@ -230,6 +233,11 @@ class Producers:
 
     def __init__(self, lanes: int, make: Callable[[], Producer]) -> None:
         self._all = [make() for _ in range(max(1, min(_CONNECTIONS, lanes // MANY)))]
+
+    @property
+    def throttled(self) -> float:
+        """Seconds for which brokers asked to wait."""
+        return sum(producer.throttled for producer in self._all)
 
     def of(self, lane: Lane) -> Producer:
         """Return the producer of a lane."""
