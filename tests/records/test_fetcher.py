@@ -47,7 +47,7 @@ def test_an_answer_from_before_a_reopening_is_not_taken_in() -> None:
 
 def test_nothing_is_asked_before_the_whole_answer_is_taken_in() -> None:
     """One of the lanes is added again in the middle, as after a gap."""
-    made: Fetcher
+    made: Fetcher[Lane]
     expected: list[int] = []
 
     def on_data(lane: Lane, frame: Frame, said: Fetched) -> None:

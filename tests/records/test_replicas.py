@@ -67,7 +67,7 @@ class Reading:
         self.work = replace(endless(mirror.slices()[0]), source=source, target=plain(mirror.target))
         self.served: list[int] = []
 
-    def watch(self, made: Copier) -> Fetcher:
+    def watch(self, made: Copier) -> Fetcher[Lane]:
         """Note which node each batch comes from."""
         fetcher, take = made._fetcher, made._fetcher._on_data
 

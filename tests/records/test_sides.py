@@ -12,23 +12,23 @@ from tests.support.lanes import (
     Part,
     StandInReactor,
     damaged,
-    fetcher,
     lane,
     plain,
+    stand_in_node,
     standing,
     took,
 )
 from tests.support.reasons import told
-from towpath.cluster.data.buffers import Frame
-from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.produce import Produced
-from towpath.ledger.entries import Gap
+from towpath.config import ClusterConfig
 from towpath.model.errors import RefusedError, TowpathError, UnreachableError
+from towpath.model.reasons import Reason
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.progress import Standing
 from towpath.records.source.side import SourceSide
-from towpath.records.target.reopening import Reopening
+from towpath.records.target.reopening import lane_reopening
 from towpath.records.target.side import TargetSide
 from towpath.records.trouble import LOOKS, RECREATED, Loss, cut
 from towpath.records.work import Assignment
@@ -54,29 +54,36 @@ class Sides:
     def __init__(self, *, stop_on_gap: bool = True) -> None:
         self.reactor = StandInReactor()
         self.jobs = Jobs(self.reactor)  # type: ignore[arg-type]  # a stand-in
-        self.fetcher, self.source_node = fetcher(self.reactor, self.data)
         self.opener = StandInOpener()
         self.producers = Mock()
-        self.gaps: list[Gap] = []
-        self.reopening = Reopening(
+        self.gaps: list[tuple[Loss, bool]] = []
+        """What is missing, and whether the lane went on behind it."""
+        self.source = SourceSide[Lane](
+            self.reactor,  # type: ignore[arg-type]  # a stand-in
+            ClusterConfig(bootstrap=("host:1",)), Mock(), BufferPool(64 << 20), self.jobs,
+            share=1 << 20, stop_on_gap=stop_on_gap, go=lambda _: None, stop=self.stop,
+            on_gap=lambda _, lost, went_on: self.gaps.append((lost, went_on)),
+            begin_later=lambda *_: None,
+        )  # fmt: skip
+        self.fetcher = self.source.fetcher
+        self.source_node = stand_in_node(self.fetcher)
+        self.reopening = lane_reopening(
             self.jobs,
             self.opener,  # type: ignore[arg-type]  # a stand-in
             self.fetcher,
             self.producers,
             self.start,
         )
-        self.source = SourceSide(
-            Mock(stop_on_gap=stop_on_gap, link="link"), Mock(), self.jobs, self.fetcher,
-            self.reopening, note_gap=self.gaps.append,
-            begin_later=lambda *_: None, go=lambda _: None,
-        )  # fmt: skip
-        self.target = TargetSide(Mock(), self.jobs, self.producers, self.reopening)
+        self.target = TargetSide(
+            Mock(),
+            self.jobs,
+            self.opener,  # type: ignore[arg-type]  # a stand-in
+            self.producers,
+            self.reopening,
+        )
 
-    def data(self, lane: Lane, frame: Frame, said: Fetched) -> None:
-        if said.error:
-            self.source.answered(lane, said)
-        else:
-            lane.take(frame, said)
+    def stop(self, lane: Lane, why: Reason) -> None:
+        self.reopening.stop(lane, why)
 
     def start(self, lane: Lane, _front: int | None) -> None:
         self.fetcher.add(lane)
@@ -163,7 +170,7 @@ def test_what_was_read_is_copied_before_a_gap_stops_its_partition() -> None:
     assert landed(read) == [0, 1]
     assert (read.progress.stopped, read.progress.position.source) == (True, 2)
     assert read.progress.error.startswith("offsets 2 to 8 were not copied: retention;")
-    assert [(gap.first, gap.end, gap.went_on) for gap in sides.gaps] == [(2, 9, False)]
+    assert [(gap.first, gap.end, went_on) for gap, went_on in sides.gaps] == [(2, 9, False)]
     assert sides.source_node.asked == []
 
 
@@ -189,7 +196,7 @@ def test_an_offset_out_of_range_of_another_topic_is_no_retention(error: int) -> 
     sides.source_node.answer(Part(0, error=error))
     sides.work()
     assert (read.progress.stopped, read.progress.error) == (True, str(RECREATED))
-    assert [(gap.why, gap.went_on) for gap in sides.gaps] == [(RECREATED, False)]
+    assert [(gap.why, went_on) for gap, went_on in sides.gaps] == [(RECREATED, False)]
 
 
 def test_an_offset_that_is_in_range_after_all_is_asked_for_again_and_told() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.support.reasons import RETENTION
 from towpath.cluster.data.fetch import Fetched
 from towpath.model.errors import RefusedError, UnreachableError
-from towpath.model.nouns import NO_TOPIC_ID, ProducerId, TopicName, TopicPartition
+from towpath.model.nouns import TopicName, TopicPartition
 from towpath.records.trouble import (
     Loss,
     SourceTrouble,
@@ -21,7 +19,6 @@ from towpath.records.trouble import (
     source_trouble,
     target_trouble,
 )
-from towpath.records.work import Assignment
 
 TP = TopicPartition(TopicName("orders"), 0)
 
@@ -51,15 +48,13 @@ def test_fetch_answers(error: int, meaning: SourceTrouble) -> None:
 def test_only_a_run_with_an_end_gives_a_partition_up() -> None:
     forbidden = RefusedError("source", "fetching a-0", 29, "TOPIC_AUTHORIZATION_FAILED")
     moved = RefusedError("source", "fetching a-0", 6, "NOT_LEADER_OR_FOLLOWER", retriable=True)
-    goes_on = Assignment(TP, TP, NO_TOPIC_ID, NO_TOPIC_ID, ProducerId(1), ProducerId(2), 0)
-    ends = replace(goes_on, end=10)
-    assert [n for n in range(10) if hopeless(forbidden, n, ends)] == [6, 7, 8, 9]
-    assert not hopeless(forbidden, 99, goes_on)
-    assert not hopeless(moved, 99, ends)
+    assert [n for n in range(10) if hopeless(forbidden, n, has_end=True)] == [6, 7, 8, 9]
+    assert not hopeless(forbidden, 99, has_end=False)
+    assert not hopeless(moved, 99, has_end=True)
     unknown = RefusedError("source", "x", 58, "SASL_AUTHENTICATION_FAILED")
-    assert [hopeless(unknown, n, ends) for n in (5, 6)] == [False, True]
-    assert not hopeless(unknown, 99, goes_on)
-    assert not hopeless(None, 99, ends)
+    assert [hopeless(unknown, n, has_end=True) for n in (5, 6)] == [False, True]
+    assert not hopeless(unknown, 99, has_end=False)
+    assert not hopeless(None, 99, has_end=True)
 
 
 def test_logs_that_part_were_cut() -> None:

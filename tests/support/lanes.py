@@ -181,17 +181,22 @@ def fetcher(
     on_data: Callable[[Lane, Frame, Fetched], None],
     rack: str = "",
     memory: int = 64 << 20,
-) -> tuple[Fetcher, StandInChannel]:
+) -> tuple[Fetcher[Lane], StandInChannel]:
     """Return a fetcher and the channel to its only node."""
     pool = BufferPool(memory)
-    made = Fetcher(
+    made = Fetcher[Lane](
         reactor, ClusterConfig(bootstrap=("host:1",), rack=rack or None), None, pool,  # type: ignore[arg-type]  # stand-ins
         share=1 << 20, on_data=on_data, on_trouble=lambda *_: None,
     )  # fmt: skip
-    channel = StandInChannel(pool=pool)
+    return made, stand_in_node(made)
+
+
+def stand_in_node(made: Fetcher[Lane]) -> StandInChannel:
+    """Let a fetcher have one node, and return the channel to it."""
+    channel = StandInChannel(pool=made._pool)
     made.nodes = StandInNodes(channel)  # type: ignore[assignment]  # a stand-in
     made._opened(NODE)
-    return made, channel
+    return channel
 
 
 def response(parts: Sequence[Part]) -> bytes:

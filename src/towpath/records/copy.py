@@ -14,16 +14,15 @@ from functools import partial
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.control import healable
-from towpath.cluster.data.buffers import BufferPool, Frame
+from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.client import Client
-from towpath.cluster.data.fetch import Fetched
 from towpath.cluster.data.produce import Produced
 from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Gap
 from towpath.ledger.ledger import Ledger
 from towpath.model.clock import now_ms
-from towpath.model.errors import ClusterError, CorruptBatchError, TowpathError
+from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import Mode, Side, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.clients import Clients
@@ -34,7 +33,6 @@ from towpath.records.lease import Lease
 from towpath.records.receipts import Receipts
 from towpath.records.relief import Relief
 from towpath.records.source.beginnings import Beginnings
-from towpath.records.source.fetcher import Fetcher
 from towpath.records.source.side import SourceSide
 from towpath.records.target.doubles import Doubles
 from towpath.records.target.fills import Fills
@@ -43,10 +41,10 @@ from towpath.records.target.marking import MarkerFiller
 from towpath.records.target.moved import MovedBeginnings
 from towpath.records.target.opening import Opener
 from towpath.records.target.producer import Producer, Producers
-from towpath.records.target.reopening import Reopening
+from towpath.records.target.reopening import lane_reopening
 from towpath.records.target.side import TargetSide
 from towpath.records.target.transacting import Transactor
-from towpath.records.trouble import SourceTrouble, hopeless, source_trouble
+from towpath.records.trouble import Loss, hopeless
 from towpath.records.watch import End, Watch
 from towpath.records.work import UNKNOWN, Assignment, Slice, Summary, Throttled
 
@@ -97,11 +95,11 @@ class Copier:
         lanes = min(work.memory // 2, LANE_BYTES * len(work.assignments))
         pool = BufferPool(work.memory - lanes)
         self._jobs = Jobs(self._reactor)
-        self._fetcher = Fetcher(
-            self._reactor, work.source, source, pool,
-            share=work.memory // max(1, len(work.assignments)),
-            on_data=self._data, on_trouble=self._source_trouble,
-        )  # fmt: skip
+        self._fetcher = SourceSide[Lane](
+            self._reactor, work.source, source, pool, self._jobs,
+            share=work.memory // max(1, len(work.assignments)), stop_on_gap=work.stop_on_gap,
+            go=self._go, stop=self._stop, on_gap=self._gap, begin_later=self._begin_later,
+        ).fetcher  # fmt: skip
         Relief(self._reactor, pool, self._lanes, self._fetcher)
         self._producers = Producers(
             len(work.assignments),
@@ -111,13 +109,10 @@ class Copier:
             ),
         )  # fmt: skip
         self._receipts = Receipts(work, target, self._reactor, self._lanes)
-        self._reopening = Reopening(self._jobs, opener, self._fetcher, self._producers, self._start)
-        self._source_side = SourceSide(
-            work, source, self._jobs, self._fetcher, self._reopening,
-            note_gap=self._receipts.note,
-            begin_later=self._begin_later, go=self._go,
-        )  # fmt: skip
-        self._target_side = TargetSide(target, self._jobs, self._producers, self._reopening)
+        self._reopening = lane_reopening(
+            self._jobs, opener, self._fetcher, self._producers, self._start
+        )
+        self._target_side = TargetSide(target, self._jobs, opener, self._producers, self._reopening)
         self._beginnings = Beginnings(
             self._reactor, source, work.source.request_timeout,
             on_found=lambda assignment: self._open([assignment]), on_failed=self._close_out,
@@ -257,7 +252,7 @@ class Copier:
             self._unopened.pop(assignment.source, None)
             if isinstance(answer, Standing):
                 self._begin(assignment, answer)
-            elif hopeless(answer, failures, assignment):
+            elif hopeless(answer, failures, has_end=assignment.end is not None):
                 self._closed_out[assignment.source] = answer.reason
             elif isinstance(answer, ClusterError):
                 later.append(assignment)
@@ -292,26 +287,18 @@ class Copier:
 
     def _leave_out(self, a: Assignment, why: Reason) -> None:
         self._closed_out[a.source] = why
-        link, tp = self._work.link, a.source
-        gap = Gap(
-            link, tp.topic, tp.partition, a.producer_id, a.start, a.start, why, False, now_ms()
-        )
-        self._receipts.note(gap)
+        self._note(a, Loss(a.start, a.start, a.start, why), went_on=False)
+
+    def _note(self, a: Assignment, lost: Loss, *, went_on: bool) -> None:
+        """Write a gap to the ledger."""
+        self._receipts.note(
+            Gap(
+                self._work.link, a.source.topic, a.source.partition, a.producer_id,
+                lost.first, lost.end, lost.why, went_on, now_ms(),
+            )
+        )  # fmt: skip
 
     # Data
-
-    def _data(self, lane: Lane, frame: Frame, said: Fetched) -> None:
-        if source_trouble(said) is not SourceTrouble.NONE:
-            self._source_side.answered(lane, said)
-            return
-        try:
-            lane.take(frame, said)
-        except CorruptBatchError as error:
-            self._source_side.damaged(lane, error.why)
-        else:
-            if lane.refused is None and lane.progress.relieve(Side.SOURCE):
-                lane.failures = 0
-        self._go(lane)
 
     def _go(self, lane: Lane) -> None:
         if lane.progress.stopped:
@@ -344,10 +331,13 @@ class Copier:
         self._fetcher.room(lane)
         self._go(lane)
 
-    # Nodes that cannot be reached; the sides are made after those who tell of it
+    # What the sides tell each other; each is made after those who tell it something
 
-    def _source_trouble(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
-        self._source_side.unreachable(lane, error, hopeless)
+    def _stop(self, lane: Lane, why: Reason) -> None:
+        self._reopening.stop(lane, why)
+
+    def _gap(self, lane: Lane, lost: Loss, went_on: bool) -> None:
+        self._note(lane.work, lost, went_on=went_on)
 
     def _begin_later(self, lane: Lane, start: int) -> None:
         self._moved.go(lane, start)

@@ -34,7 +34,7 @@ class Relief:
         reactor: Reactor,
         pool: BufferPool,
         lanes: Mapping[TopicPartition, Lane],
-        fetcher: Fetcher,
+        fetcher: Fetcher[Lane],
     ) -> None:
         self._reactor, self._pool = reactor, pool
         self._lanes, self._fetcher = lanes, fetcher

@@ -14,7 +14,6 @@ from towpath.cluster.data.fetch import Fetched
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.model.reasons import Code, Reason
-from towpath.records.work import Assignment
 
 CORRUPT, MESSAGE_TOO_LARGE = 2, 10
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
@@ -166,7 +165,7 @@ def is_gone(error: BaseException | None) -> bool:
     return isinstance(error, RefusedError) and error.side == Side.TARGET and error.error in _GONE
 
 
-def hopeless(error: BaseException | None, failures: int, work: Assignment) -> bool:
+def hopeless(error: BaseException | None, failures: int, *, has_end: bool) -> bool:
     """Whether a partition is left out after `failures` in a row.
 
     Its copy is no more; or the login is refused or lacks a right, and the run has an end, which it
@@ -174,7 +173,7 @@ def hopeless(error: BaseException | None, failures: int, work: Assignment) -> bo
     """
     if not isinstance(error, RefusedError) or failures < _PATIENCE:
         return False
-    return is_gone(error) or (_kept_out(error) and work.end is not None)
+    return is_gone(error) or (_kept_out(error) and has_end)
 
 
 def _kept_out(error: RefusedError) -> bool:

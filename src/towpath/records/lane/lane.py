@@ -69,6 +69,7 @@ class Lane:
 
     def __init__(self, work: Assignment, standing: Standing, small: int = SMALL) -> None:
         self.work = work
+        self.source, self.source_id = work.source, work.source_id
         self._small = small
         self.queue = Queue()
         self.progress = Progress(work, standing)
@@ -97,6 +98,21 @@ class Lane:
     def stopped(self) -> bool:
         """Whether it moves no more in this round."""
         return self.progress.stopped
+
+    @property
+    def has_end(self) -> bool:
+        """Whether the run ends where the source ended when it began."""
+        return self.work.end is not None
+
+    @property
+    def held(self) -> int:
+        """Bytes that are queued."""
+        return self.queue.bytes
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything is queued."""
+        return bool(self.queue)
 
     @property
     def fetch_epoch(self) -> int:
@@ -134,6 +150,11 @@ class Lane:
         done = progress.records or self.queue or self._intake.passes
         return not done and self.expected == progress.position.source
 
+    @property
+    def begins_later(self) -> bool:
+        """Whether it may begin at a later offset, as no record was copied or skipped."""
+        return self.work.from_earliest and self.untouched
+
     def begin_at(self, source: int) -> None:
         """Begin at another source offset; for lanes that are `untouched`."""
         self.progress.begin_at(source)
@@ -162,6 +183,8 @@ class Lane:
             CorruptBatchError: The batch at `expected` is none; those before it were queued.
         """
         self._intake.take(frame, said)
+        if self.refused is None and self.progress.relieve(Side.SOURCE):
+            self.failures = 0
 
     def again(self, error: int) -> int:
         """Count how often in a row, with nothing landed between, the target said `error`."""
@@ -174,6 +197,14 @@ class Lane:
         last, times = self._looked
         self._looked = (offset, times + 1 if offset == last else 1)
         return self._looked[1]
+
+    def hinder(self, side: Side, why: Reason) -> None:
+        """Tell what keeps the partition from moving now, until `side` works again."""
+        self.progress.hinder(side, why)
+
+    def relieve(self, side: Side) -> None:
+        """Take back the trouble with a side that works again."""
+        self.progress.relieve(side)
 
     def stop(self, why: Reason) -> None:
         """Move no more in this round."""

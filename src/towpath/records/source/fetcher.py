@@ -1,8 +1,9 @@
-"""The source side of a slice: one fetch session per leader, always one request under way."""
+"""What fetches for readers: one fetch session per leader, always one request under way."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Generic
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data import fetch as fetching
@@ -15,7 +16,7 @@ from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
-from towpath.records.lane.lane import Lane
+from towpath.records.source.reader import R
 from towpath.records.trouble import TOLD, SourceTrouble, source_trouble, throttled
 
 _WAIT_MS = 500
@@ -27,25 +28,25 @@ _NEAR = 300.0
 """Seconds after which leaders are asked anew who is near: a replica may have fallen behind."""
 _RESPONSE_BYTES = 8 << 20
 _PARTITION_BYTES = 1 << 20
-_LANE_BYTES = 8 << 20
-_LEAST_LANE_BYTES = 64 << 10
-"""What a lane may queue in any case, however many there are and however scarce memory is."""
+_READER_BYTES = 8 << 20
+_LEAST_READER_BYTES = 64 << 10
+"""What a reader may hold in any case, however many there are and however scarce memory is."""
 _OVERHEAD = 256 << 10
 """What an answer may have beyond the bytes that were asked for without a single huge batch in it:
 some tens of bytes for each partition."""
 _PARKED, _LONGEST_PARKED = 10.0, 300.0
-"""Seconds before a lane that stood still is fetched for again; doubled each time."""
+"""Seconds before a reader that stood still is fetched for again; doubled each time."""
 
 
-class Fetcher:
-    """Asks for the lanes that have room, and hands what comes to `on_data`.
+class Fetcher(Generic[R]):
+    """Asks for the readers that have room, and hands what comes to `on_data`.
 
     `on_data` gets every answer, errors too, with the frame that holds its records. The next request
-    goes out when all lanes of a response had theirs, so it asks from where each stands then.
+    goes out when all readers of a response had theirs, so it asks from where each stands then.
 
-    No request asks for more than the pool has left, so all lanes together stay within its limit.
+    No request asks for more than the pool has left, so all readers together stay within its limit.
     Where memory is lacking, nodes wait in turn (`refill`), and brokers begin each answer with the
-    partitions that have waited longest (KIP-227). `share` is what each lane may always hold.
+    partitions that have waited longest (KIP-227). `share` is what each reader may always hold.
     """
 
     def __init__(
@@ -56,8 +57,8 @@ class Fetcher:
         pool: BufferPool,
         *,
         share: int,
-        on_data: Callable[[Lane, Frame, Fetched], None],
-        on_trouble: Callable[[Lane, ClusterError, bool], None],
+        on_data: Callable[[R, Frame, Fetched], None],
+        on_trouble: Callable[[R, ClusterError, bool], None],
     ) -> None:
         self._reactor = reactor
         self._rack = config.rack or ""
@@ -65,7 +66,7 @@ class Fetcher:
         self._least = _PARTITION_BYTES
         """The smallest answer worth asking for: it grows with the batches of the source."""
         self._on_data, self._on_trouble = on_data, on_trouble
-        self._lanes: dict[TopicPartition, Lane] = {}
+        self._readers: dict[TopicPartition, R] = {}
         self._at: dict[TopicPartition, int] = {}
         self._near: dict[TopicPartition, int] = {}
         self._far: dict[int, Deadline] = {}
@@ -76,7 +77,7 @@ class Fetcher:
         self._short: dict[int, None] = {}
         """Nodes that wait for memory, the longest waiting first."""
         self._parked: dict[TopicPartition, float] = {}
-        """How long each lane is not fetched for that stood still with its memory taken away."""
+        """How long each reader is not fetched for that stood still with its memory taken away."""
         self._stale: dict[int, set[TopicPartition]] = {}
         """Partitions whose part of the answer under way is from where they do not stand now."""
         self.ended = False
@@ -90,44 +91,44 @@ class Fetcher:
         if self._rack:
             reactor.later(_NEAR, self._review)
 
-    def add(self, lane: Lane) -> None:
-        """Fetch for `lane` from now on, from where it stands; what is under way does not count."""
+    def add(self, reader: R) -> None:
+        """Fetch for `reader` from now on, from where it stands; a request under way is void."""
         if self.ended:
             return
-        self._lanes[lane.work.source] = lane
-        self._held.discard(lane.work.source)
-        self._parked.pop(lane.work.source, None)
-        self.again(lane)
+        self._readers[reader.source] = reader
+        self._held.discard(reader.source)
+        self._parked.pop(reader.source, None)
+        self.again(reader)
 
-    def remove(self, lane: Lane) -> None:
-        """Fetch for `lane` no more."""
-        tp = lane.work.source
-        self._lanes.pop(tp, None)
+    def remove(self, reader: R) -> None:
+        """Fetch for `reader` no more."""
+        tp = reader.source
+        self._readers.pop(tp, None)
         self._near.pop(tp, None)
         self._held.discard(tp)
         self._parked.pop(tp, None)
         self._leave(tp)
 
-    def park(self, lane: Lane) -> None:
-        """Fetch for `lane`, which stands elsewhere now, when it moves again, or after a while."""
-        tp = lane.work.source
+    def park(self, reader: R) -> None:
+        """Fetch for `reader`, which stands elsewhere now, when it moves again, or after a while."""
+        tp = reader.source
         node = self._at.get(tp)
-        if node is None or tp not in self._lanes:
+        if node is None or tp not in self._readers:
             return
         self._leave(tp)
         self._at[tp] = node
         self._held.discard(tp)
         pause = self._parked[tp] = min(_LONGEST_PARKED, 2 * self._parked.get(tp, _PARKED / 2))
-        self._reactor.later(pause, lambda: self._try_again(lane, pause))
+        self._reactor.later(pause, lambda: self._try_again(reader, pause))
 
-    def _try_again(self, lane: Lane, pause: float) -> None:
-        tp = lane.work.source
-        if self._parked.get(tp) != pause or self._lanes.get(tp) is not lane:
+    def _try_again(self, reader: R, pause: float) -> None:
+        tp = reader.source
+        if self._parked.get(tp) != pause or self._readers.get(tp) is not reader:
             return
-        if lane.queue:
-            self._reactor.later(pause, lambda: self._try_again(lane, pause))
+        if reader.pending:
+            self._reactor.later(pause, lambda: self._try_again(reader, pause))
         else:
-            self._ask_on(lane)
+            self._ask_on(reader)
 
     def refill(self) -> None:
         """Ask on where memory was lacking, as far as there is some now."""
@@ -136,61 +137,61 @@ class Fetcher:
                 return
             self._pump(node)
 
-    def doubt(self, lane: Lane) -> None:
-        """What came for `lane` is damaged: fetch no more, and next time from the leader itself."""
-        self._stay_far(lane.work.source)
-        self.remove(lane)
+    def doubt(self, reader: R) -> None:
+        """What came for `reader` is damaged: fetch no more, and next time from the leader."""
+        self._stay_far(reader.source)
+        self.remove(reader)
 
     def end(self) -> None:
-        """Fetch no more for any lane, whoever adds one."""
+        """Fetch no more for any reader, whoever adds one."""
         self.ended = True
-        for lane in list(self._lanes.values()):
-            self.remove(lane)
+        for reader in list(self._readers.values()):
+            self.remove(reader)
 
-    def again(self, lane: Lane) -> None:
-        """Ask for `lane` from where it stands now, where it is led now."""
-        self._leave(lane.work.source)
-        self._settle_one(lane)
+    def again(self, reader: R) -> None:
+        """Ask for `reader` from where it stands now, where it is led now."""
+        self._leave(reader.source)
+        self._settle_one(reader)
 
-    def moved(self, lane: Lane, after: float) -> None:
+    def moved(self, reader: R, after: float) -> None:
         """The leader is another one, or unknown: look it up, then go on."""
-        tp = lane.work.source
+        tp = reader.source
         self._near.pop(tp, None)
         self._leave(tp)
         self.nodes.look_up([tp], after)
 
-    def room(self, lane: Lane) -> None:
-        """Some of the lane's bytes were acknowledged; ask again if it was held back."""
-        tp = lane.work.source
-        held = tp in self._held and lane.queue.bytes < self._room // 2
+    def room(self, reader: R) -> None:
+        """Some of the reader's bytes are done with; ask again if it was held back."""
+        tp = reader.source
+        held = tp in self._held and reader.held < self._room // 2
         if self._parked.pop(tp, None) is not None or held:
             self._held.discard(tp)
-            self._ask_on(lane)
+            self._ask_on(reader)
 
     @property
     def _room(self) -> int:
-        """Bytes that a lane may queue now."""
-        least = _LEAST_LANE_BYTES if self._pool.scarce else _PARTITION_BYTES
-        return max(least, min(_LANE_BYTES, self._share))
+        """Bytes that a reader may hold now."""
+        least = _LEAST_READER_BYTES if self._pool.scarce else _PARTITION_BYTES
+        return max(least, min(_READER_BYTES, self._share))
 
-    def _ask_on(self, lane: Lane) -> None:
-        self._want(lane)
-        self._pump(self._at.get(lane.work.source, -1))
+    def _ask_on(self, reader: R) -> None:
+        self._want(reader)
+        self._pump(self._at.get(reader.source, -1))
 
     def _settle(self) -> None:
-        for tp, lane in self._lanes.items():
+        for tp, reader in self._readers.items():
             if tp not in self._at:
-                self._settle_one(lane)
+                self._settle_one(reader)
 
-    def _settle_one(self, lane: Lane) -> None:
-        tp = lane.work.source
+    def _settle_one(self, reader: R) -> None:
+        tp = reader.source
         home = self.nodes.home(tp)
         if home is None:
             self.nodes.look_up([tp])
             return
         node = self._at[tp] = self._near.get(tp, home.node)
         if node in self._sessions:
-            self._want(lane)
+            self._want(reader)
             self._pump(node)
         else:
             self.nodes.channel(node)
@@ -202,16 +203,16 @@ class Fetcher:
         if node in self._sessions:
             self._sessions[node].drop(tp)
 
-    def _want(self, lane: Lane) -> None:
-        tp = lane.work.source
+    def _want(self, reader: R) -> None:
+        tp = reader.source
         session = self._sessions.get(self._at.get(tp, -1))
         if session is None:
             return
         by_id = session.version >= fetching.BY_ID
-        topic_id = lane.work.source_id if by_id else NO_TOPIC_ID
+        topic_id = reader.source_id if by_id else NO_TOPIC_ID
         session.want(
             tp,
-            FetchFrom(lane.expected, _PARTITION_BYTES, topic_id, lane.fetch_epoch),
+            FetchFrom(reader.expected, _PARTITION_BYTES, topic_id, reader.fetch_epoch),
         )
 
     def _opened(self, node: int) -> None:
@@ -219,20 +220,20 @@ class Fetcher:
         if channel is None:
             return
         newest = channel.versions[fetching.API][1]
-        ids = all(lane.work.source_id for lane in self._lanes.values())
+        ids = all(reader.source_id for reader in self._readers.values())
         version = fetching.version_for(newest, ids=ids)
         self._sessions[node] = FetchSession(version, max_bytes=_RESPONSE_BYTES, committed=True)
         for tp, at in self._at.items():
             if at == node:
-                self._lanes[tp].progress.relieve(Side.SOURCE)
+                self._readers[tp].relieve(Side.SOURCE)
                 if tp not in self._held:
-                    self._want(self._lanes[tp])
+                    self._want(self._readers[tp])
         self._pump(node)
 
     def _troubled(self, node: int | None, error: ClusterError, hopeless: bool) -> None:
-        theirs = [tp for tp in self._lanes if self._at.get(tp) == node]
-        for lane in [self._lanes[tp] for tp in theirs if self._near.get(tp) != node]:
-            self._on_trouble(lane, error, hopeless)
+        theirs = [tp for tp in self._readers if self._at.get(tp) == node]
+        for reader in [self._readers[tp] for tp in theirs if self._near.get(tp) != node]:
+            self._on_trouble(reader, error, hopeless)
 
     def _lost(self, node: int, _why: str) -> None:
         self._sessions.pop(node, None)
@@ -296,35 +297,35 @@ class Fetcher:
         if session.throttle >= TOLD:
             self._troubled(node, throttled(Side.SOURCE, node, session.throttle), hopeless=False)
         for said in answers:
-            lane = self._lanes.get(said.tp)
+            reader = self._readers.get(said.tp)
             stale = said.tp in self._stale.get(node, ())
-            if lane is None or self._at.get(said.tp) != node or stale:
+            if reader is None or self._at.get(said.tp) != node or stale:
                 continue
             if self._near.get(said.tp) == node and source_trouble(said) is not SourceTrouble.NONE:
                 # It may not have yet what the leader has, so only the leader's word counts.
                 self._stay_far(said.tp)
-                self.again(lane)
+                self.again(reader)
                 continue
-            self._on_data(lane, frame, said)
+            self._on_data(reader, frame, said)
             if self._at.get(said.tp) != node:
                 continue
             if said.preferred_replica >= 0 and not said.error:
-                self._go_near(lane, said.preferred_replica)
+                self._go_near(reader, said.preferred_replica)
             elif said.end > said.start:
-                self._go_on(lane, session)
+                self._go_on(reader, session)
         self._over(node)
         self._stale.pop(node, None)
         if not channel.closed:
             self._pump(node)
 
-    def _go_near(self, lane: Lane, replica: int) -> None:
-        tp = lane.work.source
+    def _go_near(self, reader: R, replica: int) -> None:
+        tp = reader.source
         self._near[tp] = replica
         if self.nodes.knows(replica):
-            self.again(lane)
+            self.again(reader)
         else:
             self._stay_far(tp)
-            self.moved(lane, 0.0)
+            self.moved(reader, 0.0)
 
     def _stay_far(self, tp: TopicPartition) -> None:
         """Go back to the leader, and do not say where we are: it would send us away again."""
@@ -335,12 +336,12 @@ class Fetcher:
     def _review(self) -> None:
         for tp in self._near.keys() - self._held - self._parked.keys():
             del self._near[tp]
-            self.again(self._lanes[tp])
+            self.again(self._readers[tp])
         self._reactor.later(_NEAR, self._review)
 
-    def _go_on(self, lane: Lane, session: FetchSession) -> None:
-        if lane.queue.bytes >= self._room:
-            self._held.add(lane.work.source)
-            session.drop(lane.work.source)
+    def _go_on(self, reader: R, session: FetchSession) -> None:
+        if reader.held >= self._room:
+            self._held.add(reader.source)
+            session.drop(reader.source)
         else:
-            self._want(lane)
+            self._want(reader)

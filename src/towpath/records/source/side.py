@@ -1,22 +1,26 @@
-"""What is done about trouble that a lane has at the source; the others go on meanwhile."""
+"""The source side of some readers: what comes is handed to them, and trouble is dealt with.
+
+Trouble concerns one reader; the others go on meanwhile.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Generic
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.codes import code, refused
+from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.fetch import Fetched
-from towpath.ledger.entries import Gap
-from towpath.model.clock import now_ms
-from towpath.model.errors import ClusterError, RefusedError, TowpathError
+from towpath.cluster.data.reactor import Reactor
+from towpath.config import ClusterConfig
+from towpath.model.errors import ClusterError, CorruptBatchError, RefusedError, TowpathError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.model.reasons import Code, Reason
 from towpath.records.jobs import Jobs
-from towpath.records.lane.lane import Lane
 from towpath.records.source.fetcher import Fetcher
-from towpath.records.target.reopening import Reopening, given_up, unreachable
+from towpath.records.source.reader import R
 from towpath.records.trouble import (
     DELETED,
     LOOKS,
@@ -26,86 +30,126 @@ from towpath.records.trouble import (
     back_off,
     cut,
     damage,
+    hopeless,
     loss,
     source_trouble,
 )
-from towpath.records.work import Slice
 
 
-class SourceSide:
-    """Asks again, tells of gaps, goes on behind them, or stops lanes."""
+class SourceSide(Generic[R]):
+    """Fetches for readers; asks again, tells of gaps, goes on behind them, or stops readers.
+
+    Args:
+        reactor: Whose thread everything happens in.
+        config: How the source is reached.
+        source: Its control plane.
+        pool: Memory for responses.
+        jobs: Does what blocks.
+        share: Bytes that each reader may always hold.
+        stop_on_gap: Whether a reader stops where records are missing.
+        go: Lets a reader do something with what it took in.
+        stop: Moves a reader no more.
+        on_gap: Gets what is missing, and whether the reader goes on behind it.
+        begin_later: Lets a reader that `begins_later` begin at an offset.
+
+    Attributes:
+        fetcher: Readers are added to it, and taken off.
+    """
 
     def __init__(
         self,
-        work: Slice,
+        reactor: Reactor,
+        config: ClusterConfig,
         source: Admin,
+        pool: BufferPool,
         jobs: Jobs,
-        fetcher: Fetcher,
-        reopening: Reopening,
         *,
-        note_gap: Callable[[Gap], None],
-        begin_later: Callable[[Lane, int], None],
-        go: Callable[[Lane], None],
+        share: int,
+        stop_on_gap: bool,
+        go: Callable[[R], None],
+        stop: Callable[[R, Reason], None],
+        on_gap: Callable[[R, Loss, bool], None],
+        begin_later: Callable[[R, int], None],
     ) -> None:
-        self._work, self._source, self._jobs = work, source, jobs
-        self._fetcher, self._reopening = fetcher, reopening
-        self._note_gap, self._begin_later, self._go = note_gap, begin_later, go
+        self._source, self._jobs, self._stop_on_gap = source, jobs, stop_on_gap
+        self._go, self._stop = go, stop
+        self._on_gap, self._begin_later = on_gap, begin_later
+        self.fetcher = Fetcher[R](
+            reactor, config, source, pool,
+            share=share, on_data=self._came, on_trouble=self._unreachable,
+        )  # fmt: skip
 
-    def answered(self, lane: Lane, said: Fetched) -> None:
+    def _came(self, reader: R, frame: Frame, said: Fetched) -> None:
+        if source_trouble(said) is not SourceTrouble.NONE:
+            self._answered(reader, said)
+            return
+        try:
+            reader.take(frame, said)
+        except CorruptBatchError as error:
+            self._damaged(reader, error.why)
+        self._go(reader)
+
+    def _answered(self, reader: R, said: Fetched) -> None:
         """Deal with a fetch answer that is no data."""
         match source_trouble(said):
             case SourceTrouble.RETRY:
-                self._refused(lane, said)
-                self._fetcher.moved(lane, back_off(lane.failures - 1))
+                self._refused(reader, said)
+                self.fetcher.moved(reader, back_off(reader.failures - 1))
             case SourceTrouble.FORBIDDEN:
-                error = self._refused(lane, said)
-                self._fetcher.remove(lane)
-                self._ask_later(lane, error)
+                error = self._refused(reader, said)
+                self.fetcher.remove(reader)
+                self._ask_later(reader, error)
             case SourceTrouble.CUT:
-                end = said.diverging[1] if said.diverging else lane.expected
-                lost = cut(end, lane.expected)
-                self._look(lane, said, lambda: lost)
+                end = said.diverging[1] if said.diverging else reader.expected
+                lost = cut(end, reader.expected)
+                self._look(reader, said, lambda: lost)
             case SourceTrouble.DAMAGED:
-                self.damaged(lane, code(said.error).name)
+                self._damaged(reader, code(said.error).name)
             case SourceTrouble.RANGE:
-                self._look(lane, said, partial(self._range, said.tp, lane.expected))
+                self._look(reader, said, partial(self._range, said.tp, reader.expected))
             case SourceTrouble.GONE:
-                self._look(lane, said, lambda: None)
+                self._look(reader, said, lambda: None)
             case SourceTrouble.NONE:
                 pass
 
-    def damaged(self, lane: Lane, why: str) -> None:
-        """The batch where the lane stands is damaged: look again, some times, then stop."""
-        damaged = damage(lane.work.source, lane.expected, why)
-        looks = lane.look(lane.expected)
-        self._fetcher.doubt(lane)
+    def _damaged(self, reader: R, why: str) -> None:
+        """The batch where the reader stands is damaged: look again, some times, then stop."""
+        damaged = damage(reader.source, reader.expected, why)
+        looks = reader.look(reader.expected)
+        self.fetcher.doubt(reader)
         if looks < LOOKS:
-            lane.progress.hinder(Side.SOURCE, damaged)
-            self._jobs.later(lane, back_off(looks), lambda: self._fetcher.add(lane))
+            reader.hinder(Side.SOURCE, damaged)
+            self._jobs.later(reader, back_off(looks), lambda: self.fetcher.add(reader))
         else:
-            self._end(lane, damaged)
+            self._end(reader, damaged)
 
-    def unreachable(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
-        """The leader at the source cannot be reached now."""
-        unreachable(lane, Side.SOURCE, error, self._end, hopeless=hopeless)
+    def _unreachable(self, reader: R, error: ClusterError, hopeless: bool) -> None:
+        """The leader cannot be reached now; a reader that is to end does not wait in vain."""
+        if reader.stopped:
+            return
+        if hopeless and reader.has_end:
+            self._end(reader, error.reason)
+        else:
+            reader.hinder(Side.SOURCE, error.reason)
 
-    def _refused(self, lane: Lane, said: Fetched) -> RefusedError:
+    def _refused(self, reader: R, said: Fetched) -> RefusedError:
         acl = f"Read on topic {said.tp.topic}"
         error = refused(Side.SOURCE, f"fetching {said.tp}", said.error, acl=acl)
-        lane.failures += 1
-        lane.progress.hinder(Side.SOURCE, error.reason)
+        reader.failures += 1
+        reader.hinder(Side.SOURCE, error.reason)
         return error
 
-    def _ask_later(self, lane: Lane, error: TowpathError) -> None:
-        if given_up(lane, error):
-            self._end(lane, error.reason)
+    def _ask_later(self, reader: R, error: TowpathError) -> None:
+        if hopeless(error, reader.failures, has_end=reader.has_end):
+            self._end(reader, error.reason)
         else:
-            self._jobs.later(lane, back_off(lane.failures - 1), lambda: self._fetcher.add(lane))
+            pause = back_off(reader.failures - 1)
+            self._jobs.later(reader, pause, lambda: self.fetcher.add(reader))
 
     # Looking what happened
 
-    def _look(self, lane: Lane, said: Fetched, lost: Callable[[], Loss | None]) -> None:
-        """Look whether the topic is still ours, then what of it is lost.
+    def _look(self, reader: R, said: Fetched, lost: Callable[[], Loss | None]) -> None:
+        """Look whether the topic is still the one to be read, then what of it is lost.
 
         Before Kafka 3.1 topics are fetched by name: another topic of that name looks like the same
         one after retention, or after a cut. So the identity is read behind the offsets.
@@ -113,71 +157,63 @@ class SourceSide:
 
         def work() -> Reason | Loss | None:
             what = lost()
-            return self._identity(lane) or what
+            return self._identity(reader) or what
 
         def found(what: Reason | Loss | None) -> None:
             if isinstance(what, Loss):
-                self._lost(lane, what)
+                self._lost(reader, what)
             elif what is not None:
-                self._gap(lane, lane.expected, lane.expected, what, went_on=False)
-                self._end(lane, what)
+                at = reader.expected
+                self._on_gap(reader, Loss(at, at, at, what), False)
+                self._end(reader, what)
             else:
-                asking = f"fetching {said.tp} at {lane.expected}"
-                self._nothing_found(lane, refused(Side.SOURCE, asking, said.error))
+                asking = f"fetching {said.tp} at {reader.expected}"
+                self._nothing_found(reader, refused(Side.SOURCE, asking, said.error))
 
-        self._fetcher.remove(lane)
-        self._jobs.look(lane, work, found, lambda error: self._nothing_found(lane, error))
+        self.fetcher.remove(reader)
+        self._jobs.look(reader, work, found, lambda error: self._nothing_found(reader, error))
 
     def _range(self, tp: TopicPartition, expected: int) -> Loss | None:
         earliest, latest = self._source.earliest([tp])[tp], self._source.latest([tp])[tp]
         return loss(expected, earliest, latest)
 
-    def _identity(self, lane: Lane) -> Reason | None:
-        """Return why the topic is not ours any more, `None` when it is."""
-        found = self._source.topics([lane.work.source.topic]).get(lane.work.source.topic)
+    def _identity(self, reader: R) -> Reason | None:
+        """Return why the topic is not the one to be read any more, `None` when it is."""
+        topic = reader.source.topic
+        found = self._source.topics([topic]).get(topic)
         if found is None:
             return DELETED
         if found.error is not None:
             raise found.error
-        return None if found.id == lane.work.source_id else RECREATED
+        return None if found.id == reader.source_id else RECREATED
 
-    def _nothing_found(self, lane: Lane, error: TowpathError) -> None:
-        lane.progress.hinder(Side.SOURCE, error.reason)
-        lane.failures += 1
-        self._ask_later(lane, error)
+    def _nothing_found(self, reader: R, error: TowpathError) -> None:
+        reader.hinder(Side.SOURCE, error.reason)
+        reader.failures += 1
+        self._ask_later(reader, error)
 
     # Records that cannot be had
 
-    def _lost(self, lane: Lane, what: Loss) -> None:
-        if what.go_on > lane.expected and lane.work.from_earliest and lane.untouched:
-            self._begin_later(lane, what.go_on)
+    def _lost(self, reader: R, what: Loss) -> None:
+        if what.go_on > reader.expected and reader.begins_later:
+            self._begin_later(reader, what.go_on)
             return
-        stop = self._work.stop_on_gap
-        self._gap(lane, what.first, what.end, what.why, went_on=not stop)
+        self._on_gap(reader, what, not self._stop_on_gap)
         first, last = what.first, what.end - 1
-        if stop:
+        if self._stop_on_gap:
             gap = Reason.of(Code.GAP, first=first, last=last, why=what.why)
-            if first < lane.expected:
-                self._reopening.stop(lane, gap)  # what was read is true no more
+            if first < reader.expected:
+                self._stop(reader, gap)  # what was read is true no more
             else:
-                self._end(lane, gap)
+                self._end(reader, gap)
             return
         why = Reason.of(Code.RECORDS_MISSING, first=first, last=last, why=what.why)
-        lane.jump(what.go_on, why)
-        self._go(lane)
-        self._fetcher.add(lane)
+        reader.jump(what.go_on, why)
+        self._go(reader)
+        self.fetcher.add(reader)
 
-    def _gap(self, lane: Lane, first: int, end: int, why: Reason, *, went_on: bool) -> None:
-        tp, producer = lane.work.source, lane.work.producer_id
-        self._note_gap(
-            Gap(
-                self._work.link, tp.topic, tp.partition, producer,
-                first, end, why, went_on, now_ms(),
-            )
-        )  # fmt: skip
-
-    def _end(self, lane: Lane, why: Reason) -> None:
-        """Fetch no more, copy what was read, then stop."""
-        self._fetcher.remove(lane)
-        lane.end(why)
-        self._go(lane)
+    def _end(self, reader: R, why: Reason) -> None:
+        """Fetch no more, let what was taken in be done with, then stop."""
+        self.fetcher.remove(reader)
+        reader.end(why)
+        self._go(reader)

@@ -8,6 +8,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.codes import NETWORK_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, refused
 from towpath.cluster.data.produce import Produced
 from towpath.cluster.metadata import TopicInfo
+from towpath.model.deadline import Deadline
 from towpath.model.errors import (
     ClusterError,
     CorruptBatchError,
@@ -21,8 +22,10 @@ from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.queue import Batch
 from towpath.records.lane.reshape import split
+from towpath.records.target.opening import Opener
 from towpath.records.target.producer import Producers
-from towpath.records.target.reopening import GONE_AFTER, Reopening, given_up, unreachable
+from towpath.records.target.reopening import GONE_AFTER, LaneReopening, given_up
+from towpath.records.target.tail import Underway
 from towpath.records.target.writing import DamagedError, TooLargeError
 from towpath.records.trouble import (
     TargetTrouble,
@@ -43,9 +46,14 @@ class TargetSide:
     """Sends again, splits, opens again, or stops lanes."""
 
     def __init__(
-        self, target: Admin, jobs: Jobs, producers: Producers, reopening: Reopening
+        self,
+        target: Admin,
+        jobs: Jobs,
+        opener: Opener,
+        producers: Producers,
+        reopening: LaneReopening,
     ) -> None:
-        self._target, self._jobs = target, jobs
+        self._target, self._jobs, self._opener = target, jobs, opener
         self._producers, self._reopening = producers, reopening
         self._ways: Mapping[TargetTrouble, Callable[[Lane], None]] = {
             TargetTrouble.REOPEN: reopening.reopen,
@@ -67,7 +75,7 @@ class TargetSide:
         lane.progress.hinder(Side.TARGET, error.reason)
         trouble = _trouble(lane, said)
         if trouble is TargetTrouble.FOREIGN_ID:
-            self._reopening.refused(lane, error)
+            self._opener.refused(lane.work, error.name)
         elif trouble is TargetTrouble.STOP:
             self._reopening.stop(lane, error.reason)
         elif trouble is TargetTrouble.FORBIDDEN:
@@ -81,10 +89,16 @@ class TargetSide:
             return
         if lane.unanswered:
             lane.lost = True
-            self._reopening.may_arrive(lane, node)
+            self._may_arrive(lane, node)
             self.find_again(lane)
         elif not lane.busy:
             self.retry(lane)
+
+    def _may_arrive(self, lane: Lane, node: int) -> None:
+        """Batches of the lane were sent to broker `node`, and not all answers came."""
+        read_from = Deadline.after(self._producers.of(lane).mute_left(node))
+        sent = Underway(node, lane.sent_end, lane.sent_oldest, read_from)
+        self._opener.may_arrive(lane.work, sent)
 
     def find_again(self, lane: Lane) -> None:
         """Open a lane again whose connection was lost, unless something is under way for it."""
@@ -96,8 +110,13 @@ class TargetSide:
         self._reopening.stop(lane, error.reason)
 
     def unreachable(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
-        """The leader at the target cannot be reached now."""
-        unreachable(lane, Side.TARGET, error, self._reopening.stop, hopeless=hopeless)
+        """The leader cannot be reached now; a run that is to end does not wait in vain."""
+        if lane.stopped:
+            return
+        if hopeless and lane.has_end:
+            self._reopening.stop(lane, error.reason)
+        else:
+            lane.hinder(Side.TARGET, error.reason)
 
     def failed(self, lane: Lane, error: TowpathError) -> None:
         """A fill or a transaction failed; only the target knows whether it is there even so."""
@@ -135,7 +154,7 @@ class TargetSide:
     def unfilled(self, lane: Lane, error: TowpathError) -> None:
         """The front of a fresh partition could not be filled."""
         if isinstance(error, RefusedError) and refuses_ids(error.error, fresh=True):
-            self._reopening.refused(lane, error)
+            self._opener.refused(lane.work, error.name)
         self.failed(lane, error)
 
     def retry(self, lane: Lane) -> None:

@@ -1,0 +1,81 @@
+"""Who reads source partitions: what the fetcher and the source side ask of each."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from towpath.cluster.data.buffers import Frame
+from towpath.cluster.data.fetch import Fetched
+from towpath.model.nouns import Side, TopicId, TopicPartition
+from towpath.model.reasons import Reason
+from towpath.records.jobs import Owner
+
+
+class SourceReader(Owner, Protocol):
+    """Reads one source partition: a lane, which writes it to the target, or any other reader.
+
+    Attributes:
+        failures: Errors in a row, for the back-off.
+    """
+
+    failures: int
+
+    @property
+    def source(self) -> TopicPartition:
+        """The source partition."""
+
+    @property
+    def source_id(self) -> TopicId:
+        """Id of the topic that is to be read; another topic of that name is not."""
+
+    @property
+    def expected(self) -> int:
+        """The next source offset to fetch."""
+
+    @property
+    def fetch_epoch(self) -> int:
+        """Leader epoch of the last batch taken in, or -1."""
+
+    @property
+    def held(self) -> int:
+        """Bytes that were taken in and are not done with; while they are many, none is fetched."""
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything that was taken in is not done with."""
+
+    @property
+    def has_end(self) -> bool:
+        """Whether it is to reach an end, so that it must not wait for ever."""
+
+    @property
+    def begins_later(self) -> bool:
+        """Whether it may begin at a later offset: it has nothing yet, and needs no certain one."""
+
+    def take(self, frame: Frame, said: Fetched) -> None:
+        """Take in the batches of a fetch response that are new; the source works, then.
+
+        Raises:
+            CorruptBatchError: The batch at `expected` is damaged; those before it were taken in.
+        """
+
+    def look(self, offset: int) -> int:
+        """Count how often in a row what came from the source at `offset` was damaged."""
+
+    def hinder(self, side: Side, why: Reason) -> None:
+        """Tell what keeps it from moving now, until `side` works again."""
+
+    def relieve(self, side: Side) -> None:
+        """Take back the trouble with a side that works again."""
+
+    def jump(self, source: int, why: Reason) -> None:
+        """Go on at another source offset; the records between cannot be had."""
+
+    def end(self, why: Reason) -> None:
+        """Stop behind what was taken in: the source has nothing more."""
+
+    def stop(self, why: Reason) -> None:
+        """Move no more in this round."""
+
+
+R = TypeVar("R", bound=SourceReader)

@@ -1,0 +1,90 @@
+"""Readers of which only their target knows where they stand: asked, and begun again from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Generic, TypeVar
+
+from towpath.model.errors import ClusterError, TowpathError
+from towpath.model.nouns import Side
+from towpath.model.reasons import Reason
+from towpath.records.jobs import Gathered, Jobs
+from towpath.records.source.fetcher import Fetcher
+from towpath.records.source.reader import R
+from towpath.records.trouble import LOOKS, back_off, damage, passes
+
+S = TypeVar("S")
+
+
+class Reopening(Generic[R, S]):
+    """Opens readers again, many at once, or stops them where that cannot be.
+
+    Args:
+        jobs: What is put off for a reader that is opened again is void.
+        fetcher: Fetches nothing for a reader until it is open.
+        ask: Returns where some readers stand, or why that is not known. Blocking.
+        leave: Writes nothing for a reader until it is open.
+        begin: Lets a reader go on from where it stands.
+        given_up: Counts an error; returns whether the reader is left out for it.
+        pool: Where `ask` is called, if not in the reactor's pool.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        fetcher: Fetcher[R],
+        *,
+        ask: Callable[[Sequence[R]], Mapping[R, S | TowpathError]],
+        leave: Callable[[R], None],
+        begin: Callable[[R, S], None],
+        given_up: Callable[[R, TowpathError], bool],
+        pool: ThreadPoolExecutor | None = None,
+    ) -> None:
+        self._jobs, self._fetcher = jobs, fetcher
+        self._leave, self._begin, self._given_up = leave, begin, given_up
+        self._openings = Gathered[R, S](
+            jobs, lambda readers: lambda: ask(readers), self._opened, pool
+        )
+
+    def reopen(self, reader: R) -> None:
+        """Ask where the reader stands, and go on from there."""
+        reader.openings += 1
+        reader.failures += 1
+        reader.busy = True
+        self._take_off(reader)
+        pause = back_off(reader.failures - 1)
+        self._jobs.later(reader, pause, lambda: self._openings.add(reader))
+
+    def fetch_anew(self, reader: R, offset: int, why: str) -> None:
+        """The batch at `offset` is damaged: open again behind all before it, and look once more."""
+        damaged = damage(reader.source, offset, why)
+        if reader.look(offset) < LOOKS:
+            reader.hinder(Side.SOURCE, damaged)
+            self._fetcher.doubt(reader)
+            self.reopen(reader)
+        else:
+            self.stop(reader, damaged)
+
+    def stop(self, reader: R, why: Reason) -> None:
+        """Move the reader no more, and tell why."""
+        reader.stop(why)
+        self._take_off(reader)
+
+    def _take_off(self, reader: R) -> None:
+        self._fetcher.remove(reader)
+        self._leave(reader)
+
+    def _opened(self, reader: R, answer: S | TowpathError) -> None:
+        if isinstance(answer, TowpathError):
+            self._failed(reader, answer)
+        else:
+            self._begin(reader, answer)
+
+    def _failed(self, reader: R, error: TowpathError) -> None:
+        passing = isinstance(error, ClusterError) and passes(error)
+        if self._given_up(reader, error) or not passing:
+            self.stop(reader, error.reason)
+        else:
+            reader.hinder(Side.TARGET, error.reason)
+            self.reopen(reader)

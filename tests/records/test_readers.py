@@ -1,0 +1,115 @@
+"""A reader that is no lane, and writes nothing, meets what lanes meet at the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.chaos import delete_topic
+from tests.support.collector import collecting
+from tests.support.kafka import Record, create_topic, delete_before, produce, wait_until
+from towpath.cluster.admin import Admin
+from towpath.config import ClusterConfig
+from towpath.dev.broker import LocalCluster
+from towpath.model.nouns import Side, TopicName
+from towpath.model.reasons import Code
+from towpath.records.trouble import DELETED
+
+pytestmark = pytest.mark.broker
+NewName = Callable[[str], str]
+
+
+def write(cluster: LocalCluster, topic: str, first: int, end: int) -> None:
+    records = [Record(None, b"%d" % number) for number in range(first, end)]
+    produce(cluster.bootstrap, topic, records, {"linger.ms": 0, "batch.num.messages": 3})
+
+
+def numbers(first: int, end: int) -> list[tuple[int, bytes]]:
+    """Return what is stored of records whose values are their offsets."""
+    return [(number, b"%d" % number) for number in range(first, end)]
+
+
+def test_it_follows_the_leader(three_source: LocalCluster, new_name: NewName) -> None:
+    topic = create_topic(three_source.bootstrap, new_name("followed"), replication=3)
+    write(three_source, topic, 0, 10)
+    with collecting(three_source.addresses) as made:
+        reader = made.collector(topic)
+        made.until(lambda: reader.stored == numbers(0, 10), "all is stored")
+        leader = leader_of(three_source, topic)
+        three_source.kill9(leader)
+        try:
+            wait_until(lambda: leader_of(three_source, topic) != leader, "another one leads")
+            left = [a for a in three_source.addresses if a != three_source.addresses[leader - 1]]
+            produce(left[0], topic, [Record(None, b"10")])
+            made.until(lambda: reader.stored == numbers(0, 11), "it goes on at the new leader")
+        finally:
+            three_source.restart(leader)
+        assert (made.gaps, reader.stopped) == ([], False)
+
+
+def leader_of(cluster: LocalCluster, topic: str) -> int:
+    name = TopicName(topic)
+    with Admin(ClusterConfig(bootstrap=cluster.addresses), Side.SOURCE) as admin:
+        return admin.topics([name])[name].partitions[0].leader
+
+
+@pytest.fixture
+def topic(source: LocalCluster, new_name: NewName) -> str:
+    made = create_topic(source.bootstrap, new_name("read"))
+    write(source, made, 0, 10)
+    return made
+
+
+@pytest.mark.parametrize("stop", [False, True], ids=["goes on", "stops"])
+def test_records_that_retention_removed_are_told(
+    source: LocalCluster, topic: str, stop: bool
+) -> None:
+    delete_before(source.bootstrap, topic, 5)
+    with collecting(source.addresses, stop_on_gap=stop) as made:
+        reader = made.collector(topic)
+        made.until(lambda: reader.stopped or bool(reader.stored), "the gap is dealt with")
+        [(first, end, why, went_on)] = made.gaps
+        assert (first, end, why.code, went_on) == (0, 5, Code.RETENTION, not stop)
+        assert reader.stopped is stop
+        if stop:
+            assert reader.trouble is not None
+            assert (reader.stored, reader.trouble.code) == ([], Code.GAP)
+        else:
+            made.until(lambda: reader.stored == numbers(5, 10), "it goes on behind the gap")
+
+
+def test_one_that_begins_where_the_log_begins_misses_nothing(
+    source: LocalCluster, topic: str
+) -> None:
+    delete_before(source.bootstrap, topic, 5)
+    with collecting(source.addresses, stop_on_gap=True) as made:
+        reader = made.collector(topic, begins_later=True)
+        made.until(lambda: reader.stored == numbers(5, 10), "it begins at the log's beginning")
+        assert (made.gaps, reader.stopped) == ([], False)
+
+
+def test_what_comes_damaged_is_read_again_from_where_its_store_ends(
+    source: LocalCluster, topic: str
+) -> None:
+    with collecting(source.addresses) as made:
+        reader = made.collector(topic)
+        made.until(lambda: reader.stored == numbers(0, 10), "all is stored")
+        reader.spoil = 2
+        write(source, topic, 10, 12)
+        made.until(lambda: reader.stored == numbers(0, 12), "it came whole in the end")
+        assert (reader.openings, reader.spoil, reader.stopped) == (2, 0, False)
+
+
+def test_a_topic_that_is_deleted_stops_its_reader_alone(
+    source: LocalCluster, topic: str, new_name: NewName
+) -> None:
+    other = create_topic(source.bootstrap, new_name("read"))
+    with collecting(source.addresses) as made:
+        reader, stays = made.collector(topic), made.collector(other)
+        made.until(lambda: reader.stored == numbers(0, 10), "all is stored")
+        delete_topic(source.bootstrap, topic)
+        made.until(lambda: reader.stopped, "it stops")
+        assert (reader.trouble, made.gaps) == (DELETED, [(10, 10, DELETED, False)])
+        write(source, other, 0, 3)
+        made.until(lambda: stays.stored == numbers(0, 3), "the other one goes on")
