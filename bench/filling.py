@@ -21,7 +21,7 @@ from confluent_kafka.cimpl import NewTopic
 from bench.meter import cpu, machine
 from bench.report import table
 from towpath.cluster.admin import Admin
-from towpath.cluster.admin.partitions import PartitionAdmin
+from towpath.cluster.admin.producers import ProducerAdmin
 from towpath.cluster.codes import CLUSTER_AUTHORIZATION_FAILED, refused
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import Answers
@@ -188,8 +188,8 @@ def _no_markers() -> Iterator[None]:
         return Answers({}, dict.fromkeys(markers, error))
 
     with (
-        patch.object(PartitionAdmin, "write_markers", refuse),
-        patch.object(PartitionAdmin, "marker_refusal", lambda _: error),
+        patch.object(ProducerAdmin, "write_markers", refuse),
+        patch.object(ProducerAdmin, "marker_refusal", lambda _: error),
     ):
         yield
 

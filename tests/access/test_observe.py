@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,37 +25,28 @@ class Silent(Admin):
 
     def __init__(self, side: Side, **answers: Any) -> None:
         super().__init__(link().source, side)
-        self._answers = answers
+        self._side, self._answers = side, answers
         self.asked: list[str] = []
+        parts: Any = self
+        parts.acls = SimpleNamespace(describe=self._tells("acls"), unknown_words=frozenset)
+        parts.users = SimpleNamespace(describe=self._tells("credentials"))
+        parts.quotas = SimpleNamespace(describe=self._tells("quotas"))
+        parts.cluster = SimpleNamespace(
+            configs=self._tells("cluster_configs"), rights=self._tells("cluster_rights")
+        )
 
-    def _answer(self, name: str) -> Any:
-        self.asked.append(name)
-        answer = self._answers[name]
-        if isinstance(answer, int):
-            raise refused(self._side, f"asking for {name}", answer, acl="Describe on the cluster")
-        if isinstance(answer, Exception):
-            raise answer
+    def _tells(self, name: str) -> Callable[[], Any]:
+        def answer() -> Any:
+            self.asked.append(name)
+            found = self._answers[name]
+            if isinstance(found, int):
+                what, acl = f"asking for {name}", "Describe on the cluster"
+                raise refused(self._side, what, found, acl=acl)
+            if isinstance(found, Exception):
+                raise found
+            return found
+
         return answer
-
-    def acls(self) -> Any:
-        return self._answer("acls")
-
-    def unknown_words(self) -> Any:
-        return frozenset()
-
-    def credentials(self, users: Any = ()) -> Any:
-        assert not users
-        return self._answer("credentials")
-
-    def quotas(self, whose: Any = ()) -> Any:
-        assert not whose
-        return self._answer("quotas")
-
-    def cluster_configs(self) -> Any:
-        return self._answer("cluster_configs")
-
-    def cluster_rights(self) -> Any:
-        return self._answer("cluster_rights")
 
 
 FULL = {

@@ -24,6 +24,7 @@ from towpath.access.diff import diff
 from towpath.access.observe import observe
 from towpath.access.steps import DeleteUser, RemoveQuota, SetQuota, SetUser, Step
 from towpath.cluster.admin import Admin
+from towpath.cluster.admin.changes import tell_controller
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.dev.distribution import NEWEST
@@ -67,7 +68,7 @@ def test_everything_goes_over_and_a_second_plan_is_empty(sides: Sides, vault: Va
             Permission.ALLOW,
         )
     }  # fmt: skip
-    assert not source.create_acls(acls).failed
+    assert not source.acls.create(acls).failed
     door = AdminClient({"bootstrap.servers": sides.back_doors[0]})
     for mechanism, iterations in (
         (ScramMechanism.SCRAM_SHA_256, 4096), (ScramMechanism.SCRAM_SHA_512, 8192),
@@ -84,10 +85,10 @@ def test_everything_goes_over_and_a_second_plan_is_empty(sides: Sides, vault: Va
         Quota((Entity(EntityKind.CLIENT_ID, user),), QuotaKey.CONTROLLER_MUTATION_RATE): 2.0,
     }
     for quota, value in quotas.items():
-        source.set_quota(quota, value)
+        source.quotas.change(quota, value)
 
     new = {acl for acl in acls if acl.operation is Operation.TWO_PHASE_COMMIT}
-    too_new = new if sides.target.broker_version < (4, 1) else set()
+    too_new = new if sides.target.cluster.version < (4, 1) else set()
     wanted = len(acls) - len(too_new) + 2 + len(quotas)
     wait_until(lambda: len(sides.differ().steps) == wanted, "all is seen")
     found = sides.differ()
@@ -108,18 +109,18 @@ def test_everything_goes_over_and_a_second_plan_is_empty(sides: Sides, vault: Va
         (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL),
         (ResourceType.TRANSACTIONAL_ID, user, ResourcePatternType.LITERAL),
     }
-    listing = sides.target.acls()
+    listing = sides.target.acls.describe()
     assert listing is not None
     assert {acl for acl in listing.known if user in str(acl)} >= {
         acl for acl in acls if acl.resource in {Resource.DELEGATION_TOKEN, Resource.USER}
     }
-    assert sides.target.quotas().known.items() >= quotas.items()
-    assert set(sides.target.credentials([user]).values()) == {4096, 8192}
+    assert sides.target.quotas.describe().known.items() >= quotas.items()
+    assert set(sides.target.users.describe([user]).values()) == {4096, 8192}
     for ours in Mechanism:
         login = {"mechanism": ours, "username": user, "password": PASSWORD}
         config = link_side(sides.config, vault, login)
         with Admin(config, Side.TARGET) as admin:
-            assert admin.brokers()
+            assert admin.cluster.brokers()
 
 
 def of(user: str) -> AclBindingFilter:
@@ -149,13 +150,13 @@ def test_what_is_gone_at_the_source_goes_only_with_prune(sides: Sides) -> None:
         for key in (QuotaKey.CONSUMER_BYTE_RATE, QuotaKey.REQUEST_PERCENTAGE)
     )
     one, other = (Credential(user, mechanism) for mechanism in Mechanism)
-    assert not sides.source.create_acls([kept]).failed
-    sides.source.set_credential(one, 4096, PASSWORD)
-    assert not sides.target.create_acls([kept, ours, foreign]).failed
+    assert not sides.source.acls.create([kept]).failed
+    sides.source.users.set_credential(one, 4096, PASSWORD)
+    assert not sides.target.acls.create([kept, ours, foreign]).failed
     for quota in (rate, share):
-        sides.target.set_quota(quota, 7.0)
+        sides.target.quotas.change(quota, 7.0)
     for credential in (one, other):
-        sides.target.set_credential(credential, 4096, PASSWORD)
+        sides.target.users.set_credential(credential, 4096, PASSWORD)
 
     mine = frozenset({("acls", str(ours)), ("quotas", str(rate)), ("users", str(other))})
     wait_until(
@@ -169,22 +170,23 @@ def test_what_is_gone_at_the_source_goes_only_with_prune(sides: Sides) -> None:
     for _ in "once", "and again without harm":
         sides.apply(found)
     sides.settled(ours=mine, prune=True)
-    listing = sides.target.acls()
+    listing = sides.target.acls.describe()
     assert listing is not None
     assert {acl for acl in listing.known if user in str(acl)} == {kept, foreign}
-    assert {q for q in sides.target.quotas().known if user in str(q)} == {share}
-    assert sides.target.credentials([user]) == {one: 4096}
+    assert {q for q in sides.target.quotas.describe().known if user in str(q)} == {share}
+    assert sides.target.users.describe([user]) == {one: 4096}
 
 
 def test_a_step_whose_precondition_is_gone_does_nothing(sides: Sides) -> None:
     user = sides.user
     quota = Quota((Entity(EntityKind.USER, user),), QuotaKey.CONSUMER_BYTE_RATE)
     credential = Credential(user, Mechanism.SHA_512)
-    sides.target.set_quota(quota, 1048576.0)
-    sides.target.set_credential(credential, 4096, PASSWORD)
+    sides.target.quotas.change(quota, 1048576.0)
+    sides.target.users.set_credential(credential, 4096, PASSWORD)
     wait_until(
         lambda: (
-            quota in sides.target.quotas().known and credential in sides.target.credentials([user])
+            quota in sides.target.quotas.describe().known
+            and credential in sides.target.users.describe([user])
         ),
         "both are there",
     )
@@ -198,14 +200,14 @@ def test_a_step_whose_precondition_is_gone_does_nothing(sides: Sides) -> None:
     for step, text in outdated:
         with pytest.raises(StepOutdatedError, match=text):
             apply(step, sides.target, {user: PASSWORD})
-    assert sides.target.credentials([user]) == {credential: 4096}
+    assert sides.target.users.describe([user]) == {credential: 4096}
     with pytest.raises(ConfigError, match=f"access.users.{user}: is required by this plan"):
         apply(SetUser(credential, 8192, 4096), sides.target, {})
     with pytest.raises(RefusedError, match="it needs 4096 to 16384 iterations"):
-        sides.target.set_credential(credential, 16_385, PASSWORD)
-    assert sides.target.credentials(["nobody-of-this-name"]) == {}
+        sides.target.users.set_credential(credential, 16_385, PASSWORD)
+    assert sides.target.users.describe(["nobody-of-this-name"]) == {}
     with pytest.raises(RefusedError, match="setting the quota of user"):
-        sides.target.set_quota(quota, -1.0)
+        sides.target.quotas.change(quota, -1.0)
 
 
 def test_missing_rights_are_told_with_right_and_login(
@@ -227,12 +229,12 @@ def test_missing_rights_are_told_with_right_and_login(
         Admin(whole.target, Side.TARGET) as admin,
     ):
         blind = observe(source, target, config)
-        assert not admin.create_acls(sees).failed
+        assert not admin.acls.create(sees).failed
         try:
             wait_until(lambda: sees_all(target), "the rights hold")
             found = observe(source, target, config)
         finally:
-            assert not admin.delete_acls(sees).failed
+            assert not admin.acls.delete(sees).failed
     assert (blind.acls, blind.users, blind.quotas, blind.settings) == (None, None, None, None)
     assert {(o.about, o.text) for o in blind.obstacles} == {
         (f"access.{what}", needs(side, asking, right))
@@ -265,7 +267,12 @@ def needs(side: Side, asking: str, right: str) -> str:
 
 def sees_all(admin: Admin) -> bool:
     try:
-        admin.acls(), admin.credentials(), admin.quotas(), admin.cluster_configs()
+        (
+            admin.acls.describe(),
+            admin.users.describe(),
+            admin.quotas.describe(),
+            admin.cluster.configs(),
+        )
     except ClusterError:
         return False
     return True
@@ -280,20 +287,20 @@ def test_clusters_without_an_authorizer(
     with Admin(config.source, Side.SOURCE) as one, Admin(config.target, Side.TARGET) as other:
         set_for_all(one, {"background.threads": "11", key: "hunter2"})
         try:
-            one.set_credential(credential, 4096, PASSWORD)
+            one.users.set_credential(credential, 4096, PASSWORD)
             wait_until(
-                lambda: credential in one.credentials() and key in one.cluster_configs(), "made"
+                lambda: credential in one.users.describe() and key in one.cluster.configs(), "made"
             )
             found = diff(observe(one, other, config), config, {}, frozenset())
         finally:
             set_for_all(one, {"background.threads": None, key: None})
         apply(found.steps[0], other, config.access.users)
-        wait_until(lambda: credential in other.credentials([user]), "the user is there")
+        wait_until(lambda: credential in other.users.describe([user]), "the user is there")
         acl = Acl(
             Resource.GROUP, "g", Pattern.LITERAL, "User:a", EVERY, Operation.READ, Permission.ALLOW
         )
         with pytest.raises(RefusedError, match=r"SECURITY_DISABLED \(54\)"):
-            other.create_acls([acl]).sure(acl)
+            other.acls.create([acl]).sure(acl)
     assert [step.about for step in found.steps] == [str(credential)]
     assert not found.obstacles
     told = {note.about: note.text for note in found.notes}
@@ -317,5 +324,6 @@ def set_for_all(admin: Admin, values: dict[str, str | None]) -> None:
     ]
     every = kind(resource_type=4, resource_name="", configs=entries)
     request = IncrementalAlterConfigsRequest(resources=[every], validate_only=False)
-    answer = admin._told("changing settings of all brokers", request, lambda answer: answer)
+    what = "changing settings of all brokers"
+    answer = tell_controller(admin._control, what, request, lambda answer: answer)
     assert [said.error_code for said in answer.responses] == [0]

@@ -35,7 +35,7 @@ def replicas(cluster: LocalCluster, topic: str) -> tuple[int, tuple[int, ...], t
     """Return leader, replicas and in-sync replicas of partition 0."""
     access = ClusterConfig.model_validate({"bootstrap": cluster.bootstrap})
     with Admin(access, Side.TARGET) as admin:
-        [info] = admin.topics([TopicName(topic)])[TopicName(topic)].partitions
+        [info] = admin.topics.describe([TopicName(topic)])[TopicName(topic)].partitions
     return info.leader, info.replicas, info.in_sync
 
 
@@ -44,7 +44,7 @@ def log_end(cluster: LocalCluster, topic: str) -> int:
     access = ClusterConfig.model_validate({"bootstrap": cluster.bootstrap})
     tp = TopicPartition(TopicName(topic), 0)
     with Admin(access, Side.TARGET) as admin:
-        return admin.log_ends([tp], patience=5.0).get(tp, -1)
+        return admin.offsets.log_ends([tp], patience=5.0).get(tp, -1)
 
 
 @pytest.mark.timeout(300)

@@ -52,7 +52,7 @@ class OldRecords:
         tps = [TopicPartition(TopicName(mirror.topic), 0) for mirror in self.mirrors]
         config = ClusterConfig(bootstrap=self.mirrors[0].target.bootstrap)
         with Admin(config, Side.TARGET) as admin:
-            wait_until(lambda: not any(admin.producers(tps).values()), "we are forgotten")
+            wait_until(lambda: not any(admin.producers.sequences(tps).values()), "we are forgotten")
 
 
 def test_what_was_appended_without_an_answer_is_not_sent_again(

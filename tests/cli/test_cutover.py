@@ -65,9 +65,9 @@ def admin_of(cluster: LocalCluster, side: Side) -> Admin:
 def log_ends(target: LocalCluster) -> dict[TopicPartition, int]:
     """Return where all logs of the target end, the ledger's with its journal among them."""
     with admin_of(target, Side.TARGET) as admin:
-        topics = admin.topics().values()
+        topics = admin.topics.describe().values()
         places = [TopicPartition(t.name, p.partition) for t in topics for p in t.partitions]
-        return dict(admin.latest(places)) if places else {}
+        return dict(admin.offsets.latest(places)) if places else {}
 
 
 def some(first: int, count: int = 100, partition: int = 0) -> list[Record]:
@@ -120,7 +120,7 @@ def test_a_migration_from_its_rehearsal_to_its_end(
     _mirror_while_somebody_writes(file, source, topic)
     produce(source.bootstrap, topic, some(700, 50, 1))
     with admin_of(source, Side.SOURCE) as admin:
-        admin.set_quota(quota, 1_000_000.0)
+        admin.quotas.change(quota, 1_000_000.0)
     before = log_ends(target)
     rehearsed = here("cutover", str(file), "--dry-run", *NOW, "-o", "json")
     assert rehearsed.code == 0, rehearsed.said
@@ -136,7 +136,7 @@ def test_a_migration_from_its_rehearsal_to_its_end(
     assert list(told["seconds"]) == ["look", "drain", "sync", "verify", "look again"]
     assert retention(target, topic) == "86400000"
     with admin_of(target, Side.TARGET) as admin:
-        assert admin.quotas().known[quota] == 1_000_000.0
+        assert admin.quotas.describe().known[quota] == 1_000_000.0
     assert here("diff", str(file)).code == 0
     assert empty in AdminClient({"bootstrap.servers": target.bootstrap}).list_topics().topics
     copied = consume(target.bootstrap, topic, (0, 1))
@@ -190,7 +190,7 @@ def test_nothing_is_begun_while_somebody_writes(
     with writing_on(source, topic):
         ended = here("cutover", str(file), "--quiet", "1", *MASTER)
     with admin_of(source, Side.SOURCE) as admin:
-        [known] = admin.producers([TopicPartition(TopicName(topic), 0)]).popitem()[1]
+        [known] = admin.producers.sequences([TopicPartition(TopicName(topic), 0)]).popitem()[1]
     assert ended.code == 3
     lines = [line for line in ended.out.splitlines() if line.startswith(topic)]
     assert [line.partition(":")[0] for line in lines] == [f"{topic}-0", f"{topic}-1"]
@@ -315,7 +315,7 @@ def test_what_comes_between_ends_it_clearly(
     assert with_gap.code == 0, with_gap.said
     assert f"note: {topic}-0: source offsets 50 to 59 were never copied: expired" in with_gap.out
     with admin_of(target, Side.TARGET) as admin:
-        admin.delete_records({TopicPartition(TopicName(topic), 0): 100})
+        admin.offsets.delete_records({TopicPartition(TopicName(topic), 0): 100})
     emptied = here("cutover", str(file), *NOW)
     assert emptied.code == 3, emptied.said
     assert f"{topic}-0: the source still has records, and its copy has none" in emptied.out

@@ -42,7 +42,7 @@ def admin(target: LocalCluster) -> Iterator[Admin]:
 @pytest.fixture
 def topic(admin: Admin, new_name: Names) -> TopicName:
     name = TopicName(new_name("admin"))
-    admin.create_topic(name, 3, 1, {"flush.ms": "100000000"})
+    admin.topics.create(name, 3, 1, {"flush.ms": "100000000"})
     return name
 
 
@@ -52,11 +52,11 @@ def parts(topic: TopicName, count: int = 3) -> list[TopicPartition]:
 
 def test_a_cluster_tells_its_id_and_brokers(version_target: LocalCluster) -> None:
     with Admin(config(*version_target.addresses), Side.TARGET) as admin:
-        assert admin.cluster_id() == version_target.cluster_id
-        assert [broker.id for broker in admin.brokers()] == [1]
+        assert admin.cluster.id() == version_target.cluster_id
+        assert [broker.id for broker in admin.cluster.brokers()] == [1]
         wanted = tuple(int(part) for part in version_target.version.split(".")[:2])
-        assert admin.broker_version == wanted
-        assert admin.api_versions()[0][1] >= 9
+        assert admin.cluster.version == wanted
+        assert admin.cluster.api_versions()[0][1] >= 9
 
 
 def test_nothing_is_opened_before_the_first_call() -> None:
@@ -64,7 +64,7 @@ def test_nothing_is_opened_before_the_first_call() -> None:
 
 
 def test_topics_tell_ids_and_leaders(admin: Admin, topic: TopicName) -> None:
-    found = admin.topics([topic, TopicName("missing")])
+    found = admin.topics.describe([topic, TopicName("missing")])
     assert set(found) == {topic}
     info = found[topic]
     assert (info.name, info.internal, info.error) == (topic, False, None)
@@ -72,31 +72,31 @@ def test_topics_tell_ids_and_leaders(admin: Admin, topic: TopicName) -> None:
     assert [(p.partition, p.leader, p.replicas) for p in info.partitions] == [
         (number, 1, (1,)) for number in range(3)
     ]
-    assert info == admin.topics()[topic]
-    assert admin.topics([]) == {}
+    assert info == admin.topics.describe()[topic]
+    assert admin.topics.describe([]) == {}
 
 
 def test_settings_tell_their_source(admin: Admin, topic: TopicName) -> None:
-    entries = admin.configs([topic])[topic]
+    entries = admin.configs.describe([topic])[topic]
     assert entries["flush.ms"].source is Source.TOPIC
     assert entries["segment.ms"].source is Source.DEFAULT
     assert non_default(entries) == {"flush.ms": "100000000"}
-    admin.set_configs(topic, {"flush.ms": None, "segment.bytes": "2000000"})
+    admin.configs.change(topic, {"flush.ms": None, "segment.bytes": "2000000"})
     wait_until(
-        lambda: non_default(admin.configs([topic])[topic]) == {"segment.bytes": "2000000"},
+        lambda: non_default(admin.configs.describe([topic])[topic]) == {"segment.bytes": "2000000"},
         "the settings changed",
     )
-    assert admin.broker_config("message.max.bytes") == "1048588"
-    assert admin.broker_config("no.such.setting") is None
+    assert admin.cluster.broker_config("message.max.bytes") == "1048588"
+    assert admin.cluster.broker_config("no.such.setting") is None
 
 
 def test_settings_of_a_missing_topic_fail_alone(admin: Admin, topic: TopicName) -> None:
-    found = admin.configs([topic, TopicName("missing")])
+    found = admin.configs.describe([topic, TopicName("missing")])
     assert set(found) == {topic}
     assert "settings of topic missing: UNKNOWN_TOPIC_OR_PARTITION" in str(
         found.failed[TopicName("missing")]
     )
-    alone = admin.configs([TopicName("missing")])
+    alone = admin.configs.describe([TopicName("missing")])
     assert (alone, alone.failed.keys()) == ({}, found.failed.keys())
     with pytest.raises(RefusedError, match="settings of topic missing"):
         alone.sure(TopicName("missing"))
@@ -107,14 +107,14 @@ def test_offsets(admin: Admin, target: LocalCluster, topic: TopicName) -> None:
     records = [Record(b"k", b"v", timestamp=1000 * n, partition=1) for n in range(1, 11)]
     produce(target.bootstrap, topic, records)
     zero, one, two = parts(topic)
-    assert admin.earliest(parts(topic)) == {zero: 0, one: 0, two: 0}
-    assert admin.latest(parts(topic)) == {zero: 0, one: 10, two: 0}
-    assert admin.at_time([one], 3500) == {one: 3}
-    assert admin.at_time([zero, one], 99_000) == {zero: 0, one: 10}
-    assert admin.delete_records({one: 4, zero: 0}) == {zero: 0, one: 4}
-    assert admin.earliest([one]) == {one: 4}
+    assert admin.offsets.earliest(parts(topic)) == {zero: 0, one: 0, two: 0}
+    assert admin.offsets.latest(parts(topic)) == {zero: 0, one: 10, two: 0}
+    assert admin.offsets.at_time([one], 3500) == {one: 3}
+    assert admin.offsets.at_time([zero, one], 99_000) == {zero: 0, one: 10}
+    assert admin.offsets.delete_records({one: 4, zero: 0}) == {zero: 0, one: 4}
+    assert admin.offsets.earliest([one]) == {one: 4}
     with pytest.raises(RefusedError, match=rf"deleting records of {topic}-1: OFFSET_OUT_OF_RANGE"):
-        admin.delete_records({one: 400})
+        admin.offsets.delete_records({one: 400})
 
 
 def test_the_log_end_is_asked_of_the_present_leader(
@@ -122,11 +122,11 @@ def test_the_log_end_is_asked_of_the_present_leader(
 ) -> None:
     name = TopicName(new_name("ends"))
     with Admin(config(*version_target.addresses), Side.TARGET) as admin:
-        admin.create_topic(name, 2, 1, {})
+        admin.topics.create(name, 2, 1, {})
         produce(version_target.bootstrap, name, [Record(b"k", b"v", partition=1)] * 3)
-        assert admin.log_ends(parts(name, 2)) == {parts(name)[0]: 0, parts(name)[1]: 3}
+        assert admin.offsets.log_ends(parts(name, 2)) == {parts(name)[0]: 0, parts(name)[1]: 3}
         missing = TopicPartition(name, 7)
-        found = admin.log_ends([parts(name)[1], missing], patience=1.0)
+        found = admin.offsets.log_ends([parts(name)[1], missing], patience=1.0)
         assert (dict(found), set(found.failed)) == ({parts(name)[1]: 3}, {missing})
 
 
@@ -140,18 +140,20 @@ def test_an_open_transaction_holds_the_committed_end(
     producer.begin_transaction()
     producer.produce(topic, b"v", partition=0)
     producer.flush(30)
-    assert admin.latest([zero]) == {zero: 1}
-    assert admin.latest([zero], committed=True) == {zero: 0}
-    assert list(admin.producers([zero])[zero].values()) == [0]
+    assert admin.offsets.latest([zero]) == {zero: 1}
+    assert admin.offsets.latest([zero], committed=True) == {zero: 0}
+    assert list(admin.producers.sequences([zero])[zero].values()) == [0]
     producer.abort_transaction(30)
-    wait_until(lambda: admin.latest([zero], committed=True) == {zero: 2}, "the marker is there")
+    wait_until(
+        lambda: admin.offsets.latest([zero], committed=True) == {zero: 2}, "the marker is there"
+    )
 
 
 def test_many_partitions_need_few_requests(admin: Admin, new_name: Names) -> None:
     name = TopicName(new_name("wide"))
-    admin.create_topic(name, 200, 1, {})
-    assert admin.latest(parts(name, 200)) == dict.fromkeys(parts(name, 200), 0)
-    assert set(admin.producers(parts(name, 200))) == set(parts(name, 200))
+    admin.topics.create(name, 200, 1, {})
+    assert admin.offsets.latest(parts(name, 200)) == dict.fromkeys(parts(name, 200), 0)
+    assert set(admin.producers.sequences(parts(name, 200))) == set(parts(name, 200))
 
 
 def test_partitions_that_do_not_exist_fail_alone(
@@ -159,14 +161,14 @@ def test_partitions_that_do_not_exist_fail_alone(
 ) -> None:
     monkeypatch.setattr(leaders, "UNKNOWN_PATIENCE", 0.2)
     zero, nine = TopicPartition(topic, 0), TopicPartition(topic, 9)
-    found = admin.latest([zero, nine])
+    found = admin.offsets.latest([zero, nine])
     assert found == {zero: 0}
     assert f"asking for offsets of {topic}-9: UNKNOWN_TOPIC_OR_PARTITION (3)" in str(
         found.failed[nine]
     )
     with pytest.raises(RefusedError, match=f"asking for offsets of {topic}-9"):
-        admin.latest([nine])
-    assert admin.latest([]) == {}
+        admin.offsets.latest([nine])
+    assert admin.offsets.latest([]) == {}
 
 
 def test_offsets_of_a_group(admin: Admin, target: LocalCluster, topic: TopicName) -> None:
@@ -179,24 +181,24 @@ def test_offsets_of_a_group(admin: Admin, target: LocalCluster, topic: TopicName
         return not any(position.error for position in future.result(30).topic_partitions)
 
     wait_until(commit, "the offset is committed")
-    assert admin.committed(group, parts(topic)) == {TopicPartition(topic, 1): 7}
-    assert admin.committed("nobody", parts(topic)) == {}
+    assert admin.groups.committed(group, parts(topic)) == {TopicPartition(topic, 1): 7}
+    assert admin.groups.committed("nobody", parts(topic)) == {}
 
 
 def test_a_topic_grows(admin: Admin, topic: TopicName) -> None:
-    admin.add_partitions(topic, 5)
-    assert len(admin.topics([topic])[topic].partitions) == 5
+    admin.topics.grow(topic, 5)
+    assert len(admin.topics.describe([topic])[topic].partitions) == 5
     with pytest.raises(
         RefusedError,
         match=r"growing topic .* to 2 partitions: INVALID_PARTITIONS \(37\); The topic",
     ):
-        admin.add_partitions(topic, 2)
+        admin.topics.grow(topic, 2)
 
 
 def test_validating_creates_nothing(admin: Admin, new_name: Names) -> None:
     name = TopicName(new_name("validated"))
-    admin.create_topic(name, 1, 1, {"cleanup.policy": "compact"}, validate_only=True)
-    assert admin.topics([name]) == {}
+    admin.topics.create(name, 1, 1, {"cleanup.policy": "compact"}, validate_only=True)
+    assert admin.topics.describe([name]) == {}
 
 
 @pytest.mark.parametrize(
@@ -211,19 +213,19 @@ def test_a_topic_that_cannot_be(
 ) -> None:
     name = TopicName(new_name("bad"))
     with pytest.raises(RefusedError) as caught:
-        admin.create_topic(name, 2, replicas, configs)
+        admin.topics.create(name, 2, replicas, configs)
     assert f"target: creating topic {name} with 2 partitions" in str(caught.value)
     assert words in str(caught.value)
 
 
 def test_a_topic_that_is_there(admin: Admin, topic: TopicName) -> None:
     with pytest.raises(RefusedError, match=r"TOPIC_ALREADY_EXISTS \(36\)"):
-        admin.create_topic(topic, 3, 1, {})
+        admin.topics.create(topic, 3, 1, {})
 
 
 def test_threads_share_it(admin: Admin, topic: TopicName) -> None:
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: admin.latest(parts(topic)), range(64)))
+        found = list(pool.map(lambda _: admin.offsets.latest(parts(topic)), range(64)))
     assert found == [dict.fromkeys(parts(topic), 0)] * 64
 
 
@@ -231,7 +233,7 @@ def test_bad_bootstrap_brokers_are_passed_over(target: LocalCluster) -> None:
     (closed,) = ports.reserve(1)
     bootstrap = ("no-such-host.invalid:9092", f"127.0.0.1:{closed}", *target.addresses)
     with Admin(config(*bootstrap), Side.TARGET) as admin:
-        assert admin.cluster_id() == target.cluster_id
+        assert admin.cluster.id() == target.cluster_id
 
 
 def test_a_cluster_that_was_never_reached_is_given_up_soon(
@@ -245,7 +247,7 @@ def test_a_cluster_that_was_never_reached_is_given_up_soon(
         Admin(config(*bootstrap, timeout="60s"), Side.SOURCE) as admin,
         pytest.raises(UnreachableError) as caught,
     ):
-        admin.cluster_id()
+        admin.cluster.id()
     assert time.monotonic() - began < 20
     assert str(caught.value) == (
         f"source: asking no-such-host.invalid:9092, 127.0.0.1:{closed}: no broker answered"
@@ -267,7 +269,7 @@ def test_trouble_with_security_is_told_at_once(secured_source: LocalCluster) -> 
         Admin(config(*secured_source.addresses, tls=True), Side.SOURCE) as admin,
         pytest.raises(SecurityError, match="signed by none of the system's authorities"),
     ):
-        admin.cluster_id()
+        admin.cluster.id()
     assert time.monotonic() - began < 5
 
 
@@ -278,21 +280,25 @@ def test_a_missing_acl_is_named(
     other = TopicName(new_name("acl-new"))
     tp = TopicPartition(name, 0)
     with secured(secured_source, vault, "admin") as admin:
-        assert admin.latest([tp]) == {tp: 0}
+        assert admin.offsets.latest([tp]) == {tp: 0}
     with secured(secured_source, vault, "nobody") as nobody:
-        assert name not in nobody.topics()
+        assert name not in nobody.topics.describe()
         assert f"the login needs the ACL Describe on topic {name}" in str(
-            nobody.topics([name])[name].error
+            nobody.topics.describe([name])[name].error
         )
         refusals: dict[str, Callable[[], object]] = {
-            f"Describe on topic {name}": lambda: nobody.latest([tp]),
-            f"DescribeConfigs on topic {name}": lambda: nobody.configs([name]).sure(name),
-            f"AlterConfigs on topic {name}": lambda: nobody.set_configs(name, {"segment.ms": "9"}),
-            f"Create on topic {other} or on the cluster": lambda: nobody.create_topic(
+            f"Describe on topic {name}": lambda: nobody.offsets.latest([tp]),
+            f"DescribeConfigs on topic {name}": lambda: nobody.configs.describe([name]).sure(name),
+            f"AlterConfigs on topic {name}": lambda: nobody.configs.change(
+                name, {"segment.ms": "9"}
+            ),
+            f"Create on topic {other} or on the cluster": lambda: nobody.topics.create(
                 other, 1, 1, {}
             ),
-            "DescribeConfigs on the cluster": lambda: nobody.broker_config("message.max.bytes"),
-            "Describe on group g": lambda: nobody.committed("g", [tp]),
+            "DescribeConfigs on the cluster": lambda: nobody.cluster.broker_config(
+                "message.max.bytes"
+            ),
+            "Describe on group g": lambda: nobody.groups.committed("g", [tp]),
         }
         for acl, call in refusals.items():
             with pytest.raises(RefusedError) as caught:
@@ -314,30 +320,30 @@ def test_an_acl_for_one_topic_opens_no_other(
     for future in door.create_acls([rule]).values():
         future.result(30)
     with secured(secured_source, vault, "mirror") as mirror:
-        wait_until(lambda: open_ in mirror.topics(), "the rule holds")
-        found = mirror.latest([TopicPartition(open_, 0), TopicPartition(shut, 0)])
+        wait_until(lambda: open_ in mirror.topics.describe(), "the rule holds")
+        found = mirror.offsets.latest([TopicPartition(open_, 0), TopicPartition(shut, 0)])
         assert found == {TopicPartition(open_, 0): 0}
         assert f"Describe on topic {shut}" in str(found.failed[TopicPartition(shut, 0)])
         with pytest.raises(RefusedError, match=f"the login needs the ACL Read on topic {open_}"):
-            mirror.producers([TopicPartition(open_, 0)])
+            mirror.producers.sequences([TopicPartition(open_, 0)])
 
 
 def test_brokers_go_and_come_back(three_target: LocalCluster, new_name: Names) -> None:
     name = TopicName(new_name("moving"))
     with Admin(config(*three_target.addresses, timeout="40s"), Side.TARGET) as admin:
-        admin.create_topic(name, 6, 3, {})
+        admin.topics.create(name, 6, 3, {})
         tps = parts(name, 6)
-        assert {p.leader for p in admin.topics([name])[name].partitions} == {1, 2, 3}
-        assert set(admin.producers(tps)) == set(tps)
+        assert {p.leader for p in admin.topics.describe([name])[name].partitions} == {1, 2, 3}
+        assert set(admin.producers.sequences(tps)) == set(tps)
         three_target.kill9(2)
         try:
-            assert admin.latest(tps) == dict.fromkeys(tps, 0)
-            assert set(admin.producers(tps)) == set(tps)
-            admin.set_configs(name, {"segment.ms": "99999"})
+            assert admin.offsets.latest(tps) == dict.fromkeys(tps, 0)
+            assert set(admin.producers.sequences(tps)) == set(tps)
+            admin.configs.change(name, {"segment.ms": "99999"})
         finally:
             three_target.restart(2)
-        wait_until(lambda: len(admin.brokers()) == 3, "all brokers are back")
-        assert admin.latest(tps) == dict.fromkeys(tps, 0)
+        wait_until(lambda: len(admin.cluster.brokers()) == 3, "all brokers are back")
+        assert admin.offsets.latest(tps) == dict.fromkeys(tps, 0)
 
 
 def test_a_silent_broker_does_not_silence_the_others(
@@ -347,23 +353,23 @@ def test_a_silent_broker_does_not_silence_the_others(
     tps = parts(name, 6)
     # A third of it is for the silent one; others lead what it led after four seconds.
     with Admin(config(*three_target.addresses, timeout="20s"), Side.TARGET) as admin:
-        admin.create_topic(name, 6, 3, {})
-        assert len({p.leader for p in admin.topics([name])[name].partitions}) == 3
-        assert admin.latest(tps) == dict.fromkeys(tps, 0)
+        admin.topics.create(name, 6, 3, {})
+        assert len({p.leader for p in admin.topics.describe([name])[name].partitions}) == 3
+        assert admin.offsets.latest(tps) == dict.fromkeys(tps, 0)
         three_target.pause(2)
         try:
-            assert admin.latest(tps) == dict.fromkeys(tps, 0)
+            assert admin.offsets.latest(tps) == dict.fromkeys(tps, 0)
         finally:
             three_target.resume(2)
-        wait_until(lambda: len(admin.brokers()) == 3, "all brokers are back")
+        wait_until(lambda: len(admin.cluster.brokers()) == 3, "all brokers are back")
 
 
 def test_a_broker_that_restarts_is_waited_for(
     target: LocalCluster, admin: Admin, topic: TopicName
 ) -> None:
-    assert admin.latest(parts(topic)) == dict.fromkeys(parts(topic), 0)
+    assert admin.offsets.latest(parts(topic)) == dict.fromkeys(parts(topic), 0)
     target.stop_broker(1)
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(lambda: admin.latest(parts(topic)))
+        waiting = pool.submit(lambda: admin.offsets.latest(parts(topic)))
         target.restart(1)
         assert waiting.result(30) == dict.fromkeys(parts(topic), 0)

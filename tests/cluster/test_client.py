@@ -58,7 +58,7 @@ def test_trouble_with_security_is_told_at_once(
         "authority": config(secured_source, USERS["admin"], True),
     }[fault]
     with Admin(bad, Side.SOURCE) as refused:
-        of_control = sentence(refused.cluster_id)
+        of_control = sentence(refused.cluster.id)
     with Admin(good if known else bad, Side.SOURCE) as admin, Client(bad, Side.SOURCE, admin) as c:
         of_data = sentence(lambda: c.fetch(tp, 0, max_bytes=1000))
         assert sentence(lambda: c.produce(tp, bytearray(100))) == of_data
@@ -76,13 +76,13 @@ def test_a_topic_without_id_is_fetched_by_name(
     tp = TopicPartition(TopicName(create_topic(source.bootstrap, new_name("nameless"))), 0)
     produce(source.bootstrap, tp.topic, [Record(b"k", b"v")])
     plain = ClusterConfig(bootstrap=source.addresses)
-    topics = TopicAdmin.topics
+    describe = TopicAdmin.describe
 
     def nameless(self: TopicAdmin, *names: Any) -> dict[TopicName, TopicInfo]:
-        found = topics(self, *names)
+        found = describe(self, *names)
         return {name: replace(topic, id=NO_TOPIC_ID) for name, topic in found.items()}
 
-    monkeypatch.setattr(TopicAdmin, "topics", nameless)
+    monkeypatch.setattr(TopicAdmin, "describe", nameless)
     with Admin(plain, Side.SOURCE) as admin, Client(plain, Side.SOURCE, admin) as client:
         found = client.fetch(tp, 0, max_bytes=1000)
     assert found.end > found.start

@@ -30,20 +30,25 @@ def test_each_partition_has_its_answer(version_target: LocalCluster, new_name: N
     create_topic(version_target.bootstrap, topic, 2)
     first, second, unknown = (TopicPartition(topic, number) for number in (0, 1, 7))
     with Admin(ClusterConfig(bootstrap=version_target.addresses), Side.TARGET) as admin:
-        assert admin.latest([first, second]) == {first: 0, second: 0}  # it waits for the leaders
-        assert admin.marker_refusal() is None
+        assert admin.offsets.latest([first, second]) == {
+            first: 0,
+            second: 0,
+        }  # it waits for the leaders
+        assert admin.producers.marker_refusal() is None
         wanted = {first: [marker(3, 9)] * 5, second: [marker(2, 5)], unknown: [marker(1, 1)]}
-        answers = admin.write_markers(wanted, patience=10.0)
+        answers = admin.producers.write_markers(wanted, patience=10.0)
         assert answers.keys() == {first, second}, answers.failed
         assert "UNKNOWN_TOPIC_OR_PARTITION" in str(answers.failed[unknown])
-        assert admin.log_ends([first, second]) == {first: 5, second: 1}
-        [state] = admin.producer_states([first])[first]
+        assert admin.offsets.log_ends([first, second]) == {first: 5, second: 1}
+        [state] = admin.producers.states([first])[first]
         assert (state.id, state.epoch, state.coordinator_epoch) == (ID, 3, 9)
         for lower, code in ((marker(2, 10), 47), (marker(4, 8), 52)):
-            error = admin.write_markers({first: [lower]}, patience=10.0).failed[first]
+            error = admin.producers.write_markers({first: [lower]}, patience=10.0).failed[first]
             assert isinstance(error, RefusedError)
             assert error.error == code
-        assert admin.write_markers({first: [marker(3, 9)]}, patience=10.0) == {first: None}
+        assert admin.producers.write_markers({first: [marker(3, 9)]}, patience=10.0) == {
+            first: None
+        }
     for isolation in ("read_committed", "read_uncommitted"):
         assert consume(version_target.bootstrap, topic, isolation=isolation) == []
     assert end_offsets(version_target.bootstrap, topic) == (0, 6)
@@ -58,7 +63,7 @@ def test_one_marker_too_many_makes_a_partition_mapped(
     mirror.catch_up()
     tp = TopicPartition(TopicName(mirror.topic), 0)
     with Admin(ClusterConfig(bootstrap=target.addresses), Side.TARGET) as admin:
-        assert admin.write_markers({tp: [marker(0, 0)]}, patience=10.0) == {tp: None}
+        assert admin.producers.write_markers({tp: [marker(0, 0)]}, patience=10.0) == {tp: None}
     produce(source.bootstrap, mirror.topic, [Record(None, b"%d" % i) for i in range(5, 9)])
     [done] = mirror.catch_up()
     assert done.mode is Mode.MAPPED

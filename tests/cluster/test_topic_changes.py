@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from towpath.cluster.admin.topic_requests import NewTopic, Trial, creation
+from towpath.cluster.admin.topic_changes import NewTopic, Trial, creation
 from towpath.cluster.codes import (
     INVALID_PARTITIONS,
     REQUEST_TIMED_OUT,

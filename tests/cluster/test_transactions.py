@@ -24,7 +24,7 @@ def test_many_ids_share_a_connection(target: LocalCluster, new_name: NewName) ->
     config = ClusterConfig(bootstrap=target.addresses)
     with Admin(config, Side.TARGET) as admin:
         before = len(list(Path("/dev/fd").iterdir()))
-        kept = [admin.transactions(new_name("many")) for _ in range(30)]
+        kept = [admin.producers.transactions(new_name("many")) for _ in range(30)]
         producers = {each.fence(Deadline.after(30)).producer_id for each in kept}
         assert len(producers) == 30
         assert len(list(Path("/dev/fd").iterdir())) - before <= 2
@@ -37,7 +37,7 @@ def test_a_coordinator_that_died_is_looked_for_elsewhere(
     tp = TopicPartition(TopicName(name), 0)
     config = ClusterConfig(bootstrap=three_target.addresses)
     with Admin(config, Side.TARGET) as admin:
-        transactions = admin.transactions(name)
+        transactions = admin.producers.transactions(name)
         who = transactions.fence(Deadline.after(30))
         died = transactions._coordinator
         assert died is not None
@@ -54,7 +54,7 @@ def test_one_that_was_fenced_hears_of_it(target: LocalCluster, new_name: NewName
     name = create_topic(target.bootstrap, new_name("fenced"))
     tp = TopicPartition(TopicName(name), 0)
     with Admin(ClusterConfig(bootstrap=target.addresses), Side.TARGET) as admin:
-        first, second = admin.transactions(name), admin.transactions(name)
+        first, second = admin.producers.transactions(name), admin.producers.transactions(name)
         old = first.fence(Deadline.after(30))
         new = second.fence(Deadline.after(30))
         assert (new.producer_id, new.epoch) == (old.producer_id, old.epoch + 1)

@@ -76,7 +76,7 @@ def test_times_of_the_source_brokers_clock(
     mirror = Mirror(tmp_path, source, target, new_name("verify-clock"))
     mirror.create()
     with Admin(mirror.config.source, Side.SOURCE) as admin:
-        admin.set_configs(TopicName(mirror.topic), {"message.timestamp.type": "LogAppendTime"})
+        admin.configs.change(TopicName(mirror.topic), {"message.timestamp.type": "LogAppendTime"})
     records = [Record(b"k", b"%d" % i, (), 5) for i in range(500)]
     produce(source.bootstrap, mirror.topic, records, {"compression.type": "zstd"})
     mirror.catch_up()
@@ -95,7 +95,7 @@ def test_retention_on_one_side(mirror: Mirror, side: str) -> None:
     tp = TopicPartition(TopicName(mirror.topic), 0)
     config = mirror.config.source if side == "source" else mirror.config.target
     with Admin(config, Side(side)) as admin:
-        admin.delete_records({tp: 234})
+        admin.offsets.delete_records({tp: 234})
     found = compared(mirror)
     assert found.equal, found.difference
     assert (found.first, found.end, found.counts.equal) == (234, 500, 266)
@@ -144,7 +144,7 @@ def test_a_side_that_compacts_after_copying(mirror: Mirror, side: str) -> None:
     mirror.catch_up()
     config = mirror.config.source if side == "source" else mirror.config.target
     with Admin(config, Side(side)) as admin:
-        admin.set_configs(TopicName(mirror.topic), COMPACT)
+        admin.configs.change(TopicName(mirror.topic), COMPACT)
     wait_until(compacted, "the log was compacted", 60)
     found = compared(mirror, compacted=side)
     assert found.equal, found.difference

@@ -53,7 +53,7 @@ def test_who_wrote_is_named_whatever_time_the_records_have(
         produce(source.bootstrap, topic, TEN, {"enable.idempotence": idempotent})
         [found] = moved(admin, first, look(admin, [topic]))
         start = found.before
-        known = admin.producers([found.tp])[found.tp]
+        known = admin.producers.sequences([found.tp])[found.tp]
         newest = max(known)
         who = (
             f"producer {newest} (its last record is of 2001-09-09T01:46:40Z) wrote"
@@ -82,11 +82,14 @@ def test_an_open_transaction_is_named(admin: Admin, source: LocalCluster, topic:
 class Fake:
     """A source that tells ends, and of producers nothing."""
 
+    def __init__(self) -> None:
+        self.offsets = self.producers = self
+
     def latest(self, _: object, *, committed: bool) -> Answers[TopicPartition, int]:
         assert committed
         return Answers({TP: 20}, {})
 
-    def producer_states(self, _: object) -> Answers[TopicPartition, tuple[ProducerState, ...]]:
+    def states(self, _: object) -> Answers[TopicPartition, tuple[ProducerState, ...]]:
         raise ClusterError("source: it does not know the question")
 
 

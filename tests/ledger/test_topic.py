@@ -156,7 +156,7 @@ def test_a_ledger_made_by_hand_may_differ_otherwise(
     ledger = opened(stack, lone, admin)
     ledger.create()
     assert ledger.books(LINK).identity is None
-    assert len(admin.topics([TOPIC])[TOPIC].partitions) == 3
+    assert len(admin.topics.describe([TOPIC])[TOPIC].partitions) == 3
 
 
 def test_our_own_ledger_is_as_it_must_be(
@@ -166,7 +166,7 @@ def test_our_own_ledger_is_as_it_must_be(
     for _ in range(2):
         assert preflight(admin, 1) == ([], [])
         ledger.create()
-    settings = admin.configs([TOPIC])[TOPIC]
+    settings = admin.configs.describe([TOPIC])[TOPIC]
     assert settings["cleanup.policy"].value == "compact"
     assert settings["segment.ms"].value == "600000"
 
@@ -192,7 +192,7 @@ def test_settings_that_may_not_be_seen_are_no_reason_to_refuse(
     with Admin(ClusterConfig(bootstrap=(secured_target.back_door,)), Side.TARGET) as all_powerful:
         Ledger(all_powerful, Client(config, Side.TARGET, all_powerful)).create()
     with Admin(config, Side.TARGET) as nobody, Client(config, Side.TARGET, nobody) as client:
-        wait_until(lambda: TOPIC in nobody.topics(), "the rules hold")
+        wait_until(lambda: TOPIC in nobody.topics.describe(), "the rules hold")
         wait_until(lambda: not preflight(nobody, 1)[1], "the rules hold")
         (note,), obstacles = preflight(nobody, 1)
         ledger = Ledger(nobody, client)
@@ -213,8 +213,8 @@ def test_a_ledger_whose_first_entries_were_deleted_is_refused(
 ) -> None:
     create_topic(lone.bootstrap, TOPIC, 2, {"cleanup.policy": "delete"})
     produce(lone.bootstrap, TOPIC, [Record(b"k", b"v")])
-    admin.delete_records({FACTS: 1})
-    admin.set_configs(TOPIC, {"cleanup.policy": "compact"})
+    admin.offsets.delete_records({FACTS: 1})
+    admin.configs.change(TOPIC, {"cleanup.policy": "compact"})
     wait_until(lambda: preflight(admin, 1) == ([], []), "the setting is known")
     with pytest.raises(LedgerError) as caught:
         opened(stack, lone, admin).books(LINK)
@@ -235,9 +235,10 @@ def test_runs_without_number_fit_into_the_ledger(
     runs = tuple((at, at - first, end - at - 1) for at, end in pairwise(ends))
     entries = list(RunLog(LINK, ORDERS, OPENED.producer_id).add(runs))
     other = LinkIdentity(LINK, ClusterId("a"), ClusterId("b"))
-    admin.set_configs(TOPIC, {"max.message.bytes": "786432"})
+    admin.configs.change(TOPIC, {"max.message.bytes": "786432"})
     wait_until(
-        lambda: admin.configs([TOPIC])[TOPIC]["max.message.bytes"].value == "786432", "it is set"
+        lambda: admin.configs.describe([TOPIC])[TOPIC]["max.message.bytes"].value == "786432",
+        "it is set",
     )
     ledger.append([OPENED, *entries, other])
     assert opened(stack, lone, admin).read() == [OPENED, other]
@@ -272,7 +273,7 @@ def test_chunks_are_merged_and_removed_once_nobody_writes_them(
     ledger.append([OPENED, *old, of.chunk(Packer(runs[50:]), "new")])
     create_topic(lone.bootstrap, ORDERS.topic, 1)
     produce(lone.bootstrap, ORDERS.topic, [Record(b"k", b"v")] * 60)
-    admin.delete_records({ORDERS: 55})
+    admin.offsets.delete_records({ORDERS: 55})
     tidy = Tidy(admin, ledger._client, LINK)
     assert [tidy.once(), tidy.once()] == [11, 0]
     kept = opened(stack, lone, admin).books(LINK).of(ORDERS)

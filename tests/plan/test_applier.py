@@ -74,9 +74,14 @@ class Both:
 
     def mine(self, admin: Admin) -> set[str]:
         """Return all that a cluster has of this test."""
-        listing = admin.acls()
+        listing = admin.acls.describe()
         assert listing is not None
-        found = [*admin.topics(), *listing.known, *admin.quotas().known, *admin.credentials()]
+        found = [
+            *admin.topics.describe(),
+            *listing.known,
+            *admin.quotas.describe().known,
+            *admin.users.describe(),
+        ]
         return {str(each) for each in found if self.name in str(each)}
 
 
@@ -116,14 +121,16 @@ class Process:
 
     def before(self, request: str, do: Callable[[], object]) -> None:
         """Do something once, right before a request of this process."""
-        real = getattr(self.link.target, request)
+        name, call = request.split(".")
+        part = getattr(self.link.target, name)
+        real = getattr(part, call)
 
         def called(*arguments: Any, **more: Any) -> Any:
-            setattr(self.link.target, request, real)
+            setattr(part, call, real)
             do()
             return real(*arguments, **more)
 
-        setattr(self.link.target, request, called)
+        setattr(part, call, called)
 
 
 @contextmanager
@@ -155,7 +162,7 @@ def ours(both: Both) -> set[str]:
     with open_link(both.config) as link:
         link.read()
         known = [TopicName(e.name) for e in link.books.journal.values() if e.subject == "topics"]
-        ids = {name: info.id for name, info in link.target.topics(known).items()}
+        ids = {name: info.id for name, info in link.target.topics.describe(known).items()}
         return {
             *(about for _, about in access_ours(link.books)),
             *ours_of(link.books, ids).created,
@@ -171,7 +178,7 @@ def test_what_is_denied_in_vain_holds_back_what_is_allowed(
     apart = both.acl(".secret", who="other")
     steps = [CreateAcl(a, "") for a in (denied, others, wide, elsewhere, everybody, apart)]
     with process(both.config) as one:
-        real = one.link.target.create_acls
+        real = one.link.target.acls.create
 
         def create(acls: Any) -> Any:
             wanted = list(acls)
@@ -180,7 +187,7 @@ def test_what_is_denied_in_vain_holds_back_what_is_allowed(
                 return Answers(made, {denied: RefusedError("target", "creating it", 1, "NO", "")})
             return made
 
-        monkeypatch.setattr(one.link.target, "create_acls", create)
+        monkeypatch.setattr(one.link.target.acls, "create", create)
         applied = one.apply(steps)
         assert [step.about for step, _ in applied.failed] == [
             str(denied), str(wide), str(everybody),
@@ -226,7 +233,7 @@ def test_one_refused_change_does_not_fail_the_others_of_its_request(both: Both) 
         ]  # fmt: skip
         assert [step.about for step, _ in changes.failed] == [bad, bad, late]
     assert ours(both) == {good, late, str(acl)}
-    found = both.target.topics([good, bad, late])
+    found = both.target.topics.describe([good, bad, late])
     assert {name: len(info.partitions) for name, info in found.items()} == {good: 4, late: 3}
 
 
@@ -237,8 +244,8 @@ def test_two_processes_of_the_link_own_together_what_either_makes(both: Both) ->
         one, other = (stack.enter_context(process(both.config)) for _ in range(2))
         third = stack.enter_context(process(both.config))
         for request, kind in (
-            ("create_topics", CreateTopic), ("create_acls", CreateAcl), ("set_quotas", SetQuota),
-            ("set_credential", SetUser),
+            ("topics.create_all", CreateTopic), ("acls.create", CreateAcl),
+            ("quotas.change_all", SetQuota), ("users.set_credential", SetUser),
         ):  # fmt: skip
             alike = [step for step in steps if isinstance(step, kind)]
             one.before(request, partial(other.apply, alike))
@@ -283,19 +290,21 @@ def test_what_a_stranger_makes_meanwhile_is_not_ours(both: Both) -> None:
     def stranger(step: Step) -> None:
         match step:
             case CreateTopic():
-                both.target.create_topic(step.target, 2, 1, step.configs)
+                both.target.topics.create(step.target, 2, 1, step.configs)
             case SetQuota():
-                both.target.set_quota(step.quota, step.value)
+                both.target.quotas.change(step.quota, step.value)
             case SetUser():
-                both.target.set_credential(step.credential, 4096, PASSWORD)
+                both.target.users.set_credential(step.credential, 4096, PASSWORD)
             case _:
                 raise AssertionError(step)
 
     topic, quota = theirs[0], next(s for s in theirs if isinstance(s, SetQuota))
     with process(both.config) as one:
-        one.before("create_topics", lambda: stranger(topic))
+        one.before("topics.create_all", lambda: stranger(topic))
         stranger(quota)
-        wait_until(lambda: both.target.quotas().known.get(quota.quota) is not None, "it is set")
+        wait_until(
+            lambda: both.target.quotas.describe().known.get(quota.quota) is not None, "it is set"
+        )
         applied = one.apply(steps)
         assert applied.failed == []
         assert len(one.created) == 2
@@ -307,14 +316,14 @@ def test_what_was_made_without_an_answer_is_ours_once_the_run_goes_on(
 ) -> None:
     good, lost = (CreateTopic(both.topic(n), both.topic(n), 2, 1, {}) for n in "ab")
     with process(both.config) as one:
-        real = one.link.target.create_topics
+        real = one.link.target.topics.create_all
 
         def create(wanted: Any) -> Any:
             made = dict(real(wanted))
             made.pop(lost.target)
             return Answers(made, {lost.target: UnreachableError("target", "creating it", "away")})
 
-        monkeypatch.setattr(one.link.target, "create_topics", create)
+        monkeypatch.setattr(one.link.target.topics, "create_all", create)
         applied = one.apply([good, lost])
         assert (applied.done, [step for step, _ in applied.failed]) == ([good], [lost])
         assert ours(both) == {good.about}

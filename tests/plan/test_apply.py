@@ -180,23 +180,25 @@ def test_what_came_back_to_the_source_is_not_removed(files: Files) -> None:
         Admin(files.config.target, Side.TARGET) as target,
     ):
         for limit in limits:
-            source.set_quota(limit, 5000.0)
-        wait_until(lambda: source.quotas().known.keys() >= set(limits), "the quotas are there")
+            source.quotas.change(limit, 5000.0)
+        wait_until(
+            lambda: source.quotas.describe().known.keys() >= set(limits), "the quotas are there"
+        )
         assert files.run("apply", files.yaml, "--yes").code == 0
         delete(files.source, back, gone)
         for limit in limits:
-            source.set_quota(limit, None)
-        wait_until(lambda: not source.quotas().known.keys() & set(limits), "they are gone")
+            source.quotas.change(limit, None)
+        wait_until(lambda: not source.quotas.describe().known.keys() & set(limits), "they are gone")
         planned = files.run("plan", files.yaml, "--save", files.plan, "--output", "json")
         assert [step["do"] for step in planned.json["steps"]] == [
             *["RemoveQuota"] * 2, *["DeleteTopic"] * 2,
         ], planned.said  # fmt: skip
         files.topic("a", 3)
-        source.set_quota(limits[0], 6000.0)
-        wait_until(lambda: limits[0] in source.quotas().known, "one is back")
+        source.quotas.change(limits[0], 6000.0)
+        wait_until(lambda: limits[0] in source.quotas.describe().known, "one is back")
         late = files.run("apply", files.plan, "--yes", "--output", "json")
-        wait_until(lambda: limits[1] not in target.quotas().known, "the other is removed")
-        assert target.quotas().known[limits[0]] == 5000.0
+        wait_until(lambda: limits[1] not in target.quotas.describe().known, "the other is removed")
+        assert target.quotas.describe().known[limits[0]] == 5000.0
     assert late.code == 3
     changed = "source: the cluster changed since this was planned: it should have "
     assert [each["error"].partition(";")[0] for each in late.json["failed"]] == [
@@ -249,12 +251,12 @@ def _settings_set_by_the_killed_are_ours(files: Files, names: list[str]) -> None
     def ask_for(value: str | None) -> None:
         with Admin(files.config.source, Side.SOURCE) as source:
             for name in names:
-                source.set_configs(TopicName(name), {"flush.ms": value})
+                source.configs.change(TopicName(name), {"flush.ms": value})
 
     def own() -> list[str | None]:
         copies = [TopicName(f"eu.{name}") for name in names]
         with Admin(files.config.target, Side.TARGET) as target:
-            told = target.configs(copies)
+            told = target.configs.describe(copies)
         return [non_default(told[copy]).get("flush.ms") for copy in copies]
 
     ask_for("50000")

@@ -16,6 +16,9 @@ from tests.support.clusters import USERS, Vault
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import link
 from towpath.cluster.admin import Admin
+from towpath.cluster.admin.configs import ConfigAdmin
+from towpath.cluster.admin.topics import TopicAdmin
+from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo
 from towpath.config import ClusterConfig
 from towpath.dev import ports
@@ -108,7 +111,7 @@ def test_a_topic_that_comes_later_is_not_copied_in_a_circle(
         assert said.startswith("topics.include: source and target are the same cluster (")
         assert f"the copies match `topics.include` again ({name}.copy.{name})" in said
         assert {cause: n for cause, n in meter.read().left_out.items() if n} == {"file": 1}
-        assert list(opened.target.topics([TopicName(f"{name}.copy.{name}")])) == []
+        assert list(opened.target.topics.describe([TopicName(f"{name}.copy.{name}")])) == []
 
 
 def test_a_name_that_is_too_long_is_left_out(
@@ -183,7 +186,7 @@ def test_no_copy_is_made_whose_final_settings_the_target_refuses(
     with open_link(config) as opened:
         opened.prepare()
         assert list(reconcile(opened).outcome.failed) == [name]
-        assert not opened.target.topics([name])
+        assert not opened.target.topics.describe([name])
 
 
 def test_where_copies_stand_is_asked_while_something_waits_for_it(
@@ -204,7 +207,7 @@ def test_where_copies_stand_is_asked_while_something_waits_for_it(
         assert isinstance(release, SetConfigs)
         assert (release.set, release.owned) == ({"retention.ms": "9"}, ("retention.ms",))
         assert (asked, two.asked) == (["caught up"], {"all topics": 1, "settings": 1})
-        opened.target.set_configs(name, {"retention.ms": "9"})
+        opened.target.configs.change(name, {"retention.ms": "9"})
         assert not differences(config, opened.source, two, opened.books, caught_up).steps
         assert asked == ["caught up"]
 
@@ -264,15 +267,29 @@ class Counting(Admin):
     def __init__(self, config: ClusterConfig, side: Side) -> None:
         super().__init__(config, side)
         self.asked: Counter[str] = Counter()
+        self.topics = CountingTopics(self._control, self.asked)
+        self.configs = CountingConfigs(self._control, self.asked)
 
-    def topics(self, names: Iterable[TopicName] | None = None) -> dict[TopicName, TopicInfo]:
-        self.asked["all topics" if names is None else "some topics"] += 1
-        return super().topics(names)
 
-    def configs(self, topics: Iterable[TopicName]) -> Answers[TopicName, dict[str, ConfigEntry]]:
+class CountingTopics(TopicAdmin):
+    def __init__(self, control: Control, asked: Counter[str]) -> None:
+        super().__init__(control)
+        self._asked = asked
+
+    def describe(self, names: Iterable[TopicName] | None = None) -> dict[TopicName, TopicInfo]:
+        self._asked["all topics" if names is None else "some topics"] += 1
+        return super().describe(names)
+
+
+class CountingConfigs(ConfigAdmin):
+    def __init__(self, control: Control, asked: Counter[str]) -> None:
+        super().__init__(control)
+        self._asked = asked
+
+    def describe(self, topics: Iterable[TopicName]) -> Answers[TopicName, dict[str, ConfigEntry]]:
         wanted = list(topics)
-        self.asked["settings"] += bool(wanted)
-        return super().configs(wanted)
+        self._asked["settings"] += bool(wanted)
+        return super().describe(wanted)
 
 
 def test_hidden_settings_of_many_topics_cost_few_questions(
@@ -290,8 +307,10 @@ def test_hidden_settings_of_many_topics_cost_few_questions(
     others = [target.topic(f"{prefix}{each}", describe) for each in "defg"]
     config = link(source.address, target.address, f"{prefix}.*", security=login)
     with Counting(config.source, Side.SOURCE) as first, Counting(config.target, Side.TARGET) as two:
-        wait_until(lambda: {*hidden, seen} <= first.topics().keys(), "all of the source is seen")
-        wait_until(lambda: set(others) <= two.topics().keys(), "all of the target is seen")
+        wait_until(
+            lambda: {*hidden, seen} <= first.topics.describe().keys(), "all of the source is seen"
+        )
+        wait_until(lambda: set(others) <= two.topics.describe().keys(), "all of the target is seen")
         for admin in (first, two):
             admin.asked.clear()
         observed = observe(first, two, config)

@@ -51,7 +51,7 @@ class World:
 
     def topics(self) -> None:
         """Create random topics, one of them on both sides and otherwise, or let them grow."""
-        known = self.source.topics()
+        known = self.source.topics.describe()
         for letter in self.rng.sample("abcdef", 3):
             name = TopicName(f"{self.name}.{letter}")
             if name in known:
@@ -66,18 +66,18 @@ class World:
     def access(self) -> None:
         """Give and take random ACLs, quotas and passwords, mostly at the source."""
         everybody = {self._acl() for _ in range(5)}
-        self.source.create_acls(everybody)
-        self.target.create_acls({self._acl()})
-        listing = self.source.acls()
+        self.source.acls.create(everybody)
+        self.target.acls.create({self._acl()})
+        listing = self.source.acls.describe()
         assert listing is not None
         ours = sorted(acl for acl in listing.known if self.name in str(acl))
-        self.source.delete_acls(self.rng.sample(ours, min(2, len(ours))))
+        self.source.acls.delete(self.rng.sample(ours, min(2, len(ours))))
         for key in self.rng.sample(list(QuotaKey)[:3], 2):
             quota = Quota((Entity(EntityKind.USER, self.name),), key)
-            self.source.set_quota(quota, self.rng.choice([None, 2.0, 1000.0]))
+            self.source.quotas.change(quota, self.rng.choice([None, 2.0, 1000.0]))
         mechanism = self.rng.choice(list(Mechanism))
         credential = Credential(self.name, mechanism)
-        self.source.set_credential(credential, self.rng.choice([4096, 8192]), Secret("there"))
+        self.source.users.set_credential(credential, self.rng.choice([4096, 8192]), Secret("there"))
 
     def _acl(self) -> Acl:
         resource = self.rng.choice([Resource.TOPIC, Resource.GROUP, Resource.TRANSACTIONAL_ID])

@@ -72,7 +72,7 @@ class Three:
         return Acl(**given)
 
     def own(self, topic: str) -> dict[str, str]:
-        return non_default(self.target.configs([TopicName(topic)])[TopicName(topic)])
+        return non_default(self.target.configs.describe([TopicName(topic)])[TopicName(topic)])
 
     def replicas(self, topic: str) -> list[tuple[int, ...]]:
         """Return the brokers that have each partition of a copy, its leader first."""
@@ -85,11 +85,11 @@ class Three:
 
     def acls(self) -> list[set[Acl]]:
         """Return what each broker of the target knows of ACLs of the link's user."""
-        listing = self.target.acls()
+        listing = self.target.acls.describe()
         assert listing is not None
         return [
             {acl for acl in listing.known if self.name in acl.principal},
-            *(self._told_by(broker) for broker in self.target.brokers()),
+            *(self._told_by(broker) for broker in self.target.cluster.brokers()),
         ]
 
     def _told_by(self, broker: Any) -> set[Acl]:
@@ -124,9 +124,9 @@ def test_everything_goes_over_to_three_brokers(three: Three, here: Here, tmp_pat
         three.acl(Operation.DESCRIBE, EVERY, permission=Permission.DENY, host="10.0.0.1"),
         three.acl(Operation.READ, "readers", resource=Resource.GROUP, pattern=Pattern.PREFIXED),
     }
-    assert not three.source.create_acls(acls).failed
-    three.source.set_credential(user, 8192, Secret("at the source"))
-    three.source.set_quota(quota, 1e6)
+    assert not three.source.acls.create(acls).failed
+    three.source.users.set_credential(user, 8192, Secret("at the source"))
+    three.source.quotas.change(quota, 1e6)
     file, saved = (
         three.access("full", f"{{'{three.name}': 'file:password'}}"),
         str(tmp_path / "plan.json"),
@@ -154,8 +154,8 @@ def test_everything_goes_over_to_three_brokers(three: Three, here: Here, tmp_pat
         three.acl(Operation.READ, "readers", resource=Resource.GROUP, pattern=Pattern.PREFIXED),
     }  # fmt: skip
     assert three.acls() == [renamed] * 4
-    assert three.target.credentials([three.name]) == {user: 8192}
-    assert three.target.quotas().known[quota] == 1e6
+    assert three.target.users.describe([three.name]) == {user: 8192}
+    assert three.target.quotas.describe().known[quota] == 1e6
     for copy in copies:  # as many replicas are in sync as the copy asks for
         produce(three.addresses[1], copy, [Record(b"k", b"v")], {"acks": "all"})
         assert len(consume(three.addresses[1], copy)) == 1
@@ -188,7 +188,7 @@ def test_replication_factors(
     assert here("apply", file, "--yes").code == 0
     assert here("diff", file).code == 0
     assert [len(nodes) for nodes in three.replicas(f"eu.{strict}")] == [given] * 2
-    settings = three.target.configs([TopicName(f"eu.{strict}")])[TopicName(f"eu.{strict}")]
+    settings = three.target.configs.describe([TopicName(f"eu.{strict}")])[TopicName(f"eu.{strict}")]
     assert settings["min.insync.replicas"].value == in_sync
     produce(three.addresses[1], f"eu.{strict}", [Record(b"k", b"v")], {"acks": "all"})
 
@@ -198,7 +198,7 @@ def test_what_changes_while_a_run_goes_on_is_followed(three: Three) -> None:
     wide, bad = three.topic("wide", 2, 3, segment_ms="600000"), three.topic("bad.one", 1, 1)
     create_topic(three.addresses[1], f"eu.{three.name}.bad_one")
     reading, writing = three.acl(Operation.READ), three.acl(Operation.WRITE)
-    assert not three.source.create_acls([reading]).failed
+    assert not three.source.acls.create([reading]).failed
     config = load(Path(three.access("full", more="prune: true\n")))
     with open_link(config) as link:
         link.prepare()
@@ -211,16 +211,16 @@ def test_what_changes_while_a_run_goes_on_is_followed(three: Three) -> None:
 
         empty = three.topic("empty", 1, 1)
         grow(three.addresses[0], wide, 3)
-        three.source.set_configs(TopicName(wide), {"segment.ms": "700000"})
-        assert not three.source.create_acls([writing]).failed
-        assert not three.source.delete_acls([reading]).failed
-        three.source.set_quota(_quota(three.name), 5.0)
+        three.source.configs.change(TopicName(wide), {"segment.ms": "700000"})
+        assert not three.source.acls.create([writing]).failed
+        assert not three.source.acls.delete([reading]).failed
+        three.source.quotas.change(_quota(three.name), 5.0)
 
         def is_followed() -> bool:
             assert list(reconcile(link).outcome.failed) == [bad]
             return (
                 three.acls() == [{copies[1]}] * 4
-                and three.target.quotas().known.get(_quota(three.name)) == 5.0
+                and three.target.quotas.describe().known.get(_quota(three.name)) == 5.0
             )
 
         wait_until(is_followed, "what was added and removed is followed")
@@ -253,7 +253,9 @@ def test_a_broker_that_is_down_costs_no_replicas(
     file = three.file()
     three_target.stop_broker(2)
     try:
-        wait_until(lambda: len(three.target.brokers()) == 2, "the broker is known to be down")
+        wait_until(
+            lambda: len(three.target.cluster.brokers()) == 2, "the broker is known to be down"
+        )
         plan = here("plan", file, "--output", "json").json
         applied = here("apply", file, "--yes")
     finally:
@@ -268,10 +270,10 @@ def test_a_saved_plan_grants_nothing_that_was_revoked_since(
 ) -> None:
     three.topic("wide", 1, 1)
     kept, revoked = three.acl(Operation.READ), three.acl(Operation.DESCRIBE)
-    assert not three.source.create_acls([kept, revoked]).failed
+    assert not three.source.acls.create([kept, revoked]).failed
     file, saved = three.access("full"), str(tmp_path / "plan.json")
     assert here("plan", file, "--save", saved).code == 0
-    assert not three.source.delete_acls([revoked]).failed
+    assert not three.source.acls.delete([revoked]).failed
     applied = here("apply", saved, "--yes", "--output", "json")
     assert applied.code == 3, applied.said
     assert "it should have something that asks for" in applied.said

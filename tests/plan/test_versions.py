@@ -78,7 +78,7 @@ class Between:
 
     def copied(self) -> set[Acl]:
         """Return what the target has of ACLs of the user."""
-        listing = self.target.acls()
+        listing = self.target.acls.describe()
         assert listing is not None
         return {acl for acl in listing.known if self.topic in acl.principal}
 
@@ -176,11 +176,11 @@ def test_from_the_first_plan_to_full_rights(between: Between, here: Here) -> Non
     safe = {acl for _, acl, _ in at_source if acl is not None}
     users = {Credential(between.topic, mechanism): 4096 for mechanism in Mechanism}
     limits = quotas(between.topic)
-    assert not between.source.create_acls(acl for acl, *_ in at_source).failed
+    assert not between.source.acls.create(acl for acl, *_ in at_source).failed
     for user, iterations in users.items():
-        between.source.set_credential(user, iterations, Secret("ann-at-the-source"))
+        between.source.users.set_credential(user, iterations, Secret("ann-at-the-source"))
     for quota, value in limits.items():
-        between.source.set_quota(quota, value)
+        between.source.quotas.change(quota, value)
 
     file, saved = between.file("safe"), str(between.folder / "plan.json")
     count = 1 + len(safe) + len(users) + len(limits)
@@ -194,8 +194,8 @@ def test_from_the_first_plan_to_full_rights(between: Between, here: Here) -> Non
     assert len(applied(between, here, saved)) == count
     wait_until(lambda: here("diff", file).code == 0, "nothing is left")
     assert between.copied() == safe
-    assert between.target.credentials([between.topic]) == users
-    assert between.target.quotas().known.items() >= limits.items()
+    assert between.target.users.describe([between.topic]) == users
+    assert between.target.quotas.describe().known.items() >= limits.items()
     with pytest.raises(AssertionError, match="Topic authorization failed"):
         between.writes()
     where, copy = between.clusters[1].bootstrap, f"eu.{between.topic}"
@@ -213,14 +213,14 @@ def test_from_the_first_plan_to_full_rights(between: Between, here: Here) -> Non
     between.writes()
 
     gone, quota = between.acl(Operation.DELETE), next(iter(limits))
-    assert not between.source.delete_acls([gone]).failed
-    between.source.set_quota(quota, None)
-    between.source.add_partitions(TopicName(between.topic), 2)
-    between.source.set_configs(TopicName(between.topic), {"segment.ms": "700000"})
+    assert not between.source.acls.delete([gone]).failed
+    between.source.quotas.change(quota, None)
+    between.source.topics.grow(TopicName(between.topic), 2)
+    between.source.configs.change(TopicName(between.topic), {"segment.ms": "700000"})
     wait_until(lambda: len(planned(between, here, file)) == 4, "the source tells what changed")
     assert sorted(step["do"] for step in applied(between, here, file)) == [
         "AddPartitions", "DeleteAcl", "RemoveQuota", "SetConfigs",
     ]  # fmt: skip
     wait_until(lambda: here("diff", file).code == 0, "nothing is left")
     assert between.copied() == full - {between.acl(Operation.DELETE, name=copy)}
-    assert quota not in between.target.quotas().known
+    assert quota not in between.target.quotas.describe().known

@@ -73,13 +73,13 @@ def test_topics_without_ids(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> 
     """Some brokers take requests by id, and have topics from before there were ids."""
     mirror.create()
     produce(mirror.source.bootstrap, mirror.topic, ODD)
-    topics = TopicAdmin.topics
+    describe = TopicAdmin.describe
 
     def nameless(self: TopicAdmin, *names: Any) -> dict[TopicName, TopicInfo]:
-        found = topics(self, *names)
+        found = describe(self, *names)
         return {name: replace(topic, id=NO_TOPIC_ID) for name, topic in found.items()}
 
-    monkeypatch.setattr(TopicAdmin, "topics", nameless)
+    monkeypatch.setattr(TopicAdmin, "describe", nameless)
     [done] = mirror.catch_up()
     assert done.error == ""
     assert assert_same_view(mirror) == len(ODD)

@@ -30,7 +30,7 @@ def test_a_first_record_that_is_too_large_is_not_overtaken(
     assert "more than the target takes; raise max.message.bytes of" in done.error
     assert end_offsets(target.bootstrap, mirror.topic) == (0, 0)
     with Admin(mirror.config.target, Side.TARGET) as admin:
-        admin.set_configs(TopicName(mirror.topic), {"max.message.bytes": "100000"})
+        admin.configs.change(TopicName(mirror.topic), {"max.message.bytes": "100000"})
     [done] = mirror.catch_up()
     assert (done.error, done.mode, done.records) == ("", Mode.IDENTICAL, 6)
     assert assert_same_view(mirror) == 6

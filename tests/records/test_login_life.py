@@ -68,7 +68,7 @@ def test_blocking_calls_outlive_their_login(
             assert client.produce(tp, made) == offset
             found = client.fetch(tp, offset, max_bytes=1000, wait=0.1)
             assert found.said.high_watermark == offset + 1
-            assert admin.latest([tp]) == {tp: offset + 1}
+            assert admin.offsets.latest([tp]) == {tp: offset + 1}
             offset += 1
             expires = client._connections[1].expires
             assert expires is not None
@@ -77,7 +77,7 @@ def test_blocking_calls_outlive_their_login(
         # The control plane's and the data path's connections idle beyond their login.
         old = Deadline(max(login.at for login in logins) + LIFE)
         wait_until(lambda: old.over, "the broker has forgotten all logins")
-        assert admin.latest([tp]) == {tp: offset}
+        assert admin.offsets.latest([tp]) == {tp: offset}
         assert client.fetch(tp, 0, max_bytes=1000).said.high_watermark == offset
 
 

@@ -32,19 +32,20 @@ class Leader:
     def __init__(self, rng: random.Random, *, kind: bool = False) -> None:
         self.rng, self.kind = rng, kind
         self.end = self.mark = 0
-        self.states: dict[int, tuple[int, int]] = {}
+        self.kept: dict[int, tuple[int, int]] = {}
         self.late: list[threading.Thread] = []
         self._lock = threading.Lock()
+        self.offsets = self.producers = self
 
     def append(self, marker: Marker) -> int:
         """Return the error code."""
         with self._lock:
-            epoch, coordinator = self.states.get(marker.producer_id, (-1, -1))
+            epoch, coordinator = self.kept.get(marker.producer_id, (-1, -1))
             if marker.epoch < epoch:
                 return 47
             if marker.coordinator_epoch < coordinator:
                 return 52
-            self.states[marker.producer_id] = marker.epoch, marker.coordinator_epoch
+            self.kept[marker.producer_id] = marker.epoch, marker.coordinator_epoch
             self.end += 1
             if self.kind or self.rng.random() < 0.5:
                 self.mark = self.end
@@ -54,9 +55,9 @@ class Leader:
         if not self.kind:
             time.sleep(self.rng.choice((0, 0, 0, 0.001, 0.003)))
 
-    # As `Admin` has them
+    # As the parts of `Admin` have them
 
-    def producer_states(
+    def states(
         self, tps: Iterable[TopicPartition], *, patience: float
     ) -> Answers[TopicPartition, tuple[ProducerState, ...]]:
         del patience
@@ -64,7 +65,7 @@ class Leader:
         with self._lock:
             found = tuple(
                 ProducerState(ProducerId(number), -1, 0, -1, *epochs)
-                for number, epochs in self.states.items()
+                for number, epochs in self.kept.items()
             )
         return Answers(dict.fromkeys(tps, found), {})
 
@@ -185,7 +186,7 @@ def test_ids_that_are_used_up_soon_let_nobody_write_twice(
     for at in range(40):
         fill(mine, at, at + 1)
     assert leader.end == 40
-    assert len(leader.states) >= 40 // numbers
+    assert len(leader.kept) >= 40 // numbers
 
 
 def test_an_owner_writes_gap_after_gap_under_one_epoch(rng: random.Random) -> None:
@@ -193,7 +194,7 @@ def test_an_owner_writes_gap_after_gap_under_one_epoch(rng: random.Random) -> No
     mine = filler(leader)
     for at in range(50):
         fill(mine, at, at + 1)
-    [(epoch, _)] = leader.states.values()
+    [(epoch, _)] = leader.kept.values()
     assert standing(_states(leader), ID) == Claim(0, 49, epoch)
 
 
@@ -266,4 +267,4 @@ def _state(claim: Claim) -> ProducerState:
 
 
 def _states(leader: Leader) -> tuple[ProducerState, ...]:
-    return leader.producer_states([TP], patience=1.0)[TP]
+    return leader.states([TP], patience=1.0)[TP]

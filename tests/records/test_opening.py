@@ -21,7 +21,7 @@ from tests.support.kafka import (
 )
 from tests.support.mirror import Mirror
 from tests.support.records import numbered
-from towpath.cluster.admin.partitions import PartitionAdmin
+from towpath.cluster.admin.producers import ProducerAdmin
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, TopicPartition
@@ -92,11 +92,11 @@ def test_a_copier_that_goes_on_while_another_opens_is_not_a_loss(
     mirror.catch_up()
     for cluster in (mirror.source, mirror.target):
         grow(cluster.bootstrap, mirror.topic, 2)
-    ask = PartitionAdmin.producer_states
+    ask = ProducerAdmin.states
     other: list[bool] = []
 
-    def producer_states(
-        self: PartitionAdmin, tps: Iterable[TopicPartition], *, patience: float | None = None
+    def states(
+        self: ProducerAdmin, tps: Iterable[TopicPartition], *, patience: float | None = None
     ) -> Answers[TopicPartition, tuple[ProducerState, ...]]:
         said = ask(self, tps, patience=patience)
         if not other:
@@ -106,7 +106,7 @@ def test_a_copier_that_goes_on_while_another_opens_is_not_a_loss(
         return said
 
     [work] = mirror.slices()
-    monkeypatch.setattr(PartitionAdmin, "producer_states", producer_states)
+    monkeypatch.setattr(ProducerAdmin, "states", states)
     assert [done.error for done in copy(work)] == ["", ""]
     assert end_offsets(mirror.target.bootstrap, mirror.topic) == (0, 20)
 
@@ -142,10 +142,10 @@ def test_what_is_left_of_a_forgotten_copier_is_not_doubled(
     mirror.records = {"offsets": "mapped"}
     produce(mirror.source.bootstrap, mirror.topic, numbered(0, 10), {"batch.num.messages": 1})
     copy_without_receipts(mirror, copiers, 10)
-    ask = PartitionAdmin.producer_states
+    ask = ProducerAdmin.states
     monkeypatch.setattr(
-        PartitionAdmin,
-        "producer_states",
+        ProducerAdmin,
+        "states",
         lambda self, tps, *, patience=None: Answers(
             dict.fromkeys(ask(self, tps, patience=patience), ()), {}
         ),

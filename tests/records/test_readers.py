@@ -51,7 +51,7 @@ def test_it_follows_the_leader(three_source: LocalCluster, new_name: NewName) ->
 def leader_of(cluster: LocalCluster, topic: str) -> int:
     name = TopicName(topic)
     with Admin(ClusterConfig(bootstrap=cluster.addresses), Side.SOURCE) as admin:
-        return admin.topics([name])[name].partitions[0].leader
+        return admin.topics.describe([name])[name].partitions[0].leader
 
 
 @pytest.fixture

@@ -59,8 +59,10 @@ class Reading:
         self.tp = TopicPartition(TopicName(mirror.topic), 0)
         with Admin(plain(mirror.source), Side.SOURCE) as admin:
             name = self.tp.topic
-            wait_until(lambda: name in admin.topics([name]), "any broker tells of the topic")
-            [partition] = admin.topics([name])[name].partitions
+            wait_until(
+                lambda: name in admin.topics.describe([name]), "any broker tells of the topic"
+            )
+            [partition] = admin.topics.describe([name])[name].partitions
         self.leader = partition.leader
         self.follower = next(node for node in partition.replicas if node != partition.leader)
         source = plain(mirror.source, f"rack-{self.follower}", timeout)
@@ -222,12 +224,12 @@ def test_only_partitions_of_a_broker_that_cannot_be_found_wait(
         work = replace(endless(planned), source=plain(racked), target=plain(target))
         [lost] = [tp for tp in tps if leaders(admin, [tp]) == {3}]
         began = time.monotonic()
-        found = admin.latest(tps)
+        found = admin.offsets.latest(tps)
         assert time.monotonic() - began < 5
         assert found.keys() == set(tps) - {lost}
         assert isinstance(found.failed[lost], UnresolvedError)
         assert str(found.failed[lost]) == sentence(Side.SOURCE, racked, 3)
-        assert admin.broker_config("message.max.bytes") == "1048588"
+        assert admin.cluster.broker_config("message.max.bytes") == "1048588"
         records = [Record(None, b"%d" % number, partition=number) for number in range(3)]
         produce(racked.back_door, mirror.topic, records)
         with copier(work, work.source, work.target) as made, going(made):
@@ -247,7 +249,7 @@ def test_only_partitions_of_a_broker_that_cannot_be_found_wait(
 
 
 def leaders(admin: Admin, tps: list[TopicPartition]) -> set[int]:
-    found = admin.topics([tp.topic for tp in tps])[tps[0].topic].partitions
+    found = admin.topics.describe([tp.topic for tp in tps])[tps[0].topic].partitions
     return {found[tp.partition].leader for tp in tps}
 
 

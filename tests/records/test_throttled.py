@@ -43,7 +43,7 @@ def test_a_muted_broker_is_no_silent_one(
         key = QuotaKey.CONSUMER_BYTE_RATE if side is Side.SOURCE else QuotaKey.PRODUCER_BYTE_RATE
         [work] = mirror.slices()
         with Admin(config, side) as admin:
-            admin.set_quota(Quota((Entity(EntityKind.CLIENT_ID, "towpath"),), key), RATES[side])
+            admin.quotas.change(Quota((Entity(EntityKind.CLIENT_ID, "towpath"),), key), RATES[side])
         began = time.monotonic()
         [done] = copy(work)
         assert (done.records, done.error) == (9, "")
@@ -60,11 +60,11 @@ def test_the_control_plane_waits_as_long_as_it_is_asked_to(tmp_path: Path) -> No
         config = ClusterConfig(bootstrap=cluster.addresses, request_timeout="3s")
         quota = Quota((Entity(EntityKind.CLIENT_ID, "towpath"),), QuotaKey.CONTROLLER_MUTATION_RATE)
         with Admin(config, Side.TARGET) as admin:
-            admin.set_quota(quota, 0.7)
+            admin.quotas.change(quota, 0.7)
             create_topic(cluster.bootstrap, "made-by-others", 1)
             assert not admin.throttled
-            admin.create_topic(TopicName("large"), 15, 1, {})
-            admin.create_topic(TopicName("second"), 1, 1, {})
+            admin.topics.create(TopicName("large"), 15, 1, {})
+            admin.topics.create(TopicName("second"), 1, 1, {})
             assert admin.throttled > 3, "the broker refused the second one and asked us to wait"
-            found = admin.topics([TopicName("large"), TopicName("second")])
+            found = admin.topics.describe([TopicName("large"), TopicName("second")])
             assert sorted(len(info.partitions) for info in found.values()) == [1, 15]

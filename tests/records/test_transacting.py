@@ -88,7 +88,7 @@ def test_a_run_of_an_older_towpath_is_fenced(
     with monkeypatch.context() as then, Admin(mirror.config.target, Side.TARGET) as admin:
         then.setattr(fencing, "transactional_id", lambda *_: older)
         mirror.catch_up()
-        frozen = admin.transactions(older)
+        frozen = admin.producers.transactions(older)
         who = frozen.fence(Deadline.after(10))
         frozen.add(who, TopicPartition(TopicName(mirror.topic), 0), Deadline.after(10))
         then.undo()
@@ -242,7 +242,7 @@ def test_a_transaction_that_does_not_show_in_time(mirror: Mirror) -> None:
     with ExitStack() as stack:
         admin = stack.enter_context(Admin(config, Side.TARGET))
         client = stack.enter_context(Client(config, Side.TARGET, admin))
-        transactions = admin.transactions(mirror.topic)
+        transactions = admin.producers.transactions(mirror.topic)
         who = transactions.fence(Deadline.after(30))
         writer = PartitionWriter(tp, transactions, who, 0.0)
         with pytest.raises(ClusterError) as raised:

@@ -299,7 +299,9 @@ def test_a_round_with_an_end_ends_without_the_topic_that_lost_a_right(
         withdraw(cluster, TOPIC, bad, right)
         with Admin(getattr(config, side), Side(side)) as admin:
             needed = {TopicName(bad): (Right(right.value),)}
-            wait_until(lambda: bool(admin.lacking(needed)), "the broker knows that it is gone")
+            wait_until(
+                lambda: bool(admin.topics.lacking(needed)), "the broker knows that it is gone"
+            )
 
     assert errors(config, lose) == {bad: told, good: ""}
     assert (is_same(secured, bad), is_same(secured, good)) == (False, True)

@@ -50,9 +50,9 @@ def test_from_the_plan_to_the_cutover(
         for cluster, side in ((secured.source, Side.SOURCE), (secured.target, Side.TARGET))
     )
     with source, target:
-        source.create_acls([acl(Operation.READ), acl(Operation.WRITE)])
-        source.set_credential(ANN, 4096, Secret("ann-at-the-source"))
-        source.set_quota(QUOTA, 1_000_000.0)
+        source.acls.create([acl(Operation.READ), acl(Operation.WRITE)])
+        source.users.set_credential(ANN, 4096, Secret("ann-at-the-source"))
+        source.quotas.change(QUOTA, 1_000_000.0)
         file, saved = write(secured, "safe"), str(tmp_path / "plan.json")
         planned = here("plan", file, "--save", saved)
         assert planned.code == 0, planned.said
@@ -64,12 +64,12 @@ def test_from_the_plan_to_the_cutover(
         applied = here("apply", saved, "--yes", "--output", "json")
         assert applied.code == 0, applied.said
         assert here("diff", file).code == 0
-        found = target.acls()
+        found = target.acls.describe()
         assert found is not None
         assert acl(Operation.READ) in found.known
         assert acl(Operation.WRITE) not in found.known, "not before the cutover"
-        assert target.credentials(["ann"]) == {ANN: 4096}
-        assert target.quotas().known[QUOTA] == 1_000_000.0
+        assert target.users.describe(["ann"]) == {ANN: 4096}
+        assert target.quotas.describe().known[QUOTA] == 1_000_000.0
         assert here.run(file, "--until-caught-up").code == 0
         report = tmp_path / "report.json"
         words = ("--quiet", "0", *MASTER, "--report", str(report))
@@ -77,6 +77,6 @@ def test_from_the_plan_to_the_cutover(
         assert ended.code == 0, ended.said
         told = json.loads(report.read_text())
         assert (told["complete"], told["equal_partitions"]) == (True, told["partitions"])
-        found = target.acls()
+        found = target.acls.describe()
         assert found is not None
         assert acl(Operation.WRITE) in found.known

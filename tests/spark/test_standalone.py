@@ -93,7 +93,7 @@ def test_slices_of_a_run_until_caught_up_follow_executors(
     quota = Quota((Entity(EntityKind.CLIENT_ID, "towpath"),), QuotaKey.CONSUMER_BYTE_RATE)
     cluster = ClusterConfig(bootstrap=link.source.addresses)
     with Admin(cluster, Side.SOURCE) as admin:
-        admin.set_quota(quota, 500_000)
+        admin.quotas.change(quota, 500_000)
         try:
             run = start(link, standalone, "--until-caught-up")
             _goes_on(link, run, topic)
@@ -105,7 +105,7 @@ def test_slices_of_a_run_until_caught_up_follow_executors(
             wait_until(lambda: "Spark runs 2 slices at a time now, not 4" in run.said, "2", 60)
             _goes_on(link, run, topic)
         finally:
-            admin.set_quota(quota, None)
+            admin.quotas.change(quota, None)
             writer.stop()
     assert run.wait(120) == 0, run.said
     number = 0

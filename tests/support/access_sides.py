@@ -74,14 +74,14 @@ def link(
 
 def clear(admin: Admin, user: str) -> None:
     """Take everything of a user away: what is left would hold in later tests."""
-    listing = admin.acls()
+    listing = admin.acls.describe()
     assert listing is not None
-    admin.delete_acls(acl for acl in listing.known if user in str(acl))
-    for credential in admin.credentials([user]):
-        admin.delete_credential(credential)
-    for quota in admin.quotas().known:
+    admin.acls.delete(acl for acl in listing.known if user in str(acl))
+    for credential in admin.users.describe([user]):
+        admin.users.delete_credential(credential)
+    for quota in admin.quotas.describe().known:
         if user in str(quota):
-            admin.set_quota(quota, None)
+            admin.quotas.change(quota, None)
 
 
 def every_kind(user: str, operations: Sequence[Operation]) -> set[Acl]:

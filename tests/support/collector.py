@@ -117,7 +117,9 @@ class Collecting:
     def collector(self, topic: str, *, begins_later: bool = False) -> Collector:
         """Return a collector of the first partition of a topic, from offset 0 on."""
         name = TopicName(topic)
-        made = Collector(TopicPartition(name, 0), self._admin.topics([name])[name].id, begins_later)
+        made = Collector(
+            TopicPartition(name, 0), self._admin.topics.describe([name])[name].id, begins_later
+        )
         self.side.fetcher.add(made)
         return made
 

@@ -89,7 +89,7 @@ class Topic:
     def delete_before(self, offset: int) -> None:
         """Do what retention does."""
         with Admin(self.access, self.side) as admin:
-            admin.delete_records({self.tp: offset})
+            admin.offsets.delete_records({self.tp: offset})
 
 
 @dataclass
@@ -149,6 +149,7 @@ class TargetLog:
         admin = AdminClient({"bootstrap.servers": self._cluster.bootstrap})
         admin.delete_topics([self._topic])[self._topic].result(PATIENCE)
         wait_until(
-            lambda: not self._admin.topics([TopicName(self._topic)]), "the topic was deleted"
+            lambda: not self._admin.topics.describe([TopicName(self._topic)]),
+            "the topic was deleted",
         )
         create_topic(self._cluster.bootstrap, self._topic, partitions)

@@ -36,7 +36,7 @@ def compared(mirror: Mirror, size: int = 1 << 40, *, compacted: str = "") -> Com
     config = mirror.config
     with Admin(config.source, Side.SOURCE) as source, Admin(config.target, Side.TARGET) as target:
         bounds = Bounds(
-            source.earliest([tp])[tp], target.earliest([tp])[tp], 0,
+            source.offsets.earliest([tp])[tp], target.offsets.earliest([tp])[tp], 0,
             compacted == "source", compacted == "target",
         )  # fmt: skip
     whole = common_range(tp, mirror.books(), bounds)

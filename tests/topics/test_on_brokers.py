@@ -54,10 +54,10 @@ class Sides:
         return TopicName(create_topic(self._addresses[0], name, partitions, settings))
 
     def id(self, topic: TopicName) -> TopicId:
-        return self.target.topics([topic])[topic].id
+        return self.target.topics.describe([topic])[topic].id
 
     def own(self, topic: TopicName) -> dict[str, str]:
-        return non_default(self.target.configs([topic])[topic])
+        return non_default(self.target.configs.describe([topic])[topic])
 
 
 def apply_all(steps: Iterable[Step], target: Admin) -> Outcome[Step]:
@@ -109,7 +109,7 @@ def test_what_is_observed_carries_ids_and_settings(sides: Sides, new_name: NewNa
     observed = sides.observe(name, rename="eu.{topic}")
     (topic,) = observed.source
     assert observed.names == {name: f"eu.{name}"}
-    assert topic.id == sides.source.topics([name])[name].id
+    assert topic.id == sides.source.topics.describe([name])[name].id
     assert topic.own == {"message.timestamp.type": "LogAppendTime"}
     assert topic.settings["cleanup.policy"] == "delete"
     assert (topic.partitions, topic.replication_factor, observed.brokers) == (2, 1, 1)
@@ -139,11 +139,11 @@ def test_groups_of_expressions_name_the_copies(sides: Sides, new_name: NewName) 
 def test_growth_is_followed(sides: Sides, new_name: NewName) -> None:
     name = sides.create(new_name("grown"), 2)
     apply_all(sides.diff(name).steps, sides.target)
-    sides.source.add_partitions(name, 5)
+    sides.source.topics.grow(name, 5)
     found = sides.diff(name)
     assert found.steps == (AddPartitions(name, name, 2, 5),)
     assert not apply_all(found.steps, sides.target).failed
-    assert len(sides.target.topics([name])[name].partitions) == 5
+    assert len(sides.target.topics.describe([name])[name].partitions) == 5
     assert not sides.diff(name).steps
 
 
@@ -151,7 +151,7 @@ def test_times_of_records_are_kept_on_the_target(sides: Sides, new_name: NewName
     name = sides.create(new_name("appended"), message_timestamp_type="LogAppendTime")
     found = sides.diff(name)
     assert not apply_all(found.steps, sides.target).failed
-    settings = sides.target.configs([name])[name]
+    settings = sides.target.configs.describe([name])[name]
     assert settings["message.timestamp.type"].value == "CreateTime"
     assert "LogAppendTime is not copied" in texts(found, name)
 
@@ -174,7 +174,7 @@ def test_a_step_done_twice_is_done(sides: Sides, new_name: NewName) -> None:
     grow = AddPartitions(name, name, 2, 3)
     apply(grow, sides.target)
     apply(grow, sides.target)
-    assert len(sides.target.topics([name])[name].partitions) == 3
+    assert len(sides.target.topics.describe([name])[name].partitions) == 3
 
 
 def test_a_step_is_refused_when_the_target_changed(sides: Sides, new_name: NewName) -> None:
@@ -252,7 +252,7 @@ def test_a_target_without_topics_is_asked_what_it_knows(
             known = sides.observe(name).known
             assert {"retention.ms", "max.message.bytes", "cleanup.policy"} <= known
             assert "message.timestamp.difference.max.ms" not in known
-            assert not sides.target.topics()
+            assert not sides.target.topics.describe()
             assert not apply_all(sides.diff(name).steps, sides.target).failed
 
 
@@ -262,7 +262,7 @@ def test_replicas_and_in_sync_replicas_fit_the_target(
     sides = Sides(three_source, target)
     with sides.source, sides.target:
         name = TopicName(new_name("replicated"))
-        sides.source.create_topic(name, 1, 3, {"min.insync.replicas": "2"})
+        sides.source.topics.create(name, 1, 3, {"min.insync.replicas": "2"})
         found = sides.diff(name)
         assert found.steps == (CreateTopic(name, name, 1, 1, {"min.insync.replicas": "1"}),)
         assert not apply_all(found.steps, sides.target).failed
@@ -275,8 +275,8 @@ def test_settings_are_followed_and_what_is_not_ours_stays(sides: Sides, new_name
     made = sides.diff(name, replication_factor="broker_default").steps
     assert not apply_all(made, sides.target).failed
     # Somebody changes the copy, and somebody else the topic.
-    sides.target.set_configs(name, {"segment.ms": "700000", "flush.ms": "5"})
-    sides.source.set_configs(name, {"cleanup.policy": None, "max.message.bytes": "2000000"})
+    sides.target.configs.change(name, {"segment.ms": "700000", "flush.ms": "5"})
+    sides.source.configs.change(name, {"cleanup.policy": None, "max.message.bytes": "2000000"})
     ours = Ours.of(made)
     found = sides.diff(name, ours=ours)
     assert found.steps == (
@@ -314,7 +314,7 @@ def test_old_records_stay_on_the_target_until_the_copy_is_filled(
 
     def begins(topic: str) -> int:
         tp = TopicPartition(TopicName(topic), 0)
-        return sides.target.earliest([tp])[tp]
+        return sides.target.offsets.earliest([tp])[tp]
 
     for topic in (name, witness):
         produce(target.bootstrap, topic, [Record(b"k", b"v", timestamp=1_500_000_000_000)])
@@ -341,9 +341,9 @@ def test_only_copies_of_ours_are_pruned(sides: Sides, new_name: NewName) -> None
     made = sides.diff(wanted, rename=rename).steps
     assert not apply_all(made, sides.target).failed
     foreign = TopicName(f"copy.{prefix}.d")
-    sides.target.create_topic(foreign, 1, 1, {})
+    sides.target.topics.create(foreign, 1, 1, {})
     ours = Ours.of(made)
-    sides.source.delete_topic(gone, sides.source.topics([gone])[gone].id)
+    sides.source.topics.delete(gone, sides.source.topics.describe([gone])[gone].id)
     options: dict[str, Any] = {"rename": rename, "exclude": (excluded,), "ours": ours}
     unpruned = sides.diff(wanted, **options)
     assert not unpruned.steps
@@ -351,7 +351,7 @@ def test_only_copies_of_ours_are_pruned(sides: Sides, new_name: NewName) -> None
     assert "the file no longer asks for it" in texts(unpruned, excluded)
     assert not sides.diff(wanted, prune=True, rename=rename, exclude=(excluded,)).steps
     found = sides.diff(wanted, prune=True, **options)
-    there = sides.target.topics()
+    there = sides.target.topics.describe()
     assert found.steps == tuple(
         DeleteTopic(name, copy, there[copy].id, 1)
         for name, copy in ((name, TopicName(f"copy.{name}")) for name in (gone, excluded))
@@ -359,7 +359,7 @@ def test_only_copies_of_ours_are_pruned(sides: Sides, new_name: NewName) -> None
     assert not check_all(found.steps, sides.target)
     for _ in range(2):
         assert apply_all(found.steps, sides.target).done == found.steps
-    left = [name for name in sides.target.topics() if name.startswith(f"copy.{prefix}")]
+    left = [name for name in sides.target.topics.describe() if name.startswith(f"copy.{prefix}")]
     assert sorted(left) == [f"copy.{kept}", foreign]
     again = sides.diff(wanted, prune=True, **{**options, "ours": Ours.of((*made, *found.steps))})
     assert (again.steps, again.notes) == ((), ())
@@ -374,7 +374,7 @@ def test_many_steps_are_checked_in_few_requests(
     prefix = new_name("checked")
     new, bad, there, small, odd = (TopicName(f"{prefix}-{end}") for end in "abcde")
     for name in (there, small, odd):
-        sides.target.create_topic(name, 2, 1, {})
+        sides.target.topics.create(name, 2, 1, {})
     steps: tuple[Step, ...] = (
         CreateTopic(new, new, 3, -1, {"segment.ms": "600000"}),
         CreateTopic(bad, bad, 1, 7, {}),
@@ -405,15 +405,15 @@ def test_many_steps_are_checked_in_few_requests(
     }
     # 24,000 partitions, of which a controller takes 10,000 at once.
     assert asked == ["checking changes of topics"] * 7
-    assert new not in sides.target.topics()
-    assert len(sides.target.topics([there])[there].partitions) == 2
+    assert new not in sides.target.topics.describe()
+    assert len(sides.target.topics.describe([there])[there].partitions) == 2
     assert sides.own(there) == {}
 
 
 def test_what_is_held_back_is_checked_as_it_will_be(sides: Sides, new_name: NewName) -> None:
     prefix = new_name("final")
     fine, typo, ended, there = (TopicName(f"{prefix}-{end}") for end in "abcd")
-    sides.target.create_topic(there, 1, 1, {})
+    sides.target.topics.create(there, 1, 1, {})
     held = {"retention.ms": "-1", "flush.ms": "-5"}
     steps = (
         CreateTopic(fine, fine, 1, 1, {"retention.ms": "-1"}, {"retention.ms": None}),
@@ -435,7 +435,7 @@ def test_refused_settings_are_left_out_one_by_one(sides: Sides, new_name: NewNam
     prefix = new_name("narrowed")
     new, pair, large, many, there, odd = (TopicName(f"{prefix}-{end}") for end in "abcdef")
     for name in (there, odd):
-        sides.target.create_topic(name, 1, 1, {})
+        sides.target.topics.create(name, 1, 1, {})
     fine, wrong = {"segment.ms": "600000"}, {"flush.ms": "-5", "flush.messages": "many"}
     steps: tuple[Step, ...] = (
         CreateTopic(new, new, 1, 1, {**fine, **wrong, "retention.ms": "-1"}, {"retention.ms": "7"}),
@@ -487,7 +487,7 @@ def test_values_come_to_rest_however_they_are_written(sides: Sides, new_name: Ne
     }  # fmt: skip
     rules: dict[str, Any] = {"configs": {"override": written}, "records": {"start": "latest"}}
     new, old = sides.create(new_name("spelt")), sides.create(new_name("spelt"))
-    sides.target.create_topic(old, 1, 1, {})
+    sides.target.topics.create(old, 1, 1, {})
     steps = sides.diff(new, old, **rules).steps
     assert [type(step) for step in steps] == [CreateTopic, SetConfigs]
     for _ in range(2):  # a step done twice is done
@@ -506,9 +506,9 @@ def test_every_version_takes_what_is_sent(version_target: LocalCluster, new_name
         assert not check_all(steps[:1], admin)
         assert apply_all(steps, admin).done == steps
         assert not check_all(steps[1:], admin)
-        info = admin.topics([name])[name]
-        assert non_default(admin.configs([name])[name]) == {
+        info = admin.topics.describe([name])[name]
+        assert non_default(admin.configs.describe([name])[name]) == {
             "retention.ms": "-1", "segment.ms": "600000",
         }  # fmt: skip
         apply(DeleteTopic(name, name, info.id, 1), admin)
-        assert name not in admin.topics()
+        assert name not in admin.topics.describe()

@@ -95,14 +95,14 @@ def test_rights_that_are_missing_are_told_and_prune_nothing(
     )  # fmt: skip
     with Admin(config.source, Side.SOURCE) as source, Admin(config.target, Side.TARGET) as target:
         wait_until(
-            lambda: {*unseen, *blind, *waiting} <= source.topics().keys(),
+            lambda: {*unseen, *blind, *waiting} <= source.topics.describe().keys(),
             "all of the source is seen",
         )
         wait_until(
-            lambda: {*ours.created, *blind, held, able} <= target.topics().keys(),
+            lambda: {*ours.created, *blind, held, able} <= target.topics.describe().keys(),
             "all of the target is seen",
         )
-        assert hidden not in source.topics()
+        assert hidden not in source.topics.describe()
         found = diff(observe(source, target, config, ours), config, ours)
         assert {each.about: each.text for each in found.obstacles} == dict.fromkeys(
             unseen,
@@ -129,7 +129,7 @@ def test_rights_that_are_missing_are_told_and_prune_nothing(
             assert said[name].endswith(f"until then its copy {name} stays")
         assert deleted not in said
         assert found.steps == (
-            DeleteTopic(deleted, deleted, target.topics([deleted])[deleted].id, 1),
+            DeleteTopic(deleted, deleted, target.topics.describe([deleted])[deleted].id, 1),
         )
         refusals = check_all(
             (

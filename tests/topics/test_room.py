@@ -10,7 +10,7 @@ import pytest
 from tests.support.kafka import Record, create_topic, produce
 from tests.support.links import link
 from towpath.cluster.admin import Admin
-from towpath.cluster.admin.disks import Disks
+from towpath.cluster.admin.disks import DiskAdmin, Disks
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.findings import Cause
@@ -36,18 +36,18 @@ def config(three_source: LocalCluster, three_target: LocalCluster, name: str) ->
 
 def free(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
     """Let the target have so much room; what a disk has by itself no test can set."""
-    real = Admin.disks
+    real = DiskAdmin.describe
 
-    def disks(self: Admin, topics: Mapping[TopicName, int]) -> Disks:
+    def describe(self: DiskAdmin, topics: Mapping[TopicName, int]) -> Disks:
         found = real(self, topics)
-        return replace(found, free=size) if self._side is Side.TARGET else found
+        return replace(found, free=size) if self._control.side == Side.TARGET else found
 
-    monkeypatch.setattr(Admin, "disks", disks)
+    monkeypatch.setattr(DiskAdmin, "describe", describe)
 
 
 def test_brokers_tell_of_their_disks(three_source: LocalCluster, name: TopicName) -> None:
     with Admin(link(three_source.bootstrap, "h:1", name).source, Side.SOURCE) as admin:
-        found = admin.disks({name: 3})
+        found = admin.disks.describe({name: 3})
     assert found.free is not None
     assert found.free > KIB
     assert {tp: len(sizes) for tp, sizes in found.replicas.items()} == {

@@ -34,12 +34,12 @@ def present(steps: Iterable[Step], target: Admin) -> frozenset[tuple[str, str]]:
     wanted = list(steps)
     there: set[object] = set()
     of_acls = any(isinstance(step, CreateAcl | DeleteAcl) for step in wanted)
-    if of_acls and (acls := target.acls()) is not None:
+    if of_acls and (acls := target.acls.describe()) is not None:
         there |= acls.known
     users = [step.credential.user for step in wanted if isinstance(step, SetUser | DeleteUser)]
-    there |= target.credentials(users).keys() if users else set()
+    there |= target.users.describe(users).keys() if users else set()
     if any(isinstance(step, SetQuota | RemoveQuota) for step in wanted):
-        there |= target.quotas().known.keys()
+        there |= target.quotas.describe().known.keys()
     return frozenset((step.subject, step.about) for step in wanted if _thing(step) in there)
 
 
@@ -78,8 +78,8 @@ def apply_all(steps: Sequence[Step], target: Admin, passwords: Mapping[str, Secr
         ClusterError: The target cannot be asked, or gave no answer.
     """
     changed = Changed()
-    _acls([s for s in steps if isinstance(s, CreateAcl)], target.create_acls, changed)
-    _acls([s for s in steps if isinstance(s, DeleteAcl)], target.delete_acls, changed)
+    _acls([s for s in steps if isinstance(s, CreateAcl)], target.acls.create, changed)
+    _acls([s for s in steps if isinstance(s, DeleteAcl)], target.acls.delete, changed)
     _quotas([s for s in steps if isinstance(s, SetQuota | RemoveQuota)], target, changed)
     for step in steps:
         if isinstance(step, SetUser | DeleteUser):
@@ -121,7 +121,7 @@ def _quotas(steps: Sequence[SetQuota | RemoveQuota], target: Admin, changed: Cha
             else:
                 changed.done[step.about] = None
     began = time.monotonic()
-    answers = target.set_quotas(values) if values else Answers[Quota, None]({}, {})
+    answers = target.quotas.change_all(values) if values else Answers[Quota, None]({}, {})
     failed = {str(quota): error for quota, error in answers.failed.items()}
     _share(map(str, answers), failed, began, changed)
 
@@ -130,7 +130,7 @@ def _found_quotas(steps: Sequence[Step], target: Admin) -> list[float | None]:
     """Return what the target has of each; one alone is asked for by itself."""
     quotas = [step.quota for step in steps if isinstance(step, SetQuota | RemoveQuota)]
     whose = quotas[0].entities if len(quotas) == 1 else ()
-    found = target.quotas(whose).known if quotas else {}
+    found = target.quotas.describe(whose).known if quotas else {}
     return [found.get(quota) for quota in quotas]
 
 
@@ -152,7 +152,7 @@ def _set_user(step: SetUser, target: Admin, passwords: Mapping[str, Secret]) -> 
     if user not in passwords:
         text = "is required by this plan: the password that the user gets on the target"
         raise ConfigError((Problem(f"access.users.{user}", text),))
-    target.set_credential(step.credential, step.iterations, passwords[user])
+    target.users.set_credential(step.credential, step.iterations, passwords[user])
     return True
 
 
@@ -161,12 +161,12 @@ def _delete_user(step: DeleteUser, target: Admin) -> bool:
     if found is None:
         return False
     _require(f"user {step.about}", step.had, found, "iterations")
-    target.delete_credential(step.credential)
+    target.users.delete_credential(step.credential)
     return True
 
 
 def _iterations(credential: Credential, target: Admin) -> int | None:
-    return target.credentials([credential.user]).get(credential)
+    return target.users.describe([credential.user]).get(credential)
 
 
 def _require(thing: str, had: float | None, found: float | None, unit: str = "") -> None:

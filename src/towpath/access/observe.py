@@ -78,7 +78,7 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
         users=look.users() if USERS in asked else None,
         quotas=look.quotas() if QUOTAS in asked else None,
         settings=look.settings(),
-        unknown=target.unknown_words() if ACLS in asked else frozenset(),
+        unknown=target.acls.unknown_words() if ACLS in asked else frozenset(),
         refusals=look.refusals(asked) if asked else {},
         notes=tuple(look.notes),
         obstacles=tuple(look.obstacles),
@@ -107,12 +107,12 @@ class _Look:
 
     def users(self) -> Both[Mapping[Credential, int]] | None:
         return self._both(
-            USERS, "their SCRAM users (KIP-554)", lambda admin, _: admin.credentials()
+            USERS, "their SCRAM users (KIP-554)", lambda admin, _: admin.users.describe()
         )
 
     def quotas(self) -> Both[Mapping[Quota, float]] | None:
         def ask(admin: Admin, side: Side) -> Mapping[Quota, float]:
-            found = admin.quotas()
+            found = admin.quotas.describe()
             self._strange(QUOTAS, side, "quotas", found)
             return found.known
 
@@ -120,7 +120,7 @@ class _Look:
 
     def settings(self) -> Both[Mapping[str, str | None]] | None:
         def ask(admin: Admin, _: Side) -> Mapping[str, str | None]:
-            entries = admin.cluster_configs().items()
+            entries = admin.cluster.configs().items()
             return {name: None if entry.sensitive else entry.value for name, entry in entries}
 
         return self._both(_SETTINGS, "the settings of all of them (KIP-226)", ask)
@@ -128,7 +128,7 @@ class _Look:
     def refusals(self, asked: Sequence[str]) -> dict[str, str]:
         """Return why the target would refuse changes of these subjects, as far as it tells."""
         try:
-            rights = self._admins[Side.TARGET].cluster_rights()
+            rights = self._admins[Side.TARGET].cluster.rights()
         except RefusedError:
             return {}
         who = self._logins[Side.TARGET]
@@ -141,7 +141,7 @@ class _Look:
         return {subject: f"{lacks[subject]}; add it there" for subject in asked if subject in lacks}
 
     def _acls(self, admin: Admin, side: Side) -> frozenset[Acl] | None:
-        found = admin.acls()
+        found = admin.acls.describe()
         if found is None:
             text = f"{side}: the cluster has no authorizer, so it keeps no ACLs; none are copied"
             self.notes.append(Note(PATHS[ACLS], text))

@@ -40,7 +40,7 @@ def status(
         Admin(config.target, Side.TARGET) as target,
         Client(config.target, Side.TARGET, target) as client,
     ):
-        clusters = source.cluster_id(), target.cluster_id()
+        clusters = source.cluster.id(), target.cluster.id()
         ledger = Ledger(target, client)
         books = ledger.books(config.link, runs=False)
         books.check_clusters(*clusters)

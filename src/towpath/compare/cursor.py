@@ -192,8 +192,8 @@ class Cursor:
 
     def _out_of_range(self) -> None:
         """Retention deleted what we were about to read, or the log was cut."""
-        earliest = self._reader.admin.earliest([self._tp])[self._tp]
-        latest = self._reader.admin.latest([self._tp])[self._tp]
+        earliest = self._reader.admin.offsets.earliest([self._tp])[self._tp]
+        latest = self._reader.admin.offsets.latest([self._tp])[self._tp]
         if self.have < earliest:
             self.log_start = earliest
             self.have = min(self.end, earliest)

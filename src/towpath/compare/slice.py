@@ -107,7 +107,7 @@ class _Comparing:
         """Look at the records of ours behind the end of what was copied, as far as they show."""
         part, reader = self._part, self._readers[Side.TARGET]
         watch = Watch(part.own, part.target_end, wire.NO_END, part.following)
-        end = reader.admin.latest([part.target])[part.target] if part.following else 0
+        end = reader.admin.offsets.latest([part.target])[part.target] if part.following else 0
         log = Cursor(reader, part.target, part.target_end, end, part.own, watch)
         while not log.done:
             log.fill()
@@ -296,8 +296,8 @@ class _Comparing:
     def _log(self, side: Side) -> Cursor:
         reader = self._readers[side]
         tp = self._part.target if side is Side.TARGET else self._part.source
-        start = reader.admin.earliest([tp])[tp]
-        return Cursor(reader, tp, start, reader.admin.latest([tp])[tp], None)
+        start = reader.admin.offsets.earliest([tp])[tp]
+        return Cursor(reader, tp, start, reader.admin.offsets.latest([tp])[tp], None)
 
     # Both
 

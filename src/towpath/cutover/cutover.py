@@ -113,7 +113,7 @@ class _Cutover:
             report.writing = moved(source, first, self._seen)
 
     def _matching_now(self, source: Admin) -> frozenset[TopicName]:
-        found = source.topics()
+        found = source.topics.describe()
         return frozenset(n for n, info in found.items() if self._config.topics.mirrors(info))
 
     def _drain(self) -> None:
@@ -156,7 +156,7 @@ class _Cutover:
             if row.comparison is None and (tp := TopicPartition(row.topic, row.partition)) in copied
         ]
         with Admin(self._config.source, Side.SOURCE) as source:
-            first = source.earliest(suspects)
+            first = source.offsets.earliest(suspects)
         return [
             f"{tp}: the source still has records, and its copy has none of them"
             for tp in suspects

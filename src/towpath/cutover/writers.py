@@ -91,14 +91,14 @@ def look(source: Admin, topics: Iterable[TopicName]) -> Seen:
     Raises:
         ClusterError: The source does not tell where all of them end.
     """
-    found = source.topics(topics)
+    found = source.topics.describe(topics)
     tps = [
         TopicPartition(name, each.partition)
         for name, info in found.items()
         for each in info.partitions
     ]
     states = _states(source, tps)
-    answers = source.latest(tps)
+    answers = source.offsets.latest(tps)
     return Seen({tp: answers.sure(tp) for tp in tps}, states)
 
 
@@ -108,7 +108,7 @@ def moved(source: Admin, first: Seen, last: Seen) -> tuple[Writing, ...]:
     A producer wrote if what its leader knows of it is other than before the first look. Times are
     not asked: they are those of the records, which a producer sets as it likes.
     """
-    stable = source.latest(last.ends, committed=True)
+    stable = source.offsets.latest(last.ends, committed=True)
     restless = [
         tp for tp, end in last.ends.items() if end != first.ends.get(tp, 0) or stable.sure(tp) < end
     ]
@@ -132,7 +132,7 @@ def _states(source: Admin, tps: Iterable[TopicPartition]) -> States:
     if not wanted:
         return Answers({}, {})
     try:
-        return source.producer_states(wanted)
+        return source.producers.states(wanted)
     except ClusterError as error:
         return Answers({}, dict.fromkeys(wanted, error))
 

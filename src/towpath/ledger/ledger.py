@@ -60,7 +60,7 @@ class Ledger:
         if self._usable():
             return
         try:
-            create(self._admin, len(self._admin.brokers()))
+            create(self._admin, len(self._admin.cluster.brokers()))
         except RefusedError as error:
             if error.name != "TOPIC_ALREADY_EXISTS":
                 raise
@@ -169,7 +169,10 @@ class Ledger:
             ) from error
 
     def _recent(self, tp: TopicPartition) -> int:
-        first, end = self._admin.earliest([tp]).sure(tp), self._admin.latest([tp]).sure(tp)
+        first, end = (
+            self._admin.offsets.earliest([tp]).sure(tp),
+            self._admin.offsets.latest([tp]).sure(tp),
+        )
         return max(first, end - _RECENT)
 
     def append(self, entries: Iterable[Entry], tp: TopicPartition = FACTS) -> None:
@@ -188,7 +191,7 @@ class Ledger:
     def _runs(self) -> TopicPartition:
         """Return where runs are: among the facts where the topic has no partition for them."""
         if self._runs_at is None:
-            info = self._admin.topics([TOPIC]).get(TOPIC)
+            info = self._admin.topics.describe([TOPIC]).get(TOPIC)
             has = info is not None and len(info.partitions) > RUNS.partition
             self._runs_at = RUNS if has else FACTS
         return self._runs_at

@@ -44,7 +44,7 @@ class OpenLink:
         """
         self.ledger.create()
         self.read()
-        source, target = self.source.cluster_id(), self.target.cluster_id()
+        source, target = self.source.cluster.id(), self.target.cluster.id()
         self.books.check_clusters(source, target)
         known = self.books.identity
         if known is None or known.level < LEVEL:

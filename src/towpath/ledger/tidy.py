@@ -38,7 +38,7 @@ class Tidy:
         # Read later than the runs, so that it knows every incarnation that has runs.
         books = Ledger(self._admin, self._client).books(self._link, runs=False)
         targets = [each.opened.target for each in books.partitions.values() if each.opened]
-        floors = self._admin.earliest(targets, patience=_PATIENCE)
+        floors = self._admin.offsets.earliest(targets, patience=_PATIENCE)
         count = 0
         for of, chunks in list(self._known.items()):
             idle = [chunk for chunk in chunks.values() if is_abandoned(chunk.at, read_at)]

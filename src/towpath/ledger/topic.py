@@ -57,7 +57,7 @@ class Found:
 def create(admin: Admin, brokers: int, *, validate_only: bool = False) -> None:
     """Create the topic, or only let the target check whether it would do so."""
     replicas = min(_REPLICAS, brokers)
-    admin.create_topic(TOPIC, _PARTITIONS, replicas, _CONFIGS, validate_only=validate_only)
+    admin.topics.create(TOPIC, _PARTITIONS, replicas, _CONFIGS, validate_only=validate_only)
 
 
 def find(admin: Admin) -> Found | None:
@@ -66,12 +66,12 @@ def find(admin: Admin) -> Found | None:
     Raises:
         ClusterError: The target cannot be asked.
     """
-    info = admin.topics([TOPIC]).get(TOPIC)
+    info = admin.topics.describe([TOPIC]).get(TOPIC)
     if info is None:
         return None
     if info.error is not None:
         return Found(unseen=info.error)
-    settings = admin.configs([TOPIC])
+    settings = admin.configs.describe([TOPIC])
     faults = _faults(info, settings.get(TOPIC, {}))
     return Found(tuple(faults), settings.failed.get(TOPIC))
 

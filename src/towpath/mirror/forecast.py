@@ -73,7 +73,7 @@ def forecast(
     if not fresh:
         return Forecast.of(made_again)
     begins, said = _begins(config, source, books, fresh)
-    ends = target.latest([each.target for each in fresh if each.exists], patience=PATIENCE)
+    ends = target.offsets.latest([each.target for each in fresh if each.exists], patience=PATIENCE)
     mapped = _mapped(config.records.offsets, fresh, begins, ends, fill)
     told = [*_told(config.records.offsets, mapped), *_filled(source, fresh, mapped, fill)]
     aged = history(source, target, {tp: at for tp, at in begins.items() if at >= 0})
@@ -88,7 +88,7 @@ def _filled(
     if not fill or not holed:
         return
     offsets: dict[TopicName, dict[int, int]] = defaultdict(dict)
-    for tp, end in source.latest(holed, committed=True, patience=PATIENCE).items():
+    for tp, end in source.offsets.latest(holed, committed=True, patience=PATIENCE).items():
         offsets[tp.topic][tp.partition] = end
     for topic, ends in offsets.items():
         yield from to_fill(topic, ends, fill)
@@ -140,13 +140,13 @@ def _begins(
     tps = [each.source for each in fresh]
     records = config.records
     if looks_first(records, books):
-        return _as_told(source.latest(tps, committed=True, patience=PATIENCE))
+        return _as_told(source.offsets.latest(tps, committed=True, patience=PATIENCE))
     if records.start is not StartAt.COMMITTED:
         ids = {each.source: each.source_id for each in fresh}
         return _as_told(find_starts(source, beginnings(records, source, books, ids)))
-    earliest, said = _as_told(source.earliest(tps, patience=PATIENCE))
+    earliest, said = _as_told(source.offsets.earliest(tps, patience=PATIENCE))
     group = records.group or ""
-    committed = source.committed(group, tps)
+    committed = source.groups.committed(group, tps)
     without = [str(tp) for tp in tps if tp not in committed]
     said += [_uncommitted(group, without, len(tps), begun=books.begun)] if without else []
     return from_group(committed, earliest), said

@@ -24,7 +24,7 @@ def markers(config: LinkConfig, target: Admin) -> tuple[int, tuple[Note, ...]]:
     """
     if config.records.offsets is OffsetsPolicy.MAPPED:
         return 0, ()
-    refused = target.marker_refusal()
+    refused = target.producers.marker_refusal()
     if refused is None:
         return config.records.fill, ()
     if refused.error == UNSUPPORTED_VERSION:

@@ -35,9 +35,9 @@ def history(source: Admin, target: Admin, begins: Mapping[TopicPartition, int]) 
     tps = sorted(begins if len(begins) <= _MANY else one.values())
     told = _expiration(target)
     limit, now = _DEFAULT_MS if told is None else told, now_ms()
-    young = source.at_time(tps, now - limit, patience=PATIENCE)
+    young = source.offsets.at_time(tps, now - limit, patience=PATIENCE)
     old = [tp for tp in tps if young.get(tp, 0) > begins[tp]]
-    times = source.first_times(old, patience=PATIENCE)
+    times = source.offsets.first_times(old, patience=PATIENCE)
     ages = {tp: now - ms for tp, ms in times.items() if 0 <= ms <= now - limit}
     yield from _told(ages, limit, "" if told is not None else ", Kafka's default: it is hidden")
 
@@ -45,7 +45,7 @@ def history(source: Admin, target: Admin, begins: Mapping[TopicPartition, int]) 
 def _expiration(target: Admin) -> int | None:
     """Return how long brokers remember a producer, in ms; `None` where they do not tell."""
     try:
-        told = target.broker_config(_EXPIRATION)
+        told = target.cluster.broker_config(_EXPIRATION)
     except ClusterError:
         return None
     return None if told is None else int(told)

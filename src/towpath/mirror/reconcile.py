@@ -93,9 +93,9 @@ Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]
 
 def shape(config: LinkConfig, source: Admin, target: Admin) -> Shape:
     """Return what growth shows in, and topics that come, go, or are made again."""
-    matching = [info for info in source.topics().values() if config.topics.mirrors(info)]
+    matching = [info for info in source.topics.describe().values() if config.topics.mirrors(info)]
     names, _ = config.topics.target_names([info.name for info in matching if not info.error])
-    copies = target.topics(names.values())
+    copies = target.topics.describe(names.values())
     return {
         (side, info.name): (info.id, len(info.partitions))
         for side, infos in ((Side.SOURCE, matching), (Side.TARGET, copies.values()))

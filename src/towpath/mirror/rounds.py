@@ -80,7 +80,7 @@ def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
 def _memory_ms(target: Admin) -> int:
     """Return how long the target remembers producer ids, 0 where it does not tell."""
     with suppress(ClusterError):
-        return int(target.broker_config("producer.id.expiration.ms") or 0)
+        return int(target.cluster.broker_config("producer.id.expiration.ms") or 0)
     return 0
 
 
@@ -125,8 +125,10 @@ class _Assigner:
         the slice (`records/source/beginnings.py`).
         """
         self._fill, _ = markers(self._config, self._target)
-        made = list(self._raw(self._topics(), self._source.cluster_id()))
-        latest = self._source.latest([a.source for a in made], committed=True, patience=PATIENCE)
+        made = list(self._raw(self._topics(), self._source.cluster.id()))
+        latest = self._source.offsets.latest(
+            [a.source for a in made], committed=True, patience=PATIENCE
+        )
         fresh = {a.source: a.source_id for a in made if self._new(a)}
         begins = beginnings(self._config.records, self._source, self._books, fresh)
         starts = find_starts(self._source, begins)

@@ -31,7 +31,7 @@ def first_look(
     """
     fresh = [topic for topic in topics if (topic.name, topic.id) not in books.ends]
     tps = [TopicPartition(topic.name, n) for topic in fresh for n in range(topic.partitions)]
-    ends = source.latest(tps, committed=True, patience=PATIENCE)
+    ends = source.offsets.latest(tps, committed=True, patience=PATIENCE)
     # Behind the question: an epoch without a leader gets no record any more.
     epochs = _epochs(source, [tp for tp in tps if tp not in ends])
     for topic in fresh:
@@ -45,7 +45,7 @@ def first_look(
 
 def _epochs(source: Admin, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
     """Return the last leader epoch that surely gets no record any more."""
-    topics = source.topics({tp.topic for tp in tps}) if tps else {}
+    topics = source.topics.describe({tp.topic for tp in tps}) if tps else {}
     return {
         tp: info.epoch if info.leader < 0 else info.epoch - 1
         for tp in tps
@@ -76,7 +76,7 @@ def beginnings(
         case StartAt.LATEST:
             return {tp: _since_first_look(books, tp, of) for tp, of in fresh.items()}
         case StartAt.COMMITTED:
-            committed = source.committed(records.group or "", fresh) if fresh else {}
+            committed = source.groups.committed(records.group or "", fresh) if fresh else {}
             return {tp: Beginning(committed.get(tp, 0)) for tp in fresh}
         case moment:
             return dict.fromkeys(fresh, Beginning(time=moment))

@@ -169,7 +169,7 @@ class Applier:
 
     def _ids(self, steps: Sequence[Step]) -> dict[str, TopicId]:
         names = [step.target for step in steps if isinstance(step, topics.Step)]
-        found = self.target.topics(names) if names else {}
+        found = self.target.topics.describe(names) if names else {}
         return {name: info.id for name, info in found.items() if not info.error}
 
     def _done(

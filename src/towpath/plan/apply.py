@@ -79,8 +79,8 @@ def _require_clusters(plan: Plan, link: OpenLink) -> None:
             f" cluster {now} now; make the plan again",
         )
         for side, facts, where, now in (
-            ("source", plan.source, link.config.source, link.source.cluster_id()),
-            ("target", plan.target, link.config.target, link.target.cluster_id()),
+            ("source", plan.source, link.config.source, link.source.cluster.id()),
+            ("target", plan.target, link.config.target, link.target.cluster.id()),
         )
         if isinstance(facts, ClusterFacts) and facts.id != now
     ]

@@ -63,14 +63,14 @@ def _whole(error: ClusterError, side: str) -> Obstacle:
 
 
 def _facts(admin: Admin, config: ClusterConfig) -> ClusterFacts:
-    version = ".".join(map(str, admin.broker_version))
+    version = ".".join(map(str, admin.cluster.version))
     return ClusterFacts(
-        config.bootstrap, admin.cluster_id(), version, len(admin.brokers()), config.login
+        config.bootstrap, admin.cluster.id(), version, len(admin.cluster.brokers()), config.login
     )
 
 
 def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> Plan:
-    ledger_notes, no_ledger = ledger(target, len(target.brokers()))
+    ledger_notes, no_ledger = ledger(target, len(target.cluster.brokers()))
     books, of_others = _books(config, source, target) if not no_ledger else (None, ())
     known = books or LinkBooks(config.link)
     found = differences(
@@ -94,7 +94,7 @@ def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> P
             *full.notes,
         ),
         obstacles=(
-            *old_target(target.api_versions()),
+            *old_target(target.cluster.api_versions()),
             *no_ledger,
             *of_others,
             *found.obstacles,
@@ -113,7 +113,7 @@ def _books(
     with Client(config.target, Side.TARGET, target) as client:
         books = Ledger(target, client).books(config.link, runs=False)
     try:
-        books.check_clusters(source.cluster_id(), target.cluster_id())
+        books.check_clusters(source.cluster.id(), target.cluster.id())
     except LedgerError as error:
         return None, (Obstacle("link", str(error), Cause.CLUSTER),)
     return books, ()

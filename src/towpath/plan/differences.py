@@ -73,7 +73,7 @@ def differences(
     Raises:
         ClusterError: A cluster cannot be asked at all.
     """
-    there = target.topics()
+    there = target.topics.describe()
     ours = ours_of(books, {name: info.id for name, info in there.items() if not info.error})
     seen = observe(source, target, config, ours, there)
     observed = without_circles(seen, config, source, target)

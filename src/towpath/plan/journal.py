@@ -98,8 +98,8 @@ class JournalWriter:
             if isinstance(step := from_data(entry.step, "ledger"), topics.CreateTopic)
         ]
         names = [step.target for step in begun]
-        found = target.topics(names) if begun else {}
-        settings = target.configs(found) if found else {}
+        found = target.topics.describe(names) if begun else {}
+        settings = target.configs.describe(found) if found else {}
         for step in begun:
             info = found.get(step.target)
             if info is not None and not info.error:

@@ -63,7 +63,7 @@ def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Obstacle]]:
     if found is None or found.unseen:
         return [], list(_refused_ledger(target, brokers))
     about = ledger_topic.TOPIC
-    lacking = target.lacking({about: _ON_LEDGER}).values()
+    lacking = target.topics.lacking({about: _ON_LEDGER}).values()
     texts = (*(lacks(Side.TARGET, about, missing) for missing in lacking), *found.faults)
     notes = []
     if found.hidden:

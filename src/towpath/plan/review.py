@@ -65,7 +65,9 @@ class Review:
         target = self._link.target
         copies = [step for step in self._steps if isinstance(step, topics.DeleteTopic)]
         others = [step for step in self._steps if not isinstance(step, topics.Step)]
-        ids = {name: info.id for name, info in target.topics(s.target for s in copies).items()}
+        ids = {
+            name: info.id for name, info in target.topics.describe(s.target for s in copies).items()
+        }
         named = present(others, target)
         return frozenset(
             (

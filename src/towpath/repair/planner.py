@@ -79,10 +79,10 @@ def _targets(
 
 def _facts(link: OpenLink, lost: Iterable[TopicPartition]) -> dict[TopicPartition, Facts]:
     source, target, there = link.source, link.target, _targets(link.books, lost)
-    marks, ends = target.latest(there.values()), target.log_ends(there.values())
-    states = target.producer_states(there.values())
-    first, end = source.earliest(there), source.latest(there)
-    topics = target.topics({copy.topic for copy in there.values()})
+    marks, ends = target.offsets.latest(there.values()), target.offsets.log_ends(there.values())
+    states = target.producers.states(there.values())
+    first, end = source.offsets.earliest(there), source.offsets.latest(there)
+    topics = target.topics.describe({copy.topic for copy in there.values()})
     infos = {tp: topics[copy.topic].partitions[copy.partition] for tp, copy in there.items()}
     return {
         tp: Facts(
@@ -117,9 +117,9 @@ def _ahead(
     """Return the groups that committed an offset that the target's log does not reach now."""
     there = _targets(link.books, lost)
     found: dict[TopicPartition, list[Ahead]] = {tp: [] for tp in there}
-    for group in link.target.groups() if there else ():
+    for group in link.target.groups.names() if there else ():
         try:
-            committed = link.target.committed(group, there.values())
+            committed = link.target.groups.committed(group, there.values())
         except RefusedError:  # a group of another kind, or one that the login may not read
             continue
         for tp, copy in there.items():

@@ -99,7 +99,7 @@ def _read(link: OpenLink, topics: Collection[TopicName]) -> None:
     if find(link.target) is not None:
         link.read()
         link.ledger.read_runs(link.books)
-    link.books.check_clusters(link.source.cluster_id(), link.target.cluster_id())
+    link.books.check_clusters(link.source.cluster.id(), link.target.cluster.id())
     known = {tp.topic for tp, each in link.books.partitions.items() if each.opened}
     problems = tuple(
         Problem("--topics", f"link {link.config.link} never copied a topic named {name}")
@@ -113,7 +113,7 @@ def _read(link: OpenLink, topics: Collection[TopicName]) -> None:
 class _Repair:
     def __init__(self, link: OpenLink, asked: Asked, run_id: str) -> None:
         self._link, self._asked, self._run_id = link, asked, run_id
-        self._cluster = link.source.cluster_id()
+        self._cluster = link.source.cluster.id()
 
     def go(self) -> Repaired:
         """Plan, ask, tell the ledger, and copy."""

@@ -120,7 +120,7 @@ class Losses:
     ) -> tuple[dict[TopicPartition, Loss], dict[TopicPartition, ClusterError]]:
         there = {tp: opened.target for tp in tps if (opened := books[tp].opened) is not None}
         try:
-            ends = target.log_ends(there.values(), patience=patience)
+            ends = target.offsets.log_ends(there.values(), patience=patience)
         except ClusterError as error:  # no partition at all has an answer
             return {}, dict.fromkeys(there, error)
         found: dict[TopicPartition, Loss] = {}

@@ -129,14 +129,18 @@ def status(
     Raises:
         ClusterError: A cluster could not be reached.
     """
-    topics = {n: info for n, info in source.topics().items() if config.topics.mirrors(info)}
+    topics = {
+        n: info for n, info in source.topics.describe().items() if config.topics.mirrors(info)
+    }
     tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
-    ends = source.latest(tps, committed=True, patience=patience)
+    ends = source.offsets.latest(tps, committed=True, patience=patience)
     known = {tp for tp, b in books.partitions.items() if b.opened is not None}
     gone = {tp.topic for tp in known} - topics.keys()
-    hidden = {n: info for n, info in source.topics(gone).items() if info.error} if gone else {}
+    hidden = (
+        {n: info for n, info in source.topics.describe(gone).items() if info.error} if gone else {}
+    )
     names, misnamed = config.topics.target_names({tp.topic for tp in {*tps, *known}})
-    there = target.topics(names.values())
+    there = target.topics.describe(names.values())
     stop = config.records.on_gap is OnGap.STOP
     troubles: dict[TopicPartition, str] = {}
     for tp in filter(lambda tp: config.topics.matches(tp.topic), {*tps, *known}):

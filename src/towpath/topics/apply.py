@@ -8,7 +8,7 @@ from typing import TypeVar, assert_never
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.rights import Right
-from towpath.cluster.admin.topic_requests import NewTopic
+from towpath.cluster.admin.topic_changes import NewTopic
 from towpath.cluster.codes import TOPIC_AUTHORIZATION_FAILED, refused
 from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo, non_default
 from towpath.model.errors import ClusterError, RefusedError, StepOutdatedError
@@ -92,8 +92,8 @@ def check_all(steps: Iterable[Step], target: Admin) -> Refusals:
     counts = {name: step.to_count for name, step in grown.items()}
     return [
         *_named(gone, _undeletable(gone, target)),
-        *_named(changed, target.refused_configs(changes)),
-        *_named(grown, target.refused_growth(counts)),
+        *_named(changed, target.configs.check(changes)),
+        *_named(grown, target.topics.check_growth(counts)),
         *_named(new, _uncreatable(new.values(), target)),
     ]
 
@@ -105,17 +105,19 @@ def _named(steps: Mapping[TopicName, Step], why: Mapping[TopicName, ClusterError
 def _uncreatable(steps: Iterable[CreateTopic], target: Admin) -> dict[TopicName, ClusterError]:
     topics = [_new(step) for step in steps]
     refusals: dict[TopicName, ClusterError] = {
-        name: error for name, error in target.refused_topics(topics).items() if not is_there(error)
+        name: error
+        for name, error in target.topics.check_creations(topics).items()
+        if not is_there(error)
     }
     # A login that may create a topic need not be allowed to see it.
     wanted = [topic.name for topic in topics if topic.name not in refusals]
-    seen = target.topics(wanted) if wanted else {}
+    seen = target.topics.describe(wanted) if wanted else {}
     return refusals | {name: info.error for name, info in seen.items() if info.error}
 
 
 def _undeletable(names: Iterable[TopicName], target: Admin) -> dict[TopicName, ClusterError]:
     """No request lets a deletion be checked; the rights alone can be asked for."""
-    lacking = target.lacking(dict.fromkeys(names, (Right.DELETE,)))
+    lacking = target.topics.lacking(dict.fromkeys(names, (Right.DELETE,)))
     return {
         name: refused(
             Side.TARGET, f"deleting topic {name}", TOPIC_AUTHORIZATION_FAILED,
@@ -132,7 +134,7 @@ def _new(step: CreateTopic) -> NewTopic:
 def _look(names: Iterable[TopicName], target: Admin, changed: Changed) -> _Found:
     """Return the topics of these names that are there and may be looked at."""
     wanted = list(names)
-    found = target.topics(wanted) if wanted else {}
+    found = target.topics.describe(wanted) if wanted else {}
     changed.take({}, {name: info.error for name, info in found.items() if info.error})
     return {name: info for name, info in found.items() if not info.error}
 
@@ -162,9 +164,9 @@ def _make(new: Sequence[CreateTopic], target: Admin, changed: Changed) -> list[T
     """Create topics; return those that somebody else has created since we looked."""
     if not new:
         return []
-    made = target.create_topics(map(_new, new))
+    made = target.topics.create_all(map(_new, new))
     counts = {step.target: step.partitions for step in new if step.target in made}
-    led = target.wait_for_leaders(counts)
+    led = target.topics.wait_for_leaders(counts)
     changed.take({name: made[name] for name in led}, {**made.failed, **led.failed})
     return [name for name, error in made.failed.items() if is_there(error)]
 
@@ -186,7 +188,7 @@ def _grow(steps: Sequence[AddPartitions], target: Admin, changed: Changed) -> No
             else:
                 changed.done[step.target] = None
     if counts:
-        grown = target.grow_topics(counts)
+        grown = target.topics.grow_all(counts)
         changed.take(grown, grown.failed)
 
 
@@ -205,7 +207,7 @@ def _set(steps: Sequence[SetConfigs], target: Admin, changed: Changed) -> None:
             else:
                 changed.done[step.target] = None
     if left:
-        made = target.set_configs_of(left)
+        made = target.configs.change_all(left)
         changed.take(made, made.failed)
 
 
@@ -225,7 +227,7 @@ def _delete(steps: Sequence[DeleteTopic], target: Admin, changed: Changed) -> No
             if info is not None:
                 _require_id(step.target, step.id, info)
                 _require_partitions(step.target, step.partitions, info)
-                target.delete_topic(step.target, step.id)
+                target.topics.delete(step.target, step.id)
             changed.done[step.target] = None if info is None else time.monotonic() - began
 
 
@@ -241,7 +243,7 @@ def _there(step: AddPartitions | SetConfigs, found: _Found, expected: str) -> To
 
 def _own(names: Iterable[TopicName], target: Admin) -> Answers[TopicName, dict[str, str]]:
     """Return what topics have that is not the target's default."""
-    found = target.configs(names)
+    found = target.configs.describe(names)
     return Answers({name: non_default(all_) for name, all_ in found.items()}, found.failed)
 
 

@@ -52,7 +52,7 @@ def without_circles(seen: Observed, config: LinkConfig, source: Admin, target: A
     except (ClusterError, LedgerError) as error:
         text = f"it is not known which topics are copies that other links make: {error}"
         return replace(seen, notes=(*seen.notes, Note("source", text)))
-    cluster = target.cluster_id() if known else ClusterId("")
+    cluster = target.cluster.id() if known else ClusterId("")
     obstacles: list[Obstacle] = []
     for topic in seen.source:
         origin = known.get((topic.name, topic.id))
@@ -89,7 +89,7 @@ _FURTHER = "no link may bring these records back to that cluster under the name 
 
 def _origins(config: LinkConfig, source: Admin) -> Origins:
     """Read the ledger of the source, if it has one."""
-    there = source.topics([TOPIC]).get(TOPIC)
+    there = source.topics.describe([TOPIC]).get(TOPIC)
     if there is None:
         return {}
     if there.error is not None:

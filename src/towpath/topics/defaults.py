@@ -51,7 +51,9 @@ def ask_defaults(target: Admin) -> tuple[Defaults, list[Note]]:
     """Ask a broker of the target; where the login may not, a note says so."""
     try:
         asked = {key: _first_set(target, names) for key, names in DEFAULTS.items()}
-        replicas, size = (_number(target.broker_config(key)) for key in (_REPLICAS, _REQUEST_BYTES))
+        replicas, size = (
+            _number(target.cluster.broker_config(key)) for key in (_REPLICAS, _REQUEST_BYTES)
+        )
     except RefusedError as error:
         text = f"{error}; until then new copies get the source's limits as settings of their own"
         return Defaults(), [Note("target", text)]
@@ -77,7 +79,7 @@ def inherited(settings: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> dict[s
 
 def _first_set(target: Admin, candidates: Sequence[tuple[str, int]]) -> str | None:
     for name, factor in candidates:
-        value = target.broker_config(name)
+        value = target.cluster.broker_config(name)
         if value is not None:
             # Negative numbers mean "no limit" in every unit.
             return str(int(value) * factor) if factor and not value.startswith("-") else value
@@ -105,11 +107,11 @@ def replicas_possible(target: Admin, names: Sequence[TopicName], most: int) -> i
     Brokers that are down are not among those that a cluster names, yet it places replicas on them
     (KIP-631), and a topic that was made with fewer would keep these for ever.
     """
-    living = len(target.brokers())
+    living = len(target.cluster.brokers())
     if most <= living or not names:
         return living
     try:
-        target.create_topic(names[0], 1, most, {}, validate_only=True)
+        target.topics.create(names[0], 1, most, {}, validate_only=True)
     except RefusedError:
         return living
     return most
@@ -117,7 +119,7 @@ def replicas_possible(target: Admin, names: Sequence[TopicName], most: int) -> i
 
 def _takes(target: Admin, name: TopicName, values: Mapping[str, str]) -> bool:
     try:
-        target.create_topic(name, 1, 1, values, validate_only=True)
+        target.topics.create(name, 1, 1, values, validate_only=True)
     except RefusedError as error:
         return error.name != _INVALID_CONFIG
     return True

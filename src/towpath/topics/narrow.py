@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.admin.topic_requests import NewTopic, Settings
+from towpath.cluster.admin.topic_changes import NewTopic, Settings
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.findings import Cause, Obstacle
 from towpath.model.nouns import TopicName
@@ -91,7 +91,7 @@ def narrowed(steps: Sequence[Step], target: Admin) -> Checked:
 def _refused_in_the_end(steps: Iterable[Step], target: Admin) -> Refusals:
     """Return the new topics that the target refuses with what they get once they are filled."""
     new = {s.target: s for s in steps if isinstance(s, CreateTopic) and s.held}
-    refusals = target.refused_topics(_filled(step) for step in new.values()) if new else {}
+    refusals = target.topics.check_creations(_filled(step) for step in new.values()) if new else {}
     return [
         (new[name], _later(new[name], error))
         for name, error in refusals.items()
@@ -186,7 +186,7 @@ def _try_all(trials: Iterable[_Trial], target: Admin) -> None:
     every = list(trials)
     _try_new({t.step.target: t for t in every if isinstance(t.step, CreateTopic)}, target)
     changed = {t.step.target: t for t in every if isinstance(t.step, SetConfigs)}
-    _try(changed, target.refused_configs)
+    _try(changed, target.configs.check)
 
 
 def _try(
@@ -202,7 +202,7 @@ def _try(
 
 def _try_new(trials: Mapping[TopicName, _Trial], target: Admin) -> None:
     def ask(settings: ByTopic) -> Mapping[TopicName, RefusedError]:
-        return target.refused_topics(
+        return target.topics.check_creations(
             NewTopic(name, step.partitions, step.replication_factor, _given(settings[name]))
             for name in settings
             if isinstance(step := trials[name].step, CreateTopic)

@@ -127,15 +127,15 @@ def observe(
     Raises:
         ClusterError: One of them cannot be asked at all.
     """
-    found = source.topics()
-    there = target.topics() if there is None else there
+    found = source.topics.describe()
+    there = target.topics.describe() if there is None else there
     matched = [info for info in found.values() if config.topics.mirrors(info)]
     names, misnamed = config.topics.target_names([info.name for info in matched if not info.error])
-    settings = source.configs(names)
+    settings = source.configs.describe(names)
     topics = tuple(_topic(found[name], settings[name]) for name in sorted(settings))
     seen = _look(target, there, topics, names, config)
-    cluster = source.cluster_id()
-    one_cluster = cluster if cluster == target.cluster_id() else None
+    cluster = source.cluster.id()
+    one_cluster = cluster if cluster == target.cluster.id() else None
     orphans, said = _orphans(source, found, there, config.topics, ours)
     held = {name: keys for name, copy in seen.target.items() if (keys := _held(copy, ours))}
     copies = {names[topic.name]: topic.name for topic in topics if names[topic.name] in seen.target}
@@ -177,15 +177,15 @@ def _look(
     ours = {alike(names[topic.name]) for topic in topics}
     found = {name: info for name, info in everything.items() if alike(name) in ours}
     hidden = {name: info.error for name, info in found.items() if info.error}
-    settings = target.configs(found.keys() - hidden)
+    settings = target.configs.describe(found.keys() - hidden)
     others = sorted(n for n, info in everything.items() if not info.error and n not in found)
-    told = settings or target.configs(others[:_ENOUGH])
+    told = settings or target.configs.describe(others[:_ENOUGH])
     asked = _asked_for(topics, config.topics)
     known = keys(told) or accepted(target, [names[topic.name] for topic in topics[:1]], asked)
     fresh = [copy for topic in topics if (copy := names[topic.name]) not in everything]
     given, notes = ask_defaults(target)
     hosts = [host for host, _ in config.target.addresses]
-    kind = kind_of(target.cluster_id(), known, hosts)
+    kind = kind_of(target.cluster.id(), known, hosts)
     unsure = uncertain(kind, hosts)
     return Observed(
         source=topics,
@@ -250,8 +250,12 @@ def _orphans(
         if copy in there and copy not in claimed and not there[copy].error
     }
     unlisted = {name for name in left.values() if name not in found}
-    answers = source.topics(unlisted) if unlisted else {}
-    gone = source.nowhere(unlisted - answers.keys()) if unlisted - answers.keys() else frozenset()
+    answers = source.topics.describe(unlisted) if unlisted else {}
+    gone = (
+        source.topics.nowhere(unlisted - answers.keys())
+        if unlisted - answers.keys()
+        else frozenset()
+    )
     orphans, notes = [], []
     for copy, name in left.items():
         info = found.get(name) or answers.get(name)

@@ -27,7 +27,7 @@ def writes_of_others(
         for step in steps
         for number in range(step.partitions)
     }
-    ends = target.latest(known) if known else {}
+    ends = target.offsets.latest(known) if known else {}
     return frozenset(tp.topic for tp, end in known.items() if ends.get(tp, end + 1) > end)
 
 

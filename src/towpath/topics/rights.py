@@ -24,7 +24,7 @@ def on_sources(source: Admin, names: Iterable[TopicName]) -> Iterator[Obstacle]:
     Raises:
         ClusterError: The source cannot be asked.
     """
-    for name, missing in source.lacking(dict.fromkeys(names, _ON_SOURCE)).items():
+    for name, missing in source.topics.lacking(dict.fromkeys(names, _ON_SOURCE)).items():
         yield Obstacle(name, lacks(Side.SOURCE, name, missing), Cause.RIGHTS)
 
 
@@ -47,7 +47,7 @@ def on_copies(
     """
     obstacles, notes = [], []
     needed = {name: (*_ON_COPY, *([_TO_RELEASE] if name in held else ())) for name in copies}
-    for name, missing in target.lacking(needed).items():
+    for name, missing in target.topics.lacking(needed).items():
         now = [right for right in missing if right is not _TO_RELEASE]
         if now:
             obstacles.append(Obstacle(copies[name], lacks(Side.TARGET, name, now), Cause.RIGHTS))

@@ -29,8 +29,8 @@ def room(
     names = found.topics.topics
     copies = {names[name]: topic.partitions for name, topic in topics.items()}
     try:
-        there = target.disks(copies)
-        here = source.disks({name: topic.partitions for name, topic in topics.items()})
+        there = target.disks.describe(copies)
+        here = source.disks.describe({name: topic.partitions for name, topic in topics.items()})
     except ClusterError as error:
         text = f"{error}; until then it is not known whether the disks have room for the copies"
         yield Note("target", text)

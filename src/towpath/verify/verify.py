@@ -118,7 +118,7 @@ def _tp(row: PartitionStatus) -> TopicPartition:
 
 
 def _read(config: LinkConfig, source: Admin, target: Admin, ledger: Ledger) -> LinkBooks:
-    clusters = source.cluster_id(), target.cluster_id()
+    clusters = source.cluster.id(), target.cluster.id()
     books = ledger.books(config.link)
     if books.identity is None and not books.partitions:
         raise LedgerError(
@@ -136,9 +136,9 @@ class Observed:
         self._scope, self._books = scope, books
         self._source, self._target = source, target
         known = {tp.topic for tp, each in books.partitions.items() if each.opened is not None}
-        self._source_topics = source.topics(known)
+        self._source_topics = source.topics.describe(known)
         copies = {each.opened.target_topic for each in books.partitions.values() if each.opened}
-        self._target_topics = target.topics(copies)
+        self._target_topics = target.topics.describe(copies)
         self.hidden: dict[TopicPartition, str] = {}
         """Why it could not be seen whether a partition is compacted."""
 
@@ -164,11 +164,11 @@ class Observed:
         targets = {tp: opened.target for tp in tps if (opened := self._books.of(tp).opened)}
         if not targets:
             return {}
-        earliest = self._source.earliest(targets)
-        target_earliest = self._target.earliest(targets.values())
+        earliest = self._source.offsets.earliest(targets)
+        target_earliest = self._target.offsets.earliest(targets.values())
         since = self._since(targets)
-        source_settings = self._source.configs({tp.topic for tp in targets})
-        target_settings = self._target.configs({tp.topic for tp in targets.values()})
+        source_settings = self._source.configs.describe({tp.topic for tp in targets})
+        target_settings = self._target.configs.describe({tp.topic for tp in targets.values()})
         self.hidden = {
             tp: str(why)
             for tp, there in targets.items()
@@ -188,7 +188,7 @@ class Observed:
 
     def _since(self, tps: Iterable[TopicPartition]) -> Answers[TopicPartition, int]:
         if self._scope.since_ms is not None:
-            return self._source.at_time(tps, self._scope.since_ms)
+            return self._source.offsets.at_time(tps, self._scope.since_ms)
         return Answers(dict.fromkeys(tps, self._scope.since_offset), {})
 
 

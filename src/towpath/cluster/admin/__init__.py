@@ -1,15 +1,25 @@
-"""The control plane of one cluster: what is there, and changes to it."""
+"""The control plane of one cluster: its state, and changes to it."""
 
 from __future__ import annotations
 
-from towpath.cluster.admin.access import AccessAdmin
+from typing import Self
+
+from towpath.cluster.admin.acls import AclAdmin
+from towpath.cluster.admin.cluster import ClusterAdmin
+from towpath.cluster.admin.configs import ConfigAdmin
 from towpath.cluster.admin.disks import DiskAdmin
 from towpath.cluster.admin.groups import GroupAdmin
-from towpath.cluster.admin.partitions import PartitionAdmin
+from towpath.cluster.admin.offsets import OffsetAdmin
+from towpath.cluster.admin.producers import ProducerAdmin
+from towpath.cluster.admin.quotas import QuotaAdmin
 from towpath.cluster.admin.topics import TopicAdmin
+from towpath.cluster.admin.users import UserAdmin
+from towpath.cluster.connect.control import Control
+from towpath.config import ClusterConfig
+from towpath.model.nouns import Side
 
 
-class Admin(TopicAdmin, PartitionAdmin, GroupAdmin, DiskAdmin, AccessAdmin):
+class Admin:
     """Asks and changes one cluster. Threads may share it; nothing is opened before the first call.
 
     Every call takes at most the file's `request_timeout`, within which it is tried again as long as
@@ -18,4 +28,44 @@ class Admin(TopicAdmin, PartitionAdmin, GroupAdmin, DiskAdmin, AccessAdmin):
 
     Calls about many topics or partitions answer for those they can (`Answers`, a dict) and name
     the others in `failed`; those about partitions raise when none has an answer.
+
+    Attributes:
+        cluster: The cluster as a whole: its id, its brokers and their configs.
+        topics: Topics: found, created, grown, deleted.
+        configs: The configs of topics.
+        offsets: Offsets of partitions, and the deletion of records before one.
+        producers: Producers, transactions and markers of partitions.
+        groups: Consumer groups.
+        disks: Sizes of replicas, and free space.
+        acls: ACLs.
+        users: SCRAM credentials.
+        quotas: Client quotas.
     """
+
+    def __init__(self, config: ClusterConfig, side: Side) -> None:
+        self._control = control = Control(config, side)
+        self.cluster = ClusterAdmin(control)
+        self.topics = TopicAdmin(control)
+        self.configs = ConfigAdmin(control)
+        self.offsets = OffsetAdmin(control)
+        self.producers = ProducerAdmin(control)
+        self.groups = GroupAdmin(control)
+        self.disks = DiskAdmin(control)
+        self.acls = AclAdmin(control)
+        self.users = UserAdmin(control)
+        self.quotas = QuotaAdmin(control)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._control.close()
+
+    @property
+    def throttled(self) -> float:
+        """Seconds for which brokers asked us to wait so far, because of quotas."""
+        return self._control.throttled

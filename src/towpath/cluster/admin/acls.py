@@ -1,4 +1,4 @@
-"""The control plane of one cluster: who may do what."""
+"""ACLs: who may do what."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from typing import Any, TypeVar
 
 from kafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 
-from towpath.cluster.admin.changes import ChangeAdmin, Listing
+from towpath.cluster.admin.changes import (
+    Listing,
+    check,
+    refusal,
+    tell_controller,
+    wait_for_brokers,
+)
+from towpath.cluster.admin.cluster import broker_version
 from towpath.cluster.admin.numbers import OPERATIONS, PATTERNS, PERMISSIONS, RESOURCES
 from towpath.cluster.codes import SECURITY_DISABLED
+from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers
 from towpath.model.acl import Acl, Operation, Resource
 from towpath.model.deadline import Deadline
@@ -29,10 +37,13 @@ _SINCE: Mapping[Resource | Operation, tuple[int, int]] = {
 """The Kafka that brought words (KIP-373, KIP-939); older brokers refuse ACLs with them."""
 
 
-class AclAdmin(ChangeAdmin):
+class AclAdmin:
     """Asks about ACLs and changes them; see `towpath.cluster.admin.Admin`."""
 
-    def acls(self) -> Listing[frozenset[Acl]] | None:
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    def describe(self) -> Listing[frozenset[Acl]] | None:
         """Return all ACLs, `None` where the cluster has no authorizer."""
         what = "asking for the ACLs"
         request = DescribeAclsRequest(
@@ -43,7 +54,7 @@ class AclAdmin(ChangeAdmin):
         def once(deadline: Deadline) -> Any:
             answer = self._control.ask_any(request, deadline, what)
             if answer.error_code != SECURITY_DISABLED:
-                self._check(answer, what, "Describe on the cluster")
+                check(self._control.side, answer, what, "Describe on the cluster")
             return answer
 
         answer = self._control.retried(once)
@@ -51,10 +62,10 @@ class AclAdmin(ChangeAdmin):
 
     def unknown_words(self) -> frozenset[Resource | Operation]:
         """Return what ACLs may be about elsewhere, and these brokers are too old to know."""
-        version = self.broker_version
+        version = broker_version(self._control)
         return frozenset(word for word, since in _SINCE.items() if version < since)
 
-    def create_acls(self, acls: Iterable[Acl]) -> Answers[Acl, None]:
+    def create(self, acls: Iterable[Acl]) -> Answers[Acl, None]:
         """Create ACLs; one that is there already counts as created."""
         return self._each(
             "creating the ACL", acls,
@@ -62,7 +73,7 @@ class AclAdmin(ChangeAdmin):
             lambda answer: answer.results, there=True,
         )  # fmt: skip
 
-    def delete_acls(self, acls: Iterable[Acl]) -> Answers[Acl, None]:
+    def delete(self, acls: Iterable[Acl]) -> Answers[Acl, None]:
         """Delete ACLs; one that is gone already counts as deleted."""
         return self._each(
             "deleting the ACL", acls,
@@ -84,19 +95,22 @@ class AclAdmin(ChangeAdmin):
         wanted = sorted(set(acls))
         for start in range(0, len(wanted), _AT_ONCE):
             part = wanted[start : start + _AT_ONCE]
-            said_of_each = self._told(what, request(part), results)
+            said_of_each = tell_controller(self._control, what, request(part), results)
             for acl, said in zip(part, said_of_each, strict=True):
                 if said.error_code:
-                    failed[acl] = self._refused(said, f"{what} {acl}", "Alter on the cluster")
+                    failed[acl] = refusal(
+                        self._control.side, said, f"{what} {acl}", "Alter on the cluster"
+                    )
                 else:
                     done[acl] = None
         if done:
             last = list(done)[-1]
-            self._heard_by_all(
-                DescribeAclsRequest(**_exactly(last)),
+            wait_for_brokers(
+                self._control,
                 f"waiting until all brokers know the ACL {last}",
+                DescribeAclsRequest(**_exactly(last)),
                 lambda said: bool(said.resources) == there,
-            )  # fmt: skip
+            )
         return Answers(done, failed)
 
 

@@ -1,4 +1,4 @@
-"""The control plane of one cluster: how much partitions take on the disks, and what is free."""
+"""Disks: how much partitions take on them, and how much is free."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from kafka.protocol.admin import DescribeLogDirsRequest
 
-from towpath.cluster.admin.brokers import BrokerAdmin
 from towpath.cluster.codes import refused
+from towpath.cluster.connect.control import Control
 from towpath.model.deadline import Deadline
 from towpath.model.nouns import TopicName, TopicPartition
 
@@ -31,18 +31,21 @@ class Disks:
     replicas: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
 
 
-class DiskAdmin(BrokerAdmin):
+class DiskAdmin:
     """Asks about disks; see `towpath.cluster.admin.Admin`."""
 
-    def disks(self, topics: Mapping[TopicName, int]) -> Disks:
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    def describe(self, topics: Mapping[TopicName, int]) -> Disks:
         """Return the free bytes, and what these topics take (KIP-113, KIP-827).
 
         Args:
             topics: How many partitions each of them has.
         """
-        return self._control.retried(lambda deadline: self._disks(topics, deadline))
+        return self._control.retried(lambda deadline: self._describe(topics, deadline))
 
-    def _disks(self, topics: Mapping[TopicName, int], deadline: Deadline) -> Disks:
+    def _describe(self, topics: Mapping[TopicName, int], deadline: Deadline) -> Disks:
         free: list[int] = []
         replicas: dict[TopicPartition, list[int]] = defaultdict(list)
         for folder in self._folders(topics, deadline):
@@ -59,7 +62,9 @@ class DiskAdmin(BrokerAdmin):
             answer = self._control.ask(broker, _request(topics), deadline, what)
             for said in (answer, *answer.results):
                 if said.error_code not in {0, _OFFLINE}:
-                    raise refused(self._side, what, said.error_code, acl="Describe on the cluster")
+                    raise refused(
+                        self._control.side, what, said.error_code, acl="Describe on the cluster"
+                    )
             yield from (folder for folder in answer.results if not folder.error_code)
 
 

@@ -19,7 +19,7 @@ from towpath.cluster.connect.control import UNKNOWN_PATIENCE, Control, healable,
 from towpath.cluster.metadata import Answers, Broker, Metadata
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
-from towpath.model.nouns import TopicPartition
+from towpath.model.nouns import TopicName, TopicPartition
 
 T = TypeVar("T")
 
@@ -178,3 +178,23 @@ def _without_leader(
         return topic.error
     number = LEADER_NOT_AVAILABLE if found.partition(tp) else UNKNOWN_TOPIC_OR_PARTITION
     return question.refused(side, tp, number)
+
+
+def by_topic(
+    tps: Iterable[TopicPartition], make: Callable[[TopicName, Sequence[int]], T]
+) -> list[T]:
+    """Return what `make` makes of each topic and its partitions, as requests are grouped."""
+    grouped: dict[TopicName, list[int]] = defaultdict(list)
+    for tp in tps:
+        grouped[tp.topic].append(tp.partition)
+    return [make(name, numbers) for name, numbers in grouped.items()]
+
+
+def each_partition(
+    answer: Any, read: Callable[[Any], T]
+) -> Iterator[tuple[TopicPartition, int, T]]:
+    """Take an answer apart that is grouped by topic: partition, error code, what was said."""
+    for topic in answer.topics:
+        for said in topic.partitions:
+            tp = TopicPartition(TopicName(topic.name), said.partition_index)
+            yield tp, said.error_code, read(said)

@@ -1,4 +1,4 @@
-"""The control plane of one cluster: how much clients may do (KIP-546)."""
+"""Client quotas: how much clients may do (KIP-546)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import Any
 
 from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
-from towpath.cluster.admin.changes import ChangeAdmin, Listing
+from towpath.cluster.admin.changes import (
+    Listing,
+    check,
+    refusal,
+    tell_controller,
+    wait_for_brokers,
+)
+from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
@@ -19,10 +26,13 @@ _KINDS, _KEYS = frozenset(EntityKind), frozenset(QuotaKey)
 _ORDER = {kind: place for place, kind in enumerate(EntityKind)}
 
 
-class QuotaAdmin(ChangeAdmin):
+class QuotaAdmin:
     """Asks about client quotas and changes them; see `towpath.cluster.admin.Admin`."""
 
-    def quotas(self, whose: Sequence[Entity] = ()) -> Listing[dict[Quota, float]]:
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    def describe(self, whose: Sequence[Entity] = ()) -> Listing[dict[Quota, float]]:
         """Return all quotas, or those of these entities together.
 
         Raises:
@@ -33,16 +43,16 @@ class QuotaAdmin(ChangeAdmin):
 
         def once(deadline: Deadline) -> Listing[dict[Quota, float]]:
             answer = self._control.ask_any(request, deadline, what)
-            self._check(answer, what, "DescribeConfigs on the cluster")
+            check(self._control.side, answer, what, "DescribeConfigs on the cluster")
             return _read(answer)
 
         return self._control.retried(once)
 
-    def set_quota(self, quota: Quota, value: float | None) -> None:
+    def change(self, quota: Quota, value: float | None) -> None:
         """Set a quota; `None` removes it, and one that is gone already counts as removed."""
-        self.set_quotas({quota: value}).sure(quota)
+        self.change_all({quota: value}).sure(quota)
 
-    def set_quotas(self, values: Mapping[Quota, float | None]) -> Answers[Quota, None]:
+    def change_all(self, values: Mapping[Quota, float | None]) -> Answers[Quota, None]:
         """Set quotas; those of the same entities are set together, or none of them."""
         changes: dict[tuple[Entity, ...], list[Quota]] = defaultdict(list)
         for quota in values:
@@ -50,12 +60,16 @@ class QuotaAdmin(ChangeAdmin):
         request = AlterClientQuotasRequest(
             entries=[_change(each, values) for each in changes.values()], validate_only=False
         )
-        entries = self._told("changing client quotas", request, lambda answer: answer.entries)
+        entries = tell_controller(
+            self._control, "changing client quotas", request, lambda answer: answer.entries
+        )
         failed: dict[Quota, ClusterError] = {}
         for said in entries:
             for quota in changes[_entities(said)] if said.error_code else ():
                 what = f"{'removing' if values[quota] is None else 'setting'} the quota of {quota}"
-                failed[quota] = self._refused(said, what, "AlterConfigs on the cluster")
+                failed[quota] = refusal(
+                    self._control.side, said, what, "AlterConfigs on the cluster"
+                )
         done = [quota for group in changes.values() for quota in group if quota not in failed]
         if done:
             self._quota_heard(done[-1], values[done[-1]])
@@ -63,9 +77,10 @@ class QuotaAdmin(ChangeAdmin):
 
     def _quota_heard(self, quota: Quota, value: float | None) -> None:
         what = f"waiting until all brokers know the quota of {quota}"
-        self._heard_by_all(
-            _asking(quota.entities), what, lambda said: _read(said).known.get(quota) == value
-        )
+        wait_for_brokers(
+            self._control, what, _asking(quota.entities),
+            lambda said: _read(said).known.get(quota) == value,
+        )  # fmt: skip
 
 
 def _change(quotas: Sequence[Quota], values: Mapping[Quota, float | None]) -> Any:

@@ -4,102 +4,273 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
-from towpath.cluster.admin.brokers import BrokerAdmin
-from towpath.cluster.admin.topic_requests import (
-    Change,
-    NewTopic,
-    Settings,
-    Trial,
-    creation,
-    growth,
-    setting,
+from kafka.protocol.admin import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    IncrementalAlterConfigsRequest,
 )
+
+from towpath.cluster.admin.resources import TOPIC
+from towpath.cluster.codes import (
+    INVALID_PARTITIONS,
+    REQUEST_TIMED_OUT,
+    TOPIC_ALREADY_EXISTS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    refused,
+)
+from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import TopicName
 
 T = TypeVar("T")
+Settings = Mapping[str, str | None]
+"""Settings with their new values, `None` for the default."""
 
+_SET, _DELETE = 0, 1
 _CHECKING = "checking changes of topics"
 _TOPICS_AT_ONCE = 500
 _PARTITIONS_AT_ONCE = 5000
 """A KRaft controller refuses requests about more than 10,000 partitions, each of their topics."""
 
 
-class TopicChangeAdmin(BrokerAdmin):
-    """Lets the cluster change topics, or check changes without making them.
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic that is to be created; a replication factor of -1 is the cluster's default."""
 
-    Each check returns the refusals alone, by topic, and raises where nothing could be checked.
+    name: TopicName
+    partitions: int
+    replication_factor: int
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[T]):
+    """A kind of change.
+
+    Attributes:
+        what: What is done with one topic, for errors.
+        acl: The right that this needs.
+        request: What the controller is asked for.
+        answers: How its answer tells of each topic.
+        partitions: How many a topic has then, where the controller makes them.
+        done_already: What it answers where it had done so before.
     """
 
-    def refused_topics(self, topics: Iterable[NewTopic]) -> dict[TopicName, RefusedError]:
-        """Return why topics could not be created."""
-        change = creation(self._timeout_ms, validate_only=True)
-        return self._refusals(change, {topic.name: topic for topic in topics})
+    what: Callable[[TopicName, T], str]
+    acl: Callable[[TopicName], str]
+    request: Callable[[Mapping[TopicName, T]], Any]
+    answers: Callable[[Any], Iterable[tuple[str, Any]]]
+    partitions: Callable[[T], int] = lambda _: 1
+    done_already: int | None = None
 
-    def refused_growth(self, counts: Mapping[TopicName, int]) -> dict[TopicName, RefusedError]:
-        """Return why topics could not grow to these numbers of partitions."""
-        return self._refusals(growth(self._timeout_ms, validate_only=True), counts)
+    def named(self, wanted: Mapping[TopicName, T]) -> str:
+        """Return what is done, for errors that are not about a topic."""
+        texts = [self.what(name, each) for name, each in wanted.items()]
+        more = f" and {len(texts) - 1} changes more" if len(texts) > 1 else ""
+        return f"{texts[0]}{more}"
 
-    def refused_configs(
-        self, changes: Mapping[TopicName, Settings]
-    ) -> dict[TopicName, RefusedError]:
-        """Return why settings of topics could not be changed."""
-        return self._refusals(setting(validate_only=True), changes)
 
-    def _refusals(
-        self, change: Change[T], wanted: Mapping[TopicName, T]
-    ) -> dict[TopicName, RefusedError]:
-        found: dict[TopicName, RefusedError] = {}
-        for part in _parts(wanted, change.partitions):
-            trial = Trial(change, part, self._side)
-            error = self._try(trial, _CHECKING)
-            if error is not None and not (trial.refused and isinstance(error, RefusedError)):
-                raise error
-            found |= trial.refused
-        return found
+class Trial(Generic[T]):
+    """Changes that are tried until each is made or refused for good.
 
-    def _change_all(
-        self, change: Change[T], wanted: Mapping[TopicName, T]
-    ) -> Answers[TopicName, float]:
-        """Change topics; each answer is the seconds that it took, its share of its request's."""
-        done: dict[TopicName, float] = {}
-        failed: dict[TopicName, ClusterError] = {}
-        for part in _parts(wanted, change.partitions):
-            trial = Trial(change, part, self._side)
-            failed |= trial.failed(self._try(trial, change.named(part)))
-            done |= trial.done
-        return Answers(done, failed)
+    Attributes:
+        left: Those that may still be made.
+        done: The seconds that each took that was made, its shares of its requests.
+        refused: What was said last of those that were not.
+    """
 
-    def _try(self, trial: Trial[T], what: str) -> ClusterError | None:
-        """Ask the controller, again about what time may heal; return why it ended before all is.
+    def __init__(self, change: Change[T], wanted: Mapping[TopicName, T], side: str) -> None:
+        self.change, self._wanted, self._side = change, wanted, side
+        self.left = dict(wanted)
+        self.done: dict[TopicName, float] = {}
+        self.refused: dict[TopicName, RefusedError] = {}
+        self._spent = dict.fromkeys(wanted, 0.0)
+        self._unsure: set[TopicName] = set()
 
-        It limits how much is changed at once (KIP-599): as long as something is, patience is new.
+    def unanswered(self) -> None:
+        """Remember that all that are left may have been made all the same."""
+        self._unsure |= self.left.keys()
+
+    def take(self, answer: Any, seconds: float) -> None:
+        """Take in an answer about all that are left, and how long it took.
+
+        Raises:
+            RefusedError: Time may heal what is said of one of them.
         """
-        error = None
-        while trial.left:
-            before = len(trial.left)
-            try:
-                self._control.retried(lambda deadline: self._once(trial, what, deadline))
-            except ClusterError as caught:
-                error = caught
-            if len(trial.left) == before:
-                return error
-        return None
+        for name in self.left:
+            self._spent[name] += seconds / len(self.left)
+        for text, said in self.change.answers(answer):
+            self._take(TopicName(text), said)
+        errors = [self.refused[name] for name in self.left]
+        # Of an unknown topic news may come, but not for long.
+        for error in sorted(errors, key=lambda e: e.error == UNKNOWN_TOPIC_OR_PARTITION):
+            raise error
 
-    def _once(self, trial: Trial[T], what: str, deadline: Deadline) -> None:
-        controller = self._control.controller(deadline)
-        request = trial.change.request(trial.left)
-        began = time.monotonic()
+    def _take(self, name: TopicName, said: Any) -> None:
+        again = name in self._unsure and said.error_code == self.change.done_already
+        if not said.error_code or again:
+            self.done[name] = self._spent[name]
+            self.refused.pop(name, None)
+            del self.left[name]
+            return
+        error = refused(
+            self._side, self.change.what(name, self._wanted[name]), said.error_code,
+            said.error_message, self.change.acl(name),
+        )  # fmt: skip
+        self.refused[name] = error
+        if said.error_code == REQUEST_TIMED_OUT:
+            self._unsure.add(name)
+        if not error.retriable:
+            del self.left[name]
+
+    def failed(self, error: ClusterError | None) -> dict[TopicName, ClusterError]:
+        """Return why changes were not made; for want of an answer that is `error`."""
+        unanswered = dict.fromkeys(self.left, error) if error is not None else {}
+        return {**unanswered, **self.refused}
+
+
+def creation(timeout_ms: int, *, validate_only: bool = False) -> Change[NewTopic]:
+    """Return the creation of topics."""
+    kind = CreateTopicsRequest.CreatableTopic
+
+    def one(topic: NewTopic) -> Any:
+        return kind(
+            name=topic.name,
+            num_partitions=topic.partitions,
+            replication_factor=topic.replication_factor,
+            assignments=[],
+            configs=[
+                kind.CreatableTopicConfig(name=key, value=value)
+                for key, value in topic.configs.items()
+            ],
+        )
+
+    return Change(
+        lambda _, topic: _creating(topic),
+        lambda name: f"Create on topic {name} or on the cluster",
+        lambda topics: CreateTopicsRequest(
+            topics=list(map(one, topics.values())),
+            timeout_ms=timeout_ms,
+            validate_only=validate_only,
+        ),
+        lambda answer: ((said.name, said) for said in answer.topics),
+        lambda topic: topic.partitions,
+        TOPIC_ALREADY_EXISTS,
+    )
+
+
+def growth(timeout_ms: int, *, validate_only: bool = False) -> Change[int]:
+    """Return the growth of topics to these numbers of partitions."""
+    kind = CreatePartitionsRequest.CreatePartitionsTopic
+    return Change(
+        lambda name, count: f"growing topic {name} to {count} partitions",
+        lambda name: f"Alter on topic {name}",
+        lambda counts: CreatePartitionsRequest(
+            topics=[
+                kind(name=name, count=count, assignments=None) for name, count in counts.items()
+            ],
+            timeout_ms=timeout_ms,
+            validate_only=validate_only,
+        ),
+        lambda answer: ((said.name, said) for said in answer.results),
+        lambda count: count,
+        INVALID_PARTITIONS,
+    )
+
+
+def setting(*, validate_only: bool = False) -> Change[Settings]:
+    """Return the change of these settings of topics and of no others (KIP-339)."""
+    kind = IncrementalAlterConfigsRequest.AlterConfigsResource
+
+    def one(name: TopicName, settings: Settings) -> Any:
+        changes = [
+            kind.AlterableConfig(
+                name=key, config_operation=_DELETE if value is None else _SET, value=value
+            )
+            for key, value in settings.items()
+        ]
+        return kind(resource_type=TOPIC, resource_name=name, configs=changes)
+
+    return Change(
+        lambda name, settings: f"changing {', '.join(settings)} of topic {name}",
+        lambda name: f"AlterConfigs on topic {name}",
+        lambda changes: IncrementalAlterConfigsRequest(
+            resources=[one(name, settings) for name, settings in changes.items()],
+            validate_only=validate_only,
+        ),
+        lambda answer: ((said.resource_name, said) for said in answer.responses),
+    )
+
+
+def _creating(topic: NewTopic) -> str:
+    factor = topic.replication_factor if topic.replication_factor > 0 else "of the cluster"
+    count = f"{topic.partitions} partition{'' if topic.partitions == 1 else 's'}"
+    return f"creating topic {topic.name} with {count} and replication factor {factor}"
+
+
+def check_all(
+    control: Control, change: Change[T], wanted: Mapping[TopicName, T]
+) -> dict[TopicName, RefusedError]:
+    """Let the cluster check changes; return the refusals alone, by topic.
+
+    Raises:
+        ClusterError: Nothing could be checked.
+    """
+    found: dict[TopicName, RefusedError] = {}
+    for part in _parts(wanted, change.partitions):
+        trial = Trial(change, part, control.side)
+        error = _try(control, trial, _CHECKING)
+        if error is not None and not (trial.refused and isinstance(error, RefusedError)):
+            raise error
+        found |= trial.refused
+    return found
+
+
+def change_all(
+    control: Control, change: Change[T], wanted: Mapping[TopicName, T]
+) -> Answers[TopicName, float]:
+    """Change topics; each answer is the seconds that it took, its share of its request's."""
+    done: dict[TopicName, float] = {}
+    failed: dict[TopicName, ClusterError] = {}
+    for part in _parts(wanted, change.partitions):
+        trial = Trial(change, part, control.side)
+        failed |= trial.failed(_try(control, trial, change.named(part)))
+        done |= trial.done
+    return Answers(done, failed)
+
+
+def _try(control: Control, trial: Trial[T], what: str) -> ClusterError | None:
+    """Ask the controller, again about what time may heal; return why it ended before all is.
+
+    It limits how much is changed at once (KIP-599): as long as something is, patience is new.
+    """
+    error = None
+    while trial.left:
+        before = len(trial.left)
         try:
-            answer = self._control.ask(controller, request, deadline, what)
-        except UnreachableError:
-            trial.unanswered()
-            raise
-        trial.take(answer, time.monotonic() - began)
+            control.retried(lambda deadline: _once(control, trial, what, deadline))
+        except ClusterError as caught:
+            error = caught
+        if len(trial.left) == before:
+            return error
+    return None
+
+
+def _once(control: Control, trial: Trial[T], what: str, deadline: Deadline) -> None:
+    controller = control.controller(deadline)
+    request = trial.change.request(trial.left)
+    began = time.monotonic()
+    try:
+        answer = control.ask(controller, request, deadline, what)
+    except UnreachableError:
+        trial.unanswered()
+        raise
+    trial.take(answer, time.monotonic() - began)
 
 
 def _parts(

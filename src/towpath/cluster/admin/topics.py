@@ -1,59 +1,48 @@
-"""The control plane of one cluster: topics, their settings, and changes to them."""
+"""Topics: found, created, grown, deleted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from typing import Any
 from uuid import UUID
 
 from kafka.protocol.admin import DeleteTopicsRequest
 
-from towpath.cluster.admin.brokers import TOPIC, describe_configs
 from towpath.cluster.admin.rights import Right, missing_rights
-from towpath.cluster.admin.topic_changes import TopicChangeAdmin
-from towpath.cluster.admin.topic_requests import (
+from towpath.cluster.admin.topic_changes import (
     Change,
     NewTopic,
-    Settings,
+    change_all,
+    check_all,
     creation,
     growth,
-    setting,
 )
-from towpath.cluster.admin.values import meaning
 from towpath.cluster.codes import (
     LEADER_NOT_AVAILABLE,
     REQUEST_TIMED_OUT,
     UNKNOWN_TOPIC_OR_PARTITION,
     refused,
 )
-from towpath.cluster.connect.control import UNKNOWN_PATIENCE
-from towpath.cluster.metadata import (
-    Answers,
-    ConfigEntry,
-    Metadata,
-    TopicInfo,
-    non_default,
-    read_configs,
-)
+from towpath.cluster.connect.control import Control
+from towpath.cluster.metadata import Answers, Metadata, TopicInfo
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ClusterError, UnreachableError
+from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
 
-_TOPICS_AT_ONCE = 500
 _DELETE_TOPICS, _DELETE_BY_ID = 20, 6
 """From that version on a request may name topics by id (KIP-516)."""
 _UNKNOWN_TOPIC_ID = 100
 
 
-class TopicAdmin(TopicChangeAdmin):
+class TopicAdmin:
     """Asks about topics and changes them; see `towpath.cluster.admin.Admin`."""
 
-    def topics(self, names: Iterable[TopicName] | None = None) -> dict[TopicName, TopicInfo]:
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    def describe(self, names: Iterable[TopicName] | None = None) -> dict[TopicName, TopicInfo]:
         """Return the topics of these names, without those that do not exist; by default all."""
         wanted = None if names is None else sorted(set(names))
-        return dict(self._metadata(wanted).topics)
+        return dict(self._control.found(wanted).topics)
 
     def nowhere(self, names: Iterable[TopicName]) -> frozenset[TopicName]:
         """Return which of these topics no broker knows; none where a broker does not answer."""
@@ -73,37 +62,15 @@ class TopicAdmin(TopicChangeAdmin):
         """Return which of the rights needed on each topic the login lacks, as far as told."""
         return missing_rights(self._control, needed)
 
-    def configs(self, topics: Iterable[TopicName]) -> Answers[TopicName, dict[str, ConfigEntry]]:
-        """Return all settings of each topic, those it inherits included.
-
-        Where no topic's settings may be seen, all of them are in `failed`; that is no error.
-        """
-        found: dict[TopicName, dict[str, ConfigEntry]] = {}
-        failed: dict[TopicName, ClusterError] = {}
-        names = sorted(set(topics))
-        for start in range(0, len(names), _TOPICS_AT_ONCE):
-            part = names[start : start + _TOPICS_AT_ONCE]
-            for said in self._control.retried(partial(self._configs, part)):
-                name = TopicName(said.resource_name)
-                if said.error_code:
-                    what = f"asking for the settings of topic {name}"
-                    acl = f"DescribeConfigs on topic {name}"
-                    failed[name] = refused(
-                        self._side, what, said.error_code, said.error_message, acl
-                    )
-                else:
-                    found[name] = read_configs(said)
-        return Answers(found, failed)
-
-    def create_topics(self, topics: Iterable[NewTopic]) -> Answers[TopicName, float]:
+    def create_all(self, topics: Iterable[NewTopic]) -> Answers[TopicName, float]:
         """Create topics; each answer is the seconds that it took, its share of its request's.
 
         They may have no leaders yet, for which one can wait.
         """
-        change = creation(self._timeout_ms)
-        return self._change_all(change, {topic.name: topic for topic in topics})
+        change = creation(self._control.timeout_ms)
+        return change_all(self._control, change, {topic.name: topic for topic in topics})
 
-    def create_topic(
+    def create(
         self,
         name: TopicName,
         partitions: int,
@@ -115,41 +82,34 @@ class TopicAdmin(TopicChangeAdmin):
         """Create a topic, and wait until it has leaders; or only let the cluster check all this."""
         topic = NewTopic(name, partitions, replication_factor, configs)
         if validate_only:
-            for error in self.refused_topics([topic]).values():
+            for error in self.check_creations([topic]).values():
                 raise error
             return
-        self.create_topics([topic]).sure(name)
+        self.create_all([topic]).sure(name)
         self.wait_for_leaders({name: partitions}).sure(name)
 
-    def add_partitions(self, name: TopicName, count: int) -> None:
+    def grow(self, name: TopicName, count: int) -> None:
         """Let a topic grow to `count` partitions, and wait until they have leaders."""
-        self.grow_topics({name: count}).sure(name)
+        self.grow_all({name: count}).sure(name)
 
-    def grow_topics(self, counts: Mapping[TopicName, int]) -> Answers[TopicName, float]:
+    def grow_all(self, counts: Mapping[TopicName, int]) -> Answers[TopicName, float]:
         """Let topics grow to so many partitions, and wait until they have leaders.
 
         Each answer is the seconds that it took, its share of its request's.
         """
-        grown = self._change_all(growth(self._timeout_ms), counts)
+        grown = change_all(self._control, growth(self._control.timeout_ms), counts)
         led = self.wait_for_leaders({name: counts[name] for name in grown})
         return Answers({name: grown[name] for name in led}, {**grown.failed, **led.failed})
 
-    def set_configs(self, topic: TopicName, configs: Settings) -> None:
-        """Change these settings of a topic and no others, and wait until all brokers tell so.
+    def check_creations(self, topics: Iterable[NewTopic]) -> dict[TopicName, RefusedError]:
+        """Return why topics could not be created; see `topic_changes.check_all`."""
+        change = creation(self._control.timeout_ms, validate_only=True)
+        return check_all(self._control, change, {topic.name: topic for topic in topics})
 
-        `None` takes a setting back to the default.
-        """
-        self.set_configs_of({topic: configs}).sure(topic)
-
-    def set_configs_of(self, changes: Mapping[TopicName, Settings]) -> Answers[TopicName, float]:
-        """Change settings of many topics; each answer is the seconds that it took.
-
-        That is its share of its request's.
-        """
-        changed = self._change_all(setting(), changes)
-        if changed:
-            self._wait_for_configs({name: changes[name] for name in changed})
-        return changed
+    def check_growth(self, counts: Mapping[TopicName, int]) -> dict[TopicName, RefusedError]:
+        """Return why topics could not grow to these partition counts; see `check_all` there."""
+        change = growth(self._control.timeout_ms, validate_only=True)
+        return check_all(self._control, change, counts)
 
     def wait_for_leaders(self, counts: Mapping[TopicName, int]) -> Answers[TopicName, None]:
         """Wait until topics have leaders for so many partitions each.
@@ -165,7 +125,7 @@ class TopicAdmin(TopicChangeAdmin):
             for name in list(left):
                 if not all(_led(each, name, left[name]) for each in found):
                     what = f"waiting for the leaders of topic {name}"
-                    missing[name] = refused(self._side, what, LEADER_NOT_AVAILABLE)
+                    missing[name] = refused(self._control.side, what, LEADER_NOT_AVAILABLE)
                 else:
                     del left[name]
             for error in missing.values():
@@ -178,60 +138,30 @@ class TopicAdmin(TopicChangeAdmin):
             return Answers(dict.fromkeys(counts.keys() - left.keys()), failed)
         return Answers(dict.fromkeys(counts), {})
 
-    def delete_topic(self, name: TopicName, number: TopicId) -> None:
+    def delete(self, name: TopicName, number: TopicId) -> None:
         """Delete a topic, where brokers can do so only if it has this id, and wait for that."""
-        by_id = self.api_versions().get(_DELETE_TOPICS, (0, -1))[1] >= _DELETE_BY_ID and number
+        versions = self._control.retried(self._control.versions)
+        by_id = versions.get(_DELETE_TOPICS, (0, -1))[1] >= _DELETE_BY_ID and number
         kind = DeleteTopicsRequest.DeleteTopicState
         state = kind(name=None, topic_id=UUID(number)) if by_id else kind(name=name)
         deletion: Change[TopicId] = Change(
             lambda *_: f"deleting topic {name}",
             lambda _: f"Delete on topic {name}",
-            lambda _: DeleteTopicsRequest(topics=[state], timeout_ms=self._timeout_ms),
+            lambda _: DeleteTopicsRequest(topics=[state], timeout_ms=self._control.timeout_ms),
             lambda answer: [(name, answer.responses[0])],
             done_already=_UNKNOWN_TOPIC_ID if by_id else UNKNOWN_TOPIC_OR_PARTITION,
         )
-        self._change_all(deletion, {name: number}).sure(name)
+        change_all(self._control, deletion, {name: number}).sure(name)
         self._wait_until_gone(name, number)
-
-    def _configs(self, names: Sequence[TopicName], deadline: Deadline) -> Sequence[Any]:
-        what = "asking for the settings of topics"
-        results: Sequence[Any] = self._control.ask_any(
-            describe_configs(TOPIC, names), deadline, what
-        ).results
-        return results
-
-    def _wait_for_configs(self, changes: Mapping[TopicName, Settings]) -> None:
-        """Nothing is wrong if a broker is late, or another hand was quicker."""
-        what = "waiting for the settings of topics"
-        keys = sorted({key for settings in changes.values() for key in settings})
-        request = describe_configs(TOPIC, sorted(changes), keys)
-
-        def once(deadline: Deadline) -> None:
-            brokers = self._control.metadata(deadline).brokers.values()
-            for broker in brokers:
-                share = deadline.share(len(brokers))
-                with suppress(UnreachableError):
-                    for said in self._control.ask(broker, request, share, what).results:
-                        own = non_default(read_configs(said))
-                        wanted = changes[TopicName(said.resource_name)]
-                        if not said.error_code and not _holds(own, wanted):
-                            raise refused(self._side, what, REQUEST_TIMED_OUT)
-
-        with suppress(ClusterError):
-            self._control.retried(once, Deadline.after(UNKNOWN_PATIENCE))
 
     def _wait_until_gone(self, name: TopicName, number: TopicId) -> None:
         def once(deadline: Deadline) -> None:
             for found in self._control.metadata_of_all(deadline, [name]):
                 if name in found.topics and found.topics[name].id == number:
                     what = f"waiting until topic {name} is gone"
-                    raise refused(self._side, what, REQUEST_TIMED_OUT)
+                    raise refused(self._control.side, what, REQUEST_TIMED_OUT)
 
         self._control.retried(once)
-
-
-def _holds(own: Mapping[str, str], configs: Settings) -> bool:
-    return all(meaning(own.get(key)) == meaning(value) for key, value in configs.items())
 
 
 def _led(found: Metadata, name: TopicName, count: int) -> bool:

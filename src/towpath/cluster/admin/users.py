@@ -1,4 +1,4 @@
-"""The control plane of one cluster: users that log in by SCRAM (KIP-554)."""
+"""Users that log in by SCRAM (KIP-554)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from kafka.protocol.admin import (
     DescribeUserScramCredentialsRequest,
 )
 
-from towpath.cluster.admin.changes import ChangeAdmin
+from towpath.cluster.admin.changes import check, tell_controller, wait_for_brokers
 from towpath.cluster.admin.numbers import MECHANISMS
 from towpath.cluster.codes import RESOURCE_NOT_FOUND
+from towpath.cluster.connect.control import Control
 from towpath.model.deadline import Deadline
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
@@ -24,10 +25,13 @@ _SALT_BYTES = 24
 _NAMES = {number: mechanism for mechanism, number in MECHANISMS.items()}
 
 
-class UserAdmin(ChangeAdmin):
+class UserAdmin:
     """Asks about SCRAM users and changes them; see `towpath.cluster.admin.Admin`."""
 
-    def credentials(self, users: Iterable[str] = ()) -> dict[Credential, int]:
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    def describe(self, users: Iterable[str] = ()) -> dict[Credential, int]:
         """Return the iterations of each credential of these users; of all if none is named.
 
         Raises:
@@ -40,7 +44,7 @@ class UserAdmin(ChangeAdmin):
             answer = self._control.ask_any(request, deadline, what)
             for said in (answer, *answer.results):
                 if said.error_code != RESOURCE_NOT_FOUND:
-                    self._check(said, what, "Describe on the cluster")
+                    check(self._control.side, said, what, "Describe on the cluster")
             return _read(answer)
 
         return self._control.retried(once)
@@ -66,9 +70,10 @@ class UserAdmin(ChangeAdmin):
 
     def _user_heard(self, credential: Credential, iterations: int | None) -> None:
         what = f"waiting until all brokers know {credential}"
-        self._heard_by_all(
-            _asking([credential.user]), what, lambda said: _read(said).get(credential) == iterations
-        )
+        wait_for_brokers(
+            self._control, what, _asking([credential.user]),
+            lambda said: _read(said).get(credential) == iterations,
+        )  # fmt: skip
 
     def _alter(self, what: str, **changes: Any) -> None:
         request = AlterUserScramCredentialsRequest(**{"deletions": [], "upsertions": [], **changes})
@@ -76,9 +81,9 @@ class UserAdmin(ChangeAdmin):
         def read(answer: Any) -> None:
             for said in answer.results:
                 if said.error_code != RESOURCE_NOT_FOUND:
-                    self._check(said, what, "Alter on the cluster")
+                    check(self._control.side, said, what, "Alter on the cluster")
 
-        self._told(what, request, read)
+        tell_controller(self._control, what, request, read)
 
 
 def salted(mechanism: Mechanism, password: Secret, salt: bytes, iterations: int) -> bytes:

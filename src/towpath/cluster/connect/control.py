@@ -83,6 +83,10 @@ class Control:
         self._brokers = found.brokers
         return found
 
+    def found(self, topics: Iterable[TopicName] | None = ()) -> Metadata:
+        """Ask for metadata as `metadata` does, again while time may heal what goes wrong."""
+        return self.retried(lambda deadline: self.metadata(deadline, topics))
+
     def metadata_of_all(
         self, deadline: Deadline, topics: Sequence[TopicName]
     ) -> Iterator[Metadata]:
@@ -150,6 +154,11 @@ class Control:
         if idle is None:
             raise UnreachableError(self.side, "asking for versions", "the connection was lost")
         return idle.api_versions
+
+    @property
+    def timeout_ms(self) -> int:
+        """The request timeout, in ms, for requests that carry one."""
+        return int(self._config.request_timeout * 1000)
 
     def deadline(self) -> Deadline:
         """Return the deadline of a call that begins now."""

@@ -34,8 +34,8 @@ class Homes(dict[TopicPartition, Home]):
 def find_homes(admin: Admin, tps: Iterable[TopicPartition]) -> Homes:
     """Look up leaders; partitions without one, and topics that do not exist, are left out."""
     wanted = set(tps)
-    found = Homes({broker.id: broker for broker in admin.brokers()})
-    for name, topic in admin.topics({tp.topic for tp in wanted}).items():
+    found = Homes({broker.id: broker for broker in admin.cluster.brokers()})
+    for name, topic in admin.topics.describe({tp.topic for tp in wanted}).items():
         for partition in topic.partitions:
             tp = TopicPartition(name, partition.partition)
             broker = found.brokers.get(partition.leader)

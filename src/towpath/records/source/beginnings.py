@@ -91,7 +91,7 @@ def complete(
     wanted = {a.source: a.begin for a in assignments if a.start == UNKNOWN}
     starts = find_starts(source, wanted)
     endless = [a.source for a in assignments if a.end == UNKNOWN]
-    ends = source.latest(endless, committed=True, patience=PATIENCE)
+    ends = source.offsets.latest(endless, committed=True, patience=PATIENCE)
     failed = {**starts.failed, **ends.failed}
     found = {
         a.source: replace(a, start=starts.get(a.source, a.start), end=ends.get(a.source, a.end))
@@ -109,11 +109,11 @@ def find_starts(source: Admin, wanted: Mapping[TopicPartition, Beginning]) -> Of
     for tp, begin in wanted.items():
         if begin.time is not None:
             times[begin.time].append(tp)
-    parts = [Answers(exact, {}), source.epoch_ends(epochs, patience=PATIENCE)]
-    parts += [source.at_time(tps, time, patience=PATIENCE) for time, tps in times.items()]
+    parts = [Answers(exact, {}), source.offsets.epoch_ends(epochs, patience=PATIENCE)]
+    parts += [source.offsets.at_time(tps, time, patience=PATIENCE) for time, tps in times.items()]
     found = {tp: offset for part in parts for tp, offset in part.items() if offset >= 0}
     failed = {tp: error for part in parts for tp, error in part.failed.items()}
     left = [tp for tp in wanted if tp not in found and tp not in failed]
-    earliest = source.earliest(left, patience=PATIENCE)
+    earliest = source.offsets.earliest(left, patience=PATIENCE)
     found |= {tp: max(first, wanted[tp].offset) for tp, first in earliest.items()}
     return Answers(found, {**failed, **earliest.failed})

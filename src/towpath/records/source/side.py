@@ -174,13 +174,16 @@ class SourceSide(Generic[R]):
         self._jobs.look(reader, work, found, lambda error: self._nothing_found(reader, error))
 
     def _range(self, tp: TopicPartition, expected: int) -> Loss | None:
-        earliest, latest = self._source.earliest([tp])[tp], self._source.latest([tp])[tp]
+        earliest, latest = (
+            self._source.offsets.earliest([tp])[tp],
+            self._source.offsets.latest([tp])[tp],
+        )
         return loss(expected, earliest, latest)
 
     def _identity(self, reader: R) -> Reason | None:
         """Return why the topic is not the one to be read any more, `None` when it is."""
         topic = reader.source.topic
-        found = self._source.topics([topic]).get(topic)
+        found = self._source.topics.describe([topic]).get(topic)
         if found is None:
             return DELETED
         if found.error is not None:

@@ -57,11 +57,13 @@ class Fences:
         """
         if a.must_be_identical:
             raise NotIdenticalError(str(a.source), self.why(a, books))
-        transactions = self._admin.transactions(transactional_id(self._work.link, a.target))
+        transactions = self._admin.producers.transactions(
+            transactional_id(self._work.link, a.target)
+        )
         timeout = self._work.target.request_timeout
         # A run of an older Towpath, which named its ids in another way, may be frozen and wake up.
         for older in self._ids(books) - {transactions.transactional_id}:
-            self._admin.transactions(older).fence(Deadline.after(timeout))
+            self._admin.producers.transactions(older).fence(Deadline.after(timeout))
         who = transactions.fence(Deadline.after(timeout))
         return PartitionWriter(a.target, transactions, who, timeout)
 

@@ -48,7 +48,7 @@ class PartitionFiller:
                 self._who = self.transactions.fence(deadline)
                 self._sequence = 0
             # A new leader may tell an old high watermark in a fetch, but not here (KIP-207).
-            at = admin.latest([self.tp])[self.tp]
+            at = admin.offsets.latest([self.tp])[self.tp]
             while base <= at < end:
                 at = self._take(client, at, min(end - at, LARGEST), deadline)
         except ClusterError:

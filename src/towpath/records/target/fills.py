@@ -130,7 +130,9 @@ class Fills:
     def _filler(self, lane: Lane) -> PartitionFiller:
         if lane not in self._fillers:
             tp, timeout = lane.work.target, self._work.target.request_timeout
-            transactions = self._target.transactions(transactional_id(self._work.link, tp))
+            transactions = self._target.producers.transactions(
+                transactional_id(self._work.link, tp)
+            )
             self._fillers[lane] = PartitionFiller(tp, transactions, timeout, lane.work.compacted)
         return self._fillers[lane]
 

@@ -78,7 +78,7 @@ class Fronts:
         return at + count
 
     def _cut(self, work: Assignment, at: int, end: int) -> int:
-        answer = self._target.delete_records({work.target: end})
+        answer = self._target.offsets.delete_records({work.target: end})
         if work.target in answer.failed:
             raise answer.failed[work.target]
         return at + 1

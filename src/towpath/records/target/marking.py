@@ -143,8 +143,8 @@ class MarkerFiller:
         leader may lack what we saw.
         """
         foreign = [due for due in dues if not self._owned(due)]
-        states = self._asked(foreign, deadline, self._admin.producer_states)
-        ends = self._asked(dues, deadline, self._admin.log_ends)
+        states = self._asked(foreign, deadline, self._admin.producers.states)
+        ends = self._asked(dues, deadline, self._admin.offsets.log_ends)
         doubtful = [due for due in dues if due in foreign or ends.get(due.tp, -1) >= due.end]
         marks = self._asked(doubtful, deadline, self._marks)
         for due in dues:
@@ -193,12 +193,14 @@ class MarkerFiller:
     def _written(
         self, markers: Mapping[TopicPartition, Sequence[Marker]], patience: float
     ) -> Answers[TopicPartition, None]:
-        return self._admin.write_markers(markers, leaders=self._leaders, patience=patience)
+        return self._admin.producers.write_markers(
+            markers, leaders=self._leaders, patience=patience
+        )
 
     def _marks(
         self, tps: Iterable[TopicPartition], *, patience: float
     ) -> Answers[TopicPartition, int]:
-        return self._admin.latest(tps, leaders=self._leaders, patience=patience)
+        return self._admin.offsets.latest(tps, leaders=self._leaders, patience=patience)
 
     def _plan(self, due: Due, count: int) -> _Plan:
         held, whole = due.held, due.at + count == due.end

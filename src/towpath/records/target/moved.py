@@ -51,10 +51,13 @@ class MovedBeginnings:
     def _ours_up_to(self, lane: Lane, end: int) -> tuple[int, bool]:
         """Return where the target's log ends, and whether it holds nothing but what we filled."""
         tp = lane.work.target
-        first, last = self._target.earliest([tp]).sure(tp), self._target.log_ends([tp]).sure(tp)
+        first, last = (
+            self._target.offsets.earliest([tp]).sure(tp),
+            self._target.offsets.log_ends([tp]).sure(tp),
+        )
         if last in (first, end):
             return last, True
-        filler = self._target.producers([tp]).sure(tp).get(lane.work.filler_id, -1)
+        filler = self._target.producers.sequences([tp]).sure(tp).get(lane.work.filler_id, -1)
         return last, filler == (last - 1) % wire.SEQUENCES
 
     def _fill(self, lane: Lane, at: tuple[int, bool], start: int) -> None:

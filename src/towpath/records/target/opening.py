@@ -125,8 +125,8 @@ class Opener:
             left[:] = [tp for tp in left if tp in found]
             return found
 
-        earliest, ends = ask(self._admin.earliest), ask(self._admin.log_ends)
-        producers = ask(self._admin.producer_states)
+        earliest, ends = ask(self._admin.offsets.earliest), ask(self._admin.offsets.log_ends)
+        producers = ask(self._admin.producers.states)
         answers |= {a.source: failed[a.target] for a in wanted if a.target in failed}
         return {
             tp: TargetState(
@@ -137,7 +137,7 @@ class Opener:
 
     def _leaders(self, wanted: list[Assignment], answers: Openings) -> dict[TopicPartition, int]:
         """Return the leader of each target partition whose topic is still the one to be written."""
-        found = self._admin.topics({a.target.topic for a in wanted})
+        found = self._admin.topics.describe({a.target.topic for a in wanted})
         leaders: dict[TopicPartition, int] = {}
         for a in wanted:
             topic = found.get(a.target.topic)
@@ -231,7 +231,7 @@ class Opener:
         """Resume a partition that is written in transactions; see `fencing` for the order."""
         writer = self._fences.raise_one(a, books)
         self._read()
-        log_end = self._admin.latest([a.target])[a.target]
+        log_end = self._admin.offsets.latest([a.target])[a.target]
         entry = self._fences.entry(a, books, writer, log_end)
         if entry is not None:
             self._ledger.append([entry])

@@ -192,7 +192,7 @@ class TargetSide:
         topic = lane.work.target.topic
         self._jobs.look(
             lane,
-            lambda: self._target.topics([topic]).get(topic),
+            lambda: self._target.topics.describe([topic]).get(topic),
             lambda found: self._looked(lane, found),
             lambda error: self._not_found_out(lane, error),
         )

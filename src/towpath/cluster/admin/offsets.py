@@ -1,37 +1,26 @@
-"""The control plane of one cluster: offsets, producers and records of partitions."""
+"""Offsets of partitions, and the deletion of the records before one."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
-from kafka.protocol.admin import DeleteRecordsRequest, DescribeProducersRequest
-from kafka.protocol.consumer import (
-    ListOffsetsRequest,
-    OffsetFetchRequest,
-    OffsetForLeaderEpochRequest,
-)
+from kafka.protocol.admin import DeleteRecordsRequest
+from kafka.protocol.consumer import ListOffsetsRequest, OffsetForLeaderEpochRequest
 
-from towpath.cluster.admin.brokers import BrokerAdmin
-from towpath.cluster.admin.leaders import Leaders, Question, ask_leaders
-from towpath.cluster.admin.markers import Wanted, refusal, write_markers
-from towpath.cluster.admin.transactions import Transactions
-from towpath.cluster.codes import refused
-from towpath.cluster.metadata import Answers, ProducerState
-from towpath.model.deadline import Deadline
-from towpath.model.errors import RefusedError
-from towpath.model.nouns import ProducerId, TopicName, TopicPartition
-
-T = TypeVar("T")
+from towpath.cluster.admin.leaders import Leaders, Question, ask_leaders, by_topic, each_partition
+from towpath.cluster.connect.control import Control
+from towpath.cluster.metadata import Answers
+from towpath.model.nouns import TopicName, TopicPartition
 
 _LATEST, _EARLIEST = -1, -2
-_GROUP_BY_NAME = 7
-"""The last OffsetFetch version with one group and topics by name."""
 
 
-class PartitionAdmin(BrokerAdmin):
-    """Asks about offsets and producers, deletes records; see `towpath.cluster.admin.Admin`."""
+class OffsetAdmin:
+    """Asks about offsets, and deletes records; see `towpath.cluster.admin.Admin`."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
 
     def earliest(
         self, tps: Iterable[TopicPartition], *, patience: float | None = None
@@ -80,11 +69,6 @@ class PartitionAdmin(BrokerAdmin):
         marks = self.latest(unknown, patience=patience)
         return Answers({**found, **marks}, {**found.failed, **marks.failed})
 
-    def _epochs(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        found = self._metadata(tuple({tp.topic for tp in tps}))
-        infos = {tp: found.partition(tp) for tp in tps}
-        return {tp: info.epoch for tp, info in infos.items() if info is not None}
-
     def at_time(
         self, tps: Iterable[TopicPartition], ms: int, *, patience: float | None = None
     ) -> Answers[TopicPartition, int]:
@@ -124,39 +108,6 @@ class PartitionAdmin(BrokerAdmin):
         )  # fmt: skip
         return ask_leaders(self._control, question, epochs, patience)
 
-    def committed(self, group: str, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offsets that a consumer group has committed; partitions without are absent."""
-        wanted = tuple(tps)
-        return self._control.retried(lambda deadline: self._committed(group, wanted, deadline))
-
-    def producers(
-        self, tps: Iterable[TopicPartition], *, patience: float | None = None
-    ) -> Answers[TopicPartition, dict[ProducerId, int]]:
-        """Return which producer ids the leader remembers, and the last sequence of each."""
-        return self._producers(tps, _sequences, patience)
-
-    def producer_states(
-        self, tps: Iterable[TopicPartition], *, patience: float | None = None
-    ) -> Answers[TopicPartition, tuple[ProducerState, ...]]:
-        """Return what the leader remembers of producers that have an id (KIP-664)."""
-        return self._producers(tps, _states, patience)
-
-    def _producers(
-        self,
-        tps: Iterable[TopicPartition],
-        read: Callable[[Any], T],
-        patience: float | None = None,
-    ) -> Answers[TopicPartition, T]:
-        kind = DescribeProducersRequest.TopicRequest
-        question = Question(
-            "asking for the producers of",
-            lambda theirs: DescribeProducersRequest(
-                topics=_by_topic(theirs, lambda name, p: kind(name=name, partition_indexes=p))
-            ),
-            lambda answer: _each(answer, read), acl="Read",
-        )  # fmt: skip
-        return ask_leaders(self._control, question, tps, patience)
-
     def delete_records(self, before: Mapping[TopicPartition, int]) -> Answers[TopicPartition, int]:
         """Delete all records before these offsets; return where each log begins now."""
         topic = DeleteRecordsRequest.DeleteRecordsTopic
@@ -172,25 +123,17 @@ class PartitionAdmin(BrokerAdmin):
         question = Question(
             "deleting records of",
             lambda theirs: DeleteRecordsRequest(
-                topics=_by_topic(theirs, one), timeout_ms=self._timeout_ms
+                topics=by_topic(theirs, one), timeout_ms=self._control.timeout_ms
             ),
-            lambda answer: _each(answer, lambda said: int(said.low_watermark)), acl="Delete",
+            lambda answer: each_partition(answer, lambda said: int(said.low_watermark)),
+            acl="Delete",
         )  # fmt: skip
         return ask_leaders(self._control, question, before)
 
-    def write_markers(
-        self, markers: Wanted, *, patience: float, leaders: Leaders | None = None
-    ) -> Answers[TopicPartition, None]:
-        """Write markers; see `towpath.cluster.admin.markers.write_markers`."""
-        return write_markers(self._control, markers, patience, leaders)
-
-    def marker_refusal(self) -> RefusedError | None:
-        """Return why the target takes no markers; see `towpath.cluster.admin.markers.refusal`."""
-        return refusal(self._control)
-
-    def transactions(self, transactional_id: str) -> Transactions:
-        """Return the transactions of an id; nothing is asked yet."""
-        return Transactions(self._control, transactional_id)
+    def _epochs(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        found = self._control.found({tp.topic for tp in tps})
+        infos = {tp: found.partition(tp) for tp in tps}
+        return {tp: info.epoch for tp, info in infos.items() if info is not None}
 
     def _list_offsets(
         self,
@@ -215,41 +158,12 @@ class PartitionAdmin(BrokerAdmin):
         question = Question(
             "asking for offsets of",
             lambda theirs: ListOffsetsRequest(
-                replica_id=-1, isolation_level=int(committed), topics=_by_topic(theirs, one),
-                timeout_ms=self._timeout_ms,
+                replica_id=-1, isolation_level=int(committed), topics=by_topic(theirs, one),
+                timeout_ms=self._control.timeout_ms,
             ),
-            lambda answer: _each(answer, lambda said: int(read(said))), acl="Describe",
+            lambda answer: each_partition(answer, lambda said: int(read(said))), acl="Describe",
         )  # fmt: skip
         return ask_leaders(self._control, question, tps, patience, leaders)
-
-    def _committed(
-        self, group: str, tps: Sequence[TopicPartition], deadline: Deadline
-    ) -> dict[TopicPartition, int]:
-        what = f"asking for the offsets of group {group}"
-        acl = f"Describe on group {group} and on its topics"
-        kind = OffsetFetchRequest.OffsetFetchRequestTopic
-        topics = _by_topic(tps, lambda name, p: kind(name=name, partition_indexes=p))
-        request = OffsetFetchRequest(group_id=group, topics=topics, require_stable=True)
-        coordinator = self._control.coordinator(group, deadline)
-        answer = self._control.ask(coordinator, request, deadline, what, newest=_GROUP_BY_NAME)
-        if answer.error_code:
-            raise refused(self._side, what, answer.error_code, acl=acl)
-        found = {}
-        for tp, number, offset in _each(answer, lambda said: int(said.committed_offset)):
-            if number:
-                raise refused(self._side, f"{what} in {tp}", number, acl=acl)
-            if offset >= 0:
-                found[tp] = offset
-        return found
-
-
-def _by_topic(
-    tps: Iterable[TopicPartition], make: Callable[[TopicName, Sequence[int]], T]
-) -> list[T]:
-    grouped: dict[TopicName, list[int]] = defaultdict(list)
-    for tp in tps:
-        grouped[tp.topic].append(tp.partition)
-    return [make(name, numbers) for name, numbers in grouped.items()]
 
 
 def _for_epochs(
@@ -266,7 +180,7 @@ def _for_epochs(
             rows.append(partition(partition=number, current_leader_epoch=leads, leader_epoch=epoch))
         return topic(topic=name, partitions=rows)
 
-    return OffsetForLeaderEpochRequest(replica_id=-1, topics=_by_topic(tps, one))
+    return OffsetForLeaderEpochRequest(replica_id=-1, topics=by_topic(tps, one))
 
 
 def _epoch_ends(answer: Any) -> Iterator[tuple[TopicPartition, int, int]]:
@@ -274,25 +188,3 @@ def _epoch_ends(answer: Any) -> Iterator[tuple[TopicPartition, int, int]]:
         for said in topic.partitions:
             tp = TopicPartition(TopicName(topic.topic), said.partition)
             yield tp, said.error_code, int(said.end_offset)
-
-
-def _each(answer: Any, read: Callable[[Any], T]) -> Iterator[tuple[TopicPartition, int, T]]:
-    for topic in answer.topics:
-        for said in topic.partitions:
-            tp = TopicPartition(TopicName(topic.name), said.partition_index)
-            yield tp, said.error_code, read(said)
-
-
-def _sequences(said: Any) -> dict[ProducerId, int]:
-    return {ProducerId(state.producer_id): state.last_sequence for state in said.active_producers}
-
-
-def _states(said: Any) -> tuple[ProducerState, ...]:
-    return tuple(map(_state, said.active_producers))
-
-
-def _state(said: Any) -> ProducerState:
-    return ProducerState(
-        ProducerId(said.producer_id), said.last_sequence, said.last_timestamp,
-        said.current_txn_start_offset, said.producer_epoch, said.coordinator_epoch,
-    )  # fmt: skip

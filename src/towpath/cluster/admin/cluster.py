@@ -1,0 +1,117 @@
+"""The cluster as a whole: its id, its brokers, their configs, and the login's rights on it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from kafka.protocol.admin import DescribeClusterRequest
+from kafka.protocol.broker_version_data import BrokerVersionData
+
+from towpath.cluster.admin.changes import check
+from towpath.cluster.admin.numbers import OPERATIONS
+from towpath.cluster.admin.resources import BROKER, describe_configs
+from towpath.cluster.codes import refused
+from towpath.cluster.connect.control import Control
+from towpath.cluster.connect.exchange import Versions
+from towpath.cluster.metadata import Broker, ConfigEntry, read_configs
+from towpath.model.acl import Operation
+from towpath.model.deadline import Deadline
+from towpath.model.errors import UnreachableError
+from towpath.model.nouns import ClusterId
+
+_EVERY_BROKER = ""
+
+
+class ClusterAdmin:
+    """Asks about the cluster as a whole; see `towpath.cluster.admin.Admin`."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    def id(self) -> ClusterId:
+        """Return the id that the cluster got when it was made."""
+        return self._control.found().cluster_id
+
+    def brokers(self) -> tuple[Broker, ...]:
+        """Return the brokers that are there now, by id."""
+        found = self._control.found().brokers.values()
+        return tuple(sorted(found, key=lambda broker: broker.id))
+
+    def broker_config(self, name: str) -> str | None:
+        """Return one setting of one broker, or `None` if it has none of this name."""
+        return self._control.retried(lambda deadline: self._broker_config(name, deadline))
+
+    def api_versions(self) -> Versions:
+        """Return which requests, in which versions, one broker takes."""
+        return self._control.retried(self._control.versions)
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The Kafka version that one broker's requests show; the newest known one, if newer."""
+        return broker_version(self._control)
+
+    def configs(self) -> dict[str, ConfigEntry]:
+        """Return the settings that hold for all brokers and were made while they ran (KIP-226)."""
+        what = "asking for the settings of all brokers"
+        request = describe_configs(BROKER, [_EVERY_BROKER])
+
+        def once(deadline: Deadline) -> dict[str, ConfigEntry]:
+            said = self._control.ask_any(request, deadline, what).results[0]
+            check(self._control.side, said, what, "DescribeConfigs on the cluster")
+            return read_configs(said)
+
+        return self._control.retried(once)
+
+    def rights(self) -> frozenset[Operation] | None:
+        """Return what the login may do with the cluster as a whole (KIP-430, KIP-700), if told.
+
+        To a login without the right Describe, brokers tell of no other right either.
+
+        Raises:
+            RefusedError: Also where the brokers do not know this question.
+        """
+        what = "asking for the rights on the cluster"
+        request = DescribeClusterRequest(include_cluster_authorized_operations=True)
+
+        def once(deadline: Deadline) -> Collection[int] | None:
+            said = self._control.ask_any(request, deadline, what)
+            check(self._control.side, said, what)
+            allowed: Collection[int] | None = said.authorized_operations
+            return allowed
+
+        allowed = self._control.retried(once)
+        if allowed is None:
+            return None
+        return frozenset(right for right in Operation if OPERATIONS[right] in allowed)
+
+    def _broker_config(self, name: str, deadline: Deadline) -> str | None:
+        what = f"asking for the broker setting {name}"
+        said = self._any_broker(name, deadline, what).results[0]
+        if said.error_code:
+            acl = "DescribeConfigs on the cluster"
+            raise refused(self._control.side, what, said.error_code, said.error_message, acl)
+        entry = read_configs(said).get(name)
+        return entry.value if entry else None
+
+    def _any_broker(self, name: str, deadline: Deadline, what: str) -> Any:
+        """Ask the first broker that can be reached for its own setting."""
+        errors: list[UnreachableError] = []
+        brokers = self._control.metadata(deadline).brokers.values()
+        for broker in brokers:
+            share = deadline.share(len(brokers) - len(errors))
+            request = describe_configs(BROKER, [str(broker.id)], [name])
+            try:
+                return self._control.ask(broker, request, share, what)
+            except UnreachableError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        raise UnreachableError(self._control.side, what, "no broker is known")
+
+
+def broker_version(control: Control) -> tuple[int, ...]:
+    """Return the Kafka version that one broker's requests show; the newest known one, if newer."""
+    versions = dict(control.retried(control.versions))
+    version: tuple[int, ...] = BrokerVersionData(api_versions=versions).broker_version
+    return version

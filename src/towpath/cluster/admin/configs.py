@@ -1,0 +1,101 @@
+"""The configs of topics: asked for, changed, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from towpath.cluster.admin.resources import TOPIC, describe_configs
+from towpath.cluster.admin.topic_changes import Settings, change_all, check_all, setting
+from towpath.cluster.admin.values import meaning
+from towpath.cluster.codes import REQUEST_TIMED_OUT, refused
+from towpath.cluster.connect.control import UNKNOWN_PATIENCE, Control
+from towpath.cluster.metadata import Answers, ConfigEntry, non_default, read_configs
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError, RefusedError, UnreachableError
+from towpath.model.nouns import TopicName
+
+_TOPICS_AT_ONCE = 500
+
+
+class ConfigAdmin:
+    """Asks about the configs of topics and changes them; see `towpath.cluster.admin.Admin`."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    def describe(self, topics: Iterable[TopicName]) -> Answers[TopicName, dict[str, ConfigEntry]]:
+        """Return all settings of each topic, those it inherits included.
+
+        Where no topic's settings may be seen, all of them are in `failed`; that is no error.
+        """
+        found: dict[TopicName, dict[str, ConfigEntry]] = {}
+        failed: dict[TopicName, ClusterError] = {}
+        names = sorted(set(topics))
+        for start in range(0, len(names), _TOPICS_AT_ONCE):
+            part = names[start : start + _TOPICS_AT_ONCE]
+            for said in self._control.retried(partial(self._describe, part)):
+                name = TopicName(said.resource_name)
+                if said.error_code:
+                    what = f"asking for the settings of topic {name}"
+                    acl = f"DescribeConfigs on topic {name}"
+                    failed[name] = refused(
+                        self._control.side, what, said.error_code, said.error_message, acl
+                    )
+                else:
+                    found[name] = read_configs(said)
+        return Answers(found, failed)
+
+    def change(self, topic: TopicName, configs: Settings) -> None:
+        """Change these settings of a topic and no others, and wait until all brokers tell so.
+
+        `None` takes a setting back to the default.
+        """
+        self.change_all({topic: configs}).sure(topic)
+
+    def change_all(self, changes: Mapping[TopicName, Settings]) -> Answers[TopicName, float]:
+        """Change settings of many topics; each answer is the seconds that it took.
+
+        That is its share of its request's.
+        """
+        changed = change_all(self._control, setting(), changes)
+        if changed:
+            self._wait({name: changes[name] for name in changed})
+        return changed
+
+    def check(self, changes: Mapping[TopicName, Settings]) -> dict[TopicName, RefusedError]:
+        """Return why configs of topics could not be changed; see `topic_changes.check_all`."""
+        return check_all(self._control, setting(validate_only=True), changes)
+
+    def _describe(self, names: Sequence[TopicName], deadline: Deadline) -> Sequence[Any]:
+        what = "asking for the settings of topics"
+        results: Sequence[Any] = self._control.ask_any(
+            describe_configs(TOPIC, names), deadline, what
+        ).results
+        return results
+
+    def _wait(self, changes: Mapping[TopicName, Settings]) -> None:
+        """Nothing is wrong if a broker is late, or another hand was quicker."""
+        what = "waiting for the settings of topics"
+        keys = sorted({key for settings in changes.values() for key in settings})
+        request = describe_configs(TOPIC, sorted(changes), keys)
+
+        def once(deadline: Deadline) -> None:
+            brokers = self._control.metadata(deadline).brokers.values()
+            for broker in brokers:
+                share = deadline.share(len(brokers))
+                with suppress(UnreachableError):
+                    for said in self._control.ask(broker, request, share, what).results:
+                        own = non_default(read_configs(said))
+                        wanted = changes[TopicName(said.resource_name)]
+                        if not said.error_code and not _holds(own, wanted):
+                            raise refused(self._control.side, what, REQUEST_TIMED_OUT)
+
+        with suppress(ClusterError):
+            self._control.retried(once, Deadline.after(UNKNOWN_PATIENCE))
+
+
+def _holds(own: Mapping[str, str], configs: Settings) -> bool:
+    return all(meaning(own.get(key)) == meaning(value) for key, value in configs.items())

@@ -1,0 +1,82 @@
+"""Producers of partitions, their transactions, and markers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from kafka.protocol.admin import DescribeProducersRequest
+
+from towpath.cluster.admin.leaders import Leaders, Question, ask_leaders, by_topic, each_partition
+from towpath.cluster.admin.markers import Wanted, refusal, write_markers
+from towpath.cluster.admin.transactions import Transactions
+from towpath.cluster.connect.control import Control
+from towpath.cluster.metadata import Answers, ProducerState
+from towpath.model.errors import RefusedError
+from towpath.model.nouns import ProducerId, TopicPartition
+
+T = TypeVar("T")
+
+
+class ProducerAdmin:
+    """Asks about producers, and writes markers; see `towpath.cluster.admin.Admin`."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    def sequences(
+        self, tps: Iterable[TopicPartition], *, patience: float | None = None
+    ) -> Answers[TopicPartition, dict[ProducerId, int]]:
+        """Return which producer ids the leader remembers, and the last sequence of each."""
+        return self._describe(tps, _sequences, patience)
+
+    def states(
+        self, tps: Iterable[TopicPartition], *, patience: float | None = None
+    ) -> Answers[TopicPartition, tuple[ProducerState, ...]]:
+        """Return what the leader remembers of producers that have an id (KIP-664)."""
+        return self._describe(tps, _states, patience)
+
+    def write_markers(
+        self, markers: Wanted, *, patience: float, leaders: Leaders | None = None
+    ) -> Answers[TopicPartition, None]:
+        """Write markers; see `towpath.cluster.admin.markers.write_markers`."""
+        return write_markers(self._control, markers, patience, leaders)
+
+    def marker_refusal(self) -> RefusedError | None:
+        """Return why the target takes no markers; see `towpath.cluster.admin.markers.refusal`."""
+        return refusal(self._control)
+
+    def transactions(self, transactional_id: str) -> Transactions:
+        """Return the transactions of an id; nothing is asked yet."""
+        return Transactions(self._control, transactional_id)
+
+    def _describe(
+        self,
+        tps: Iterable[TopicPartition],
+        read: Callable[[Any], T],
+        patience: float | None = None,
+    ) -> Answers[TopicPartition, T]:
+        kind = DescribeProducersRequest.TopicRequest
+        question = Question(
+            "asking for the producers of",
+            lambda theirs: DescribeProducersRequest(
+                topics=by_topic(theirs, lambda name, p: kind(name=name, partition_indexes=p))
+            ),
+            lambda answer: each_partition(answer, read), acl="Read",
+        )  # fmt: skip
+        return ask_leaders(self._control, question, tps, patience)
+
+
+def _sequences(said: Any) -> dict[ProducerId, int]:
+    return {ProducerId(state.producer_id): state.last_sequence for state in said.active_producers}
+
+
+def _states(said: Any) -> tuple[ProducerState, ...]:
+    return tuple(map(_state, said.active_producers))
+
+
+def _state(said: Any) -> ProducerState:
+    return ProducerState(
+        ProducerId(said.producer_id), said.last_sequence, said.last_timestamp,
+        said.current_txn_start_offset, said.producer_epoch, said.coordinator_epoch,
+    )  # fmt: skip
