@@ -29,6 +29,7 @@ from towpath.records.clients import Clients
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import LANE_BYTES, MANY, SMALL, SMALL_TOGETHER, Lane
 from towpath.records.lane.progress import Standing
+from towpath.records.lane.waits import Waits
 from towpath.records.lease import Lease
 from towpath.records.receipts import Receipts
 from towpath.records.relief import Relief
@@ -139,6 +140,7 @@ class Copier:
             self._jobs, self._clients,
             on_landed=self._landed, on_failed=self._target_side.failed,
         )  # fmt: skip
+        self._waits = Waits(self._jobs, go=self._go, stop=self._reopening.stop)
         self._watch_client = Client(work.target, Side.TARGET, target)
         self._watch = Watch(
             Ledger(target, self._watch_client), work.link, work.run_id, work.round,
@@ -161,6 +163,7 @@ class Copier:
         self._jobs.close()
         self._markers.close()
         self._beginnings.close()
+        self._waits.close()
         self._watch.finish()
         self._watch_client.close()
         self._watch.join()
@@ -306,6 +309,8 @@ class Copier:
             lane.queue.drop_waiting()
         elif not self._lease.good:
             return  # `_turn` goes on when it is
+        elif lane.due_wait is not None:
+            self._waits.go(lane)
         elif lane.writer is not None:
             self._transactor.go(lane)
         elif lane.queue.waiting:

@@ -62,9 +62,10 @@ class Jobs:
         work: Callable[[], T],
         found: Callable[[T], None],
         failed: Callable[[TowpathError], None],
+        pool: ThreadPoolExecutor | None = None,
     ) -> None:
         """Do blocking `work` beside all else that is done for the owner."""
-        self.run(work, self._counted(owner, found, failed))
+        self.run(work, self._counted(owner, found, failed), pool)
 
     def hold(
         self,

@@ -25,7 +25,7 @@ from towpath.model.reasons import Reason
 from towpath.records.lane.intake import Intake
 from towpath.records.lane.modes import taken
 from towpath.records.lane.progress import Progress, Standing
-from towpath.records.lane.queue import Batch, BecomeMapped, Fill, Queue, Stop
+from towpath.records.lane.queue import Batch, BecomeMapped, Fill, Queue, Stop, Wait
 from towpath.records.lane.reshape import merge
 from towpath.records.work import Assignment
 from towpath.wire import batch as wire
@@ -231,6 +231,8 @@ class Lane:
                 flying.append(head)
                 waiting.popleft()
                 self._land_fills()
+            elif isinstance(head, Wait) and head.over:
+                waiting.popleft()
             elif isinstance(head, BecomeMapped) and not flying:
                 waiting.popleft()
                 self.progress.become_mapped(head.why)
@@ -327,6 +329,18 @@ class Lane:
     def fill_due(self) -> Fill | None:
         """The fill that must be done before anything else may be sent."""
         return self.next_fill if self._may_send else None
+
+    @property
+    def due_wait(self) -> Wait | None:
+        """What is to happen outside before anything else may be sent."""
+        head = self.queue.waiting[0] if self.queue.waiting else None
+        return head if isinstance(head, Wait) and not head.over else None
+
+    def waited(self, wait: Wait) -> None:
+        """What something waited for has happened; batches that go again may be before it."""
+        wait.over = True
+        if self.queue.waiting[0] is wait:
+            self.queue.waiting.popleft()
 
     @property
     def next_fill(self) -> Fill | None:

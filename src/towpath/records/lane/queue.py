@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -89,7 +89,24 @@ class Stop:
     why: Reason
 
 
-Item = Batch | Fill | BecomeMapped | Stop
+@dataclass(slots=True, eq=False)
+class Wait:
+    """Nothing behind it is sent before something has happened outside of both clusters' logs.
+
+    Attributes:
+        why: What the partition waits for.
+        ready: Returns whether it has happened. Blocking; it has a time limit of its own.
+        asked: How often that was asked.
+        over: It has happened.
+    """
+
+    why: Reason
+    ready: Callable[[], bool]
+    asked: int = 0
+    over: bool = False
+
+
+Item = Batch | Fill | BecomeMapped | Stop | Wait
 
 
 class Writer(Protocol):

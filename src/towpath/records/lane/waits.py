@@ -1,0 +1,71 @@
+"""Lanes with something at the head of their queue that is to happen outside first.
+
+A schema must be registered, say, before the records that name it are sent. It is asked about again
+and again, apart from everything else: only what lies behind it in its own queue waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from towpath.model.errors import ClusterError, TowpathError
+from towpath.model.nouns import Side
+from towpath.model.reasons import Reason
+from towpath.records.jobs import Jobs
+from towpath.records.lane.lane import Lane
+from towpath.records.lane.queue import Wait
+from towpath.records.trouble import back_off, passes
+
+_THREADS = 4
+"""Questions at a time. They have threads of their own: a slow one keeps no connection waiting."""
+_MOST = 10
+"""Questions, with the back-off between them about 40 s, after which a run with an end gives up."""
+
+
+class Waits:
+    """Asks whether what lanes wait for has happened, and lets them go on when it has."""
+
+    def __init__(
+        self, jobs: Jobs, *, go: Callable[[Lane], None], stop: Callable[[Lane, Reason], None]
+    ) -> None:
+        self._jobs, self._go, self._stop = jobs, go, stop
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="towpath-waits")
+
+    def close(self) -> None:
+        """Ask no more; questions under way end by themselves."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def go(self, lane: Lane) -> None:
+        """Ask, if something new is at the head of the lane's queue."""
+        wait = lane.due_wait
+        if wait is not None and not wait.asked:
+            self._ask(lane, wait)
+
+    def _ask(self, lane: Lane, wait: Wait) -> None:
+        wait.asked += 1
+        self._jobs.look(
+            lane,
+            wait.ready,
+            lambda ready: self._over(lane, wait) if ready else self._not_yet(lane, wait, wait.why),
+            lambda error: self._failed(lane, wait, error),
+            self._threads,
+        )
+
+    def _over(self, lane: Lane, wait: Wait) -> None:
+        lane.waited(wait)
+        lane.relieve(Side.TARGET)
+        self._go(lane)
+
+    def _not_yet(self, lane: Lane, wait: Wait, why: Reason) -> None:
+        if lane.has_end and wait.asked >= _MOST:
+            self._stop(lane, why)
+            return
+        lane.hinder(Side.TARGET, why)
+        self._jobs.later(lane, back_off(wait.asked - 1), lambda: self._ask(lane, wait))
+
+    def _failed(self, lane: Lane, wait: Wait, error: TowpathError) -> None:
+        if isinstance(error, ClusterError) and passes(error):
+            self._not_yet(lane, wait, error.reason)
+        else:
+            self._stop(lane, error.reason)
