@@ -14,7 +14,7 @@ from tests.support.batches import batch, numbered
 from towpath.cluster.data import fetch as fetching
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.fetch import Fetched
-from towpath.cluster.data.homes import Home
+from towpath.cluster.data.leaders import Leader
 from towpath.cluster.metadata import Broker
 from towpath.config import ClusterConfig
 from towpath.model.nouns import (
@@ -166,8 +166,8 @@ class StandInNodes:
     def __init__(self, channel: StandInChannel) -> None:
         self._channel = channel
 
-    def home(self, _tp: TopicPartition) -> Home:
-        return Home(Broker(NODE, "host", 1), TopicId(NO_TOPIC_ID))
+    def leader(self, _tp: TopicPartition) -> Leader:
+        return Leader(Broker(NODE, "host", 1), TopicId(NO_TOPIC_ID))
 
     def channel(self, _node: int) -> StandInChannel:
         return self._channel

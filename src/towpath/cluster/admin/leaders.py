@@ -26,8 +26,8 @@ T = TypeVar("T")
 _ELECTION = 2.0
 """Seconds for which other partitions wait for one that has no leader: elections take less."""
 
-Leaders = dict[TopicPartition, Broker]
-"""Leaders that answered, for callers who ask often; one that did not is looked up the next time."""
+KnownLeaders = dict[TopicPartition, Broker]
+"""Leaders that answered, kept by callers who ask often. One that did not answer is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def ask_leaders(
     question: Question[T],
     tps: Iterable[TopicPartition],
     patience: float | None = None,
-    leaders: Leaders | None = None,
+    leaders: KnownLeaders | None = None,
 ) -> Answers[TopicPartition, T]:
     """Ask the leaders of `tps` until each has answered or time is over.
 
@@ -120,7 +120,7 @@ def _one_pass(
     question: Question[T],
     tps: Iterable[TopicPartition],
     deadline: Deadline,
-    known: Leaders | None,
+    known: KnownLeaders | None,
 ) -> Iterator[tuple[TopicPartition, T | ClusterError]]:
     by_leader: dict[Broker, list[TopicPartition]] = defaultdict(list)
     for tp, leader in _leaders(control, question, tps, deadline, known):
@@ -147,7 +147,7 @@ def _leaders(
     question: Question[T],
     tps: Iterable[TopicPartition],
     deadline: Deadline,
-    known: Leaders | None,
+    known: KnownLeaders | None,
 ) -> Iterator[tuple[TopicPartition, Broker | ClusterError]]:
     wanted = sorted(tps)
     unknown = [tp for tp in wanted if tp not in (known or {})]
@@ -160,7 +160,7 @@ def _leaders(
         yield tp, found.leader(tp) or _without_leader(control.side, question, found, tp)
 
 
-def _note(known: Leaders | None, tps: Iterable[TopicPartition], leader: Broker | None) -> None:
+def _note(known: KnownLeaders | None, tps: Iterable[TopicPartition], leader: Broker | None) -> None:
     if known is None:
         return
     for tp in tps:

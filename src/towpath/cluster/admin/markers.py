@@ -19,7 +19,7 @@ from typing import Any
 
 from kafka.protocol.producer import WriteTxnMarkersRequest
 
-from towpath.cluster.admin.leaders import Leaders, Question, ask_leaders
+from towpath.cluster.admin.leaders import KnownLeaders, Question, ask_leaders
 from towpath.cluster.codes import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers
@@ -48,7 +48,7 @@ Wanted = Mapping[TopicPartition, Sequence[Marker]]
 
 
 def write_markers(
-    control: Control, markers: Wanted, patience: float, leaders: Leaders | None = None
+    control: Control, markers: Wanted, patience: float, leaders: KnownLeaders | None = None
 ) -> Answers[TopicPartition, None]:
     """Ask each leader once to write the markers of its partitions, onto all in-sync replicas.
 

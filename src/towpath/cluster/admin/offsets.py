@@ -8,7 +8,13 @@ from typing import Any
 from kafka.protocol.admin import DeleteRecordsRequest
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetForLeaderEpochRequest
 
-from towpath.cluster.admin.leaders import Leaders, Question, ask_leaders, by_topic, each_partition
+from towpath.cluster.admin.leaders import (
+    KnownLeaders,
+    Question,
+    ask_leaders,
+    by_topic,
+    each_partition,
+)
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers
 from towpath.model.nouns import TopicName, TopicPartition
@@ -34,7 +40,7 @@ class OffsetAdmin:
         *,
         committed: bool = False,
         patience: float | None = None,
-        leaders: Leaders | None = None,
+        leaders: KnownLeaders | None = None,
     ) -> Answers[TopicPartition, int]:
         """Return the high watermark: the offset behind the last record on all in-sync replicas.
 
@@ -143,7 +149,7 @@ class OffsetAdmin:
         *,
         committed: bool = False,
         patience: float | None = None,
-        leaders: Leaders | None = None,
+        leaders: KnownLeaders | None = None,
     ) -> Answers[TopicPartition, int]:
         topic = ListOffsetsRequest.ListOffsetsTopic
         partition = topic.ListOffsetsPartition

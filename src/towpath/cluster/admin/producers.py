@@ -7,7 +7,13 @@ from typing import Any, TypeVar
 
 from kafka.protocol.admin import DescribeProducersRequest
 
-from towpath.cluster.admin.leaders import Leaders, Question, ask_leaders, by_topic, each_partition
+from towpath.cluster.admin.leaders import (
+    KnownLeaders,
+    Question,
+    ask_leaders,
+    by_topic,
+    each_partition,
+)
 from towpath.cluster.admin.markers import Wanted, refusal, write_markers
 from towpath.cluster.admin.transactions import Transactions
 from towpath.cluster.connect.control import Control
@@ -37,7 +43,7 @@ class ProducerAdmin:
         return self._describe(tps, _states, patience)
 
     def write_markers(
-        self, markers: Wanted, *, patience: float, leaders: Leaders | None = None
+        self, markers: Wanted, *, patience: float, leaders: KnownLeaders | None = None
     ) -> Answers[TopicPartition, None]:
         """Write markers; see `towpath.cluster.admin.markers.write_markers`."""
         return write_markers(self._control, markers, patience, leaders)

@@ -21,7 +21,7 @@ from towpath.cluster.data import fetch as fetching
 from towpath.cluster.data import produce as producing
 from towpath.cluster.data.fetch import Fetched, FetchFrom, FetchSession
 from towpath.cluster.data.frames import Part, receive, request
-from towpath.cluster.data.homes import Home, find_homes
+from towpath.cluster.data.leaders import Leader, find_leaders
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
@@ -65,7 +65,7 @@ class Client:
         self._side = side
         self._admin = admin
         self._connections: dict[int, Connected] = {}
-        self._homes: dict[TopicPartition, Home] = {}
+        self._leaders: dict[TopicPartition, Leader] = {}
         self._muted: dict[int, Deadline] = {}
         self._correlation = 0
         self.failures = 0
@@ -115,16 +115,16 @@ class Client:
                 not fit it.
         """
 
-        def once(home: Home, connected: Connected, deadline: Deadline) -> Records:
+        def once(leader: Leader, connected: Connected, deadline: Deadline) -> Records:
             newest = connected.api_versions[fetching.API][1]
-            version = fetching.version_for(newest, ids=home.topic_id != NO_TOPIC_ID)
+            version = fetching.version_for(newest, ids=leader.topic_id != NO_TOPIC_ID)
             session = FetchSession(version, max_bytes=max_bytes, committed=committed)
-            session.want(tp, FetchFrom(offset, max_bytes, home.topic_id))
+            session.want(tp, FetchFrom(offset, max_bytes, leader.topic_id))
             body = session.request(int(wait * 1000))
             connected.socket.settimeout(deadline.left() + wait)
             buffer = self._ask(connected, fetching.API, version, body, tags=session.flexible)
             said = (session.response(buffer.data) or [None])[0]  # type: ignore[list-item]
-            self._muted[home.node] = Deadline.after(session.throttle)
+            self._muted[leader.node] = Deadline.after(session.throttle)
             if said is None:
                 raise refused(self._side, f"fetching {tp}", UNKNOWN_TOPIC_OR_PARTITION)
             self._check(said.error, f"fetching {tp} at {offset}")
@@ -141,14 +141,14 @@ class Client:
                 been appended all the same.
         """
 
-        def once(home: Home, connected: Connected, deadline: Deadline) -> int:
+        def once(leader: Leader, connected: Connected, deadline: Deadline) -> int:
             newest = connected.api_versions[producing.API][1]
             version = producing.NEWEST if newest >= producing.NEWEST else producing.OLDEST
             body = producing.request([(tp, batch)], int(deadline.left() * 1000), transactional_id)
             connected.socket.settimeout(deadline.left() + 1)
             buffer = self._ask(connected, producing.API, version, body)
             answer = producing.response(buffer.data, version)
-            self._muted[home.node] = Deadline.after(answer.throttle)
+            self._muted[leader.node] = Deadline.after(answer.throttle)
             said = answer.batches[0]
             self._check(said.error, f"producing to {tp}", said.text)
             return said.base_offset
@@ -156,7 +156,7 @@ class Client:
         return self._retried(tp, f"producing to {tp}", once)
 
     def _retried(
-        self, tp: TopicPartition, what: str, once: Callable[[Home, Connected, Deadline], T]
+        self, tp: TopicPartition, what: str, once: Callable[[Leader, Connected, Deadline], T]
     ) -> T:
         try:
             with self._calling:
@@ -166,17 +166,17 @@ class Client:
                 self._drop()
 
     def _tried(
-        self, tp: TopicPartition, what: str, once: Callable[[Home, Connected, Deadline], T]
+        self, tp: TopicPartition, what: str, once: Callable[[Leader, Connected, Deadline], T]
     ) -> T:
         deadline = Deadline.after(self._config.request_timeout)
         while True:
-            home: Home | None = None
+            leader: Leader | None = None
             try:
-                home = self._home(tp)
-                deadline = self._unmuted(home.node, deadline)
-                return once(home, self._connected(home, deadline), deadline)
+                leader = self._leader(tp)
+                deadline = self._unmuted(leader.node, deadline)
+                return once(leader, self._connected(leader, deadline), deadline)
             except (OSError, UnreachableError, RefusedError) as error:
-                self._recover(tp, home, error)
+                self._recover(tp, leader, error)
                 if isinstance(error, ClusterError) and not healable(error):
                     raise
                 if deadline.over or self._closed:
@@ -195,13 +195,13 @@ class Client:
             time.sleep(min(_PAUSE, muted.left()))
         return Deadline.after(left)
 
-    def _recover(self, tp: TopicPartition, home: Home | None, error: Exception) -> None:
+    def _recover(self, tp: TopicPartition, leader: Leader | None, error: Exception) -> None:
         self.failures += 1
-        self._homes.pop(tp, None)
-        if home is not None and not isinstance(error, RefusedError):
-            self._muted.pop(home.node, None)  # the broker mutes connections, not clients
+        self._leaders.pop(tp, None)
+        if leader is not None and not isinstance(error, RefusedError):
+            self._muted.pop(leader.node, None)  # the broker mutes connections, not clients
             with suppress(KeyError):
-                self._connections.pop(home.node).socket.close()
+                self._connections.pop(leader.node).socket.close()
 
     def _given_up(self, what: str, error: Exception) -> ClusterError:
         if isinstance(error, ClusterError):
@@ -209,22 +209,22 @@ class Client:
         advice = "look whether the broker is up and its network is open"
         return UnreachableError(self._side, what, foreign(error), advice)
 
-    def _home(self, tp: TopicPartition) -> Home:
-        home = self._homes.get(tp) or find_homes(self._admin, [tp]).get(tp)
-        if home is None:
+    def _leader(self, tp: TopicPartition) -> Leader:
+        leader = self._leaders.get(tp) or find_leaders(self._admin, [tp]).get(tp)
+        if leader is None:
             what = f"looking for the leader of {tp}"
             raise refused(self._side, what, LEADER_NOT_AVAILABLE)
-        self._homes[tp] = home
-        return home
+        self._leaders[tp] = leader
+        return leader
 
-    def _connected(self, home: Home, deadline: Deadline) -> Connected:
-        connected = self._connections.get(home.node)
+    def _connected(self, leader: Leader, deadline: Deadline) -> Connected:
+        connected = self._connections.get(leader.node)
         if connected is not None and connected.expired:
             connected.socket.close()
             connected = None
         if connected is None:
-            connected = connect_to(self._config, self._side, home.broker, deadline)
-            self._connections[home.node] = connected
+            connected = connect_to(self._config, self._side, leader.broker, deadline)
+            self._connections[leader.node] = connected
             if self._closed:  # by another thread, while we connected
                 raise ConnectionError("the client was closed")
         return connected

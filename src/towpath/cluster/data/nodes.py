@@ -12,7 +12,7 @@ from towpath.cluster.connect.connection import Connected, connect_to
 from towpath.cluster.connect.control import healable
 from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.channel import Channel
-from towpath.cluster.data.homes import Home, Homes, find_homes
+from towpath.cluster.data.leaders import Leader, Leaders, find_leaders
 from towpath.cluster.data.reactor import Reactor
 from towpath.cluster.metadata import Broker
 from towpath.config import ClusterConfig
@@ -67,7 +67,7 @@ class Nodes:
         self._on_open, self._on_lost = on_open, on_lost
         self._on_found, self._on_trouble = on_found, on_trouble
         self._pauses = pauses
-        self._homes: dict[TopicPartition, Home] = {}
+        self._leaders: dict[TopicPartition, Leader] = {}
         self._brokers: dict[int, Broker] = {}
         self._wanted: dict[TopicPartition, float] = {}
         """When to look for the leaders that are not known, each by itself."""
@@ -80,9 +80,9 @@ class Nodes:
         self._closed = False
         reactor.later(_LISTEN, self._listen)
 
-    def home(self, tp: TopicPartition) -> Home | None:
+    def leader(self, tp: TopicPartition) -> Leader | None:
         """Return where `tp` is led, as far as known."""
-        return self._homes.get(tp)
+        return self._leaders.get(tp)
 
     def knows(self, node: int) -> bool:
         """Whether there is an address for `node`."""
@@ -113,7 +113,7 @@ class Nodes:
 
     def forget(self, tp: TopicPartition) -> None:
         """Take the leader of `tp` for unknown until it is looked up again."""
-        self._homes.pop(tp, None)
+        self._leaders.pop(tp, None)
 
     def close(self) -> None:
         """Close all channels."""
@@ -130,19 +130,19 @@ class Nodes:
         if due:
             self._looking = True
             self._reactor.run(
-                lambda: find_homes(self._admin, due), partial(self._found, due), self._threads
+                lambda: find_leaders(self._admin, due), partial(self._found, due), self._threads
             )
 
-    def _found(self, asked: Sequence[TopicPartition], future: Future[Homes]) -> None:
+    def _found(self, asked: Sequence[TopicPartition], future: Future[Leaders]) -> None:
         self._looking = False
         if self._closed:
             return
         error = future.exception()
         if error is None:
-            homes = future.result()
-            self._homes.update(homes)
-            self._brokers.update(homes.brokers)
-            for tp in homes:
+            leaders = future.result()
+            self._leaders.update(leaders)
+            self._brokers.update(leaders.brokers)
+            for tp in leaders:
                 self._wanted.pop(tp, None)
             self._on_found()
         else:

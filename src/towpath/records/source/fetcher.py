@@ -185,11 +185,11 @@ class Fetcher(Generic[R]):
 
     def _settle_one(self, reader: R) -> None:
         tp = reader.source
-        home = self.nodes.home(tp)
-        if home is None:
+        leader = self.nodes.leader(tp)
+        if leader is None:
             self.nodes.look_up([tp])
             return
-        node = self._at[tp] = self._near.get(tp, home.node)
+        node = self._at[tp] = self._near.get(tp, leader.node)
         if node in self._sessions:
             self._want(reader)
             self._pump(node)
@@ -329,9 +329,9 @@ class Fetcher(Generic[R]):
 
     def _stay_far(self, tp: TopicPartition) -> None:
         """Go back to the leader, and do not say where we are: it would send us away again."""
-        home = self.nodes.home(tp)
-        if self._near.pop(tp, None) is not None and home is not None:
-            self._far[home.node] = Deadline.after(_FAR)
+        leader = self.nodes.leader(tp)
+        if self._near.pop(tp, None) is not None and leader is not None:
+            self._far[leader.node] = Deadline.after(_FAR)
 
     def _review(self) -> None:
         for tp in self._near.keys() - self._held - self._parked.keys():

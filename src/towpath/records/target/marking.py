@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.admin.leaders import Leaders
+from towpath.cluster.admin.leaders import KnownLeaders
 from towpath.cluster.admin.markers import Marker
 from towpath.cluster.connect.control import healable
 from towpath.cluster.metadata import Answers
@@ -102,7 +102,7 @@ class MarkerFiller:
     def __init__(self, admin: Admin, timeout: float) -> None:
         self._admin, self._timeout = admin, timeout
         self._ours: dict[TopicPartition, _Ours] = {}
-        self._leaders: Leaders = {}
+        self._leaders: KnownLeaders = {}
         self._closed = False
 
     def close(self) -> None:

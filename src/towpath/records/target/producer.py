@@ -107,17 +107,17 @@ class Producer:
                 self._settle_one(tp)
 
     def _settle_one(self, tp: TopicPartition) -> None:
-        home = self.nodes.home(tp)
-        if home is None:
+        leader = self.nodes.leader(tp)
+        if leader is None:
             self.nodes.look_up([tp])
             return
-        self._at[tp] = home.node
+        self._at[tp] = leader.node
         if self._lanes[tp].queue:
             self.mark(self._lanes[tp])
         else:
             self._lanes[tp].progress.relieve(Side.TARGET)
-        if self.nodes.channel(home.node) is not None:
-            self._pump(home.node)
+        if self.nodes.channel(leader.node) is not None:
+            self._pump(leader.node)
 
     def _leave(self, tp: TopicPartition) -> None:
         node = self._at.pop(tp, None)

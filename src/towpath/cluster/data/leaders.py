@@ -1,4 +1,4 @@
-"""Where partitions are led."""
+"""The leaders of partitions, as the data path needs them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towpath.model.nouns import TopicId, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class Leader:
     """The leader of a partition, and the id of its topic."""
 
     broker: Broker
@@ -23,22 +23,25 @@ class Home:
         return self.broker.id
 
 
-class Homes(dict[TopicPartition, Home]):
-    """The home of each partition that has one, and all brokers: others than leaders may serve."""
+class Leaders(dict[TopicPartition, Leader]):
+    """The leader of each partition that has one.
+
+    `brokers` are all brokers by id: a follower may serve fetches.
+    """
 
     def __init__(self, brokers: Mapping[int, Broker]) -> None:
         super().__init__()
         self.brokers = brokers
 
 
-def find_homes(admin: Admin, tps: Iterable[TopicPartition]) -> Homes:
+def find_leaders(admin: Admin, tps: Iterable[TopicPartition]) -> Leaders:
     """Look up leaders; partitions without one, and topics that do not exist, are left out."""
     wanted = set(tps)
-    found = Homes({broker.id: broker for broker in admin.cluster.brokers()})
+    found = Leaders({broker.id: broker for broker in admin.cluster.brokers()})
     for name, topic in admin.topics.describe({tp.topic for tp in wanted}).items():
         for partition in topic.partitions:
             tp = TopicPartition(name, partition.partition)
             broker = found.brokers.get(partition.leader)
             if tp in wanted and broker is not None:
-                found[tp] = Home(broker, topic.id)
+                found[tp] = Leader(broker, topic.id)
     return found
