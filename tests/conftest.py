@@ -18,8 +18,9 @@ random things from `rng`: its seed stands in the header of the run, and TOWPATH_
 Records come and go through librdkafka by `tests.support.kafka` (`create_topic`, `produce`,
 `consume`, `raw_batches`). `here` runs `towpath` in this process, which takes less time than a
 `tests.support.program.Program`, where nobody must stop, kill or watch it. A process that a test
-leaves behind fails the session. Mark a test of brokers with `@pytest.mark.broker`. A chaos test
-goes on for `soak_seconds` (see `scripts/soak`), or takes its short form where that is 0.
+leaves behind fails the session. Mark a test of brokers with `@pytest.mark.broker`; README.md tells
+what `soak` and `chaos` mean. A chaos scene goes on for `soak_seconds`, or takes its short form
+where that is 0.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from tests.support.kafka import wait_until
 from tests.support.lifetimes import Lifetimes
 from tests.support.program import environment
 from tests.support.refusal import Refusal
+from tests.support.selection import Selection
 from tests.support.toxiproxy import Toxiproxy
 from tests.support.toxiproxy import fetch as fetch_toxiproxy
 from towpath.config import files
@@ -59,6 +61,7 @@ settings.register_profile("towpath", deadline=None, print_blob=True)
 settings.load_profile("towpath")
 
 LIFETIMES = Lifetimes()
+SELECTION = Selection(SEED)
 RUNNING: list[Clusters] = []
 
 
@@ -66,9 +69,17 @@ def pytest_report_header() -> str:
     return f"TOWPATH_SEED={SEED}"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--scenes", choices=("one", "all"), default="all",
+        help="play one chaos scene, chosen by TOWPATH_SEED, or all that are selected",
+    )  # fmt: skip
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # Its hooks would not be called from here for fixtures of the whole session.
     config.pluginmanager.register(LIFETIMES)
+    config.pluginmanager.register(SELECTION)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
@@ -158,9 +169,9 @@ def seed() -> int:
     return SEED
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def soak_seconds() -> int:
-    return int(os.environ.get("TOWPATH_SOAK_SECONDS") or 0)
+    return SELECTION.seconds_of_a_scene()
 
 
 @pytest.fixture

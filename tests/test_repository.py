@@ -76,3 +76,10 @@ def test_no_test_imports_anothers_helpers() -> None:
         if imports.search(text := path.read_bytes()) or packages.search(text)
     ]
     assert wrong == []
+
+
+def test_the_table_of_promises_names_tests_that_exist() -> None:
+    text = (ROOT / "tests" / "README.md").read_text()
+    named = set(re.findall(r"`([\w/]+/(?:test_\w+\.py)?)`", text)) - {"support/", "tests/"}
+    assert len(named) > 60
+    assert [name for name in sorted(named) if not (ROOT / "tests" / name).exists()] == []

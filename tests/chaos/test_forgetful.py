@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import Copiers, parts, same_by_map, same_records, soak_only
+from tests.support.chaos import Copiers, parts, same_by_map, same_records
 from tests.support.forgetful import (
     PARTITIONS,
     Proxied,
@@ -24,7 +24,7 @@ from tests.support.proxy import Proxy
 from towpath.dev import distribution, ports
 from towpath.dev.broker import LocalCluster
 
-pytestmark = [pytest.mark.broker, pytest.mark.chaos, soak_only]
+pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
 LOOKS = {"often": "1000", "default": "600000"}
 """`producer.id.expiration.check.interval.ms` of the target."""
@@ -38,6 +38,7 @@ def forgetful(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalC
         yield cluster
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize("offsets", ["auto", "mapped"])
 def test_runs_that_freeze_and_lose_answers(
     tmp_path: Path,
@@ -53,7 +54,7 @@ def test_runs_that_freeze_and_lose_answers(
     proxy = Proxy(forgetful)
     trouble = Trouble(proxy, forgetful, rng)
     try:
-        for rounds in parts(2, 10, soak_seconds // 4):
+        for rounds in parts(2, 10, soak_seconds):
             topic = new_name("forget")
             mirror = Proxied(
                 tmp_path, source, forgetful, topic, records={"offsets": offsets}, timeout="4s"
@@ -91,6 +92,7 @@ def compare(mirror: Proxied) -> int:
     return len(target)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("version", distribution.VERSIONS[:-1])
 def test_older_targets_forget_alike(
     tmp_path: Path,

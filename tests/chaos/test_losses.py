@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import Copiers, endless, soak_only
+from tests.support.chaos import Copiers, endless
 from tests.support.here import MASTER, Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.mirror import Mirror
@@ -23,7 +23,7 @@ from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.status.losses import Loss, Losses
 from towpath.status.status import status
 
-pytestmark = [pytest.mark.broker, pytest.mark.chaos, soak_only]
+pytestmark = [pytest.mark.broker, pytest.mark.soak]
 NewName = Callable[[str], str]
 
 

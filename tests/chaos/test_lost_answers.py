@@ -19,7 +19,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.model.clock import now_ms
 from towpath.model.nouns import Side, TopicName, TopicPartition
 
-pytestmark = [pytest.mark.broker, pytest.mark.chaos]
+pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
 
 

@@ -18,7 +18,6 @@ from tests.support.chaos import (
     drain,
     endless,
     same_records,
-    soak_only,
     soak_rounds,
 )
 from tests.support.kafka import Record, consume, delete_before, end_offsets, produce
@@ -32,7 +31,7 @@ from towpath.records.lane.progress import Standing
 from towpath.records.lane.queue import Fill
 from towpath.records.work import Assignment, Position
 
-pytestmark = [pytest.mark.broker, pytest.mark.chaos]
+pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
 
 
@@ -75,7 +74,7 @@ def test_two_copiers_fill_the_same_gaps(
     assert_same(mirror)
 
 
-@soak_only
+@pytest.mark.soak
 def test_a_copier_that_was_frozen_while_it_filled(
     mirror: Mirror, copiers: Copiers, rng: random.Random
 ) -> None:

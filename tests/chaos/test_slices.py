@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import COMPACTED, PLAIN, TRANSACTIONAL, Scene, parts, soak_only
+from tests.support.chaos import COMPACTED, PLAIN, TRANSACTIONAL, Scene, parts
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 
@@ -23,7 +23,7 @@ NewName = Callable[[str], str]
         ("auto", (PLAIN, TRANSACTIONAL), 4),
         ("mapped", (PLAIN, TRANSACTIONAL), 3),
         ("auto", (COMPACTED,), 3),
-        pytest.param("ahead", (PLAIN, TRANSACTIONAL), 3, marks=soak_only),
+        ("ahead", (PLAIN, TRANSACTIONAL), 3),
     ],
     ids=["identical", "mapped", "compacted", "ahead"],
 )
@@ -39,7 +39,7 @@ def test_killed_and_racing_copiers(
     short: int,
 ) -> None:
     played = 0
-    for rounds in parts(short, 10, soak_seconds // 5):
+    for rounds in parts(short, 10, soak_seconds):
         ahead = offsets == "ahead"
         records = {"offsets": "auto" if ahead else offsets}
         mirror = Mirror(tmp_path, source, target, new_name("kill"), records=records)

@@ -23,7 +23,6 @@ from tests.support.chaos import (
     Scene,
     endless,
     parts,
-    soak_only,
 )
 from tests.support.kafka import consume, produce, wait_until
 from tests.support.mirror import Mirror
@@ -39,7 +38,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import ProducerId, Side
 from towpath.records.target import fencing
 
-pytestmark = [pytest.mark.broker, pytest.mark.chaos]
+pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
 
 
@@ -167,7 +166,7 @@ def told(mirror: Mirror) -> int:
     return receipt.source_end if receipt else 0
 
 
-@soak_only
+@pytest.mark.chaos
 @pytest.mark.timeout(300)
 def test_brokers_that_die_and_come_back(
     tmp_path: Path,
@@ -214,6 +213,7 @@ def refuse(mirror: Mirror, topics: Sequence[str]) -> None:
         Ledger(admin, client).append(entries)
 
 
+@pytest.mark.chaos
 def test_killed_and_racing_copiers(
     tmp_path: Path,
     source: LocalCluster,
@@ -223,7 +223,7 @@ def test_killed_and_racing_copiers(
     soak_seconds: int,
 ) -> None:
     played = 0
-    for rounds in parts(4, 10, soak_seconds // 5):
+    for rounds in parts(4, 10, soak_seconds):
         mirror = Refused(tmp_path, source, refusal.cluster, new_name("refused-kill"))
         scene = Scene(mirror, rng, (PLAIN, TRANSACTIONAL), mapped=True)
         records = scene.play_all(rounds)

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.support.chaos import soak_only
 from tests.support.here import MASTER, Here
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
 from tests.support.losses import WIPED, lose
@@ -49,8 +48,7 @@ def test_a_repair_of_nothing_or_of_what_was_never_copied_is_refused(
 
 
 @pytest.mark.spark
-@pytest.mark.chaos
-@soak_only
+@pytest.mark.soak
 @pytest.mark.timeout(400)
 def test_what_a_disk_and_a_power_cut_took_is_copied_again(
     tmp_path: Path,

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from tests.support.batches import at_offsets, batch
-from tests.support.chaos import soak_only
 from tests.support.kafka import (
     Record,
     consume,
@@ -171,7 +170,7 @@ def markers(mirror: Mirror) -> int:
 
 
 @pytest.mark.broker
-@soak_only
+@pytest.mark.soak
 def test_offsets_stay_when_the_target_is_cleaned(mirror: Mirror, rng: random.Random) -> None:
     compact(mirror, rng, share=0.1)
     settings = {**COMPACT, "delete.retention.ms": "100"}

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import soak_only
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
@@ -23,7 +22,7 @@ RATES = {Side.SOURCE: 30_000, Side.TARGET: 20_000}
 """Bytes a second; brokers let a burst of about ten seconds pass."""
 
 
-@soak_only
+@pytest.mark.soak
 @pytest.mark.broker
 @pytest.mark.parametrize("side", [Side.SOURCE, Side.TARGET])
 def test_a_muted_broker_is_no_silent_one(
@@ -52,7 +51,7 @@ def test_a_muted_broker_is_no_silent_one(
         assert consume(target.bootstrap, mirror.topic) == consume(source.bootstrap, mirror.topic)
 
 
-@soak_only
+@pytest.mark.soak
 @pytest.mark.broker
 def test_the_control_plane_waits_as_long_as_it_is_asked_to(tmp_path: Path) -> None:
     """A broker that throttles reads nothing from the connection, for longer than we would wait."""

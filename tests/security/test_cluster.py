@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import soak_only
 from tests.support.clusters import USERS
 from tests.support.kafka import consume
 from tests.support.secured import SecuredLink, load, permit
 from tests.support.standalone import Standalone
 from towpath.dev import ports
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.chaos, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
@@ -33,7 +32,6 @@ def page(address: str) -> bytes:
     return b""
 
 
-@soak_only
 def test_credentials_reach_a_cluster_and_nobody_else(
     secured: SecuredLink, standalone: Standalone, tmp_path: Path
 ) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.chaos import soak_only
 from tests.support.program import environment
 from towpath.model.secret import Secret
 
@@ -28,9 +27,8 @@ def fail(secret: Secret) -> Iterator[Any]:
     yield
 
 
-@soak_only
+@pytest.mark.soak
 @pytest.mark.spark
-@pytest.mark.chaos
 @pytest.mark.timeout(120)
 def test_neither_logs_nor_pages_show_it(tmp_path: Path) -> None:
     events = tmp_path / "events"

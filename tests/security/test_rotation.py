@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaException
 
-from tests.support.chaos import soak_only
 from tests.support.clusters import Clusters
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
 from tests.support.keys import NEW, OLD, Keys, set_password
@@ -16,7 +15,7 @@ from tests.support.program import Program
 from towpath.dev.broker import LocalCluster
 from towpath.dev.settings import Security
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.chaos, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(300)]
 
 
 def link(folder: Path, source: LocalCluster, target: LocalCluster, keys: Keys) -> Path:
@@ -32,7 +31,6 @@ def link(folder: Path, source: LocalCluster, target: LocalCluster, keys: Keys) -
     return file
 
 
-@soak_only
 def test_a_run_outlives_a_rotation(
     tmp_path: Path, source: LocalCluster, clusters: Clusters
 ) -> None:

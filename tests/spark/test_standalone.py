@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import PARTITIONS, PLAIN, Writer, soak_only
+from tests.support.chaos import PARTITIONS, PLAIN, Writer
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.links import Link, end
 from tests.support.program import Program
@@ -19,7 +19,7 @@ from towpath.config import ClusterConfig
 from towpath.model.nouns import Side
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.chaos, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
@@ -80,7 +80,6 @@ def test_slices_follow_executors_that_join_and_vanish(
     assert link.assert_same(topic, PARTITIONS) == writer.number
 
 
-@soak_only
 def test_slices_of_a_run_until_caught_up_follow_executors(
     link: Link, standalone: Standalone, rng: random.Random
 ) -> None:

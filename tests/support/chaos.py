@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.process import BaseProcess
 
-import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
@@ -30,12 +29,6 @@ _COMPACTING = {
     "min.cleanable.dirty.ratio": "0.01",
     "delete.retention.ms": "100",
 }
-
-
-soak_only = pytest.mark.skipif(
-    not any(os.environ.get(f"TOWPATH_SOAK_{what}") for what in ("ROUNDS", "SECONDS")),
-    reason="scripts/soak plays it; a shorter one of its kind is played always",
-)
 
 
 def soak_rounds() -> int:
