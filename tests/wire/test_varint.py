@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
 
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import varint
+from towpath.wire.loops import inlined
 from towpath.wire.plain import read_varint, write_varint
 
 
-@njit
+@inlined
 def _fast_write(out: Any, value: Any) -> Any:
     return varint.fast_write(out, 0, value)
 
 
-@njit
+@inlined
 def _fast_size(value: Any) -> Any:
     return varint.fast_size(value)
 
 
-@njit
+@inlined
 def _fast_read(data: Any) -> Any:
     return varint.fast_read(data, 0, len(data))
 

@@ -1,27 +1,24 @@
 """`python -m towpath.dev.warm`: what the first run would otherwise wait for, done beforehand.
 
-Compiles the loops over record bytes into numba's cache, and lets a JVM write the archive of Spark's
+Compiles the loops over record bytes, and lets a JVM write the archive of Spark's
 classes (docs/decisions/0007).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 
 import pyarrow as pa
 
 from towpath.engine import classes
 from towpath.engine.rounds import Job, Rounds
 from towpath.engine.session import session, stop_and_wait
-
-_COMPILED = ("batch", "reencode", "records", "digest", "filler")
+from towpath.wire import loops
 
 
 def main() -> None:
     """Warm up; does nothing that was done before."""
-    for name in _COMPILED:
-        import_module(f"towpath.wire.{name}")
+    loops.prepared()
     if not classes.archive().present:
         _write_archive()
 

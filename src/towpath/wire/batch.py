@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from towpath.model.errors import CorruptBatchError
 from towpath.wire.crc import BYTES, POLYNOMIAL, SHIFTS
@@ -31,6 +30,7 @@ from towpath.wire.header import (
     sealed,
     sound,
 )
+from towpath.wire.loops import loop
 
 __all__ = [
     "ATTRIBUTES",
@@ -78,7 +78,7 @@ POSITION, LENGTH, BASE, LAST, COUNT, ATTRIBUTES, PRODUCER, MAX_TIME, LEADER_EPOC
 COLUMNS = 10
 
 
-@njit("uint64(uint8[::1], int64, int64)", cache=True)
+@loop("uint64(uint8[::1], int64, int64)")
 def _number(buffer: Any, position: Any, size: Any) -> Any:
     value = np.uint64(0)
     for i in range(position, position + size):
@@ -86,13 +86,13 @@ def _number(buffer: Any, position: Any, size: Any) -> Any:
     return value
 
 
-@njit("void(uint8[::1], int64, int64, uint64)", cache=True)
+@loop("void(uint8[::1], int64, int64, uint64)")
 def _put(buffer: Any, position: Any, size: Any, value: Any) -> None:
     for i in range(size):
         buffer[position + size - 1 - i] = np.uint8((value >> np.uint64(8 * i)) & np.uint64(0xFF))
 
 
-@njit("int64(uint8[::1], int64, int64, int64[:, ::1])", cache=True)
+@loop("int64(uint8[::1], int64, int64, int64[:, ::1])")
 def _scan(buffer: Any, start: Any, end: Any, table: Any) -> Any:
     """Fill `table` and return the rows, or minus the position of what is no batch, minus one."""
     rows = 0
@@ -149,7 +149,7 @@ def scan(buffer: Buffer, start: int, end: int) -> Table:
     return table[:rows]
 
 
-@njit("int64(int64[:, ::1], int64)", cache=True)
+@loop("int64(int64[:, ::1], int64)")
 def _plain(table: Any, expected: Any) -> Any:
     for row in range(table.shape[0]):
         dense = table[row, LAST] - table[row, BASE] + 1 == table[row, COUNT]
@@ -169,7 +169,7 @@ def plain_prefix(table: Table, expected: int) -> int:
     return int(_plain(table, expected))
 
 
-@njit("int64(uint8[::1], int64[:, ::1], uint8[::1], int64[:, ::1])", cache=True)
+@loop("int64(uint8[::1], int64[:, ::1], uint8[::1], int64[:, ::1])")
 def _same(a: Any, a_table: Any, b: Any, b_table: Any) -> Any:
     for row in range(len(a_table)):
         size = a_table[row, LENGTH]
@@ -195,7 +195,7 @@ def same_prefix(a: Buffer, a_table: Table, b: Buffer, b_table: Table) -> int:
     return int(_same(a, a_table, b, b_table))
 
 
-@njit("uint32(uint32, uint32)", cache=True)
+@loop("uint32(uint32, uint32)")
 def _times(a: Any, b: Any) -> Any:
     product = np.uint32(0)
     for bit in range(32):
@@ -205,7 +205,7 @@ def _times(a: Any, b: Any) -> Any:
     return product
 
 
-@njit("void(uint8[::1], int64[:, ::1], int64, int64, int64, int64)", cache=True)
+@loop("void(uint8[::1], int64[:, ::1], int64, int64, int64, int64)")
 def _stamp(buffer: Any, table: Any, producer: Any, epoch: Any, sequence: Any, added: Any) -> None:
     before = np.empty(36, np.uint8)
     for row in range(table.shape[0]):

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from towpath.wire import rows
 from towpath.wire.batch import NO_END, Buffer, Bytes, Table
+from towpath.wire.loops import inlined, loop
 from towpath.wire.opened import READ_ONLY, Opened, open_batch, open_batches, read_only
 
 Hashes = npt.NDArray[np.uint64]
@@ -94,14 +94,14 @@ def _hashes(source: Opened, *, timed: bool) -> tuple[Table, Hashes]:
     return table[:, rows.OFFSET].copy(), hashes
 
 
-@njit
+@inlined
 def _absorb(state: Any, word: Any) -> Any:
     state ^= word * _FIRST
     state = (state << np.uint64(29)) | (state >> np.uint64(35))
     return state * _SECOND + np.uint64(1)
 
 
-@njit
+@inlined
 def _absorb_bytes(state: Any, data: Any, start: Any, size: Any) -> Any:
     """Absorb the size, which tells null from empty, and then the bytes as numbers of eight."""
     state = _absorb(state, np.uint64(size))
@@ -122,7 +122,7 @@ def _absorb_bytes(state: Any, data: Any, start: Any, size: Any) -> Any:
     return _absorb(state, word) if shift else state
 
 
-@njit
+@inlined
 def _finish(state: Any) -> Any:
     """Let every bit of the state change every bit of the hash."""
     for _ in range(2):
@@ -133,7 +133,7 @@ def _finish(state: Any) -> Any:
     return state ^ (state >> np.uint64(32))
 
 
-@njit
+@inlined
 def _hash_headers(state: Any, data: Any, position: Any, count: Any) -> Any:
     end = np.int64(len(data))
     for _ in range(2 * count):
@@ -142,7 +142,7 @@ def _hash_headers(state: Any, data: Any, position: Any, count: Any) -> Any:
     return state
 
 
-@njit(f"void({READ_ONLY}, int64[:, ::1], uint64[::1], boolean)", cache=True)
+@loop(f"void({READ_ONLY}, int64[:, ::1], uint64[::1], boolean)")
 def _hash_records(data: Any, table: Any, hashes: Any, timed: Any) -> None:
     for index in range(len(table)):
         row = table[index]
@@ -154,7 +154,7 @@ def _hash_records(data: Any, table: Any, hashes: Any, timed: Any) -> None:
         hashes[index] = _finish(state)
 
 
-@njit("UniTuple(uint64, 2)(Array(uint64, 1, 'C', readonly=True))", cache=True)
+@loop("UniTuple(uint64, 2)(Array(uint64, 1, 'C', readonly=True))")
 def _fold(hashes: Any) -> Any:
     total = np.uint64(0)
     ordered = np.uint64(0)

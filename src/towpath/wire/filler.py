@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from towpath.wire import varint
 from towpath.wire.batch import TRANSACTIONAL, sealed
 from towpath.wire.codec import ZSTD, compress
+from towpath.wire.loops import loop
 
 LARGEST = 1_000_000
 """Records of the largest filler: 0.8 MB, about 0.1 s of work for a broker."""
@@ -67,7 +67,7 @@ def _records(count: int, keyed: bool) -> bytes:
     return compress(ZSTD, out[: _fill(out, count, _EMPTY if keyed else _NULL)])
 
 
-@njit("int64(uint8[::1], int64, int64)", cache=True)
+@loop("int64(uint8[::1], int64, int64)")
 def _fill(out: Any, count: Any, key: Any) -> Any:
     """Write the records and return their bytes."""
     at = 0

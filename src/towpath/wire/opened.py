@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 import google_crc32c
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from towpath.model.errors import CorruptBatchError
 from towpath.wire.batch import CODEC_MASK, HEADER_SIZE, MAGIC, Buffer, Bytes, Table
 from towpath.wire.codec import LIMIT
 from towpath.wire.crc import SLICES
+from towpath.wire.loops import inlined, loop
 from towpath.wire.streams import decompress
 
 START, END, COUNT, BASE, LAST_DELTA, FIRST_TIME, MAX_TIME, ATTRIBUTES, SIZE = range(9)
@@ -121,7 +121,7 @@ def _large_checksums(data: Buffer, positions: Table, lengths: Table) -> tuple[in
     return -1, 0
 
 
-@njit
+@inlined
 def _number(data: Any, position: Any, size: Any) -> Any:
     value = np.uint64(0)
     for i in range(position, position + size):
@@ -129,7 +129,7 @@ def _number(data: Any, position: Any, size: Any) -> Any:
     return value
 
 
-@njit
+@inlined
 def _checksum(data: Any, position: Any, end: Any) -> Any:
     crc = np.uint32(0xFFFFFFFF)
     mask = np.uint32(0xFF)
@@ -157,7 +157,7 @@ def _checksum(data: Any, position: Any, end: Any) -> Any:
     return crc ^ np.uint32(0xFFFFFFFF)
 
 
-@njit
+@inlined
 def _fault(data: Any, position: Any, length: Any) -> Any:
     """Return the number of the reason why this is no batch, or 0."""
     if position < 0 or length < HEADER_SIZE or position > len(data) - length:
@@ -176,7 +176,7 @@ def _fault(data: Any, position: Any, length: Any) -> Any:
     return 0
 
 
-@njit(f"UniTuple(int64, 2)({READ_ONLY}, int64[::1], int64[::1], int64[:, ::1])", cache=True)
+@loop(f"UniTuple(int64, 2)({READ_ONLY}, int64[::1], int64[::1], int64[:, ::1])")
 def _headers(data: Any, positions: Any, lengths: Any, batches: Any) -> Any:
     """Fill `batches`; return the first bad row and the reason, or -1 and 0."""
     for row in range(len(positions)):

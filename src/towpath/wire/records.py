@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from towpath.wire import varint
 from towpath.wire.batch import HEADER_SIZE, TRANSACTIONAL, Buffer, Bytes, Table, sealed
 from towpath.wire.codec import NONE, compress
+from towpath.wire.loops import inlined, loop
 from towpath.wire.opened import READ_ONLY, open_batch, read_only
 from towpath.wire.rows import (
     HEADERS,
@@ -170,7 +170,7 @@ def _spans(array: pa.Array) -> Table:
     return spans
 
 
-@njit(f"void({READ_ONLY}, int64[:, ::1], int64[:, ::1])", cache=True)
+@loop(f"void({READ_ONLY}, int64[:, ::1], int64[:, ::1])")
 def _locate_headers(data: Any, rows: Any, headers: Any) -> None:
     at = 0
     for index in range(len(rows)):
@@ -182,7 +182,7 @@ def _locate_headers(data: Any, rows: Any, headers: Any) -> None:
             at += 1
 
 
-@njit(f"int64({READ_ONLY}, int64[:], int64[:], int32[::1], uint8[::1], uint8[::1])", cache=True)
+@loop(f"int64({READ_ONLY}, int64[:], int64[:], int32[::1], uint8[::1], uint8[::1])")
 def _gather(data: Any, positions: Any, sizes: Any, offsets: Any, values: Any, valid: Any) -> Any:
     """Copy the pieces one behind the other; return how many are null."""
     at = nulls = 0
@@ -199,13 +199,13 @@ def _gather(data: Any, positions: Any, sizes: Any, offsets: Any, values: Any, va
     return nulls
 
 
-@njit
+@inlined
 def _piece_size(column: Any, index: Any) -> Any:
     size = column[0][index, 1]
     return varint.fast_size(size) + max(size, 0)
 
 
-@njit
+@inlined
 def _put_piece(out: Any, at: Any, column: Any, index: Any) -> Any:
     spans, data = column
     size = spans[index, 1]
@@ -216,10 +216,7 @@ def _put_piece(out: Any, at: Any, column: Any, index: Any) -> Any:
     return at
 
 
-@njit(
-    f"int64(int64[::1], {_COLUMN}, {_COLUMN}, int64[:, ::1], {_COLUMN}, {_COLUMN}, uint8[::1])",
-    cache=True,
-)
+@loop(f"int64(int64[::1], {_COLUMN}, {_COLUMN}, int64[:, ::1], {_COLUMN}, {_COLUMN}, uint8[::1])")
 def _write(
     times: Any, keys: Any, values: Any, lists: Any, names: Any, contents: Any, out: Any
 ) -> Any:

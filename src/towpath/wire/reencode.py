@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import opened, varint
@@ -25,6 +24,7 @@ from towpath.wire.batch import (
     sealed,
 )
 from towpath.wire.codec import NONE, compress
+from towpath.wire.loops import inlined, loop
 from towpath.wire.opened import READ_ONLY, Opened, open_batches
 
 FROM, TO, RECORDS, FIRST, LAST, CODEC, RUN = range(7)
@@ -144,7 +144,7 @@ def _dense(out: Buffer, row: list[int], offsets: Table) -> Dense:
     return Dense(sealed(packed, attributes=codec, count=count, times=(first, last)), count, offsets)
 
 
-@njit
+@inlined
 def _record(data: Any, position: Any, stop: Any) -> Any:
     """Return where a record's body starts, its rest starts and it ends, and its two deltas.
 
@@ -165,7 +165,7 @@ def _record(data: Any, position: Any, stop: Any) -> Any:
     return head, rest, end, time, delta
 
 
-@njit
+@inlined
 def _append(
     data: Any, rest: Any, end: Any, mark: Any, time: Any, room: Any, out: Any, row: Any, at: Any
 ) -> Any:
@@ -186,7 +186,7 @@ def _append(
     return at
 
 
-@njit
+@inlined
 def _start(row: Any, at: Any, time: Any, codec: Any, run: Any) -> Any:
     """Begin a batch and return the position of its first record."""
     row[FROM] = at
@@ -198,7 +198,7 @@ def _start(row: Any, at: Any, time: Any, codec: Any, run: Any) -> Any:
     return at + HEADER_SIZE
 
 
-@njit
+@inlined
 def _note(runs: Any, state: Any, offset: Any, new: Any) -> None:
     """Add one offset to the runs."""
     if new:
@@ -208,7 +208,7 @@ def _note(runs: Any, state: Any, offset: Any, new: Any) -> None:
     runs[state[_RUNS] - 1, 1] += 1
 
 
-@njit
+@inlined
 def _merge_batch(
     data: Any,
     batch: Any,
@@ -256,10 +256,9 @@ def _merge_batch(
     return 0 if position == stop else 4
 
 
-@njit(
+@loop(
     f"UniTuple(int64, 2)({READ_ONLY}, int64[:, ::1], int64, int64, int64[::1],"
     " uint8[::1], int64[:, ::1], int64[:, ::1], int64[::1], boolean)",
-    cache=True,
 )
 def _merge(
     data: Any,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import opened, varint
 from towpath.wire.batch import LOG_APPEND_TIME, Table
+from towpath.wire.loops import inlined, loop
 from towpath.wire.opened import READ_ONLY, Opened
 
 OFFSET, TIME, KEY_AT, KEY_SIZE, VALUE_AT, VALUE_SIZE, HEADERS_AT, HEADERS = range(8)
@@ -37,7 +37,7 @@ def parse(source: Opened) -> Table:
     return rows
 
 
-@njit
+@inlined
 def piece(data: Any, position: Any, end: Any) -> Any:
     """Return size and start of a key, value or header, and the position behind; -1 if none."""
     size, start = varint.fast_read(data, position, end)
@@ -49,7 +49,7 @@ def piece(data: Any, position: Any, end: Any) -> Any:
     return size, start, start + size
 
 
-@njit
+@inlined
 def _skip_headers(data: Any, position: Any, end: Any, count: Any) -> Any:
     """Return the position behind the headers, or -1."""
     for _ in range(count):
@@ -62,7 +62,7 @@ def _skip_headers(data: Any, position: Any, end: Any, count: Any) -> Any:
     return position
 
 
-@njit
+@inlined
 def _parse_record(data: Any, position: Any, end: Any, row: Any) -> Any:
     """Fill one row but for offset and time bases; return whether all fits exactly."""
     row[TIME], position = varint.fast_read(data, position + 1, end)
@@ -84,7 +84,7 @@ def _parse_record(data: Any, position: Any, end: Any, row: Any) -> Any:
     return _skip_headers(data, position, end, row[HEADERS]) == end
 
 
-@njit
+@inlined
 def _parse_batch(data: Any, batch: Any, rows: Any) -> Any:
     """Fill the rows of one batch; return the number of what is wrong, or 0."""
     position, stop = batch[opened.START], batch[opened.END]
@@ -103,7 +103,7 @@ def _parse_batch(data: Any, batch: Any, rows: Any) -> Any:
     return 0 if position == stop else 3
 
 
-@njit(f"UniTuple(int64, 2)({READ_ONLY}, int64[:, ::1], int64[:, ::1])", cache=True)
+@loop(f"UniTuple(int64, 2)({READ_ONLY}, int64[:, ::1], int64[:, ::1])")
 def _parse(data: Any, batches: Any, rows: Any) -> Any:
     """Fill `rows`; return the bad batch and the number of the reason, or -1 and 0."""
     at = 0

@@ -1,7 +1,6 @@
 """The zigzag varints of records, for numba; `wire/plain.py` has them for Python.
 
-These functions are compiled into those that call them. numba's cache watches only the
-file of the outermost function: after a change here, remove `__pycache__` of this package.
+These functions are compiled into those that call them.
 """
 
 from __future__ import annotations
@@ -9,13 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from towpath.wire.loops import inlined
 
 LONGEST = 10
 """Bytes of the longest varint that fits 64 bits."""
 
 
-@njit
+@inlined
 def fast_read(data: Any, position: Any, end: Any) -> Any:
     """Return the varint and the position behind it; the position is -1 where there is none."""
     value = np.uint64(0)
@@ -34,7 +34,7 @@ def fast_read(data: Any, position: Any, end: Any) -> Any:
     return np.int64(0), np.int64(-1)
 
 
-@njit
+@inlined
 def fast_write(out: Any, position: Any, value: Any) -> Any:
     """Write the varint at `position` and return the position behind it."""
     rest = np.uint64((value << 1) ^ (value >> 63))
@@ -46,7 +46,7 @@ def fast_write(out: Any, position: Any, value: Any) -> Any:
     return position + 1
 
 
-@njit
+@inlined
 def fast_size(value: Any) -> Any:
     """Return how many bytes the varint takes."""
     rest = np.uint64((value << 1) ^ (value >> 63))

@@ -1,0 +1,109 @@
+"""Where the compiled loops over record bytes are kept: in a folder of the user, by their source.
+
+Compiling all loops takes ten CPU seconds, loading them less than one. The folder is named by the
+source of all of them, since numba looks only at the file of the outermost function, and a loop
+calls into other files. Only modules of this package import it, before they define a loop.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import stat
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import config
+
+from towpath.model.home import home_folder
+
+__all__ = ["MODULES", "inlined", "loop", "prepared"]
+
+Loop = Callable[..., Any]
+
+MODULES = ("batch", "reencode", "digest", "filler", "records", "opened", "rows")
+"""The modules of this package with loops that are compiled when they are imported."""
+_LOCKS = 1 << 20
+_SETTINGS = vars(config)
+"""Those of numba, which it reads when a loop is defined."""
+
+inlined = numba.njit
+"""Marks a function that loops call; it is compiled into them."""
+
+
+def loop(signature: str) -> Callable[[Loop], Loop]:
+    """Compile the decorated function, or load it when this or another process has compiled it.
+
+    Of several processes that want the same loop one compiles and the others wait, so each that
+    starts together with others takes its share of the loops.
+
+    Args:
+        signature: The types of result and arguments, in numba's form.
+    """
+
+    def decorate(function: Loop) -> Loop:
+        with _alone(f"{function.__module__}.{function.__qualname__}"):
+            return numba.njit(signature, cache=True)(function)
+
+    return decorate
+
+
+def prepared() -> None:
+    """Compile or load every loop."""
+    for name in MODULES:
+        import_module(f"towpath.wire.{name}")
+
+
+def _folder() -> Path | None:
+    """Return a folder that only this user writes to; None where there is none."""
+    source = hashlib.sha256()
+    with suppress(OSError):  # the package may lie in an archive
+        for file in sorted(Path(__file__).parent.glob("*.py")):
+            source.update(file.read_bytes())
+    name = source.hexdigest()[:16]
+    return _made(home_folder, name) or _made(_shared, name)
+
+
+def _made(parent: Callable[[], Path], name: str) -> Path | None:
+    # Path.home() raises RuntimeError for a user without a home folder.
+    with suppress(OSError, RuntimeError):
+        folder = parent() / "loops" / name
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK) and _ours(folder):
+            return folder
+    return None
+
+
+def _shared() -> Path:
+    folder = Path(tempfile.gettempdir(), f"towpath-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if not _ours(folder):
+        raise PermissionError(folder)
+    return folder
+
+
+def _ours(folder: Path) -> bool:
+    """Whether nobody else could have put code there: it is run as it is found."""
+    told = folder.stat()
+    return told.st_uid == os.getuid() and not told.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Hold the lock of a loop; where there are no locks, go on without."""
+    with ExitStack() as stack:
+        with suppress(OSError):
+            file = stack.enter_context(Path(_SETTINGS["CACHE_DIR"], "lock").open("wb"))
+            fcntl.lockf(file, fcntl.LOCK_EX, 1, zlib.crc32(name.encode()) % _LOCKS)
+        yield
+
+
+# The user may have set NUMBA_CACHE_DIR.
+_SETTINGS["CACHE_DIR"] = _SETTINGS["CACHE_DIR"] or str(_folder() or "")

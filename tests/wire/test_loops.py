@@ -1,0 +1,75 @@
+"""Compiled loops: kept where only the user writes, compiled by one process for all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import environment
+from towpath.wire import loops
+
+MODULE = """
+from towpath.wire.loops import loop
+
+@loop("int64(int64)")
+def double(number):
+    return number + number
+"""
+IMPORT = """
+import doubling, os
+from towpath.wire.loops import config
+print(doubling.double(21), sum(doubling.double.stats.cache_misses.values()), config.CACHE_DIR)
+"""
+
+
+def test_one_of_several_processes_compiles(tmp_path: Path) -> None:
+    (tmp_path / "doubling.py").write_text(MODULE)
+    home = tmp_path / "home"
+    env = environment({"TOWPATH_HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"})
+    command = [sys.executable, "-c", IMPORT]
+    running = [
+        subprocess.Popen(command, env=env, stdout=subprocess.PIPE, cwd=tmp_path, text=True)
+        for _ in range(2)
+    ]
+    answers = sorted(process.communicate(timeout=90)[0].split() for process in running)
+    (folder,) = {Path(folder) for *_, folder in answers}
+    assert [each[:2] for each in answers] == [["42", "0"], ["42", "1"]]
+    assert folder.is_relative_to(home)
+
+
+def test_the_folder_is_the_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOWPATH_HOME", str(tmp_path))
+    folder = loops._folder()
+    assert folder is not None
+    assert folder.is_relative_to(tmp_path)
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("fault", ["no home", "a file", "others write", "no place at all"])
+def test_where_the_home_is_of_no_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    home, shared = tmp_path / "home", tmp_path / "tmp" / f"towpath-{os.getuid()}"
+    monkeypatch.setenv("TOWPATH_HOME", str(home))
+    shared.parent.mkdir()
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(shared.parent))
+    if fault == "no home":
+        monkeypatch.setenv("TOWPATH_HOME", "/dev/null/home")
+    elif fault == "others write":
+        folder = loops._folder()
+        assert folder is not None
+        folder.chmod(0o777)
+    else:
+        home.write_text("")
+    if fault == "no place at all":
+        shared.mkdir()
+        shared.chmod(0o777)  # made by somebody else, to put code into it
+        assert loops._folder() is None
+    else:
+        folder = loops._folder()
+        assert folder is not None
+        assert folder.is_relative_to(shared)
