@@ -13,6 +13,8 @@ from tests.support.reasons import RETENTION, told
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import (
+    Attempt,
+    Dealt,
     End,
     Entry,
     FirstLook,
@@ -73,6 +75,11 @@ ENTRIES: list[Entry] = [
         TopicId("t"), "", 9,
     ),
     Session(LINK, "r", "host", 1, 2, 3, 4, over=False),
+    Dealt(
+        link=LINK, run_id="r", round=2, slice=1, number=0, facts_from=5, settled=True,
+        partitions=({"source": {"topic": "orders", "partition": 0}},),
+    ),
+    Attempt(link=LINK, run_id="r", round=2, slice=1, attempt=1, name="one"),
 ]  # fmt: skip
 
 

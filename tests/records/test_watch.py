@@ -8,12 +8,17 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from towpath.ledger.entries import Session
+from towpath.cluster.data.reactor import Reactor
+from towpath.config import ClusterConfig
+from towpath.ledger.entries import Attempt, Dealt, Entry, Session
 from towpath.model.nouns import LinkName
 from towpath.records.lease import Lease
 from towpath.records.watch import End, Watch
+from towpath.records.work import Slice
 
 LINK = LinkName("orders")
+CLUSTER = ClusterConfig(bootstrap=("host:1",))
+WORK = Slice(LINK, CLUSTER, CLUSTER, (), "ours", 1, 60.0, number=3)
 OURS = Session(LINK, "ours", "host", 1, 2_000, 2_000, 0, over=False)
 OLDER = replace(OURS, run_id="older", started=1_000)
 YOUNGER = replace(OURS, run_id="younger", started=3_000)
@@ -21,29 +26,39 @@ YOUNGER = replace(OURS, run_id="younger", started=3_000)
 
 @dataclass
 class StandInLedger:
-    """Answers with one batch of sessions after the other."""
+    """Answers with one batch of entries after the other; `None` means what was appended."""
 
-    batches: list[Sequence[Session]]
+    batches: list[Sequence[Entry] | None]
+    appended: list[Entry] = field(default_factory=list)
 
-    def read(self, _tp: object, *, wait: float) -> Sequence[Session]:
-        assert wait > 0
-        return self.batches.pop(0)
+    def read(self, _tp: object, *, wait: float = 0.0) -> Sequence[Entry]:
+        assert (wait > 0) == bool(self.appended), "only the announcement waits for nothing"
+        batch = self.batches.pop(0)
+        return self.appended if batch is None else batch
+
+    def append(self, entries: Sequence[Entry], _tp: object) -> None:
+        self.appended += entries
 
 
 @dataclass
 class Watched:
-    batches: list[Sequence[Session]]
+    batches: list[Sequence[Entry] | None]
     ends: list[End] = field(default_factory=list)
+    dealt: list[Dealt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.lease = Lease(0)
-        ledger = StandInLedger(self.batches)
-        self.watch = Watch(ledger, LINK, OURS.run_id, 1, self.lease, self.ends.append)  # type: ignore[arg-type]  # a stand-in
+        self.lease, self.reactor = Lease(0), Reactor()
+        self.ledger = StandInLedger(self.batches)
+        self.watch = Watch(
+            self.ledger, WORK, self.lease, self.ends.append, self.reactor, self.dealt.append  # type: ignore[arg-type]  # a stand-in
+        )  # fmt: skip
 
     def run(self) -> list[End]:
         """Read until there is a reason to end, or nothing is left to read."""
         with contextlib.suppress(IndexError):
             self.watch.run()
+        self.reactor.turn(0)
+        self.reactor.close()
         return self.ends
 
 
@@ -58,7 +73,7 @@ class Watched:
     ],
     ids=["before ours", "one late sign", "refused", "another link", "nothing"],
 )
-def test_a_run_that_is_no_longer_there_replaces_nobody(batches: list[list[Session]]) -> None:
+def test_a_run_that_is_no_longer_there_replaces_nobody(batches: list[Sequence[Entry]]) -> None:
     watched = Watched([*batches])
     assert watched.run() == []
     assert (watched.lease.good, watched.lease.fresh) == (True, True)
@@ -69,7 +84,7 @@ def test_a_run_that_is_no_longer_there_replaces_nobody(batches: list[list[Sessio
     [[[OURS], [YOUNGER]], [[OURS], [OLDER, OLDER]], [[OURS], [OLDER], [OLDER]], [[YOUNGER]]],
     ids=["a younger one", "its clock is behind", "one sign after the other", "without a driver"],
 )
-def test_a_run_that_goes_on_replaces_ours(batches: list[list[Session]]) -> None:
+def test_a_run_that_goes_on_replaces_ours(batches: list[Sequence[Entry]]) -> None:
     watched = Watched([*batches])
     assert watched.run() == [End.REPLACED]
     assert not watched.lease.good
@@ -86,3 +101,42 @@ def test_a_slice_that_drains_hears_of_another_run() -> None:
     watched = Watched([[OURS], [over], [over], [YOUNGER]])
     assert watched.run() == [End.ROUND, End.REPLACED]
     assert not watched.lease.good
+
+
+def attempt(name: str, number: int = 3) -> Attempt:
+    return Attempt(link=LINK, run_id="ours", round=1, slice=number, attempt=1, name=name)
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [[[OURS], None, [attempt("later")]], [[OURS], None, [attempt("later")], None]],
+    ids=["later", "later, and ours once more"],
+)
+def test_a_later_attempt_at_the_slice_ends_the_earlier_one(
+    batches: list[Sequence[Entry] | None],
+) -> None:
+    watched = Watched(batches)
+    assert watched.run() == [End.REPEATED]
+    assert not watched.lease.good
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [[[attempt("earlier")], None, [attempt("earlier")]], [[OURS], None, [attempt("other", 4)]]],
+    ids=["an earlier one", "another slice"],
+)
+def test_other_attempts_end_nothing(batches: list[Sequence[Entry] | None]) -> None:
+    watched = Watched(batches)
+    assert watched.run() == []
+    assert watched.lease.fresh
+
+
+def test_what_is_dealt_to_the_slice_is_handed_over() -> None:
+    ours = Dealt(
+        link=LINK, run_id="ours", round=1, slice=3, number=0, facts_from=0,
+        settled=True, partitions=(),
+    )  # fmt: skip
+    others = [replace(ours, slice=2), replace(ours, round=2), replace(ours, run_id="older")]
+    watched = Watched([[ours], None, [*others, replace(ours, number=1)]])
+    assert watched.run() == []
+    assert [each.number for each in watched.dealt] == [0, 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import random
@@ -60,9 +61,15 @@ class Copiers:
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["towpath.records.copy"])
         self.alive: list[BaseProcess] = []
+        self._numbers = itertools.count(1)
 
     def start(self, work: Slice, copy_all: Callable[[Slice], None] | None = None) -> BaseProcess:
-        """Copy a slice until it is killed or ends by itself."""
+        """Copy a slice until it is killed or ends by itself.
+
+        Each start counts as a slice of its own. An earlier one would give way to it otherwise,
+        as another attempt of Spark at the same slice, and no two copiers would ever race.
+        """
+        work = replace(work, number=next(self._numbers))
         process = self._context.Process(target=copy_all or drain, args=(work,), daemon=True)
         process.start()
         self.alive.append(process)

@@ -1,11 +1,11 @@
-"""Whether Spark runs a slice again whose task it lost."""
+"""How often Spark has tried the slice of the present task."""
 
 from __future__ import annotations
 
 from pyspark import TaskContext
 
 
-def is_again() -> bool:
-    """Whether Spark has tried the slice of this task before; that task may still run somewhere."""
+def attempt() -> int:
+    """Return how often Spark had tried the slice before; such a task may still run somewhere."""
     context = TaskContext.get()
-    return context is not None and context.attemptNumber() > 0
+    return 0 if context is None else context.attemptNumber()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client, Records
@@ -140,6 +140,22 @@ class Ledger:
             raise
         entries = (decode(*record) for record in found.values())
         return [entry for entry in entries if entry is not None]
+
+    def read_about(
+        self, tps: Collection[TopicPartition], books: LinkBooks, first: int
+    ) -> list[Found]:
+        """Return the facts about source partitions from an offset of the ledger on.
+
+        Where this object reads on later stays as it is.
+        """
+        apart = Ledger(self._admin, self._client)
+        apart._read_to[FACTS] = first
+        return apart.read(wanted=lambda key: books.wants(key) and key.partition in tps)
+
+    @property
+    def facts_end(self) -> int:
+        """The offset up to which this object has read facts."""
+        return self._read_to.get(FACTS, 0)
 
     def _fetched(
         self, tp: TopicPartition, wait: float

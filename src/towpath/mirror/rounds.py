@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, OffsetsPolicy, OnGap
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import SESSIONS, Ledger
+from towpath.ledger.link import OpenLink
 from towpath.ledger.producers import producer_id
+from towpath.mirror.deals import Weighed, spread
 from towpath.mirror.ends import Ends
 from towpath.mirror.gaps import markers
 from towpath.mirror.starts import beginnings, first_look, from_earliest, looks_first
@@ -34,8 +36,7 @@ SUMMARY = (
 """What that yields: the partitions that could not be begun, of which the ledger tells nothing, and
 those with records under way that the target did not answer for; and, in a row without a topic, for
 how many seconds brokers asked the slice to wait."""
-_NOTHING = 1.0
-"""Seconds that a round without partitions lasts, else Spark would plan without pause."""
+_NONE: Mapping[TopicPartition, Assignment] = MappingProxyType({})
 _OVERHEAD = 1024
 """Bytes of a batch that are not for us to use up when a batch is made for a size limit."""
 
@@ -69,12 +70,29 @@ def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
         last = books.session
         if last is not None and last.run_id == plan.run_id and last.over:
             return []
-        assignments = _Assigner(plan, source, target, books, ledger).assignments()
+        weighed = _Assigner(plan, source, target, books, ledger).assignments()
         memory_ms = _memory_ms(target)
-    if not assignments:
-        time.sleep(_NOTHING)
-    slices = [_slice(plan, number, part) for part in _spread(assignments, plan.parallelism)]
-    return [replace(each, settled=plan.settled, target_memory_ms=memory_ms) for each in slices]
+    parts = spread(weighed, plan.parallelism)
+    if not parts and not plan.once:
+        parts = [()]  # partitions may be dealt to it later
+    slices = [_slice(plan, number, part) for part in parts]
+    return [
+        replace(each, number=n, settled=plan.settled, target_memory_ms=memory_ms)
+        for n, each in enumerate(slices)
+    ]
+
+
+def plan_more(
+    plan: RoundPlan, link: OpenLink, held: Mapping[TopicPartition, Assignment]
+) -> list[Weighed]:
+    """Return the partitions that no slice copies, each with the records that it is behind.
+
+    Args:
+        plan: What all rounds of the run have in common.
+        link: The link, its books read.
+        held: What the slices copy. A partition of a topic that was made again is none of these.
+    """
+    return _Assigner(plan, link.source, link.target, link.books, link.ledger).assignments(held)
 
 
 def _memory_ms(target: Admin) -> int:
@@ -93,19 +111,6 @@ def _slice(plan: RoundPlan, number: int, assignments: tuple[Assignment, ...]) ->
     )  # fmt: skip
 
 
-def _spread(weighed: list[tuple[int, Assignment]], slices: int) -> Iterable[tuple[Assignment, ...]]:
-    """Deal partitions to slices, the heaviest first, each to the lightest slice so far."""
-    parts: list[tuple[list[int], list[Assignment]]] = [
-        ([0, 0], []) for _ in range(min(slices, len(weighed)))
-    ]
-    for weight, assignment in sorted(weighed, key=lambda w: (-w[0], w[1].source)):
-        load, members = min(parts, key=lambda part: part[0])
-        load[0] += weight
-        load[1] += 1
-        members.append(assignment)
-    return [tuple(members) for _, members in parts]
-
-
 class _Assigner:
     """Finds the partitions that exist on both sides and where they begin and end."""
 
@@ -118,14 +123,16 @@ class _Assigner:
         self._books, self._ledger = books, ledger
         self._fill = 0
 
-    def assignments(self) -> list[tuple[int, Assignment]]:
-        """Return each partition with its weight, the records that it is behind.
+    def assignments(self, held: Mapping[TopicPartition, Assignment] = _NONE) -> list[Weighed]:
+        """Return each partition that is not held, with its weight: the records that it is behind.
 
         No partition waits for the leader of another: offsets that nobody can tell now are left to
         the slice (`records/source/beginnings.py`).
         """
         self._fill, _ = markers(self._config, self._target)
-        made = list(self._raw(self._topics(), self._source.cluster.id()))
+        raw = self._raw(self._topics(), self._source.cluster.id())
+        known = {each.incarnation for each in held.values()}
+        made = [each for each in raw if each.incarnation not in known]
         latest = self._source.offsets.latest(
             [a.source for a in made], committed=True, patience=PATIENCE
         )
@@ -193,7 +200,7 @@ class _Assigner:
         begins: Mapping[TopicPartition, Beginning],
         starts: Mapping[TopicPartition, int],
         latest: Mapping[TopicPartition, int],
-    ) -> tuple[int, Assignment]:
+    ) -> Weighed:
         receipt = self._books.of(a.source).receipt
         start = starts.get(a.source, UNKNOWN) if a.source in begins else 0
         at = receipt.source_end if receipt and not self._new(a) else start

@@ -17,6 +17,7 @@ from towpath.engine.session import Starting
 from towpath.engine.slots import Slots, following
 from towpath.ledger.link import OpenLink, open_link
 from towpath.metrics.meter import Meter
+from towpath.mirror.dealer import Dealer
 from towpath.mirror.ends import Ends
 from towpath.mirror.reconcile import Reconciled, Shape, appeared, reconcile, shape
 from towpath.mirror.rounds import SUMMARY, WORK, RoundPlan, plan_round
@@ -133,6 +134,9 @@ class _Mirror:
         self._next_reconcile = self._next_sync = 0.0
         self._round_over = threading.Event()
         self._redeal = False
+        self._more = False
+        """There may be partitions that no slice has."""
+        self._dealer = Dealer(link, self._session)
         self._throttled = dict.fromkeys(Side, 0.0)
         """For how long brokers asked the slices of rounds that ended to wait, in seconds."""
         self._ends = Ends()
@@ -179,11 +183,15 @@ class _Mirror:
 
     def _plan(self, slots: Slots, number: int) -> list[Slice]:
         """Plan a round for as many slices as Spark can run now."""
-        plan = RoundPlan(
+        slices = plan_round(self._round_plan(slots, settled=self._is_settled(number)), number)
+        self._dealer.planned(slices, number)
+        return slices
+
+    def _round_plan(self, slots: Slots, *, settled: bool = False) -> RoundPlan:
+        return RoundPlan(
             self._config, self._session.run_id, slots.number, self._wishes.until_caught_up,
-            self._is_settled(number), self._ends,
+            settled, self._ends,
         )  # fmt: skip
-        return plan_round(plan, number)
 
     def _count(self, slots: int) -> None:
         self.progress.slots = slots
@@ -227,14 +235,27 @@ class _Mirror:
         return True
 
     def _end_round_when_due(self, slots: Slots) -> None:
-        """End the round where executors joined or vanished for good, or there is more to copy."""
+        """End the round where executors joined or vanished for good."""
         if slots.look():
             self._count(slots.number)
             self._redeal = True
-        if self._redeal or (not self._wishes.until_caught_up and self._discover()):
+        if not self._wishes.until_caught_up:
+            self._more |= self._discover()
+            self._deal(slots)
+        if self._redeal:
             self._cut_short = self.progress.round + 1
             self._session.end_round(self._cut_short)
             self._redeal = False
+
+    def _deal(self, slots: Slots) -> None:
+        """Give the slices of the present round what came meanwhile."""
+        table = self._dealer.table
+        if table is None or table.round <= self.progress.round or not table.hands:
+            return  # the next round is not planned yet
+        self._dealer.repeat()
+        if self._more or not table.checked:
+            self._redeal |= self._dealer.deal(self._round_plan(slots), table)
+            self._more, table.checked = False, True
 
     def _tell(self) -> None:
         self._meter.in_trouble(bool(self.progress.trouble))
@@ -272,12 +293,14 @@ class _Mirror:
         self._stop.wait(min(30.0, max(TAKEOVER, 2.0**self._failures)))
 
     def _discover(self) -> bool:
-        """Look for new topics now and then; whether a new round has more to copy."""
+        """Look for new topics now and then; whether there may be more to copy."""
         began = time.monotonic()
         if began < self._next_reconcile:
             return False
         try:
-            return self._reconcile(all_subjects=began >= self._next_sync)
+            return self._reconcile(all_subjects=began >= self._next_sync) or self._dealer.lacks(
+                row.tp for row in self.progress.rows if self._should_run(row)
+            )
         finally:
             took = time.monotonic() - began
             self._next_reconcile = began + max(self._config.run.discover, _SPARING * took)
@@ -299,7 +322,14 @@ class _Mirror:
         fresh = appeared(self._shape, now)
         self._shape, self._reconciled = now, number
         after = self.progress.topics
-        return bool(after.outcome.done or fresh or before.topics - after.topics)
+        mended = before.topics - after.topics
+        self._redeal |= self._dealer.has(mended)
+        return bool(after.outcome.done or fresh or mended)
+
+    def _should_run(self, row: PartitionStatus) -> bool:
+        """Whether a partition was never copied, though nothing is known that keeps it from that."""
+        known = self.progress.topics.topics
+        return row.state is State.NOT_STARTED and known.isdisjoint((row.topic, row.target_topic))
 
     def _look_now_and_then(self) -> None:
         """Look, but seldom where a look is dear: thousands of idle partitions must cost nothing."""

@@ -7,13 +7,14 @@ import socket
 import threading
 import time
 import uuid
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Iterable
 from contextlib import closing, suppress
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig
-from towpath.ledger.entries import Session, Unreadable
+from towpath.ledger.entries import Attempt, Dealt, Session, Unreadable
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.clock import now_ms, readable
 from towpath.model.deadline import Deadline
@@ -33,6 +34,7 @@ class LinkSession:
         taken_over: Set when a younger run lives, too: it took this one for dead.
         settled: Nothing that the run before this one sent can still arrive at the target.
         rested: The same of this run, and of those before it.
+        begun: Attempts at slices of this run that have begun, until somebody takes them out.
     """
 
     def __init__(self, config: LinkConfig, target: Admin) -> None:
@@ -47,6 +49,7 @@ class LinkSession:
         self.taken_over: LinkBusyError | None = None
         self.settled = True
         self.rested = True
+        self.begun: deque[Attempt] = deque()
         self._alone = Deadline.after(0)
         self._thread = threading.Thread(target=self._beat, name="towpath-beat", daemon=True)
 
@@ -84,6 +87,11 @@ class LinkSession:
         """Let the slices of this round drain and return."""
         self._ended_round = number
         self._tell()
+
+    def deal(self, entries: Iterable[Dealt]) -> None:
+        """Give partitions to slices that run."""
+        with self._lock:
+            self._ledger.append(entries, SESSIONS)
 
     def end(self) -> None:
         """Let all slices drain and return; the run is over."""
@@ -134,6 +142,8 @@ class LinkSession:
         for entry in entries:
             if isinstance(entry, Unreadable):
                 raise entry.error
+            if isinstance(entry, Attempt) and entry.run_id == self.run_id:
+                self.begun.append(entry)
         return [e for e in entries if isinstance(e, Session)]
 
     @staticmethod

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from towpath.engine.attempts import is_again
+from towpath.engine.attempts import attempt
 from towpath.records.copy import copy
 from towpath.records.work import Slice, Throttled
 
@@ -28,7 +28,8 @@ def run_slice(work: Slice) -> Iterator[pa.RecordBatch]:
 
     Where Spark has tried the slice before, what that task sent may still arrive.
     """
-    work = replace(work, settled=work.settled and not is_again())
+    number = attempt()
+    work = replace(work, settled=work.settled and not number, attempt=number)
     throttled: Throttled = {}
     told: list[dict[str, object]] = [
         {

@@ -8,6 +8,7 @@
     ├── SparkStartError             4  Spark did not start
     ├── SparkUnencryptedError       4  Spark would send credentials unencrypted
     ├── SparkLostError              1  Spark's JVM ended
+    ├── RepeatedError               1  Spark has begun a slice again
     ├── LedgerError                 4  the ledger cannot be used
     │   ├── NewerLedgerError           it was written by a newer Towpath
     │   ├── NewerLinkError             the link needs a newer Towpath
@@ -196,6 +197,15 @@ class SparkLostError(TowpathError):
             "Spark's JVM ended all at once (killed, or out of memory: look into the system's log);"
             " run the command again, it goes on where this one stood"
         )
+
+
+class RepeatedError(TowpathError):
+    """Spark has begun a slice again, so that the earlier attempt at it ends."""
+
+    code = "SLICE_REPEATED"
+
+    def __str__(self) -> str:
+        return "Spark has begun this slice again in another task, so this task has ended"
 
 
 class LedgerError(TowpathError):

@@ -7,7 +7,7 @@ end of the round. Receipts go to the ledger about once a second for every partit
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
@@ -19,10 +19,10 @@ from towpath.cluster.data.client import Client
 from towpath.cluster.data.produce import Produced
 from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Gap
+from towpath.ledger.entries import Dealt, Gap
 from towpath.ledger.ledger import Ledger
 from towpath.model.clock import now_ms
-from towpath.model.errors import ClusterError, TowpathError
+from towpath.model.errors import ClusterError, RepeatedError, TowpathError
 from towpath.model.nouns import Mode, Side, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.clients import Clients
@@ -47,7 +47,7 @@ from towpath.records.target.side import TargetSide
 from towpath.records.target.transacting import Transactor
 from towpath.records.trouble import Loss, hopeless
 from towpath.records.watch import End, Watch
-from towpath.records.work import UNKNOWN, Assignment, Slice, Summary, Throttled
+from towpath.records.work import UNKNOWN, Assignment, Slice, Summary, Throttled, from_data
 
 _TURN = 0.25
 _DRAIN = 15.0
@@ -63,6 +63,7 @@ def copy(work: Slice, throttled: Throttled | None = None) -> Iterator[Summary]:
 
     Raises:
         ClusterError: The source or the target could not be reached at all.
+        RepeatedError: Spark has begun the slice again elsewhere.
     """
     with ExitStack() as stack:
         source = stack.enter_context(Admin(work.source, Side.SOURCE))
@@ -86,6 +87,7 @@ class Copier:
     def __init__(self, work: Slice, source: Admin, target: Admin, opener: Opener) -> None:
         self._work, self._opener = work, opener
         self._source, self._target = source, target
+        self._assigned = {each.source: each for each in work.assignments}
         self._lanes: dict[TopicPartition, Lane] = {}
         self._closed_out: dict[TopicPartition, Reason] = {}
         self._unopened: dict[TopicPartition, Reason] = {}
@@ -93,17 +95,15 @@ class Copier:
         self._reactor = Reactor()
         self._lease = Lease(work.target_memory_ms)
         self._was_good = True
-        lanes = min(work.memory // 2, LANE_BYTES * len(work.assignments))
-        pool = BufferPool(work.memory - lanes)
+        self._pool = pool = BufferPool(work.memory)
         self._jobs = Jobs(self._reactor)
         self._fetcher = SourceSide[Lane](
             self._reactor, work.source, source, pool, self._jobs,
-            share=work.memory // max(1, len(work.assignments)), stop_on_gap=work.stop_on_gap,
+            share=work.memory, stop_on_gap=work.stop_on_gap,
             go=self._go, stop=self._stop, on_gap=self._gap, begin_later=self._begin_later,
         ).fetcher  # fmt: skip
         Relief(self._reactor, pool, self._lanes, self._fetcher)
         self._producers = Producers(
-            len(work.assignments),
             lambda: Producer(
                 self._reactor, work.target, target, pool, self._lease,
                 on_answer=self._answer, on_lost=self._lost, on_trouble=self._target_trouble,
@@ -143,20 +143,23 @@ class Copier:
         self._waits = Waits(self._jobs, go=self._go, stop=self._reopening.stop)
         self._watch_client = Client(work.target, Side.TARGET, target)
         self._watch = Watch(
-            Ledger(target, self._watch_client), work.link, work.run_id, work.round,
-            self._lease, self._end,
+            Ledger(target, self._watch_client), work, self._lease, self._end,
+            self._reactor, self._dealt,
         )  # fmt: skip
         self._ended: End | None = None
+        self._share_out()
 
     def run(self) -> None:
         """Copy until the round ends, then drain and write the last receipts."""
         limit = time.monotonic() + self._work.seconds
         self._watch.start()
-        self._begin_all()
+        self._begin_all(self._work.assignments)
         self._receipts.begin()
         while not self._ended and time.monotonic() < limit and not self._finished():
             self._turn(_TURN)
         self._drain()
+        if self._ended is End.REPEATED:
+            raise RepeatedError
 
     def close(self) -> None:
         """Close every connection and thread."""
@@ -188,7 +191,7 @@ class Copier:
                 tp, done.position.source, done.position.target, done.copied_records,
                 done.copied_bytes, done.mode, done.reasons, done.trouble, lane.unanswered > 0,
             )  # fmt: skip
-        for tp in {each.source for each in self._work.assignments} - self._lanes.keys():
+        for tp in self._assigned.keys() - self._lanes.keys():
             why = self._closed_out.get(tp) or self._unopened.get(tp)
             yield Summary(tp, -1, -1, 0, 0, Mode.MAPPED, (), why, not self._opener.settled(tp))
 
@@ -205,9 +208,9 @@ class Copier:
 
     def _finished(self) -> bool:
         """Whether all that the slice should copy is copied, as far as it goes."""
-        if any(assignment.end is None for assignment in self._work.assignments):
+        if not self._work.ends or any(each.end is None for each in self._assigned.values()):
             return False
-        if len(self._lanes) + len(self._closed_out) < len(self._work.assignments):
+        if len(self._lanes) + len(self._closed_out) < len(self._assigned):
             return False
         return all(
             lane.progress.stopped or (lane.progress.done and not lane.busy)
@@ -216,14 +219,44 @@ class Copier:
 
     def _end(self, end: End) -> None:
         self._ended = end
+        self._reactor.soon(lambda: None)  # it wakes up
 
     # Opening
 
-    def _begin_all(self) -> None:
+    def _dealt(self, dealt: Dealt) -> None:
+        """Copy more partitions; those that are copied already may be among them."""
+        fresh = [a for a in from_data(dealt.partitions) if a.source not in self._assigned]
+        if not fresh or self._fetcher.ended:
+            return
+        self._assigned |= {each.source: each for each in fresh}
+        self._share_out()
+        self._jobs.run(
+            lambda: self._opener.add(fresh, dealt.facts_from, settled=dealt.settled),
+            lambda failed: self._added(dealt, fresh, failed), self._opener.thread,
+        )  # fmt: skip
+
+    def _added(
+        self, dealt: Dealt, fresh: Sequence[Assignment], failed: TowpathError | None
+    ) -> None:
+        if failed is None:
+            self._begin_all(fresh)
+            return
+        for each in fresh:
+            del self._assigned[each.source]
+        self._reactor.later(_RETRY_OPEN, lambda: self._dealt(dealt))
+
+    def _share_out(self) -> None:
+        """Share memory and connections among all partitions."""
+        work, count = self._work, len(self._assigned)
+        self._pool.limit = work.memory - min(work.memory // 2, LANE_BYTES * count)
+        self._fetcher.share = work.memory // max(1, count)
+        self._producers.serve(count)
+
+    def _begin_all(self, assignments: Iterable[Assignment]) -> None:
         """Open partitions; those of which the source has not told all are opened when it has."""
         known: list[Assignment] = []
         unknown: list[Assignment] = []
-        for each in self._work.assignments:
+        for each in assignments:
             (unknown if UNKNOWN in (each.start, each.end) else known).append(each)
         self._beginnings.find(unknown)
         if known:
@@ -266,7 +299,7 @@ class Copier:
             self._reactor.later(_RETRY_OPEN, lambda: self._open(later, failures + 1))
 
     def _begin(self, assignment: Assignment, standing: Standing) -> None:
-        small = SMALL_TOGETHER if len(self._work.assignments) >= MANY else SMALL
+        small = SMALL_TOGETHER if len(self._assigned) >= MANY else SMALL
         lane = Lane(assignment, standing, small)
         self._lanes[assignment.source] = lane
         self._start(lane, standing.front)

@@ -1,18 +1,25 @@
-"""What a slice hears from its driver: through the ledger, so only the target must be reached."""
+"""What a slice hears from its driver: through the ledger, so only the target must be reached.
+
+It also hears from later attempts of Spark at the same slice. Where Spark has lost a task that lives
+on, both attempts would take themselves for the one that may write.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum, auto
+from functools import partial
 
-from towpath.ledger.entries import Session
+from towpath.cluster.data.reactor import Reactor
+from towpath.ledger.entries import Attempt, Dealt, Found, Session
+from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.errors import TowpathError
-from towpath.model.nouns import LinkName
 from towpath.records.lease import Lease
+from towpath.records.work import Slice
 
 ORPHANED = 30.0
 """Seconds without a sign of life after which a slice takes its driver for dead."""
@@ -26,32 +33,46 @@ class End(Enum):
     """The round is over: what is queued is still sent."""
     REPLACED = auto()
     """Another run of the link began."""
+    REPEATED = auto()
+    """Spark has begun the slice again."""
     ORPHANED = auto()
     """The driver gives no sign of life."""
 
 
 class Watch(threading.Thread):
-    """Reads sessions until the round is over, the driver gone, or another run began.
+    """Reads sessions until the round is over, the driver gone, or somebody else took over.
 
-    The `lease` hears of each look that found no other run.
+    Args:
+        ledger: Read by this thread alone.
+        work: The slice.
+        lease: Hears of each look that found nobody else.
+        on_end: Gets each reason to end, once.
+        reactor: In its thread `on_dealt` is called.
+        on_dealt: Gets the partitions that are added to the slice.
     """
 
     def __init__(
         self,
         ledger: Ledger,
-        link: LinkName,
-        run_id: str,
-        number: int,
+        work: Slice,
         lease: Lease,
         on_end: Callable[[End], None],
+        reactor: Reactor,
+        on_dealt: Callable[[Dealt], None],
     ) -> None:
         super().__init__(name="towpath-watch", daemon=True)
-        self._ledger, self._link, self._run_id, self._number = ledger, link, run_id, number
-        self._lease, self._on_end = lease, on_end
+        self._ledger, self._work, self._lease = ledger, work, lease
+        self._on_end, self._reactor, self._on_dealt = on_end, reactor, on_dealt
         self._ours: Session | None = None
         """The last sign of life of our run."""
         self._others: Counter[str] = Counter()
         """Signs of other runs since then."""
+        self._name = new_name()
+        self._announced = False
+        self._before: list[Found] = []
+        """What was read before this attempt was announced."""
+        self._attempts: dict[str, None] = {}
+        """The attempts at the slice, in the order in which they began."""
         self._finished = threading.Event()
 
     def run(self) -> None:
@@ -63,7 +84,7 @@ class Watch(threading.Thread):
         while not self._finished.is_set():
             asked = self._lease.ask()
             try:
-                entries = self._ledger.read(SESSIONS, wait=_WAIT)
+                entries = self._read()
             except TowpathError:
                 self._finished.wait(_WAIT)
                 continue
@@ -71,6 +92,8 @@ class Watch(threading.Thread):
             if sessions:
                 heard = time.monotonic()
             end = self._reason(sessions, time.monotonic() - heard)
+            if self._is_repeated(entries):
+                end = End.REPEATED
             if end not in {None, End.ROUND}:
                 self._lease.lose()
             if end is not None and end is not told:
@@ -79,6 +102,40 @@ class Watch(threading.Thread):
             if self._lease.lost:
                 return
             self._lease.heard(asked)
+            if told is None:
+                self._hand_over(entries)
+
+    def _read(self) -> list[Found]:
+        """Read on; the first time, announce this attempt, so that whatever follows is heard."""
+        if self._announced:
+            return self._ledger.read(SESSIONS, wait=_WAIT)
+        self._before += self._ledger.read(SESSIONS)
+        work = self._work
+        mine = Attempt(
+            link=work.link, run_id=work.run_id, round=work.round, slice=work.number,
+            attempt=work.attempt, name=self._name,
+        )  # fmt: skip
+        self._ledger.append([mine], SESSIONS)
+        self._announced = True
+        return self._before
+
+    def _is_mine(self, entry: Attempt | Dealt) -> bool:
+        """Whether an entry is about this slice."""
+        work = self._work
+        mine = work.link, work.run_id, work.round, work.number
+        return (entry.link, entry.run_id, entry.round, entry.slice) == mine
+
+    def _is_repeated(self, entries: Iterable[Found]) -> bool:
+        """Whether another attempt at this slice has begun after this one."""
+        for entry in entries:
+            if isinstance(entry, Attempt) and self._is_mine(entry):
+                self._attempts.setdefault(entry.name)
+        return self._name in self._attempts and self._name != next(reversed(self._attempts))
+
+    def _hand_over(self, entries: Iterable[Found]) -> None:
+        for entry in entries:
+            if isinstance(entry, Dealt) and self._is_mine(entry):
+                self._reactor.soon(partial(self._on_dealt, entry))
 
     def finish(self) -> None:
         """Stop reading; close the ledger's client to end a wait at once."""
@@ -86,11 +143,11 @@ class Watch(threading.Thread):
 
     def _concerns(self, session: Session) -> bool:
         """Whether it is of our run, or of another that goes on."""
-        ours = session.run_id == self._run_id
-        return session.link == self._link and (ours or not session.over)
+        ours = session.run_id == self._work.run_id
+        return session.link == self._work.link and (ours or not session.over)
 
     def _reason(self, sessions: list[Session], silence: float) -> End | None:
-        own = [n for n, session in enumerate(sessions) if session.run_id == self._run_id]
+        own = [n for n, session in enumerate(sessions) if session.run_id == self._work.run_id]
         if own:  # what lies before is of runs that ended, or gave way
             self._ours = sessions[own[-1]]
             self._others.clear()
@@ -99,7 +156,7 @@ class Watch(threading.Thread):
             if self._replaces(other):
                 return End.REPLACED
         last = self._ours
-        if last is not None and (last.over or last.ended_round >= self._number):
+        if last is not None and (last.over or last.ended_round >= self._work.round):
             return End.ROUND
         return End.ORPHANED if silence > ORPHANED else None
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from towpath.config import ClusterConfig, OffsetsPolicy
 from towpath.model.nouns import (
@@ -72,10 +76,35 @@ class Assignment:
     fill: int = 0
     """Most offsets that compaction left empty to fill with markers; 0 where none may be."""
 
+    @property
+    def incarnation(self) -> tuple[TopicPartition, TopicId, TopicId, ProducerId]:
+        """What stays the same as long as the same partition is copied to the same mirror topic."""
+        return self.target, self.source_id, self.target_id, self.producer_id
+
+
+_ASSIGNMENTS = TypeAdapter(tuple[Assignment, ...])
+
+
+def as_data(assignments: Iterable[Assignment]) -> tuple[Mapping[str, Any], ...]:
+    """Return assignments as JSON has them."""
+    return tuple(_ASSIGNMENTS.dump_python(tuple(assignments), mode="json"))
+
+
+def from_data(data: tuple[Mapping[str, Any], ...]) -> tuple[Assignment, ...]:
+    """Return the assignments that JSON holds.
+
+    Raises:
+        ValueError: It holds something else.
+    """
+    return _ASSIGNMENTS.validate_python(data)
+
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Some partitions, from where they stand, until told to stop."""
+    """Some partitions, from where they stand, until told to stop.
+
+    Partitions may be added while it runs (`Dealt` in `ledger/entries/session.py`).
+    """
 
     link: LinkName
     source: ClusterConfig
@@ -92,6 +121,15 @@ class Slice:
     """No request of an earlier copier can still arrive at the target."""
     target_memory_ms: int = 0
     """How long the target remembers producer ids (`producer.id.expiration.ms`), 0 if unknown."""
+    number: int = 0
+    """Which slice of its round it is, from 0."""
+    attempt: int = 0
+    """How often Spark had tried the slice before."""
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends where the partitions ended when the run began."""
+        return self.seconds == float("inf")
 
 
 Throttled = dict[Side, float]

@@ -30,7 +30,8 @@ class Pollable(Protocol):
 class Reactor:
     """A selector, timers, and a small pool for calls that block (connect, log in, fill).
 
-    All callbacks run in the thread that calls `turn`; only `run` hands work to the pool.
+    All callbacks run in the thread that calls `turn`; only `run` hands work to the pool. Other
+    threads may call `soon` and nothing else.
     """
 
     def __init__(self) -> None:
@@ -73,14 +74,21 @@ class Reactor:
         def finished(future: Future[T]) -> None:
             if future.cancelled():
                 return  # it had not begun when we were closed
-            with self._closing:
-                if not self._closed:
-                    self._done.append(lambda: then(future))
-                    os.write(self._wake_write, b"\0")
-                    return
-            then(future)  # whoever asked is closed by now, and closes what came too late
+            if not self.soon(lambda: then(future)):
+                then(future)  # whoever asked is closed by now, and closes what came too late
 
         (pool or self._pool).submit(work).add_done_callback(finished)
+
+    def soon(self, call: Callable[[], None]) -> bool:
+        """Call in the reactor's thread; return whether that will be, as the reactor is not closed.
+
+        Any thread may call this.
+        """
+        with self._closing:
+            if not self._closed:
+                self._done.append(call)
+                os.write(self._wake_write, b"\0")
+            return not self._closed
 
     def turn(self, longest: float) -> None:
         """Wait at most `longest` seconds for something to happen, and handle all that did."""

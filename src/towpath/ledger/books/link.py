@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from towpath.ledger.books.partition import PartitionBooks
 from towpath.ledger.entries import (
     LEVEL,
+    Attempt,
+    Dealt,
     End,
     FirstLook,
     Found,
@@ -90,7 +92,7 @@ class LinkBooks:
             return self.only is None and key.kind in _OF_NEIGHBOURS
         if self.only is None or key.kind == Runs.kind:
             return key.kind != Runs.kind
-        return _is_about_one(key) and _tp(key) in self.only
+        return key.partition in self.only
 
     def take(self, entry: Found) -> None:
         """Take one more fact in; facts may come twice and in any order of writers.
@@ -112,6 +114,8 @@ class LinkBooks:
                 self._look(entry)
             case Session():
                 self.session = entry
+            case Dealt() | Attempt():
+                pass  # they concern slices that run
             case Journal():
                 self.journal.pop(entry.about(), None)
                 self.journal[entry.about()] = entry
@@ -135,14 +139,6 @@ class LinkBooks:
 
     def _remove(self, entry: Removed) -> None:
         if entry.kind in {Receipt.kind, Runs.kind}:
-            self.of(_tp(Key(entry.kind, entry.link, entry.key))).forget(entry)
-
-
-def _is_about_one(key: Key) -> bool:
-    """Whether the key names a partition."""
-    return len(key.about) > 1 and isinstance(key.about[1], int)
-
-
-def _tp(key: Key) -> TopicPartition:
-    topic, partition, *_ = key.about
-    return TopicPartition(TopicName(str(topic)), int(partition))
+            tp = Key(entry.kind, entry.link, entry.key).partition
+            if tp is not None:
+                self.of(tp).forget(entry)

@@ -12,11 +12,13 @@ from towpath.ledger.entries.coding import (
 )
 from towpath.ledger.entries.link import LEVEL, End, FirstLook, LinkIdentity
 from towpath.ledger.entries.partition import Gap, Opened, Receipt, Repaired, Run, Runs, Writer
-from towpath.ledger.entries.session import Session
+from towpath.ledger.entries.session import Attempt, Dealt, Session
 from towpath.ledger.entries.step import Journal, Phase
 
 __all__ = [
     "LEVEL",
+    "Attempt",
+    "Dealt",
     "End",
     "Entry",
     "FirstLook",

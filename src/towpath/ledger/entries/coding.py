@@ -21,11 +21,11 @@ from typing import Any, NamedTuple, get_args
 from towpath.ledger.entries import told
 from towpath.ledger.entries.link import End, FirstLook, LinkIdentity
 from towpath.ledger.entries.partition import Gap, Opened, Receipt, Repaired, Runs, Writer
-from towpath.ledger.entries.session import Session
+from towpath.ledger.entries.session import Attempt, Dealt, Session
 from towpath.ledger.entries.step import Journal, Phase
 from towpath.model.errors import LedgerError, NewerLedgerError
 from towpath.model.foreign import foreign
-from towpath.model.nouns import LEDGER, LinkName, Mode
+from towpath.model.nouns import LEDGER, LinkName, Mode, TopicName, TopicPartition
 
 FORMAT = 1
 
@@ -63,6 +63,8 @@ Written = (
     | Repaired
     | Journal
     | Session
+    | Dealt
+    | Attempt
 )
 Entry = Written | Removed
 """What can be written."""
@@ -93,6 +95,15 @@ class Key(NamedTuple):
     kind: str
     link: LinkName
     about: tuple[str | int, ...]
+
+    @property
+    def partition(self) -> TopicPartition | None:
+        """The source partition that the entry is about, if it is about one."""
+        match self.about:
+            case (topic, int(partition), *_):
+                return TopicPartition(TopicName(str(topic)), partition)
+            case _:
+                return None
 
 
 def decode_key(key: bytes) -> Key:
@@ -154,7 +165,7 @@ def _typed(name: str, value: Any) -> Any:
         return Mode(value)
     if name == "phase":
         return Phase(value)
-    if name in {"run", "offsets", "epochs"}:
+    if name in {"run", "offsets", "epochs", "partitions"}:
         return tuple(value)
     if name == "runs":
         return tuple(tuple(run) for run in value)

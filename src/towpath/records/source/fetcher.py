@@ -46,7 +46,10 @@ class Fetcher(Generic[R]):
 
     No request asks for more than the pool has left, so all readers together stay within its limit.
     Where memory is lacking, nodes wait in turn (`refill`), and brokers begin each answer with the
-    partitions that have waited longest (KIP-227). `share` is what each reader may always hold.
+    partitions that have waited longest (KIP-227).
+
+    Attributes:
+        share: Bytes that each reader may always hold.
     """
 
     def __init__(
@@ -62,7 +65,7 @@ class Fetcher(Generic[R]):
     ) -> None:
         self._reactor = reactor
         self._rack = config.rack or ""
-        self._pool, self._share = pool, share
+        self._pool, self.share = pool, share
         self._least = _PARTITION_BYTES
         """The smallest answer worth asking for: it grows with the batches of the source."""
         self._on_data, self._on_trouble = on_data, on_trouble
@@ -172,7 +175,7 @@ class Fetcher(Generic[R]):
     def _room(self) -> int:
         """Bytes that a reader may hold now."""
         least = _LEAST_READER_BYTES if self._pool.scarce else _PARTITION_BYTES
-        return max(least, min(_READER_BYTES, self._share))
+        return max(least, min(_READER_BYTES, self.share))
 
     def _ask_on(self, reader: R) -> None:
         self._want(reader)

@@ -91,6 +91,22 @@ class Opener:
         """Whether nothing that was sent for source partition `tp` can still arrive."""
         return self._tails.settled(tp)
 
+    def add(self, assignments: Iterable[Assignment], facts_from: int, *, settled: bool) -> None:
+        """Serve more partitions; to be called in `thread`, before they are opened.
+
+        Args:
+            assignments: The partitions.
+            facts_from: The first offset of the ledger at which something may be about them.
+            settled: No request of an earlier copier can still arrive for them.
+        """
+        fresh = frozenset(assignment.source for assignment in assignments)
+        if self._books.only is not None:
+            self._books.only |= fresh
+        for entry in self._ledger.read_about(fresh, self._books, facts_from):
+            self._books.take(entry)
+        for assignment in () if settled else assignments:
+            self._tails.may_arrive(assignment.source, Underway())
+
     def open(self, assignments: Iterable[Assignment]) -> Openings:
         """Return where each source partition stands, or why it cannot be copied now."""
         wanted = list(assignments)

@@ -47,7 +47,7 @@ class Producer:
         on_lost: Callable[[Lane, int], None],
         on_trouble: Callable[[Lane, ClusterError, bool], None],
     ) -> None:
-        self._request_bytes = max(1 << 16, min(_REQUEST_BYTES, pool.limit // _PART))
+        self._pool = pool
         # All that fly on a connection are answered within the request timeout (`Tails`).
         self._timeout_ms = int(config.request_timeout * 1000 / _IN_FLIGHT)
         self._lease = lease
@@ -171,10 +171,10 @@ class Producer:
     def _gather(self, ready: dict[TopicPartition, None]) -> list[tuple[TopicPartition, Batch]]:
         """Take one batch of each ready lane, longest waiting first, as far as a request reaches."""
         batches: list[tuple[TopicPartition, Batch]] = []
-        size = 0
+        size, most = 0, max(1 << 16, min(_REQUEST_BYTES, self._pool.limit // _PART))
         oldest = 0 if self._lease.fresh else self._lease.remembered_from
         for tp in list(ready):
-            if size >= self._request_bytes:
+            if size >= most:
                 break
             lane = self._lanes[tp]
             if (time := lane.next_time()) is not None and time < oldest:
@@ -231,8 +231,15 @@ class Producers:
     begin together would wait for each other.
     """
 
-    def __init__(self, lanes: int, make: Callable[[], Producer]) -> None:
-        self._all = [make() for _ in range(max(1, min(_CONNECTIONS, lanes // MANY)))]
+    def __init__(self, make: Callable[[], Producer]) -> None:
+        self._make = make
+        self._all = [make()]
+        self._of: dict[TopicPartition, Producer] = {}
+
+    def serve(self, lanes: int) -> None:
+        """Have as many producers as that many lanes are worth."""
+        while len(self._all) < min(_CONNECTIONS, lanes // MANY):
+            self._all.append(self._make())
 
     @property
     def throttled(self) -> float:
@@ -241,7 +248,10 @@ class Producers:
 
     def of(self, lane: Lane) -> Producer:
         """Return the producer of a lane."""
-        return self._all[hash(lane.work.target) % len(self._all)]
+        tp = lane.work.target
+        if tp not in self._of:
+            self._of[tp] = self._all[hash(tp) % len(self._all)]
+        return self._of[tp]
 
     def pump_all(self) -> None:
         """Send whatever is ready."""

@@ -1,0 +1,103 @@
+"""Gives partitions that come while a round goes on to its slices."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import count
+
+from towpath.ledger.books.partition import PartitionBooks
+from towpath.ledger.entries import Dealt
+from towpath.ledger.link import OpenLink
+from towpath.mirror.deals import TOGETHER, Table
+from towpath.mirror.rounds import RoundPlan, plan_more
+from towpath.mirror.session import LinkSession
+from towpath.model.nouns import TopicPartition
+from towpath.records.work import Assignment, Slice, as_data
+
+
+class Dealer:
+    """Knows what the slices of the present round have, and gives them more.
+
+    Attributes:
+        table: The slices of the last round that was planned.
+    """
+
+    def __init__(self, link: OpenLink, session: LinkSession) -> None:
+        self._link, self._session = link, session
+        self._numbers = count()
+        self._unsent: list[Dealt] = []
+        self.table: Table | None = None
+
+    def planned(self, slices: Sequence[Slice], number: int) -> None:
+        """Take note of the slices of a new round; any thread may call this."""
+        self.table = Table.of(slices, number, settled=self._session.settled)
+
+    def deal(self, plan: RoundPlan, table: Table) -> bool:
+        """Give the slices what none of them has; return whether only a new round can do that.
+
+        Raises:
+            ClusterError: A cluster cannot be asked, or the ledger not be written.
+        """
+        self._link.read()
+        found = plan_more(plan, self._link, table.held)
+        if any(assignment.source in table.held for _, assignment in found):
+            return True
+        for number, assignments in table.deal(found).items():
+            self._tell(table, number, assignments)
+        self.flush()
+        return False
+
+    def has(self, topics: Collection[str]) -> bool:
+        """Whether slices have partitions of one of these topics, of the source or the target."""
+        held = self.table.held.values() if self.table is not None else ()
+        return any({a.source.topic, a.target.topic} & set(topics) for a in held)
+
+    def lacks(self, tps: Iterable[TopicPartition]) -> bool:
+        """Whether no slice has one of these source partitions."""
+        held = self.table.held if self.table is not None else {}
+        return any(tp not in held for tp in tps)
+
+    def repeat(self) -> None:
+        """Tell slices that have begun what they were given before, in case they missed it.
+
+        Raises:
+            ClusterError: The ledger cannot be written.
+        """
+        while self._session.begun:
+            begun, table = self._session.begun.popleft(), self.table
+            if table is not None and begun.round == table.round and begun.slice < len(table.hands):
+                self._tell(table, begun.slice, table.hands[begun.slice].later, facts_from=0)
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what is left to write; a slice that hears it twice passes over it.
+
+        Raises:
+            ClusterError: The ledger cannot be written.
+        """
+        if self._unsent:
+            self._session.deal(self._unsent)
+            self._unsent = []
+
+    def _tell(
+        self,
+        table: Table,
+        number: int,
+        assignments: Sequence[Assignment],
+        facts_from: int | None = None,
+    ) -> None:
+        for first in range(0, len(assignments), TOGETHER):
+            part = assignments[first : first + TOGETHER]
+            first_fact = self._facts_from(part) if facts_from is None else facts_from
+            entry = Dealt(
+                link=self._link.config.link, run_id=self._session.run_id, round=table.round,
+                slice=number, number=next(self._numbers), facts_from=first_fact,
+                settled=table.settled, partitions=as_data(part),
+            )  # fmt: skip
+            self._unsent.append(entry)
+
+    def _facts_from(self, assignments: Sequence[Assignment]) -> int:
+        """Return where facts about partitions begin: behind all that was read, if all are new."""
+        books = self._link.books
+        new = all(books.of(each.source) == PartitionBooks() for each in assignments)
+        return self._link.ledger.facts_end if new else 0

@@ -1,0 +1,86 @@
+"""Which slice of a round has which partition, and which slice gets those that come later. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from towpath.model.nouns import TopicPartition
+from towpath.records.work import Assignment, Slice
+
+Weighed = tuple[int, Assignment]
+"""A partition with its weight: the number of records that it is behind."""
+TOGETHER = 100
+"""Partitions in one entry of the ledger."""
+
+
+@dataclass(slots=True)
+class Hand:
+    """The partitions of one slice.
+
+    Attributes:
+        held: Those that it has.
+        later: Those of them that it was given while it ran, in order.
+    """
+
+    held: dict[TopicPartition, Assignment] = field(default_factory=dict)
+    later: list[Assignment] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Table:
+    """The slices of one round.
+
+    Attributes:
+        round: The number of the round.
+        hands: What each slice has.
+        settled: Nothing that was sent before the run began can still arrive at the target.
+        checked: Partitions that came while the round was planned were looked for.
+    """
+
+    round: int
+    hands: Sequence[Hand]
+    settled: bool
+    checked: bool = False
+
+    @classmethod
+    def of(cls, slices: Sequence[Slice], number: int, *, settled: bool) -> Table:
+        """Return the table of a round that was just planned."""
+        hands = [Hand({each.source: each for each in one.assignments}) for one in slices]
+        return cls(number, hands, settled)
+
+    @property
+    def held(self) -> Mapping[TopicPartition, Assignment]:
+        """All partitions that the slices have."""
+        return {tp: a for hand in self.hands for tp, a in hand.held.items()}
+
+    def deal(self, weighed: Iterable[Weighed]) -> dict[int, list[Assignment]]:
+        """Give partitions that no slice has to the slices with the fewest; return who gets what."""
+        dealt: dict[int, list[Assignment]] = {}
+        for assignment in heaviest_first(weighed):
+            number = min(range(len(self.hands)), key=lambda n: len(self.hands[n].held))
+            hand = self.hands[number]
+            hand.held[assignment.source] = assignment
+            hand.later.append(assignment)
+            dealt.setdefault(number, []).append(assignment)
+        return dealt
+
+
+def heaviest_first(weighed: Iterable[Weighed]) -> Iterator[Assignment]:
+    """Return partitions in the order in which to deal them."""
+    for _, assignment in sorted(weighed, key=lambda w: (-w[0], w[1].source)):
+        yield assignment
+
+
+def spread(weighed: Sequence[Weighed], slices: int) -> list[tuple[Assignment, ...]]:
+    """Deal partitions to slices, the heaviest first, each to the lightest slice so far."""
+    weights = {assignment.source: weight for weight, assignment in weighed}
+    parts: list[tuple[list[int], list[Assignment]]] = [
+        ([0, 0], []) for _ in range(min(slices, len(weighed)))
+    ]
+    for assignment in heaviest_first(weighed):
+        load, members = min(parts, key=lambda part: part[0])
+        load[0] += weights[assignment.source]
+        load[1] += 1
+        members.append(assignment)
+    return [tuple(members) for _, members in parts]
