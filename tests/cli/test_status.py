@@ -17,8 +17,8 @@ from tests.support.kafka import Record, create_topic, delete_before, produce
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.dev.broker import LocalCluster
+from towpath.mirror.plan import build
 from towpath.model.clock import now_ms
-from towpath.plan.build import build
 
 pytestmark = pytest.mark.broker
 

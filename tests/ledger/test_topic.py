@@ -30,6 +30,7 @@ from towpath.ledger.ledger import FACTS, RUNS, SESSIONS, Ledger
 from towpath.ledger.packed import Packer
 from towpath.ledger.tidy import Tidy
 from towpath.ledger.topic import TOPIC
+from towpath.mirror.plan import build
 from towpath.model.errors import LedgerError
 from towpath.model.nouns import (
     ClusterId,
@@ -41,7 +42,6 @@ from towpath.model.nouns import (
     TopicName,
     TopicPartition,
 )
-from towpath.plan.build import build
 from towpath.plan.preflight import ledger as preflight
 from towpath.records.run_log import RunLog
 

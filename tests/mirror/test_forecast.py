@@ -13,9 +13,9 @@ from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import LinkIdentity
+from towpath.mirror.plan import build
 from towpath.model.clock import now_ms
 from towpath.model.nouns import ClusterId, LinkName, Mode
-from towpath.plan.build import build
 from towpath.records.trouble import RECREATED
 
 pytestmark = pytest.mark.broker

@@ -20,6 +20,7 @@ from tests.support.access_sides import link as link_of
 from tests.support.clusters import Vault
 from tests.support.kafka import wait_until
 from towpath.access.apply import apply as make_access
+from towpath.access.ours import ours_of as access_ours
 from towpath.access.steps import CreateAcl, SetQuota, SetUser
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.control import Control
@@ -28,6 +29,8 @@ from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.link import OpenLink, open_link
+from towpath.mirror.plan import build
+from towpath.mirror.subjects import SUBJECTS
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import RefusedError, StepHeldBackError, TowpathError, UnreachableError
 from towpath.model.nouns import Side, TopicName
@@ -36,12 +39,13 @@ from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 from towpath.plan import batches
 from towpath.plan.applier import Applied, Applier
-from towpath.plan.build import build
-from towpath.plan.journal import JournalWriter, access_ours, failures, ours_of
+from towpath.plan.journal import JournalWriter, failures
+from towpath.plan.kinds import Step
 from towpath.plan.model import Plan
-from towpath.plan.steps import Step, ordered
+from towpath.plan.subjects import Clients
 from towpath.topics.apply import apply as make_topic
-from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs
+from towpath.topics.ours import ours_of as topics_ours
+from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 
@@ -106,18 +110,21 @@ class Process:
     """What one process of the link has in hand."""
 
     link: OpenLink
+    clients: Clients
     told: list[tuple[Step, TowpathError | None]] = field(default_factory=list)
     created: list[float] = field(default_factory=list)
 
     def apply(self, steps: Sequence[Step]) -> Applied:
-        journal = JournalWriter(self.link.ledger, self.link.books)
         return Applier(
-            self.link.target,
-            journal,
-            self.link.config.access.users,
-            lambda step, error: self.told.append((step, error)),
-            self.created.append,
+            self.clients,
+            JournalWriter(self.link, self.clients),
+            on_step=lambda step, error: self.told.append((step, error)),
+            on_changed=self._changed,
         ).apply(steps)
+
+    def _changed(self, step: Step, seconds: float) -> None:
+        if isinstance(step, CreateTopic):
+            self.created.append(seconds)
 
     def before(self, request: str, do: Callable[[], object]) -> None:
         """Do something once, right before a request of this process."""
@@ -135,9 +142,9 @@ class Process:
 
 @contextmanager
 def process(config: LinkConfig) -> Iterator[Process]:
-    with open_link(config) as link:
+    with open_link(config) as link, SUBJECTS.open(link) as clients:
         link.prepare()
-        yield Process(link)
+        yield Process(link, clients)
 
 
 def created(both: Both) -> tuple[Step, ...]:
@@ -146,7 +153,7 @@ def created(both: Both) -> tuple[Step, ...]:
     other = Quota((Entity(EntityKind.USER, both.name),), QuotaKey.PRODUCER_BYTE_RATE)
     names = [both.topic(letter) for letter in "abc"]
     acls = [both.acl(".a", Permission.DENY), both.acl("."), both.acl(".b", who="other")]
-    return ordered(
+    return SUBJECTS.kinds.ordered(
         (
             *(CreateTopic(name, name, 2, 1, {"segment.ms": "600000"}) for name in names),
             *(CreateAcl(acl, str(acl)) for acl in acls),
@@ -165,7 +172,7 @@ def ours(both: Both) -> set[str]:
         ids = {name: info.id for name, info in link.target.topics.describe(known).items()}
         return {
             *(about for _, about in access_ours(link.books)),
-            *ours_of(link.books, ids).created,
+            *topics_ours(link.books, ids).created,
         }
 
 
@@ -337,10 +344,9 @@ def test_it_ends_between_two_batches(both: Both, monkeypatch: pytest.MonkeyPatch
     steps = [CreateAcl(both.acl(f"{n}"), "") for n in range(5)]
     stop = threading.Event()
     with process(both.config) as one:
-        journal = JournalWriter(one.link.ledger, one.link.books)
-        applied = Applier(one.link.target, journal, on_step=lambda *_: stop.set(), stop=stop).apply(
-            steps
-        )
+        journal = JournalWriter(one.link, one.clients)
+        applier = Applier(one.clients, journal, on_step=lambda *_: stop.set(), stop=stop)
+        applied = applier.apply(steps)
     assert (applied.done, applied.rest) == (steps[:2], steps[2:])
     assert ours(both) == {step.about for step in steps[:2]}
 
@@ -376,7 +382,7 @@ def test_killed_anywhere(both: Both, rng: random.Random, monkeypatch: pytest.Mon
     for step in wanted:
         if isinstance(step, CreateTopic):
             make_topic(step, both.source)
-        elif not isinstance(step, AddPartitions | SetConfigs | DeleteTopic):
+        elif isinstance(step, CreateAcl | SetQuota | SetUser):
             make_access(step, both.source, {both.name: PASSWORD})
     wait_until(lambda: len(both.mine(both.source)) == len(wanted), "the source is ready")
     expected = both.mine(both.source)

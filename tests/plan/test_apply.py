@@ -23,15 +23,16 @@ from towpath.cluster.metadata import non_default
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
+from towpath.mirror.plan import build
 from towpath.mirror.rounds import RoundPlan, plan_round
+from towpath.mirror.subjects import SUBJECTS
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.plan import batches
 from towpath.plan.apply import Wanted, apply
-from towpath.plan.build import build
 from towpath.plan.journal import JournalWriter
-from towpath.plan.steps import Step
+from towpath.plan.kinds import Step
 from towpath.records.copy import copy
 from towpath.topics.steps import CreateTopic
 
@@ -142,7 +143,7 @@ def test_a_plan_of_another_cluster_is_refused(files: Files) -> None:
     assert plan.target is not None
     config = files.config.model_copy(update={"source": files.config.target})
     with pytest.raises(TowpathError) as raised:
-        apply(Wanted(config, plan), lambda _step, _error: None, threading.Event())
+        apply(Wanted(config, plan), SUBJECTS, lambda _step, _error: None, threading.Event())
     assert str(raised.value) == (
         f"source: the plan was made for cluster {files.source.cluster_id}, but"
         f" {files.target.bootstrap} is cluster {files.target.cluster_id} now; make the plan again"
@@ -214,7 +215,7 @@ def _killed_behind_one(config: LinkConfig) -> None:
     def on_step(_step: Step, _error: TowpathError | None) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    apply(Wanted(config, build(config)), on_step, threading.Event())
+    apply(Wanted(config, build(config)), SUBJECTS, on_step, threading.Event())
 
 
 def _kill_behind_one(config: LinkConfig) -> None:
@@ -360,7 +361,8 @@ def test_what_a_stranger_made_as_the_killed_step_would_not_have_is_not_ours(file
             CreateTopic(name, TopicName(f"eu.{name}"), 1, 1, {"segment.ms": "60000"})
             for name in (ours, theirs)
         ]
-        JournalWriter(link.ledger, link.books).begin((step, True) for step in made)
+        with SUBJECTS.open(link) as clients:
+            JournalWriter(link, clients).begin((step, True) for step in made)
     create_topic(files.target.bootstrap, f"eu.{ours}", 1, {"segment.ms": "60000"})
     create_topic(files.target.bootstrap, f"eu.{theirs}", 1, {"segment.ms": "70000"})
     assert files.run("apply", files.yaml, "--yes").code == 0

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from towpath.access import steps as access
 from towpath.access.steps import CreateAcl, DeleteAcl, SetQuota, SetUser
+from towpath.access.subject import ACCESS
+from towpath.mirror.subjects import SUBJECTS
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
-from towpath.plan.batches import batches, held_back
-from towpath.plan.steps import Step
+from towpath.plan.batches import batches
+from towpath.plan.kinds import Step
 from towpath.topics.steps import CreateTopic
 
 ALLOW, DENY = Permission.ALLOW, Permission.DENY
@@ -41,22 +44,22 @@ def test_steps_of_a_kind_are_done_together() -> None:
         DeleteAcl(acl("x", ALLOW)),
         DeleteAcl(acl("x", DENY)),
     ]
-    found = list(batches(steps))
+    found = list(batches(steps, SUBJECTS.kinds))
     assert [step for batch in found for step in batch] == steps
     assert [len(batch) for batch in found] == [2, 100, 100, 1, 1, 1, 3, 2, 1, 1]
 
 
 def test_a_batch_makes_so_many_partitions() -> None:
     steps = [create(0, 300), create(1, 100), create(2, 1), create(3, 5000), create(4)]
-    assert [len(batch) for batch in batches(steps)] == [2, 1, 1, 1]
+    assert [len(batch) for batch in batches(steps, SUBJECTS.kinds)] == [2, 1, 1, 1]
 
 
 def test_what_waits_for_an_acl_that_failed() -> None:
     allow, deny = acl("a", ALLOW), acl("a", DENY)
     wrong = TowpathError("no")
 
-    def held(first: Step, step: Step) -> bool:
-        return bool(held_back([step], [(first, wrong)]))
+    def held(first: Step, step: access.Step) -> bool:
+        return bool(ACCESS.held_back([step], [(first, wrong)]))
 
     assert held(CreateAcl(deny, ""), CreateAcl(allow, ""))
     assert held(CreateAcl(acl("a", DENY, "*"), ""), CreateAcl(allow, ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,11 @@ from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
 from towpath.metrics.meter import Meter
+from towpath.mirror.plan import build
 from towpath.mirror.reconcile import reconcile
+from towpath.mirror.subjects import SUBJECTS
 from towpath.model.findings import Cause
 from towpath.model.nouns import Side, TopicName
-from towpath.plan.build import build
 from towpath.plan.differences import differences
 from towpath.plan.model import Plan
 from towpath.topics.observe import observe
@@ -203,12 +205,15 @@ def test_where_copies_stand_is_asked_while_something_waits_for_it(
     with open_link(config) as opened, Counting(config.target, Side.TARGET) as two:
         opened.prepare()
         assert not reconcile(opened).outcome.failed
-        [release] = differences(config, opened.source, two, opened.books, caught_up).steps
+        counted = replace(opened, target=two)
+        with SUBJECTS.open(counted) as clients:
+            [release] = differences(clients, caught_up).steps
         assert isinstance(release, SetConfigs)
         assert (release.set, release.owned) == ({"retention.ms": "9"}, ("retention.ms",))
         assert (asked, two.asked) == (["caught up"], {"all topics": 1, "settings": 1})
         opened.target.configs.change(name, {"retention.ms": "9"})
-        assert not differences(config, opened.source, two, opened.books, caught_up).steps
+        with SUBJECTS.open(counted) as clients:
+            assert not differences(clients, caught_up).steps
         assert asked == ["caught up"]
 
 

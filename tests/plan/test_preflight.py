@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.links import link
 from towpath.access.steps import CreateAcl, SetUser
+from towpath.mirror.plan import old_target
+from towpath.mirror.subjects import SUBJECTS
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.findings import Cause, Note, Obstacle
@@ -13,8 +15,8 @@ from towpath.model.nouns import ClusterId, LinkName, TopicName
 from towpath.model.scram import Credential, Mechanism
 from towpath.plan.explain import clusters, groups, remarks, summary
 from towpath.plan.model import ClusterFacts, Plan
-from towpath.plan.preflight import old_target, unmatched_expressions
 from towpath.topics.observe import Observed
+from towpath.topics.remarks import unmatched_expressions
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
 
 ONE = ClusterFacts(("a:1",), ClusterId("id-1"), "4.1", 1)
@@ -119,7 +121,7 @@ def test_a_plan_in_words() -> None:
         "source  a:1: cluster id-1, Kafka 4.1, 1 broker",
         "target  did not answer",
     ]
-    assert [(group.title, *group.rows) for group in groups(plan)] == [
+    assert [(group.title, *group.rows) for group in groups(plan, SUBJECTS)] == [
         (
             "topics: 1 to create, 1 to grow, 1 to set",
             ("create", "a", "eu.a", "2", "default",
@@ -135,7 +137,7 @@ def test_a_plan_in_words() -> None:
         "note: c: other",
         "problem: target: is down",
     ]
-    assert summary(plan) == (
+    assert summary(plan, SUBJECTS) == (
         "3 topics to mirror: 1 to create, 1 to grow, 1 there already; topics: 1 to set; users: 1 to"
         " set; acls: 1 to create; 1 problem"
     )

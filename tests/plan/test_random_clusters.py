@@ -20,6 +20,8 @@ from tests.support.kafka import create_topic, grow, wait_until
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig, LinkConfig, load
 from towpath.dev.broker import LocalCluster
+from towpath.mirror.plan import build
+from towpath.mirror.subjects import SUBJECTS
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side, TopicName
@@ -27,8 +29,7 @@ from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 from towpath.plan.apply import Wanted, apply
-from towpath.plan.build import build
-from towpath.plan.steps import Step
+from towpath.plan.kinds import Step
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 RETENTIONS = ("-1", "3600000", "86400000")
@@ -112,7 +113,7 @@ def _killed(config: LinkConfig, behind: int) -> None:
         if next(left) == 1:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    apply(Wanted(config, build(config)), on_step, threading.Event())
+    apply(Wanted(config, build(config)), SUBJECTS, on_step, threading.Event())
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from towpath.access.steps import SetQuota
+from towpath.mirror.subjects import SUBJECTS
 from towpath.model.errors import ConfigError
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import ClusterId, LinkName, TopicName
@@ -63,12 +64,12 @@ def signed(file: Path, **changes: Any) -> Path:
 
 def refusal(file: Path) -> str:
     with pytest.raises(ConfigError) as raised:
-        load_plan(file)
+        load_plan(file, SUBJECTS.kinds)
     return str(raised.value)
 
 
 def test_a_plan_comes_back(file: Path) -> None:
-    found = load_plan(file)
+    found = load_plan(file, SUBJECTS.kinds)
     assert found.plan == PLAN
     assert found.config.link == "orders-to-new"
     assert is_saved(file)
@@ -79,7 +80,7 @@ def test_no_secret_is_saved(file: Path) -> None:
     text = file.read_text()
     assert "hunter2" not in text
     assert "env:MIRROR_PASSWORD" in text
-    sasl = load_plan(file).config.source.sasl
+    sasl = load_plan(file, SUBJECTS.kinds).config.source.sasl
     assert sasl is not None
     assert sasl.password.reveal() == "hunter2-in-the-environment"  # type: ignore[union-attr]
 
@@ -100,7 +101,7 @@ def test_a_plan_whose_variables_name_another_link_is_refused(
     yaml = file.with_name("link.yaml")
     yaml.write_text(yaml.read_text().replace("orders-to-new", "orders-to-${STAGE}"))
     save(PLAN, yaml, file)
-    assert load_plan(file).plan == PLAN
+    assert load_plan(file, SUBJECTS.kinds).plan == PLAN
     monkeypatch.setenv("STAGE", "old")
     assert refusal(file) == (
         f"{file}: was made for link 'orders-to-new', and `link: orders-to-${{STAGE}}` names link"

@@ -31,9 +31,9 @@ from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
+from towpath.mirror.plan import build
 from towpath.mirror.rounds import RoundPlan, plan_round
 from towpath.model.nouns import Side, TopicName
-from towpath.plan.build import build
 from towpath.records import copy as copying
 from towpath.records import trouble
 from towpath.records.source import fetcher

@@ -10,8 +10,9 @@ from typing import Any
 from tests.support.clusters import USERS, Vault
 from tests.support.kafka import wait_until
 from towpath.access.apply import apply
-from towpath.access.diff import Difference, Ours, diff
+from towpath.access.diff import Difference, diff
 from towpath.access.observe import observe
+from towpath.access.ours import Ours
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster

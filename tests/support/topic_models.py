@@ -8,7 +8,8 @@ from typing import Any
 
 from tests.support.links import link
 from towpath.model.nouns import TopicId, TopicName
-from towpath.topics.diff import Difference, diff
+from towpath.plan.subject import Difference
+from towpath.topics.diff import diff
 from towpath.topics.observe import Observed, Topic
 from towpath.topics.ours import NOTHING, Ours
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
@@ -62,26 +63,26 @@ def observed(*source: Topic, target: tuple[Topic, ...] = (), brokers: int = 3) -
 
 def compare(
     found: Observed, start: str = "latest", ours: Ours = NOTHING, **options: Any
-) -> Difference:
+) -> Difference[Step]:
     """Return the difference under a file with these options of `link`."""
     records = {"start": start, "group": "g" if start == "committed" else None}
     return diff(found, link("a:1", "b:1", ".*", records=records, **options), ours)
 
 
-def only(found: Difference) -> Step:
+def only(found: Difference[Step]) -> Step:
     """Return the one step."""
     (step,) = found.steps
     return step
 
 
-def created(found: Difference) -> CreateTopic:
+def created(found: Difference[Step]) -> CreateTopic:
     """Return the one step, which creates."""
     step = only(found)
     assert isinstance(step, CreateTopic)
     return step
 
 
-def notes(found: Difference) -> list[str]:
+def notes(found: Difference[Step]) -> list[str]:
     """Return the texts of all notes."""
     return [note.text for note in found.notes]
 

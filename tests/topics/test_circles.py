@@ -15,10 +15,10 @@ from tests.support.mirror import Mirror
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
+from towpath.mirror.plan import build
 from towpath.mirror.rounds import RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
 from towpath.model.nouns import LinkName, TopicName
-from towpath.plan.build import build
 from towpath.plan.model import Plan
 
 pytestmark = pytest.mark.broker

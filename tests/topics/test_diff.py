@@ -9,11 +9,11 @@ import pytest
 from tests.support.topic_models import DEFAULTS, compare, created, notes, observed, only, topic
 from towpath.model.findings import Cause
 from towpath.model.nouns import NO_TOPIC_ID, ClusterId, TopicName
-from towpath.topics.diff import Difference
+from towpath.plan.subject import Difference
 from towpath.topics.kinds import Kind
 from towpath.topics.observe import Orphan
 from towpath.topics.ours import Ours
-from towpath.topics.steps import AddPartitions, DeleteTopic
+from towpath.topics.steps import AddPartitions, DeleteTopic, Step
 
 
 def test_only_settings_of_the_topic_itself_are_copied() -> None:
@@ -142,7 +142,7 @@ def test_two_topics_with_one_name_on_the_target_are_both_left_out() -> None:
     ]
 
 
-def of_one_cluster(names: dict[str, str], circular: tuple[str, ...]) -> Difference:
+def of_one_cluster(names: dict[str, str], circular: tuple[str, ...]) -> Difference[Step]:
     """Compare within one cluster topics that have these copies."""
     return compare(
         replace(

@@ -6,10 +6,10 @@ from tests.support.topic_models import compare, observed, topic
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Opened, Phase
 from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName
-from towpath.plan.steps import as_data, key
-from towpath.topics.diff import Difference
+from towpath.plan.kinds import as_data
+from towpath.plan.subject import Difference
 from towpath.topics.neighbours import beside_neighbours
-from towpath.topics.steps import CreateTopic, SetConfigs, Step
+from towpath.topics.steps import KINDS, CreateTopic, SetConfigs, Step
 
 OURS, OTHER = LinkName("ours"), LinkName("other")
 NAME, ID = TopicName("orders"), TopicId("id-orders")
@@ -26,10 +26,10 @@ def opened(link: LinkName, number: TopicId = ID) -> Opened:
 
 
 def did(step: Step, phase: Phase = Phase.DONE, number: TopicId = ID, *, owned: bool) -> Journal:
-    return Journal(OTHER, *key(step), as_data(step), phase, "", owned, number, "", 1)
+    return Journal(OTHER, *KINDS.key(step), as_data(step), phase, "", owned, number, "", 1)
 
 
-def found(*facts: Opened | Journal, **own: str) -> Difference:
+def found(*facts: Opened | Journal, **own: str) -> Difference[Step]:
     """Compare a copy that has these settings with its topic, beside what the ledger tells."""
     books = LinkBooks(OURS)
     for fact in facts:
@@ -40,7 +40,7 @@ def found(*facts: Opened | Journal, **own: str) -> Difference:
     return beside_neighbours(compare(seen), seen, books.neighbours)
 
 
-def said(result: Difference) -> list[str]:
+def said(result: Difference[Step]) -> list[str]:
     return [
         note.text for note in result.notes if note.text.startswith(("link ", "retention.ms of"))
     ]
@@ -53,7 +53,7 @@ STAYS = (
 )
 
 
-def changed(result: Difference) -> dict[str, str | None]:
+def changed(result: Difference[Step]) -> dict[str, str | None]:
     return {k: v for s in result.steps if isinstance(s, SetConfigs) for k, v in s.changes.items()}
 
 

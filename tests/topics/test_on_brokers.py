@@ -19,8 +19,9 @@ from towpath.model.errors import StepOutdatedError, TowpathError
 from towpath.model.findings import Cause
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName, TopicPartition
 from towpath.model.outcome import Outcome
+from towpath.plan.subject import Difference
 from towpath.topics.apply import apply, check_all
-from towpath.topics.diff import Difference, diff
+from towpath.topics.diff import diff
 from towpath.topics.narrow import narrowed
 from towpath.topics.observe import Observed, observe
 from towpath.topics.ours import NOTHING, Ours
@@ -45,7 +46,7 @@ class Sides:
     def observe(self, *include: str, ours: Ours = NOTHING, **options: Any) -> Observed:
         return observe(self.source, self.target, self.link(*include, **options), ours)
 
-    def diff(self, *include: str, ours: Ours = NOTHING, **options: Any) -> Difference:
+    def diff(self, *include: str, ours: Ours = NOTHING, **options: Any) -> Difference[Step]:
         seen = self.observe(*include, ours=ours, **options)
         return diff(seen, self.link(*include, **options), ours)
 
@@ -80,7 +81,7 @@ def sides(source: LocalCluster, target: LocalCluster) -> Iterator[Sides]:
         yield made
 
 
-def texts(found: Difference, topic: str) -> str:
+def texts(found: Difference[Step], topic: str) -> str:
     return "\n".join(note.text for note in found.notes if note.about == topic)
 
 

@@ -13,10 +13,9 @@ from tests.support.topic_models import compare, observed, topic
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Phase
 from towpath.model.nouns import NO_TOPIC_ID, LinkName, TopicId, TopicName
-from towpath.plan.journal import ours_of
-from towpath.plan.steps import as_data, key
-from towpath.topics.ours import Ours
-from towpath.topics.steps import CreateTopic, DeleteTopic, SetConfigs, Step
+from towpath.plan.kinds import as_data
+from towpath.topics.ours import Ours, ours_of
+from towpath.topics.steps import KINDS, CreateTopic, DeleteTopic, SetConfigs, Step
 
 LINK, NAME = LinkName("link"), TopicName("orders")
 ONE, OTHER = TopicId("one"), TopicId("other")
@@ -43,7 +42,7 @@ class Books:
     ) -> Books:
         """Take in an entry; the clock goes backwards, as those of two machines may differ."""
         entry = Journal(
-            LINK, *key(step), as_data(step), phase, "", owned, id_, "", next(self._clock)
+            LINK, *KINDS.key(step), as_data(step), phase, "", owned, id_, "", next(self._clock)
         )  # fmt: skip
         self.books.take(entry)
         return self
@@ -102,7 +101,7 @@ def test_the_last_word_is_that_which_was_written_last() -> None:
 
 def test_an_entry_of_before_steps_knew_ids_can_be_read() -> None:
     data = {k: v for k, v in as_data(CHANGE).items() if k not in {"owned", "id"}}
-    entry = Journal(LINK, *key(CHANGE), data, Phase.DONE, "", False, ONE, "", 1)
+    entry = Journal(LINK, *KINDS.key(CHANGE), data, Phase.DONE, "", False, ONE, "", 1)
     books = LinkBooks(LINK)
     books.take(entry)
     assert ours_of(books, {NAME: ONE}).set_keys == {NAME: {"flush.ms"}}

@@ -13,9 +13,9 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.disks import DiskAdmin, Disks
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
+from towpath.mirror.plan import build
 from towpath.model.findings import Cause
 from towpath.model.nouns import Side, TopicName, TopicPartition
-from towpath.plan.build import build
 
 pytestmark = pytest.mark.broker
 KIB = 1024

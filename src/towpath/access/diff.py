@@ -11,15 +11,13 @@ from towpath.access.diff_off import no_longer_listed, switched_off
 from towpath.access.diff_quotas import quota_notes, quota_steps, quotas_gone, setting_notes
 from towpath.access.diff_users import unknown_users, user_notes, user_steps, users_gone
 from towpath.access.observe import PATHS, Observed, asked_for
+from towpath.access.ours import Ours
 from towpath.access.steps import ACLS, QUOTAS, USERS, Step
 from towpath.access.translate import translate
 from towpath.config import LinkConfig
 from towpath.model.acl import Operation
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import TopicName
-
-Ours = frozenset[tuple[str, str]]
-"""Subject and `about` of everything that steps of this link created and none of them removed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from towpath.model.acl import Acl
+from towpath.model.acl import Acl, Permission
 from towpath.model.quota import Quota
 from towpath.model.scram import Credential
+from towpath.plan.kinds import FULL_BATCH, Kind, Kinds
 
 ACLS, USERS, QUOTAS = "acls", "users", "quotas"
 
@@ -131,3 +132,22 @@ class RemoveQuota:
 
 
 Step = CreateAcl | DeleteAcl | SetUser | DeleteUser | SetQuota | RemoveQuota
+
+KINDS = Kinds((
+    Kind(SetUser, "set", grants=True, weight=lambda _: FULL_BATCH),
+    Kind(SetQuota, "set"),
+    Kind(
+        CreateAcl,
+        "create",
+        grants=True,
+        once=True,
+        first=lambda step: step.acl.permission is Permission.DENY,
+        apart=lambda step: step.acl.permission,
+        blamed=lambda step: step.source,
+    ),
+    Kind(DeleteAcl, "delete", removes=True, apart=lambda step: step.acl.permission),
+    Kind(RemoveQuota, "remove", removes=True),
+    Kind(DeleteUser, "delete", removes=True, weight=lambda _: FULL_BATCH),
+))  # fmt: skip
+"""What is denied is denied before anything exists that it is about, and never together with what is
+allowed: one of both must be done before. A user has requests of its own, which take a while."""

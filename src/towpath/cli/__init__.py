@@ -1,1 +1,1 @@
-"""Floor 6: the command line. A command parses, calls and returns; `output` and `render` show."""
+"""Floor 7: the command line. A command parses, calls and returns; `output` and `render` show."""

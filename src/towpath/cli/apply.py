@@ -16,15 +16,16 @@ from towpath.cli.planned import line, picture
 from towpath.cli.render import console
 from towpath.cli.signals import stopping
 from towpath.config import load
+from towpath.mirror.plan import build
+from towpath.mirror.subjects import SUBJECTS
 from towpath.model.errors import ConfigError, Problem, TowpathError
 from towpath.plan.applier import Applied
 from towpath.plan.apply import Wanted
 from towpath.plan.apply import apply as apply_plan
-from towpath.plan.build import build
 from towpath.plan.explain import sentence
+from towpath.plan.kinds import Step, as_data
 from towpath.plan.model import refuse
 from towpath.plan.saved import is_saved, load_plan
-from towpath.plan.steps import SUBJECTS, Step, as_data
 
 NOT_ALL = 3
 
@@ -36,8 +37,8 @@ def apply(
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     only: Annotated[
-        str, typer.Option(metavar="SUBJECT,..", help=f"Some of {', '.join(SUBJECTS)}.")
-    ] = ",".join(SUBJECTS),
+        str, typer.Option(metavar="SUBJECT,..", help=f"Some of {', '.join(SUBJECTS.names)}.")
+    ] = ",".join(SUBJECTS.names),
     report: ReportOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
@@ -51,7 +52,7 @@ def apply(
         show("nothing was done", {"link": wanted.config.link, "complete": False, "done": []})
         return NOT_ALL
     with stopping() as stop:
-        applied = apply_plan(wanted, _tell, stop)
+        applied = apply_plan(wanted, SUBJECTS, _tell, stop)
     data = _report(wanted, applied)
     lines = [*applied.left_out, _sentence(applied)]
     show(Group(*map(line, lines)), data)
@@ -61,7 +62,7 @@ def apply(
 
 def _wanted(file: Path, only: tuple[str, ...]) -> Wanted:
     if is_saved(file):
-        saved = load_plan(file)
+        saved = load_plan(file, SUBJECTS.kinds)
         return Wanted(saved.config, saved.plan, saved.digest, only)
     config = load(file)
     return Wanted(config, build(config), only=only)
@@ -69,11 +70,13 @@ def _wanted(file: Path, only: tuple[str, ...]) -> Wanted:
 
 def _subjects(text: str) -> tuple[str, ...]:
     named = [word.strip() for word in text.split(",")]
-    unknown = [word for word in named if word not in SUBJECTS]
+    unknown = [word for word in named if word not in SUBJECTS.names]
     if unknown:
-        why = f"{', '.join(map(repr, unknown))} is no subject; there are {', '.join(SUBJECTS)}"
+        why = (
+            f"{', '.join(map(repr, unknown))} is no subject; there are {', '.join(SUBJECTS.names)}"
+        )
         raise ConfigError((Problem("--only", why),))
-    return tuple(subject for subject in SUBJECTS if subject in named)
+    return tuple(subject for subject in SUBJECTS.names if subject in named)
 
 
 def _agreed() -> bool:
@@ -85,7 +88,7 @@ def _agreed() -> bool:
 
 def _tell(step: Step, error: TowpathError | None) -> None:
     how = "done" if error is None else "failed"
-    console(stderr=True).print(line(f"{how}: {sentence(step)}"))
+    console(stderr=True).print(line(f"{how}: {sentence(step, SUBJECTS.kinds)}"))
 
 
 def _report(wanted: Wanted, applied: Applied) -> dict[str, Any]:

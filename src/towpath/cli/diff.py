@@ -6,7 +6,7 @@ from towpath.cli.options import LinkFile
 from towpath.cli.output import Form, FormOption
 from towpath.cli.planned import show_plan
 from towpath.config import load
-from towpath.plan.build import build
+from towpath.mirror.plan import build
 
 DIFFERENT = 3
 

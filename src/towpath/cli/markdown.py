@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from towpath.mirror.subjects import SUBJECTS
 from towpath.model.findings import beside
 from towpath.plan.explain import clusters, grouped, groups, summary
 from towpath.plan.model import Plan
@@ -16,8 +17,13 @@ def as_markdown(plan: Plan) -> str:
 
 def _lines(plan: Plan) -> Iterator[str]:
     yield f"# Plan of link {_plain(plan.link)}"
-    yield from ("", *(f"- {_plain(line)}" for line in clusters(plan)[1:]), "", summary(plan) + ".")
-    for group in groups(plan):
+    yield from (
+        "",
+        *(f"- {_plain(line)}" for line in clusters(plan)[1:]),
+        "",
+        summary(plan, SUBJECTS) + ".",
+    )
+    for group in groups(plan, SUBJECTS):
         yield from ("", f"## {group.title[:1].upper()}{group.title[1:]}", "")
         yield from _table(group.headers, group.rows)
     if plan.notes:

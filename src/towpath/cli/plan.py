@@ -11,8 +11,8 @@ from towpath.cli.options import LinkFile, require_writable
 from towpath.cli.output import Form, FormOption
 from towpath.cli.planned import show_plan
 from towpath.config import load
+from towpath.mirror.plan import build
 from towpath.model.errors import ConfigError, Problem
-from towpath.plan.build import build
 from towpath.plan.saved import save as save_plan
 
 

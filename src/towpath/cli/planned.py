@@ -8,6 +8,7 @@ from rich.text import Text
 from towpath.cli.markdown import as_markdown
 from towpath.cli.output import show
 from towpath.cli.render import table
+from towpath.mirror.subjects import SUBJECTS
 from towpath.plan.explain import clusters, groups, remarks, summary
 from towpath.plan.model import Plan
 
@@ -33,10 +34,10 @@ def show_plan(plan: Plan, *, saved: bool | None = None) -> None:
 def picture(plan: Plan) -> RenderableType:
     """Return a plan for people."""
     parts: list[RenderableType] = [*map(line, clusters(plan)), ""]
-    for group in groups(plan):
+    for group in groups(plan, SUBJECTS):
         parts += [line(group.title), table(group.headers, group.rows, right=group.right), ""]
     parts += map(line, remarks(plan))
-    return Group(*parts, line(summary(plan)))
+    return Group(*parts, line(summary(plan, SUBJECTS)))
 
 
 def line(text: str) -> Text:

@@ -15,12 +15,12 @@ from towpath.cutover.report import Cut, Report
 from towpath.cutover.writers import Seen, look, moved
 from towpath.engine.session import Starting
 from towpath.ledger.link import open_link
+from towpath.mirror.plan import build
 from towpath.mirror.reconcile import reconcile
 from towpath.mirror.run import Progress, Wishes, run
 from towpath.mirror.session import LinkSession
 from towpath.model.errors import LedgerError, LinkBusyError, StoppedError, TowpathError
 from towpath.model.nouns import Side, TopicName, TopicPartition
-from towpath.plan.build import build
 from towpath.plan.model import refuse
 from towpath.records.trouble import DELETED
 from towpath.status.status import PartitionStatus, status

@@ -57,17 +57,21 @@ class Ledger:
         Raises:
             LedgerError: There is one that is of no use.
         """
-        if self._usable():
+        if self.usable():
             return
         try:
             create(self._admin, len(self._admin.cluster.brokers()))
         except RefusedError as error:
             if error.name != "TOPIC_ALREADY_EXISTS":
                 raise
-            self._usable()
+            self.usable()
 
-    def _usable(self) -> bool:
-        """Whether there is a topic, and then one that keeps what is written to it."""
+    def usable(self) -> bool:
+        """Whether there is a topic, and then one that keeps what is written to it.
+
+        Raises:
+            LedgerError: There is one that is of no use.
+        """
         found = find(self._admin)
         if found is not None:
             found.require()
@@ -81,7 +85,7 @@ class Ledger:
             LedgerError: A record is no entry, or the topic is of no use.
         """
         books = LinkBooks(link)
-        if self._usable():
+        if self.usable():
             for entry in self.read(wanted=books.wants):
                 books.take(entry)
             if runs:

@@ -51,6 +51,16 @@ class OpenLink:
             mine = LinkIdentity(self.config.link, source, target, LEVEL, __version__)
             self.ledger.append([mine])
 
+    def look(self) -> None:
+        """Take in what the ledger holds, if there is one; nothing is written.
+
+        Raises:
+            LedgerError: The ledger is of no use, or the link joins other clusters.
+        """
+        if self.ledger.usable():
+            self.read()
+        self.books.check_clusters(self.source.cluster.id(), self.target.cluster.id())
+
     def read(self) -> None:
         """Take in what was added to the ledger since the last call."""
         for entry in self.ledger.read(wanted=self.books.wants):

@@ -15,31 +15,14 @@ from towpath.mirror.history import history
 from towpath.mirror.starts import Offsets, beginnings, from_group, looks_first
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
+from towpath.plan.subject import Difference
 from towpath.records.lane.modes import why_mapped
 from towpath.records.source.beginnings import PATIENCE, find_starts
 from towpath.records.trouble import RECREATED
-from towpath.topics.diff import Difference
 from towpath.topics.observe import Observed
-from towpath.topics.steps import CreateTopic
+from towpath.topics.steps import CreateTopic, Step
 
 Finding = Note | Obstacle
-
-
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """What a person should know about partitions that are new to the link."""
-
-    notes: tuple[Note, ...] = ()
-    obstacles: tuple[Obstacle, ...] = ()
-
-    @classmethod
-    def of(cls, findings: Iterable[Finding]) -> Forecast:
-        """Part notes from obstacles."""
-        found = tuple(findings)
-        return cls(
-            tuple(each for each in found if isinstance(each, Note)),
-            tuple(each for each in found if isinstance(each, Obstacle)),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +38,8 @@ class _Fresh:
 
 def forecast(
     config: LinkConfig, source: Admin, target: Admin, books: LinkBooks, seen: Observed,
-    found: Difference, fill: int = 0,
-) -> Forecast:  # fmt: skip
+    found: Difference[Step], fill: int = 0,
+) -> list[Finding]:  # fmt: skip
     """Return what a run would decide about each new partition.
 
     `fill` is how many offsets that compaction left empty may be filled in each.
@@ -71,13 +54,13 @@ def forecast(
         made_again += [Obstacle(name, f"source: {RECREATED}", Cause.TOPIC) for name in names]
         fresh = [each for each in fresh if each.source.topic not in names]
     if not fresh:
-        return Forecast.of(made_again)
+        return made_again
     begins, said = _begins(config, source, books, fresh)
     ends = target.offsets.latest([each.target for each in fresh if each.exists], patience=PATIENCE)
     mapped = _mapped(config.records.offsets, fresh, begins, ends, fill)
     told = [*_told(config.records.offsets, mapped), *_filled(source, fresh, mapped, fill)]
     aged = history(source, target, {tp: at for tp, at in begins.items() if at >= 0})
-    return Forecast.of([*made_again, *said, *told, *aged])
+    return [*made_again, *said, *told, *aged]
 
 
 def _filled(
@@ -114,7 +97,7 @@ def _mapped(
     return mapped
 
 
-def _fresh(books: LinkBooks, seen: Observed, found: Difference) -> Iterator[_Fresh]:
+def _fresh(books: LinkBooks, seen: Observed, found: Difference[Step]) -> Iterator[_Fresh]:
     made = {step.source: step.configs for step in found.steps if isinstance(step, CreateTopic)}
     made_again = books.made_again({topic.name: topic.id for topic in seen.source})
     for topic in seen.source:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.metrics.meter import Meter
-from towpath.mirror.telling import tell_left_out, telling_steps
+from towpath.mirror.subjects import SUBJECTS
+from towpath.mirror.telling import tell_left_out, telling_changes, telling_steps
 from towpath.model.findings import Note, Obstacle
 from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.model.outcome import Outcome
 from towpath.plan.applier import Applier
-from towpath.plan.differences import Differences, differences
+from towpath.plan.differences import differences
 from towpath.plan.journal import JournalWriter
-from towpath.plan.steps import Step, blamed, ordered
+from towpath.plan.kinds import Step
 from towpath.status.status import PartitionStatus, caught_up
-from towpath.topics.narrow import narrowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,30 +61,25 @@ def reconcile(
     """
     link.read()
     reached = caught_up(rows)
-    found = _found(link, reached)
-    checked = narrowed(found.topics.steps, link.target)
-    meter = meter or Meter()
-    journal = JournalWriter(link.ledger, link.books)
-    applier = Applier(
-        link.target,
-        journal,
-        link.config.access.users,
-        on_step=telling_steps(meter),
-        on_created=meter.created,
-        stop=stop or threading.Event(),
-        require=checked.require,
-    )
-    applied = applier.apply(ordered((*checked.steps, *found.access.steps)))
-    # Only of a copy that is there do brokers tell which rights the login has on it.
-    now = _found(link, reached) if applied.done else found
-    failed = {blamed(step): error for step, error in applied.failed}
+    with SUBJECTS.open(link) as clients:
+        found = differences(clients, lambda: reached)
+        checked = clients.check(found.steps)
+        meter = meter or Meter()
+        applier = Applier(
+            clients,
+            JournalWriter(link, clients),
+            on_step=telling_steps(meter),
+            on_changed=telling_changes(meter),
+            stop=stop or threading.Event(),
+            require=checked.require,
+        )
+        applied = applier.apply(checked.steps)
+        # Only of a copy that is there do brokers tell which rights the login has on it.
+        now = differences(clients, lambda: reached) if applied.done else found
+    failed = {applied.blamed(step): error for step, error in applied.failed}
     obstacles = (*now.obstacles, *checked.obstacles)
     tell_left_out(obstacles, len(failed), meter)
     return Reconciled(Outcome(tuple(applied.done), failed), found.notes, obstacles)
-
-
-def _found(link: OpenLink, reached: Collection[TopicName]) -> Differences:
-    return differences(link.config, link.source, link.target, link.books, lambda: reached)
 
 
 Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]

@@ -19,6 +19,7 @@ from towpath.ledger.link import OpenLink, open_link
 from towpath.metrics.meter import Meter
 from towpath.mirror.dealer import Dealer
 from towpath.mirror.ends import Ends
+from towpath.mirror.plan import build
 from towpath.mirror.reconcile import Reconciled, Shape, appeared, reconcile, shape
 from towpath.mirror.rounds import SUMMARY, WORK, RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
@@ -26,7 +27,6 @@ from towpath.mirror.telling import stands, telling
 from towpath.mirror.tidying import Tidying
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicName
-from towpath.plan.build import build
 from towpath.plan.model import refuse
 from towpath.records.lease import TAKEOVER
 from towpath.records.source.beginnings import PATIENCE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from towpath import __version__
@@ -14,8 +14,9 @@ from towpath.model.errors import TowpathError
 from towpath.model.findings import Cause, Obstacle
 from towpath.model.nouns import Mode
 from towpath.plan.applier import Told
-from towpath.plan.steps import Step, kind
+from towpath.plan.kinds import Step
 from towpath.status.status import PartitionStatus, State
+from towpath.topics.steps import CreateTopic
 
 _FAILED_STEP = "step"
 
@@ -63,7 +64,17 @@ def telling_steps(meter: Meter) -> Told:
     """Return what tells of each step."""
 
     def told(step: Step, error: TowpathError | None) -> None:
-        meter.tried(Tried(step.subject, kind(step), error.code if error else ""))
+        meter.tried(Tried(step.subject, type(step).__name__, error.code if error else ""))
+
+    return told
+
+
+def telling_changes(meter: Meter) -> Callable[[Step, float], None]:
+    """Return what tells of each topic that was created, with the seconds that it took."""
+
+    def told(step: Step, seconds: float) -> None:
+        if isinstance(step, CreateTopic):
+            meter.created(seconds)
 
     return told
 

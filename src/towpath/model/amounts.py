@@ -8,6 +8,11 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things: `1 topic`, `2 topics`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def size(number: float) -> str:
     """Return bytes as people read them: `1.2 GiB`."""
     for unit in ("B", "KiB", "MiB", "GiB"):

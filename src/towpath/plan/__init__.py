@@ -1,1 +1,1 @@
-"""Floor 5: plans and runs. `build` makes a plan, `explain` words it, `run` mirrors."""
+"""Floor 3: the plan machine. It plans, saves, reviews and applies the steps of any subject."""

@@ -6,20 +6,13 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from towpath.access.apply import apply_all as apply_access
-from towpath.access.apply import present
-from towpath.access.steps import CreateAcl
-from towpath.cluster.admin import Admin
 from towpath.model.errors import RefusedError, StepOutdatedError, TowpathError
 from towpath.model.nouns import NO_TOPIC_ID, TopicId
 from towpath.model.outcome import Changed
-from towpath.model.secret import Secret
-from towpath.plan.batches import batches, held_back
+from towpath.plan.batches import batches
 from towpath.plan.journal import JournalWriter
-from towpath.plan.steps import Step, blamed
-from towpath.topics import steps as topics
-from towpath.topics.apply import apply_all as apply_topics
-from towpath.topics.steps import CreateTopic
+from towpath.plan.kinds import Kinds, Step
+from towpath.plan.subjects import Clients
 
 Told = Callable[[Step, TowpathError | None], None]
 """Hears of each step that was done, or why it was not."""
@@ -30,12 +23,14 @@ class Applied:
     """What became of the steps of a plan.
 
     Attributes:
+        kinds: The kinds of all steps that there are.
         done: Those that were done now.
         before: Those that an earlier `towpath apply` of the same saved plan had done.
         failed: Those that were not, and why.
         rest: Those that were not reached.
     """
 
+    kinds: Kinds
     done: list[Step] = field(default_factory=list)
     before: list[Step] = field(default_factory=list)
     failed: list[tuple[Step, TowpathError]] = field(default_factory=list)
@@ -49,7 +44,11 @@ class Applied:
     @property
     def left_out(self) -> tuple[str, ...]:
         """A sentence per step that was not done."""
-        return tuple(f"{blamed(step)}: {error}" for step, error in self.failed)
+        return tuple(f"{self.blamed(step)}: {error}" for step, error in self.failed)
+
+    def blamed(self, step: Step) -> str:
+        """Return what the failure of a step is told of."""
+        return self.kinds.of(step).blamed(step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +56,24 @@ class Applier:
     """What the steps of one link need.
 
     Attributes:
-        target: The cluster that is changed.
+        clients: Change the target.
         journal: Where each step is written down.
-        passwords: Of users that are to be set, by name.
         on_step: Told of each step.
-        on_created: Told of each topic that was created, in seconds.
+        on_changed: Told of each step that changed something, with the seconds that it took.
         stop: Set to end between two batches.
         require: Raises where a step must not be done any more.
     """
 
-    target: Admin
+    clients: Clients
     journal: JournalWriter
-    passwords: Mapping[str, Secret] = field(default_factory=dict)
     on_step: Told = lambda _step, _error: None
-    on_created: Callable[[float], None] = lambda _seconds: None
+    on_changed: Callable[[Step, float], None] = lambda _step, _seconds: None
     stop: threading.Event = field(default_factory=threading.Event)
     require: Callable[[Step], None] = lambda _step: None
+
+    @property
+    def _kinds(self) -> Kinds:
+        return self.clients.subjects.kinds
 
     def apply(self, steps: Iterable[Step]) -> Applied:
         """Do each step, whatever becomes of the others.
@@ -80,10 +81,10 @@ class Applier:
         Raises:
             ClusterError: The journal cannot be written; the steps that follow are not done.
         """
-        applied = Applied()
-        self.journal.settle(self.target)
+        applied = Applied(self._kinds)
+        self.journal.settle()
         try:
-            for batch in batches(steps):
+            for batch in batches(steps, self._kinds):
                 if self.stop.is_set():
                     applied.rest += batch
                 else:
@@ -93,7 +94,8 @@ class Applier:
         return applied
 
     def _batch(self, steps: Sequence[Step], applied: Applied) -> None:
-        failed = held_back(steps, applied.failed)
+        subject = self.clients.subjects.of(steps[0])
+        failed = dict(subject.held_back(steps, applied.failed))
         failed |= self._outdated(step for step in steps if step.about not in failed)
         failed |= self._do([step for step in steps if step.about not in failed])
         if failed:
@@ -124,19 +126,16 @@ class Applier:
         owned = self._owned(todo, found)
         self.journal.begin((step, step.about in owned) for step in todo)
         try:
-            changed = self._change(todo)
-            ids = self._ids(todo)
+            changed = self.clients.apply(todo)
+            ids = self._ids(step for step in todo if self._kinds.of(step).identified)
         except TowpathError as error:
             return _all(todo, error)
         self._done([step for step in todo if step.about not in changed.failed], changed, owned, ids)
         return changed.failed
 
     def _found(self, steps: Sequence[Step]) -> dict[str, TopicId]:
-        """Return what is there of that which steps should create, topics with their ids."""
-        new = [step for step in steps if step.creates]
-        others = present((s for s in new if not isinstance(s, topics.Step)), self.target)
-        there = self._ids([step for step in new if isinstance(step, CreateTopic)])
-        found = {**there, **dict.fromkeys((about for _, about in others), NO_TOPIC_ID)}
+        """Return what is there of that which steps should create, with ids."""
+        found = self._ids(step for step in steps if step.creates)
         if found:
             self.journal.read()
         return found
@@ -145,8 +144,8 @@ class Applier:
         """Return the steps without those that another process of the link has done."""
 
         def over(step: Step) -> bool:
-            whole = isinstance(step, CreateTopic | CreateAcl) and step.about in found
-            return whole and self.journal.made(step, found[step.about], surely=True)
+            once = self._kinds.of(step).once and step.about in found
+            return once and self.journal.made(step, found[step.about], surely=True)
 
         return [step for step in steps if not over(step)]
 
@@ -158,19 +157,11 @@ class Applier:
             if step.creates
             and (step.about not in found or self.journal.made(step, found[step.about]))
         }
-        return self.journal.owned(step for step in steps if not step.creates) | new
+        return self.clients.owned(step for step in steps if not step.creates) | new
 
-    def _change(self, steps: Sequence[Step]) -> Changed:
-        of_topics = [step for step in steps if isinstance(step, topics.Step)]
-        if of_topics:
-            return apply_topics(of_topics, self.target)
-        others = [step for step in steps if not isinstance(step, topics.Step)]
-        return apply_access(others, self.target, self.passwords)
-
-    def _ids(self, steps: Sequence[Step]) -> dict[str, TopicId]:
-        names = [step.target for step in steps if isinstance(step, topics.Step)]
-        found = self.target.topics.describe(names) if names else {}
-        return {name: info.id for name, info in found.items() if not info.error}
+    def _ids(self, steps: Iterable[Step]) -> dict[str, TopicId]:
+        """Return the ids of what exists, by name; all steps are of one kind."""
+        return {about: id_ for (_, about), id_ in self.clients.present(steps).items()}
 
     def _done(
         self,
@@ -188,12 +179,12 @@ class Applier:
             if ours and step.creates and seconds is None:
                 ours = self.journal.made(step, number)
             self.journal.done(step, owned=ours, topic_id=number)
-            if isinstance(step, CreateTopic) and seconds is not None:
-                self.on_created(seconds)
+            if seconds is not None:
+                self.on_changed(step, seconds)
 
     def _fail(self, step: Step, error: TowpathError, applied: Applied) -> None:
-        # A topic may have been created though no answer came; the next time it is looked at again.
-        if isinstance(step, CreateTopic) and not _surely(error):
+        # It may have been created though no answer came; the next time it is looked at again.
+        if step.creates and self._kinds.of(step).identified and not _surely(error):
             self.journal.unknown(step)
         else:
             self.journal.failed(step, error)

@@ -13,7 +13,7 @@ from towpath.plan.applier import Applied, Applier, Told
 from towpath.plan.journal import JournalWriter, done_before
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.review import Review
-from towpath.plan.steps import SUBJECTS, key
+from towpath.plan.subjects import Subjects
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +24,28 @@ class Wanted:
         config: The link.
         plan: What to do.
         digest: Names a saved plan; empty for one that was made just now.
-        only: The subjects that are wanted.
+        only: The subjects that are wanted, if not all.
     """
 
     config: LinkConfig
     plan: Plan
     digest: str = ""
-    only: Collection[str] = SUBJECTS
+    only: Collection[str] | None = None
 
     def narrowed(self) -> Plan:
         """Return the plan with the steps of the wanted subjects only."""
+        if self.only is None:
+            return self.plan
         steps = tuple(step for step in self.plan.steps if step.subject in self.only)
         return replace(self.plan, steps=steps)
 
 
-def apply(wanted: Wanted, on_step: Told, stop: threading.Event) -> Applied:
+def apply(wanted: Wanted, subjects: Subjects, on_step: Told, stop: threading.Event) -> Applied:
     """Do the steps, each only if the target is as it was when the step was planned.
 
     Args:
         wanted: The plan.
+        subjects: All subjects of links.
         on_step: Told of each step.
         stop: Set to end early, behind steps that are done together.
 
@@ -51,20 +54,18 @@ def apply(wanted: Wanted, on_step: Told, stop: threading.Event) -> Applied:
         ConfigError: The plan is of other clusters.
         LedgerError: The link joins other clusters.
     """
-    with open_link(wanted.config) as link:
+    with open_link(wanted.config) as link, subjects.open(link) as clients:
         _require_clusters(wanted.plan, link)
         link.prepare()
-        steps = wanted.narrowed().steps
-        before = [step for step in steps if done_before(link.books, step, wanted.digest)]
+        steps, key = wanted.narrowed().steps, subjects.kinds.key
+        before = [step for step in steps if done_before(link.books, key(step), wanted.digest)]
         known = {key(step) for step in before}
-        journal = JournalWriter(link.ledger, link.books, wanted.digest)
         applier = Applier(
-            link.target,
-            journal,
-            wanted.config.access.users,
+            clients,
+            JournalWriter(link, clients, wanted.digest),
             on_step=on_step,
             stop=stop,
-            require=Review(link, steps, saved=bool(wanted.digest)).require,
+            require=Review(clients, steps, saved=bool(wanted.digest)).require,
         )
         applied = applier.apply(step for step in steps if key(step) not in known)
         applied.before = before

@@ -2,60 +2,81 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig, LinkConfig
+from towpath.config import ClusterConfig
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.ledger import Ledger
-from towpath.mirror.forecast import Forecast, forecast
-from towpath.mirror.gaps import markers
+from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Obstacle
-from towpath.model.nouns import Side
+from towpath.model.nouns import Side, TopicName
 from towpath.plan.differences import Differences, differences
+from towpath.plan.kinds import Step
 from towpath.plan.model import ClusterFacts, Plan
-from towpath.plan.preflight import (
-    ledger,
-    old_target,
-    unmatched_expressions,
-)
-from towpath.plan.steps import ordered
-from towpath.status.status import caught_up, status
-from towpath.topics.narrow import narrowed
-from towpath.topics.room import room
-from towpath.topics.steps import CreateTopic
+from towpath.plan.preflight import ledger
+from towpath.plan.subject import Checked
+from towpath.plan.subjects import Clients
+
+Findings = Iterable[Note | Obstacle]
 
 
-def build(config: LinkConfig) -> Plan:
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What belongs to the link as a whole, and so to no subject.
+
+    Attributes:
+        caught_up: Asks which topics of the source have mirror topics that have reached them.
+        findings: Tells what else a person should know of what was found; `None` instead of that
+            where the ledger does not tell what the link has done.
+    """
+
+    caught_up: Callable[[OpenLink], Iterable[TopicName]]
+    findings: Callable[[OpenLink, Differences | None], Findings]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, and what it was made from.
+
+    Attributes:
+        plan: It.
+        found: Both clusters as they were observed; `None` where they could not be compared.
+        checked: The steps as the target would take them; `None` likewise.
+    """
+
+    plan: Plan
+    found: Differences | None = None
+    checked: Checked[Step] | None = None
+
+
+def build(link: OpenLink, clients: Clients, beside: Beside) -> Planned:
     """Return what a run would begin with; what goes wrong on the way is part of it."""
-    with (
-        Admin(config.source, Side.SOURCE) as source,
-        Admin(config.target, Side.TARGET) as target,
-    ):
-        plan = _met(config, source, target)
-        if plan.obstacles:
-            return plan
-        try:
-            return _compared(plan, config, source, target)
-        except ClusterError as error:
-            return replace(plan, obstacles=(_whole(error, getattr(error, "side", Side.TARGET)),))
+    plan = _met(link)
+    if plan.obstacles:
+        return Planned(plan)
+    try:
+        return _with_books(plan, link, clients, beside)
+    except ClusterError as error:
+        told = _whole(error, getattr(error, "side", Side.TARGET))
+        return Planned(replace(plan, obstacles=(told,)))
 
 
-def _met(config: LinkConfig, source: Admin, target: Admin) -> Plan:
+def _met(link: OpenLink) -> Plan:
     """Return a plan that knows the clusters only; both are tried, whatever becomes of the first."""
     met: dict[Side, ClusterFacts] = {}
     obstacles = []
     for side, admin, where in (
-        (Side.SOURCE, source, config.source),
-        (Side.TARGET, target, config.target),
+        (Side.SOURCE, link.source, link.config.source),
+        (Side.TARGET, link.target, link.config.target),
     ):
         try:
             met[side] = _facts(admin, where)
         except ClusterError as error:
             obstacles.append(_whole(error, side))
-    return Plan(config.link, met.get(Side.SOURCE), met.get(Side.TARGET), obstacles=tuple(obstacles))
+    found = met.get(Side.SOURCE), met.get(Side.TARGET)
+    return Plan(link.config.link, *found, obstacles=tuple(obstacles))
 
 
 def _whole(error: ClusterError, side: str) -> Obstacle:
@@ -69,63 +90,50 @@ def _facts(admin: Admin, config: ClusterConfig) -> ClusterFacts:
     )
 
 
-def _compared(plan: Plan, config: LinkConfig, source: Admin, target: Admin) -> Plan:
-    ledger_notes, no_ledger = ledger(target, len(target.cluster.brokers()))
-    books, of_others = _books(config, source, target) if not no_ledger else (None, ())
-    known = books or LinkBooks(config.link)
-    found = differences(
-        config, source, target, known, lambda: caught_up(status(config, known, source, target))
-    )
-    checked = narrowed(found.topics.steps, target)
-    missing = {step.source for step, _ in checked.refused if isinstance(step, CreateTopic)}
-    fill, without_markers = markers(config, target)
-    told = _foretold(config, source, target, books, found, fill) if books else Forecast()
-    full = Forecast.of(room(config, source, target, found))
-    return replace(
+def _with_books(plan: Plan, link: OpenLink, clients: Clients, beside: Beside) -> Planned:
+    """Look into the ledger, if the target can have one; it may belong to other clusters."""
+    notes, no_ledger = ledger(link.target, len(link.target.cluster.brokers()))
+    plan = replace(plan, notes=tuple(notes), obstacles=tuple(no_ledger))
+    if no_ledger:
+        return _compared(plan, link, clients, beside, known=False)
+    try:
+        link.look()
+    except LedgerError as error:
+        told = Obstacle("link", str(error), Cause.CLUSTER)
+        apart = replace(link, books=LinkBooks(link.config.link))
+        with clients.subjects.open(apart) as others:
+            plan = replace(plan, obstacles=(told,))
+            return _compared(plan, apart, others, beside, known=False)
+    return _compared(plan, link, clients, beside, known=True)
+
+
+def _compared(
+    plan: Plan, link: OpenLink, clients: Clients, beside: Beside, *, known: bool
+) -> Planned:
+    found = differences(clients, lambda: beside.caught_up(link))
+    checked = clients.check(found.steps)
+    blamed = [
+        (clients.subjects.kinds.of(step).blamed(step), step, error)
+        for step, error in checked.refused
+    ]
+    missing = {name for name, step, _ in blamed if step.creates}
+    foreseen = [
+        each
+        for part in found.parts
+        for each in clients.of(part.subject).foresee(part.seen, part.found)
+    ]
+    further = [*foreseen, *beside.findings(link, found if known else None)]
+    plan = replace(
         plan,
-        topics={name: copy for name, copy in found.topics.topics.items() if name not in missing},
-        steps=ordered((*checked.possible, *found.access.steps)),
-        notes=(
-            *ledger_notes,
-            *unmatched_expressions(found.observed, config),
-            *found.notes,
-            *without_markers,
-            *told.notes,
-            *full.notes,
-        ),
+        topics={name: copy for name, copy in found.topics.items() if name not in missing},
+        steps=clients.subjects.kinds.ordered(checked.possible),
+        notes=(*plan.notes, *found.notes, *(each for each in further if isinstance(each, Note))),
         obstacles=(
-            *old_target(target.cluster.api_versions()),
-            *no_ledger,
-            *of_others,
+            *plan.obstacles,
             *found.obstacles,
             *checked.obstacles,
-            *(Obstacle.of(error, step.source) for step, error in checked.refused),
-            *told.obstacles,
-            *full.obstacles,
+            *(Obstacle.of(error, name) for name, _, error in blamed),
+            *(each for each in further if isinstance(each, Obstacle)),
         ),
     )
-
-
-def _books(
-    config: LinkConfig, source: Admin, target: Admin
-) -> tuple[LinkBooks | None, tuple[Obstacle, ...]]:
-    """Look into the ledger; it may belong to other clusters."""
-    with Client(config.target, Side.TARGET, target) as client:
-        books = Ledger(target, client).books(config.link, runs=False)
-    try:
-        books.check_clusters(source.cluster.id(), target.cluster.id())
-    except LedgerError as error:
-        return None, (Obstacle("link", str(error), Cause.CLUSTER),)
-    return books, ()
-
-
-def _foretold(
-    config: LinkConfig, source: Admin, target: Admin, books: LinkBooks, found: Differences,
-    fill: int,
-) -> Forecast:  # fmt: skip
-    try:
-        return forecast(config, source, target, books, found.observed, found.topics, fill)
-    except ClusterError as error:
-        # A partition without a leader, say, is no reason to refuse the others.
-        text = f"{error}; so it is not known yet where new partitions begin"
-        return Forecast(notes=(Note("partitions", text),))
+    return Planned(plan, found, checked)

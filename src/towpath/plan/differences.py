@@ -1,106 +1,74 @@
-"""What differs between the target and what the file asks for, subject by subject, as steps."""
+"""What differs between the target and what the file asks for, subject by subject."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any, Generic
 
-from towpath.access.diff import Difference as AccessDifference
-from towpath.access.diff import diff as diff_access
-from towpath.access.observe import observe as observe_access
-from towpath.cluster.admin import Admin
-from towpath.config import LinkConfig
-from towpath.ledger.books import LinkBooks
 from towpath.model.findings import Note, Obstacle
 from towpath.model.nouns import TopicName
-from towpath.plan.journal import access_ours, ours_of
-from towpath.plan.steps import Step, ordered
-from towpath.topics.circles import without_circles
-from towpath.topics.diff import Difference, diff
-from towpath.topics.neighbours import beside_neighbours
-from towpath.topics.observe import Observed, observe
-from towpath.topics.others import writes_of_others
-from towpath.topics.steps import DeleteTopic
+from towpath.plan.kinds import S, Step
+from towpath.plan.subject import Around, Difference, Seen, Subject
+from towpath.plan.subjects import Clients
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[S, Seen]):
+    """One subject: both clusters as they were observed, and what follows."""
+
+    subject: Subject[S, Seen]
+    seen: Seen
+    found: Difference[S]
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Both clusters as they were observed, and what follows.
+    """What was found of all subjects, in the order in which they were looked at."""
 
-    Attributes:
-        observed: The topics of both.
-        topics: What is to be done about topics.
-        access: What is to be done about ACLs, users and quotas.
-    """
+    parts: tuple[Part[Any, Any], ...]
+    topics: dict[TopicName, TopicName]
+    """The topics that can be mirrored, with their names on the target."""
 
-    observed: Observed
-    topics: Difference
-    access: AccessDifference
+    def of(self, subject: Subject[S, Seen]) -> Part[S, Seen]:
+        """Return what was found of one subject."""
+        return next(part for part in self.parts if part.subject is subject)
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """All steps, in the order in which they are done."""
-        return ordered((*self.topics.steps, *self.access.steps))
+        """All steps, subject by subject."""
+        return tuple(step for part in self.parts for step in part.found.steps)
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """All notes."""
-        return (*self.topics.notes, *self.access.notes)
+        return tuple(note for part in self.parts for note in part.found.notes)
 
     @property
     def obstacles(self) -> tuple[Obstacle, ...]:
         """All obstacles."""
-        return (*self.topics.obstacles, *self.access.obstacles)
+        return tuple(obstacle for part in self.parts for obstacle in part.found.obstacles)
 
 
 def differences(
-    config: LinkConfig,
-    source: Admin,
-    target: Admin,
-    books: LinkBooks,
-    caught_up: Callable[[], Iterable[TopicName]] = tuple,
+    clients: Clients, caught_up: Callable[[], Iterable[TopicName]] = tuple
 ) -> Differences:
     """Look at both clusters, changing nothing.
 
     Args:
-        config: The file.
-        source: The cluster to read from.
-        target: The cluster to write to.
-        books: What the ledger knows of the link.
-        caught_up: Tells of which topics of the source the copies have reached them; called only if
-            settings of a copy wait for that.
+        clients: The clients of a link whose books were read.
+        caught_up: Tells which topics of the source have mirror topics that have reached them;
+            called only if something waits for that.
 
     Raises:
         ClusterError: A cluster cannot be asked at all.
     """
-    there = target.topics.describe()
-    ours = ours_of(books, {name: info.id for name, info in there.items() if not info.error})
-    seen = observe(source, target, config, ours, there)
-    observed = without_circles(seen, config, source, target)
-    if any(ours.waiting(copy.name, copy.own) for copy in observed.target.values()):
-        ours = replace(ours, caught_up=frozenset(caught_up()))
-    wanted = beside_neighbours(diff(observed, config, ours), observed, books.neighbours)
-    found = _spared(wanted, books, target)
-    of_access = diff_access(
-        observe_access(source, target, config), config, found.topics, access_ours(books)
-    )
-    return Differences(observed, found, of_access)
-
-
-def _spared(found: Difference, books: LinkBooks, target: Admin) -> Difference:
-    """Return the difference without deletions of copies to which others write, too."""
-    deletions = [step for step in found.steps if isinstance(step, DeleteTopic)]
-    theirs = writes_of_others(deletions, books, target)
-    steps = (s for s in found.steps if not isinstance(s, DeleteTopic) or s.target not in theirs)
-    notes = (
-        Note(step.source, f"its copy {step.target} {_THEIRS}")
-        for step in deletions
-        if step.target in theirs
-    )
-    return replace(found, steps=tuple(steps), notes=(*found.notes, *notes))
-
-
-_THEIRS = (
-    "stays although nobody asks for it: it has records that this link did not write, as after a"
-    " cutover; delete it by hand if nobody needs it"
-)
+    parts: list[Part[Any, Any]] = []
+    around = Around(caught_up=caught_up)
+    for subject in clients.subjects:
+        client = clients.of(subject)
+        seen = client.observe()
+        found = client.diff(seen, around)
+        parts.append(Part(subject, seen, found))
+        around = replace(around, topics={**around.topics, **found.topics})
+    return Differences(tuple(parts), dict(around.topics))

@@ -9,7 +9,7 @@ from typing import Any
 from towpath.model.errors import ClusterError, ConfigError, Problem
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import ClusterId, LinkName, TopicName
-from towpath.plan.steps import Step, as_data
+from towpath.plan.kinds import Step, as_data
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,60 +1,17 @@
-"""What would stop a run, found before it begins; nothing is touched.
-
-Only `ledger` asks the target; the other functions are pure.
-"""
+"""Whether the target can keep the ledger, found before anything is written to it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.rights import Right, lacks
-from towpath.cluster.connect.exchange import Versions
-from towpath.config import LinkConfig
 from towpath.ledger import topic as ledger_topic
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Obstacle
-from towpath.model.nouns import Side, TopicName
-from towpath.topics.observe import Observed
+from towpath.model.nouns import Side
 
-_PRODUCE, _DESCRIBE_PRODUCERS = 0, 61
-_PRODUCE_WITH_ZSTD = 7
 _ON_LEDGER = (Right.READ, Right.WRITE)
-
-
-def unmatched_expressions(observed: Observed, config: LinkConfig) -> Iterator[Note]:
-    """Tell which expressions match no topic, with the names that come nearest."""
-    matched = [topic.name for topic in observed.source]
-    matched += [TopicName(obstacle.about) for obstacle in observed.obstacles]
-    for expression in config.topics.include:
-        if any(re.fullmatch(expression, name) for name in matched):
-            continue
-        near = get_close_matches(expression, observed.unmatched, n=3, cutoff=0.4)
-        hint = f"; the nearest names are {', '.join(near)}" if near else ""
-        text = (
-            f"{expression!r} matches no topic that the login may describe{hint};"
-            " a run mirrors such a topic as soon as there is one"
-        )
-        yield Note("topics.include", text)
-
-
-def old_target(versions: Versions) -> Iterator[Obstacle]:
-    """Tell what the target's brokers are too old for."""
-    newest = versions.get(_PRODUCE, (0, -1))[1]
-    if newest < _PRODUCE_WITH_ZSTD:
-        text = (
-            f"the brokers take Produce requests up to version {newest}, and zstd batches need"
-            f" {_PRODUCE_WITH_ZSTD}; upgrade the target to Kafka 2.8 or newer"
-        )
-        yield Obstacle("target", text, Cause.CLUSTER)
-    if _DESCRIBE_PRODUCERS not in versions:
-        text = (
-            "the brokers do not tell the state of producers (DescribeProducers), from which a run"
-            " knows where it stands; upgrade the target to Kafka 2.8 or newer"
-        )
-        yield Obstacle("target", text, Cause.CLUSTER)
 
 
 def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Obstacle]]:

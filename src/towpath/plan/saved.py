@@ -22,8 +22,8 @@ from towpath.model.clock import now_ms, readable
 from towpath.model.errors import ConfigError, Problem
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.foreign import foreign
+from towpath.plan.kinds import Kinds
 from towpath.plan.model import ClusterFacts, Plan
-from towpath.plan.steps import from_data
 
 FORMAT = 1
 _NEEDED = {
@@ -81,20 +81,24 @@ def is_saved(path: Path) -> bool:
         return path.suffix == ".json"
 
 
-def load_plan(path: Path) -> SavedPlan:
+def load_plan(path: Path, kinds: Kinds) -> SavedPlan:
     """Return the plan in a file.
+
+    Args:
+        path: The file.
+        kinds: All kinds of steps that there are.
 
     Raises:
         ConfigError: It holds none, one of a newer Towpath, or one that was edited; or its variables
             name another link now.
     """
     try:
-        return _load(path)
+        return _load(path, kinds)
     except RecursionError:
         raise _refused(path, "is no saved plan: it is nested too deeply") from None
 
 
-def _load(path: Path) -> SavedPlan:
+def _load(path: Path, kinds: Kinds) -> SavedPlan:
     data = _read(path)
     _require_format(path, data)
     said = {key: value for key, value in data.items() if key != "digest"}
@@ -106,7 +110,7 @@ def _load(path: Path) -> SavedPlan:
         )
     config = from_tree(data["config"], Path(data["file"]).parent)
     try:
-        plan = _plan(data)
+        plan = _plan(data, kinds)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         text = "is not whole: its parts are not those of a plan; make the plan again"
         raise _refused(path, text) from error
@@ -120,13 +124,13 @@ def _load(path: Path) -> SavedPlan:
     return SavedPlan(config, data["made"], plan, data["digest"])
 
 
-def _plan(data: Mapping[str, Any]) -> Plan:
+def _plan(data: Mapping[str, Any], kinds: Kinds) -> Plan:
     return Plan(
         data["link"],
         _facts(data["source"]),
         _facts(data["target"]),
         data["topics"],
-        tuple(from_data(step, f"steps[{at}]") for at, step in enumerate(data["steps"])),
+        tuple(kinds.from_data(step, f"steps[{at}]") for at, step in enumerate(data["steps"])),
         tuple(Note(**note) for note in data["notes"]),
         tuple(
             Obstacle(each["about"], each["text"], Cause(each["cause"])) for each in data["problems"]

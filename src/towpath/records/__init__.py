@@ -1,1 +1,1 @@
-"""Floor 4: what a slice does with records: copy them, keep offsets, verify."""
+"""Floor 3: what a slice does with records: copy them, keep offsets, verify."""

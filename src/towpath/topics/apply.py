@@ -14,6 +14,7 @@ from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo, non_defaul
 from towpath.model.errors import ClusterError, RefusedError, StepOutdatedError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName
 from towpath.model.outcome import Changed
+from towpath.plan.subject import Settled
 from towpath.topics.settings import equal
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
 
@@ -64,6 +65,21 @@ def is_as_made(step: CreateTopic, found: TopicInfo, settings: Mapping[str, Confi
         and own.keys() == step.configs.keys()
         and all(equal(key, value, own[key]) for key, value in step.configs.items())
     )
+
+
+def settled(steps: Sequence[CreateTopic], target: Admin) -> dict[str, Settled]:
+    """Return which topics exist of those that a process began to create, and whether it did.
+
+    Raises:
+        ClusterError: The target cannot be asked.
+    """
+    found = target.topics.describe(step.target for step in steps) if steps else {}
+    settings = target.configs.describe(found) if found else {}
+    return {
+        step.target: Settled(is_as_made(step, info, settings.get(step.target, {})), info.id)
+        for step in steps
+        if (info := found.get(step.target)) is not None and not info.error
+    }
 
 
 def check_all(steps: Iterable[Step], target: Admin) -> Refusals:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from towpath.config import LinkConfig, Replicas, SettingsConfig, StartAt, TopicsConfig
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
+from towpath.plan.subject import Difference
 from towpath.topics.kinds import Kind
 from towpath.topics.observe import Observed, Topic, alike
 from towpath.topics.ours import NOTHING, UNLIMITED, Ours
@@ -25,24 +25,7 @@ _UNKNOWN = (
 _SOME = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What is between the target and what the file asks for.
-
-    Attributes:
-        topics: The topics that can be mirrored, with their names on the target.
-        steps: What to do; of one topic in the order given, and with different ones at once.
-        notes: What a person should know.
-        obstacles: Why other topics cannot be mirrored.
-    """
-
-    topics: Mapping[TopicName, TopicName]
-    steps: tuple[Step, ...]
-    notes: tuple[Note, ...]
-    obstacles: tuple[Obstacle, ...]
-
-
-def diff(observed: Observed, config: LinkConfig, ours: Ours = NOTHING) -> Difference:
+def diff(observed: Observed, config: LinkConfig, ours: Ours = NOTHING) -> Difference[Step]:
     """Return what is to be done on the target.
 
     Args:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.topic_changes import NewTopic, Settings
-from towpath.model.errors import ClusterError, RefusedError
+from towpath.model.errors import RefusedError
 from towpath.model.findings import Cause, Obstacle
 from towpath.model.nouns import TopicName
+from towpath.plan.subject import Checked
 from towpath.topics.apply import Refusals, check_all, is_there
 from towpath.topics.settings import MOST_BYTES, POLICY, RETENTIONS
 from towpath.topics.steps import CreateTopic, SetConfigs, Step
@@ -20,40 +21,7 @@ _GUARDS = frozenset({POLICY, MOST_BYTES, *RETENTIONS})
 _OF_TIMES = "message.timestamp."
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """Steps as the target would take them.
-
-    Attributes:
-        steps: All of them, in the same order; those without the settings that it refuses.
-        refused: Those of these steps that it would not do at all, and why.
-        obstacles: The settings that are left out, and why.
-        later: Those of the refused ones that it would do, but not finish once copies are filled.
-    """
-
-    steps: tuple[Step, ...]
-    refused: tuple[tuple[Step, ClusterError], ...] = ()
-    obstacles: tuple[Obstacle, ...] = ()
-    later: tuple[tuple[Step, ClusterError], ...] = ()
-
-    def require(self, step: object) -> None:
-        """Make sure that a step can be finished; the target itself would begin it.
-
-        Raises:
-            ClusterError: It refuses what the step leads to.
-        """
-        for each, error in self.later:
-            if each is step:
-                raise error
-
-    @property
-    def possible(self) -> tuple[Step, ...]:
-        """The steps that it would do."""
-        no = {id(step) for step, _ in self.refused}
-        return tuple(step for step in self.steps if id(step) not in no)
-
-
-def narrowed(steps: Sequence[Step], target: Admin) -> Checked:
+def narrowed(steps: Sequence[Step], target: Admin) -> Checked[Step]:
     """Return steps as the target would take them; it checks them, and nothing is done.
 
     Only where it refuses one for its settings are these tried one by one. A topic is created

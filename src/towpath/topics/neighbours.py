@@ -7,13 +7,15 @@ from dataclasses import replace
 from towpath.ledger.neighbours import Neighbours
 from towpath.model.findings import Note
 from towpath.model.nouns import LinkName, TopicName
-from towpath.topics.diff import Difference
+from towpath.plan.subject import Difference
 from towpath.topics.observe import Observed, Topic
 from towpath.topics.ours import UNLIMITED
 from towpath.topics.steps import SetConfigs, Step
 
 
-def beside_neighbours(found: Difference, observed: Observed, others: Neighbours) -> Difference:
+def beside_neighbours(
+    found: Difference[Step], observed: Observed, others: Neighbours
+) -> Difference[Step]:
     """Tell of other links that write to copies, and leave what these hold back there as it is.
 
     Else old records that they copy would be deleted as they arrive.
@@ -44,7 +46,7 @@ def beside_neighbours(found: Difference, observed: Observed, others: Neighbours)
     return replace(found, steps=tuple(steps), notes=(*found.notes, *notes))
 
 
-def _copies(found: Difference, observed: Observed) -> list[tuple[TopicName, Topic]]:
+def _copies(found: Difference[Step], observed: Observed) -> list[tuple[TopicName, Topic]]:
     """Return the copies that are there, each behind its topic of the source."""
     there = observed.target
     mirrored = [(source, there[name]) for source, name in found.topics.items() if name in there]

@@ -1,13 +1,38 @@
-"""Records of others in copies: what a link did not write alone it does not delete."""
+"""Records of others in mirror topics: what a link did not write alone it does not delete."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.model.findings import Note
 from towpath.model.nouns import Mode, TopicId, TopicName, TopicPartition
-from towpath.topics.steps import DeleteTopic
+from towpath.plan.subject import Difference
+from towpath.topics.steps import DeleteTopic, Step
+
+_THEIRS = (
+    "stays although nobody asks for it: it has records that this link did not write, as after a"
+    " cutover; delete it by hand if nobody needs it"
+)
+
+
+def spared(found: Difference[Step], books: LinkBooks, target: Admin) -> Difference[Step]:
+    """Return the difference without deletions of mirror topics that have records of others.
+
+    Raises:
+        ClusterError: No partition can be asked about.
+    """
+    deletions = [step for step in found.steps if isinstance(step, DeleteTopic)]
+    theirs = writes_of_others(deletions, books, target)
+    steps = (s for s in found.steps if not isinstance(s, DeleteTopic) or s.target not in theirs)
+    notes = (
+        Note(step.source, f"its copy {step.target} {_THEIRS}")
+        for step in deletions
+        if step.target in theirs
+    )
+    return replace(found, steps=tuple(steps), notes=(*found.notes, *notes))
 
 
 def writes_of_others(

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Self, assert_never
 
 from towpath.cluster.admin.values import meaning
-from towpath.model.nouns import TopicName
-from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import Journal, Phase
+from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
+from towpath.topics.steps import (
+    KINDS,
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    SetConfigs,
+    Step,
+)
 
 UNLIMITED = "-1"
 """What limits are that are held back."""
@@ -119,3 +129,51 @@ class _Copy:
 
 NOTHING = Ours()
 """What is ours before the first step."""
+
+
+def ours_of(books: LinkBooks, ids: Mapping[TopicName, TopicId]) -> Ours:
+    """Return what the link did to topics that are still the same.
+
+    Args:
+        books: What the ledger knows of the link.
+        ids: The topics that the target has now.
+    """
+    # In the order of the journal. No clock is asked: those of machines differ.
+    of_topics = (e for e in books.journal.values() if e.subject == CreateTopic.subject)
+    known = [entry for entry in of_topics if _counts(entry, ids)]
+    ours = Ours.of(chain.from_iterable(map(_outcome, known)))
+    made = {
+        TopicName(entry.name): entry.topic_id
+        for entry in known
+        if entry.do == CreateTopic.__name__ and entry.phase is Phase.DONE
+    }
+    return replace(
+        ours,
+        created={name: of for name, of in ours.created.items() if name in made},
+        unsure=frozenset(n for n, id_ in made.items() if NO_TOPIC_ID in (id_, ids[n])),
+        begun=books.begun,
+    )
+
+
+def _outcome(entry: Journal) -> Iterator[Step | Tried]:
+    """Give what a step came to, as far as the journal tells."""
+    step = KINDS.from_data(entry.step, "ledger")
+    if isinstance(step, SetConfigs) and entry.phase is not Phase.DONE:
+        yield Tried(step)
+    else:
+        yield step
+
+
+def _counts(entry: Journal, ids: Mapping[TopicName, TopicId]) -> bool:
+    """Whether the link did what the entry says, or may have, to a topic that is still the same.
+
+    Where there are no ids (brokers older than Kafka 2.8, and some that only speak its protocol) a
+    topic of the same name is taken for the same. A topic that was found there is not ours.
+    """
+    now = ids.get(TopicName(entry.name))
+    then = entry.topic_id or entry.step.get("id", NO_TOPIC_ID)
+    if now is None or (NO_TOPIC_ID not in (now, then) and now != then):
+        return False
+    if entry.do == CreateTopic.__name__:
+        return entry.owned and entry.phase is not Phase.FAILED
+    return entry.do != DeleteTopic.__name__ or entry.phase is Phase.DONE

@@ -1,10 +1,15 @@
-"""In what the settings of a copy may harm records, told before it happens. Pure."""
+"""What a person should know of topics before they are mirrored. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 
-from towpath.topics.observe import Topic
+from towpath.config import LinkConfig
+from towpath.model.findings import Note
+from towpath.model.nouns import TopicName
+from towpath.topics.observe import Observed, Topic
 from towpath.topics.ours import UNLIMITED
 from towpath.topics.settings import (
     MOST_BYTES,
@@ -91,3 +96,19 @@ def _policies(topic: Topic, settings: Mapping[str, str]) -> Iterator[str]:
                 f"the target keeps less than the source: {key} is {theirs} there and {kept} on"
                 " the source; records may be deleted soon after they arrive"
             )
+
+
+def unmatched_expressions(observed: Observed, config: LinkConfig) -> Iterator[Note]:
+    """Tell which expressions match no topic, with the names that come nearest."""
+    matched = [topic.name for topic in observed.source]
+    matched += [TopicName(obstacle.about) for obstacle in observed.obstacles]
+    for expression in config.topics.include:
+        if any(re.fullmatch(expression, name) for name in matched):
+            continue
+        near = get_close_matches(expression, observed.unmatched, n=3, cutoff=0.4)
+        hint = f"; the nearest names are {', '.join(near)}" if near else ""
+        text = (
+            f"{expression!r} matches no topic that the login may describe{hint};"
+            " a run mirrors such a topic as soon as there is one"
+        )
+        yield Note("topics.include", text)

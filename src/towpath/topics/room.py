@@ -10,23 +10,24 @@ from towpath.model.amounts import size
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Obstacle
 from towpath.model.nouns import TopicName, TopicPartition
-from towpath.plan.differences import Differences
-from towpath.topics.steps import CreateTopic
+from towpath.plan.subject import Difference
+from towpath.topics.observe import Observed
+from towpath.topics.steps import CreateTopic, Step
 
 
 def room(
-    config: LinkConfig, source: Admin, target: Admin, found: Differences
+    config: LinkConfig, source: Admin, target: Admin, seen: Observed, found: Difference[Step]
 ) -> Iterator[Note | Obstacle]:
     """Compare what the disks of the target have free with what will be copied onto them.
 
     Batches are copied as they are, so a copy takes as much as its topic does now. How brokers will
     place the copies is not known, so the disks of all of them count together.
     """
-    replicas = _replicas(found)
+    replicas = _replicas(seen, found)
     if not replicas or config.records.start is not StartAt.EARLIEST:
         return
-    topics = {topic.name: topic for topic in found.observed.source if topic.name in replicas}
-    names = found.topics.topics
+    topics = {topic.name: topic for topic in seen.source if topic.name in replicas}
+    names = found.topics
     copies = {names[name]: topic.partitions for name, topic in topics.items()}
     try:
         there = target.disks.describe(copies)
@@ -60,12 +61,11 @@ def _full(lacking: int, free: int) -> str:
     )
 
 
-def _replicas(found: Differences) -> dict[TopicName, int]:
+def _replicas(seen: Observed, found: Difference[Step]) -> dict[TopicName, int]:
     """Return how many replicas the copy of each topic has or will have."""
-    seen = found.observed
     replicas = {
         name: seen.target[copy].replication_factor
-        for name, copy in found.topics.topics.items()
+        for name, copy in found.topics.items()
         if copy in seen.target
     }
     for step in found.steps:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
+from towpath.plan.kinds import FULL_BATCH, Kind, Kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +128,38 @@ class DeleteTopic:
 
 
 Step = CreateTopic | AddPartitions | SetConfigs | DeleteTopic
+
+KINDS = Kinds((
+    Kind(
+        CreateTopic,
+        "create",
+        once=True,
+        identified=True,
+        weight=lambda step: step.partitions,
+        blamed=lambda step: step.source,
+    ),
+    Kind(
+        AddPartitions,
+        "grow",
+        identified=True,
+        weight=lambda step: step.to_count - step.from_count,
+        blamed=lambda step: step.source,
+    ),
+    Kind(
+        SetConfigs,
+        "set",
+        identified=True,
+        part=lambda step: ",".join(sorted(step.before)),
+        blamed=lambda step: step.source,
+    ),
+    Kind(
+        DeleteTopic,
+        "delete",
+        removes=True,
+        identified=True,
+        weight=lambda _: FULL_BATCH,
+        blamed=lambda step: step.source,
+    ),
+))  # fmt: skip
+"""A partition weighs 1; a small broker takes a second or two to make as many as fill a batch.
+A deletion has a request of its own, and takes a while."""

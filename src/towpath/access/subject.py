@@ -1,0 +1,173 @@
+"""Access as a subject: what the plan machine needs to know of ACLs, users and quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import assert_never
+
+from towpath.access.apply import apply_all, present
+from towpath.access.diff import diff
+from towpath.access.observe import Observed, observe
+from towpath.access.ours import ours_of
+from towpath.access.steps import (
+    ACLS,
+    KINDS,
+    QUOTAS,
+    USERS,
+    CreateAcl,
+    DeleteAcl,
+    DeleteUser,
+    RemoveQuota,
+    SetQuota,
+    SetUser,
+    Step,
+)
+from towpath.config import LinkConfig
+from towpath.ledger.link import OpenLink
+from towpath.model.acl import EVERY, Permission
+from towpath.model.errors import StepHeldBackError, StepOutdatedError, TowpathError
+from towpath.model.findings import Note, Obstacle
+from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
+from towpath.model.outcome import Changed
+from towpath.plan.subject import Around, Checked, Columns, Difference, Failed, Settled
+
+_EVERYBODY = f"User:{EVERY}"
+_DONE = {CreateAcl: "created", DeleteAcl: "deleted"}
+_FIRST = {CreateAcl: Permission.DENY, DeleteAcl: Permission.ALLOW}
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Looks at who may do what on both clusters, and changes that on the target."""
+
+    link: OpenLink
+
+    def observe(self) -> Observed:
+        """See `SubjectClient`."""
+        return observe(self.link.source, self.link.target, self.link.config)
+
+    def diff(self, seen: Observed, around: Around) -> Difference[Step]:
+        """See `SubjectClient`."""
+        found = diff(seen, self.link.config, around.topics, ours_of(self.link.books))
+        return Difference({}, found.steps, found.notes, found.obstacles)
+
+    def foresee(self, seen: Observed, found: Difference[Step]) -> Iterator[Note | Obstacle]:
+        """Tell nothing: all that there is to know concerns a run as well."""
+        del seen, found
+        yield from ()
+
+    def check(self, steps: Sequence[Step]) -> Checked[Step]:
+        """Return the steps: brokers check no change of access without doing it."""
+        return Checked(tuple(steps))
+
+    def present(self, steps: Sequence[Step]) -> Mapping[str, TopicId]:
+        """See `SubjectClient`."""
+        return dict.fromkeys((name for _, name in present(steps, self.link.target)), NO_TOPIC_ID)
+
+    def apply(self, steps: Sequence[Step]) -> Changed:
+        """See `SubjectClient`."""
+        return apply_all(steps, self.link.target, self.link.config.access.users)
+
+    def settle(self, steps: Sequence[Step]) -> Mapping[str, Settled]:
+        """Return nothing: there is nothing to tell by who made an ACL, a user or a quota."""
+        del steps
+        return {}
+
+    def owned(self, steps: Sequence[Step]) -> frozenset[str]:
+        """See `SubjectClient`."""
+        ours = ours_of(self.link.books)
+        return frozenset(
+            step.about
+            for step in steps
+            if not KINDS.of(step).removes and (step.subject, step.about) in ours
+        )
+
+    def outdated(self, step: Step) -> StepOutdatedError | None:
+        """Return nothing: there is no more to say than for any step."""
+        del step
+        return None
+
+
+class Access:
+    """Who may do what: ACLs, SCRAM users, quotas."""
+
+    names = (USERS, QUOTAS, ACLS)
+    kinds = KINDS
+    columns = Columns(("what", "now", "then", "why"), ("now", "then"))
+
+    def client(self, link: OpenLink) -> AbstractContextManager[Client]:
+        """See `Subject`."""
+        return nullcontext(Client(link))
+
+    def interval(self, config: LinkConfig) -> float:
+        """See `Subject`."""
+        return config.run.sync_interval
+
+    def held_back(self, steps: Sequence[Step], failed: Failed) -> Mapping[str, TowpathError]:
+        """Return which steps would allow too much, as others failed that must be done before.
+
+        Who is to be allowed something must have been denied what limits it; what limits somebody
+        must stay until nothing is allowed any more.
+        """
+        before = [step for step, _ in failed if isinstance(step, CreateAcl | DeleteAcl)]
+        return {
+            step.about: StepHeldBackError(first.about, _DONE[type(first)])
+            for step in (steps if before else ())
+            if isinstance(step, CreateAcl | DeleteAcl)
+            if (first := next((each for each in before if _limits(each, step)), None))
+        }
+
+    def row(self, step: Step) -> tuple[str, ...]:
+        """See `Subject`."""
+        now, then, why = "", "", ""
+        match step:
+            case CreateAcl():
+                why = "" if step.source == step.about else f"of the source: {step.source}"
+            case SetUser():
+                now, then = _iterations(step.had), _iterations(step.iterations)
+            case DeleteUser():
+                now = _iterations(step.had)
+            case SetQuota():
+                now, then = _number(step.had), _number(step.value)
+            case RemoveQuota():
+                now = _number(step.had)
+            case DeleteAcl():
+                pass
+            case _:
+                assert_never(step)
+        return step.about, now, then, why
+
+    def summary(
+        self, steps: Sequence[Step], topics: Mapping[TopicName, TopicName]
+    ) -> Iterator[str]:
+        """See `Subject`."""
+        del topics
+        for name in self.names:
+            some = [step for step in steps if step.subject == name]
+            if some:
+                yield f"{name}: {KINDS.verbs(some)}"
+
+
+def _limits(first: CreateAcl | DeleteAcl, step: CreateAcl | DeleteAcl) -> bool:
+    """Whether a step must not be done without another one."""
+    one, other = first.acl, step.acl
+    return (
+        type(first) is type(step)
+        and one.permission is _FIRST[type(first)]
+        and one.permission is not other.permission
+        and (one.principal == other.principal or _EVERYBODY in {one.principal, other.principal})
+        and one.meets(other)
+    )
+
+
+def _iterations(number: int | None) -> str:
+    return "" if number is None else f"{number} iterations"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.15g}"
+
+
+ACCESS = Access()

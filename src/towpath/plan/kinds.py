@@ -1,0 +1,169 @@
+"""Kinds of steps: what the plan machine knows of them, and their form in JSON.
+
+The form in JSON stands in saved plans and in the journal.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, Field, asdict, dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from towpath.model.errors import ConfigError, Problem
+
+Key = tuple[str, str, str, str]
+"""What the journal knows a step by."""
+FULL_BATCH = 400
+"""The sum of the weights of steps that are done together, at most."""
+_SHOWN = 60
+"""Of a value that is no good, so many characters are shown."""
+_READERS: dict[type, TypeAdapter[Any]] = {}
+
+
+class Step(Protocol):
+    """One change to the target, as a frozen dataclass of values that JSON can hold."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def subject(self) -> str:
+        """What is changed: `topics`, say."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """The name of the one thing that the step changes."""
+        ...
+
+    @property
+    def creates(self) -> bool:
+        """Whether the thing does not exist before the step."""
+        ...
+
+
+S = TypeVar("S", bound=Step)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[S]):
+    """A kind of step.
+
+    Attributes:
+        step: The class of the steps.
+        verb: What they do, for people: `create`.
+        removes: They take something away from the target.
+        grants: They let somebody do something; the source may have revoked that since the plan.
+        once: What the link created once is not created, nor compared, a second time.
+        identified: The target gives what they are about an id, which the journal keeps. What a
+            process that died has created is known by it.
+        first: Whether a step is done before all others of the plan.
+        apart: Steps with different values are never done together.
+        weight: How much of `FULL_BATCH` a step takes.
+        part: What the journal tells two steps of this kind about one thing apart by.
+        blamed: What the failure of a step is told of.
+    """
+
+    step: type[S]
+    verb: str
+    _: KW_ONLY
+    removes: bool = False
+    grants: bool = False
+    once: bool = False
+    identified: bool = False
+    first: Callable[[S], bool] = lambda _step: False
+    apart: Callable[[S], Hashable] = lambda _step: None
+    weight: Callable[[S], int] = lambda _step: 1
+    part: Callable[[S], str] = lambda _step: ""
+    blamed: Callable[[S], str] = lambda step: step.about
+
+    @property
+    def name(self) -> str:
+        """The name of the kind in JSON and in the journal."""
+        return self.step.__name__
+
+
+class Kinds:
+    """Some kinds of steps, in the order in which they are done."""
+
+    def __init__(self, kinds: Iterable[Kind[Any]]) -> None:
+        self._all = tuple(kinds)
+        self._of = {kind.step: (at, kind) for at, kind in enumerate(self._all)}
+        self._named = {kind.name: kind for kind in self._all}
+
+    def __iter__(self) -> Iterator[Kind[Any]]:
+        return iter(self._all)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._named
+
+    def of(self, step: S) -> Kind[S]:
+        """Return the kind of a step."""
+        return self._of[type(step)][1]
+
+    def key(self, step: Step) -> Key:
+        """Return what the journal knows a step by: subject, name, kind, and part."""
+        kind = self.of(step)
+        return step.subject, step.about, kind.name, kind.part(step)
+
+    def ordered(self, steps: Iterable[S]) -> tuple[S, ...]:
+        """Return steps in the order in which they are done; those of a kind stay as they came."""
+        return tuple(sorted(steps, key=self._rank))
+
+    def verbs(self, steps: Iterable[Step]) -> str:
+        """Return how many steps do what: `3 to create, 1 to grow`."""
+        counted = Counter(self.of(step).verb for step in steps)
+        return ", ".join(f"{number} to {verb}" for verb, number in counted.items())
+
+    def _rank(self, step: Step) -> tuple[bool, int]:
+        at, kind = self._of[type(step)]
+        return not kind.first(step), at
+
+    def from_data(self, data: Mapping[str, Any], path: str) -> Any:
+        """Return the step that `as_data` made this of.
+
+        Args:
+            data: From JSON.
+            path: Where it stands in a file, for errors.
+
+        Raises:
+            ConfigError: It is no step of these kinds.
+        """
+        kind = self._named.get(str(data.get("do")))
+        if kind is None:
+            text = (
+                f"{data.get('do')!r} is no step that this Towpath knows; use the one that planned"
+                " it"
+            )
+            raise ConfigError((Problem(path, text),))
+        fields = {key: value for key, value in data.items() if key not in {"do", "subject"}}
+        try:
+            return _reader(kind.step).validate_python(fields)
+        except ValidationError as error:
+            problems = (
+                Problem(".".join((path, *map(str, each["loc"]))), _unknown(each))
+                for each in error.errors(include_url=False)
+            )
+            raise ConfigError(tuple(problems)) from error
+
+
+def as_data(step: Step) -> dict[str, Any]:
+    """Return a step for JSON."""
+    return {"do": type(step).__name__, "subject": step.subject, **asdict(step)}
+
+
+def _reader(step: type[Step]) -> TypeAdapter[Any]:
+    """Return what reads steps of a kind, made once: a ledger may hold thousands."""
+    if step not in _READERS:
+        _READERS[step] = TypeAdapter(step)
+    return _READERS[step]
+
+
+def _unknown(found: ErrorDetails) -> str:
+    if found["type"] == "missing":
+        return "is missing; make the plan again"
+    value = repr(found["input"])[:_SHOWN]
+    return f"{value} is nothing that this Towpath knows; use the one that planned it"

@@ -1,0 +1,126 @@
+"""The subjects of a link together, and what they need while a link is open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from towpath.ledger.link import OpenLink
+from towpath.model.errors import StepOutdatedError
+from towpath.model.nouns import TopicId
+from towpath.model.outcome import Changed
+from towpath.plan.kinds import Kinds, S, Step
+from towpath.plan.subject import Checked, Seen, Settled, Subject, SubjectClient
+
+AnySubject = Subject[Any, Any]
+
+
+class Subjects:
+    """All subjects, in the order in which they are looked at.
+
+    Attributes:
+        kinds: The kinds of all their steps, in the order in which they are done: what one subject
+            creates another one may need, so removals come last, and in the other direction.
+        names: What steps change, in that order.
+    """
+
+    def __init__(self, subjects: Iterable[AnySubject]) -> None:
+        self._all = tuple(subjects)
+        made = [kind for each in self._all for kind in each.kinds if not kind.removes]
+        gone = [kind for each in reversed(self._all) for kind in each.kinds if kind.removes]
+        self.kinds = Kinds([*made, *gone])
+        self.names = tuple(name for each in self._all for name in each.names)
+        self._of = {kind.step: each for each in self._all for kind in each.kinds}
+
+    def __iter__(self) -> Iterator[AnySubject]:
+        return iter(self._all)
+
+    def of(self, step: S) -> Subject[S, Any]:
+        """Return the subject of a step."""
+        return self._of[type(step)]
+
+    def parted(self, steps: Iterable[Step]) -> dict[AnySubject, list[Step]]:
+        """Return steps by subject, without subjects that have none."""
+        found: dict[AnySubject, list[Step]] = {each: [] for each in self._all}
+        for step in steps:
+            found[self.of(step)].append(step)
+        return {subject: some for subject, some in found.items() if some}
+
+    @contextmanager
+    def open(self, link: OpenLink) -> Iterator[Clients]:
+        """Open the clients of all subjects for one link."""
+        with ExitStack() as stack:
+            yield Clients(self, {each: stack.enter_context(each.client(link)) for each in self})
+
+
+class Clients:
+    """The clients of all subjects, for one link."""
+
+    def __init__(
+        self, subjects: Subjects, clients: Mapping[AnySubject, SubjectClient[Any, Any]]
+    ) -> None:
+        self.subjects, self._clients = subjects, clients
+
+    def of(self, subject: Subject[S, Seen]) -> SubjectClient[S, Seen]:
+        """Return the client of a subject."""
+        return self._clients[subject]
+
+    def check(self, steps: Iterable[Step]) -> Checked[Step]:
+        """Return steps as the target would take them, in the order in which they are done.
+
+        Raises:
+            ClusterError: The target cannot be asked.
+        """
+        every = [
+            self.of(subject).check(some) for subject, some in self.subjects.parted(steps).items()
+        ]
+        return Checked(
+            self.subjects.kinds.ordered(step for each in every for step in each.steps),
+            tuple(refused for each in every for refused in each.refused),
+            tuple(obstacle for each in every for obstacle in each.obstacles),
+            tuple(later for each in every for later in each.later),
+        )
+
+    def present(self, steps: Iterable[Step]) -> dict[tuple[str, str], TopicId]:
+        """Return the ids of what steps are about and the target has, by subject and name.
+
+        Raises:
+            ClusterError: The target cannot be asked.
+        """
+        found: dict[tuple[str, str], TopicId] = {}
+        for subject, some in self.subjects.parted(steps).items():
+            there = self.of(subject).present(some)
+            found |= {
+                (step.subject, step.about): there[step.about]
+                for step in some
+                if step.about in there
+            }
+        return found
+
+    def apply(self, steps: Sequence[Step]) -> Changed:
+        """Do steps of one kind; see `SubjectClient.apply`."""
+        return self.of(self.subjects.of(steps[0])).apply(steps) if steps else Changed()
+
+    def settle(self, steps: Iterable[Step]) -> list[tuple[Step, Settled]]:
+        """Return what became of steps that a process began before it died.
+
+        Raises:
+            ClusterError: The target cannot be asked.
+        """
+        return [
+            (step, told[step.about])
+            for subject, some in self.subjects.parted(steps).items()
+            for told in [self.of(subject).settle(some)]
+            for step in some
+            if step.about in told
+        ]
+
+    def owned(self, steps: Iterable[Step]) -> frozenset[str]:
+        """Return what steps change and the link created, by name."""
+        parted = self.subjects.parted(steps).items()
+        return frozenset(name for subject, some in parted for name in self.of(subject).owned(some))
+
+    def outdated(self, step: Step) -> StepOutdatedError | None:
+        """Return why a step would not be planned again; `None` where no more can be said."""
+        return self.of(self.subjects.of(step)).outdated(step)

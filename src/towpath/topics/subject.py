@@ -1,0 +1,188 @@
+"""Topics as a subject: what the plan machine needs to know of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from towpath.config import LinkConfig
+from towpath.ledger.link import OpenLink
+from towpath.model.amounts import counted
+from towpath.model.errors import StepOutdatedError, TowpathError
+from towpath.model.findings import Note, Obstacle
+from towpath.model.nouns import Side, TopicId, TopicName
+from towpath.model.outcome import Changed
+from towpath.plan.subject import Around, Checked, Columns, Difference, Failed, Settled
+from towpath.topics.apply import apply_all, settled
+from towpath.topics.circles import without_circles
+from towpath.topics.diff import diff
+from towpath.topics.narrow import narrowed
+from towpath.topics.neighbours import beside_neighbours
+from towpath.topics.observe import Observed, observe
+from towpath.topics.others import spared, writes_of_others
+from towpath.topics.ours import Ours, ours_of
+from towpath.topics.remarks import unmatched_expressions
+from towpath.topics.room import room
+from towpath.topics.steps import (
+    KINDS,
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    SetConfigs,
+    Step,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The topics of both clusters, and what the link made of those on the target."""
+
+    topics: Observed
+    ours: Ours
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Looks at the topics of both clusters, and changes those of the target."""
+
+    link: OpenLink
+
+    def observe(self) -> Seen:
+        """See `SubjectClient`."""
+        link = self.link
+        there = link.target.topics.describe()
+        ids = {name: info.id for name, info in there.items() if not info.error}
+        ours = ours_of(link.books, ids)
+        seen = observe(link.source, link.target, link.config, ours, there)
+        return Seen(without_circles(seen, link.config, link.source, link.target), ours)
+
+    def diff(self, seen: Seen, around: Around) -> Difference[Step]:
+        """See `SubjectClient`."""
+        topics, ours, link = seen.topics, seen.ours, self.link
+        if any(ours.waiting(copy.name, copy.own) for copy in topics.target.values()):
+            ours = replace(ours, caught_up=frozenset(around.caught_up()))
+        found = diff(topics, link.config, ours)
+        wanted = beside_neighbours(found, topics, link.books.neighbours)
+        return spared(wanted, link.books, link.target)
+
+    def foresee(self, seen: Seen, found: Difference[Step]) -> Iterator[Note | Obstacle]:
+        """See `SubjectClient`."""
+        link = self.link
+        yield from unmatched_expressions(seen.topics, link.config)
+        yield from room(link.config, link.source, link.target, seen.topics, found)
+
+    def check(self, steps: Sequence[Step]) -> Checked[Step]:
+        """See `SubjectClient`."""
+        return narrowed(steps, self.link.target)
+
+    def present(self, steps: Sequence[Step]) -> Mapping[str, TopicId]:
+        """See `SubjectClient`."""
+        found = self.link.target.topics.describe({step.target for step in steps}) if steps else {}
+        ids = {name: info.id for name, info in found.items() if not info.error}
+        return {
+            step.target: ids[step.target]
+            for step in steps
+            if step.target in ids
+            and not (isinstance(step, DeleteTopic) and ids[step.target] != step.id)
+        }
+
+    def apply(self, steps: Sequence[Step]) -> Changed:
+        """See `SubjectClient`."""
+        return apply_all(steps, self.link.target)
+
+    def settle(self, steps: Sequence[Step]) -> Mapping[str, Settled]:
+        """See `SubjectClient`."""
+        return settled([s for s in steps if isinstance(s, CreateTopic)], self.link.target)
+
+    def owned(self, steps: Sequence[Step]) -> frozenset[str]:
+        """Return nothing: the ids of topics tell which of them are ours."""
+        del steps
+        return frozenset()
+
+    def outdated(self, step: Step) -> StepOutdatedError | None:
+        """See `SubjectClient`."""
+        if not isinstance(step, DeleteTopic):
+            return None
+        if writes_of_others([step], self.link.books, self.link.target):
+            wanted, found = "no records but those of this link", "others"
+            return StepOutdatedError(f"topic {step.target}", wanted, found)
+        wanted = f"no topic {step.source} to mirror as {step.target}"
+        return StepOutdatedError("the cluster", wanted, "one, or hides it", Side.SOURCE)
+
+
+class Topics:
+    """Topics with their partitions and settings."""
+
+    names = ("topics",)
+    kinds = KINDS
+    columns = Columns(
+        ("topic", "on the target", "partitions", "replicas", "settings"), ("partitions", "replicas")
+    )
+
+    def client(self, link: OpenLink) -> AbstractContextManager[Client]:
+        """See `Subject`."""
+        return nullcontext(Client(link))
+
+    def interval(self, config: LinkConfig) -> float:
+        """See `Subject`."""
+        return config.run.sync_interval
+
+    def held_back(self, steps: Sequence[Step], failed: Failed) -> Mapping[str, TowpathError]:
+        """Return nothing: no step about a topic waits for one about another topic."""
+        del steps, failed
+        return {}
+
+    def row(self, step: Step) -> tuple[str, ...]:
+        """See `Subject`."""
+        partitions, replicas, settings = "", "", ""
+        match step:
+            case CreateTopic():
+                partitions, settings = str(step.partitions), _settings(step.configs, step.held)
+                asked = step.replication_factor
+                replicas = "default" if asked < 0 else str(asked)
+            case AddPartitions():
+                partitions = f"{step.from_count} to {step.to_count}"
+            case SetConfigs():
+                settings = " ".join(_changes(step))
+            case DeleteTopic():
+                partitions = str(step.partitions)
+            case _:
+                assert_never(step)
+        return step.source, step.target, partitions, replicas, settings
+
+    def summary(
+        self, steps: Sequence[Step], topics: Mapping[TopicName, TopicName]
+    ) -> Iterator[str]:
+        """Tell of all topics that are mirrored, also of those that need no step."""
+        done = Counter(type(step) for step in steps)
+        changed = {s.source for s in steps if isinstance(s, CreateTopic | AddPartitions)}
+        yield (
+            f"{counted(len(topics), 'topic')} to mirror: {done[CreateTopic]} to create,"
+            f" {done[AddPartitions]} to grow, {len(topics) - len(changed)} there already"
+        )
+        further = [s for s in steps if not isinstance(s, CreateTopic | AddPartitions)]
+        if further:
+            yield f"topics: {KINDS.verbs(further)}"
+
+
+def _settings(configs: Mapping[str, str], held: Mapping[str, str | None]) -> str:
+    texts = [
+        f"{key}={value}" + (f" (then {_value(held[key])})" if key in held else "")
+        for key, value in sorted(configs.items())
+    ]
+    return " ".join(texts)
+
+
+def _changes(step: SetConfigs) -> Iterable[str]:
+    for key, value in sorted(step.changes.items()):
+        yield f"{key}={_value(value)} (now {_value(step.before.get(key))})"
+
+
+def _value(value: str | None) -> str:
+    return "default" if value is None else value
+
+
+TOPICS = Topics()
