@@ -23,7 +23,7 @@ from towpath.records.source.fetcher import Fetcher
 
 
 def take(lane: Lane, frame: Frame, said: Fetched) -> None:
-    lane.take(frame, said)
+    lane.take(frame, said.start, said.end, said.aborted)
 
 
 def queued(lane: Lane) -> list[int]:
@@ -56,7 +56,7 @@ def test_nothing_is_asked_before_the_whole_answer_is_taken_in() -> None:
             made.remove(lane)
             made.add(lane)
             expected.append(len(channel.asked))
-        lane.take(frame, said)
+        lane.take(frame, said.start, said.end, said.aborted)
 
     made, channel = fetcher(StandInReactor(), on_data)
     first, second = lane(0), lane(1)

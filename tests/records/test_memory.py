@@ -27,7 +27,7 @@ MIB = 1 << 20
 
 
 def take(to: Lane, frame: Frame, said: Fetched) -> None:
-    to.take(frame, said)
+    to.take(frame, said.start, said.end)
 
 
 def land(of: Lane) -> None:

@@ -15,10 +15,10 @@ from tests.support.lanes import StandInReactor, lane, plain, standing, took
 from tests.support.mirror import Mirror
 from tests.support.reasons import told
 from towpath.cluster.data.buffers import Frame
-from towpath.cluster.data.fetch import Fetched
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import ClusterError, UnreachableError
 from towpath.records.jobs import Jobs
+from towpath.records.lane.intake import Aborted
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.queue import Wait
 from towpath.records.lane.waits import Waits
@@ -126,11 +126,11 @@ def test_other_partitions_go_on(
     registered = Event()
     take = Lane.take
 
-    def wait_first(lane: Lane, frame: Frame, said: Fetched) -> None:
+    def wait_first(lane: Lane, frame: Frame, start: int, end: int, aborted: Aborted = ()) -> None:
         held = lane.source.partition in HELD
-        if held and said.end > said.start and not lane.pending and not lane.expected:
+        if held and end > start and not lane.pending and not lane.expected:
             lane.queue.put(Wait(WHY, lambda: registered.wait(60)))
-        take(lane, frame, said)
+        take(lane, frame, start, end, aborted)
 
     monkeypatch.setattr(Lane, "take", wait_first)
     mirror = Mirror(tmp_path, source, target, new_name("waiting"))

@@ -10,7 +10,6 @@ import numpy as np
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.buffers import BufferPool, Frame
-from towpath.cluster.data.fetch import Fetched
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
@@ -58,8 +57,8 @@ class Collector:
     def pending(self) -> bool:
         return bool(self.read)
 
-    def take(self, frame: Frame, said: Fetched) -> None:
-        data = bytearray(frame.view[said.start : said.end])
+    def take(self, frame: Frame, start: int, end: int, _aborted: Sequence[tuple[int, int]]) -> None:
+        data = bytearray(frame.view[start:end])
         if self.spoil and data:
             self.spoil -= 1
             data[-1] ^= 0xFF

@@ -80,7 +80,7 @@ def took(to: Lane, *batches: bytes | bytearray) -> None:
     """Let a lane take in a response of some batches."""
     data = b"".join(batches)
     frame = Frame(BufferPool(1 << 30), np.frombuffer(bytearray(data), np.uint8), len(data))
-    to.take(frame, Fetched(to.work.source, 0, 0, 0, 0, (), -1, 0, len(data)))
+    to.take(frame, 0, len(data))
 
 
 @dataclass

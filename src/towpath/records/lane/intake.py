@@ -1,4 +1,4 @@
-"""Taking in what was fetched of one partition: from bytes to items of its queue. Pure.
+"""Taking in record batches of one partition: from bytes to items of its queue. Pure.
 
 Whole dense batches are stamped in place and sent on as they are; everything else is opened. Records
 that the target holds already are acknowledged here instead of being queued.
@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 
 from towpath.cluster.data.buffers import Frame
-from towpath.cluster.data.fetch import Fetched
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode
 from towpath.model.reasons import Code, Reason
@@ -24,9 +22,15 @@ from towpath.wire import batch as wire
 from towpath.wire.digest import Hashes, record_hashes
 from towpath.wire.legacy import modernise
 
+Aborted = Sequence[tuple[int, int]]
+"""The aborted transactions to which batches belong (KIP-98): producer id and first offset of each.
+
+Whoever hands batches on tells of all these, so nothing is kept for the next ones.
+"""
+
 
 class Intake:
-    """Turns fetch responses into items; keeps source order.
+    """Turns bytes into items; keeps source order.
 
     Attributes:
         expected: The next source offset to take in.
@@ -71,40 +75,40 @@ class Intake:
             self._settle()
         self._at(source, -1)
 
-    def take(self, frame: Frame, said: Fetched) -> None:
-        """Queue the batches of a fetch response that are new.
+    def take(self, frame: Frame, start: int, end: int, aborted: Aborted = ()) -> None:
+        """Queue the batches at [start, end) of a frame that are new.
 
         Raises:
             CorruptBatchError: The batch at `expected` is none; those before it were queued.
         """
-        if said.start == said.end:
+        if start == end:
             return
-        if frame.buffer[said.start + 16] < wire.MAGIC:
-            self._take_old(frame, said)
+        if frame.buffer[start + 16] < wire.MAGIC:
+            self._take_old(frame, start, end, aborted)
             return
         try:
-            table = wire.scan(frame.buffer, said.start, said.end)
+            table = wire.scan(frame.buffer, start, end)
         except CorruptBatchError as error:
-            table = wire.scan(frame.buffer, said.start, said.start + error.at)
-            self._take_new(frame, table, _Aborted(said.aborted))
+            table = wire.scan(frame.buffer, start, start + error.at)
+            self._take_new(frame, table, _Transactions(aborted))
             raise
-        self._take_new(frame, table, _Aborted(said.aborted))
+        self._take_new(frame, table, _Transactions(aborted))
 
-    def _take_new(self, frame: Frame, table: wire.Table, aborted: _Aborted) -> None:
+    def _take_new(self, frame: Frame, table: wire.Table, transactions: _Transactions) -> None:
         at = 0
         while at < len(table) and not self._progress.stopped:
             plain = 0 if self._passed else wire.plain_prefix(table[at:], self.expected)
             if plain:
                 self._send_on(frame, table[at : at + plain])
             else:
-                self._take_odd(frame, table[at : at + 1], aborted)
+                self._take_odd(frame, table[at : at + 1], transactions)
             at += plain or 1
 
-    def _take_old(self, frame: Frame, said: Fetched) -> None:
+    def _take_old(self, frame: Frame, start: int, end: int, aborted: Aborted) -> None:
         """Old formats come first in a log; what they become is taken like any batch."""
-        data = modernise(frame.view[said.start : said.end])
+        data = modernise(frame.view[start:end])
         newer = frame.instead(data)
-        self.take(newer, replace(said, start=0, end=len(data)))
+        self.take(newer, 0, len(data), aborted)
         newer.release()
 
     def _at(self, expected: int, epoch: int) -> None:
@@ -124,10 +128,10 @@ class Intake:
             self._advance(count)
         self._at(last + 1, epoch)
 
-    def _take_odd(self, frame: Frame, table: wire.Table, aborted: _Aborted) -> None:
+    def _take_odd(self, frame: Frame, table: wire.Table, transactions: _Transactions) -> None:
         row: list[int] = table[0].tolist()
         base, last = row[wire.BASE], row[wire.LAST]
-        void = aborted.void(row)
+        void = transactions.void(row)
         if last < self.expected:
             return
         if base > self.expected:
@@ -280,13 +284,10 @@ class Intake:
                 self._progress.pass_fill(item)
 
 
-class _Aborted:
-    """The aborted transactions that a response tells of (KIP-98): producer and first offset.
+class _Transactions:
+    """Which transactions among some batches were aborted."""
 
-    Each response tells of all that its batches belong to, so nothing is kept for the next.
-    """
-
-    def __init__(self, told: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, told: Aborted) -> None:
         self._to_come = deque(sorted(told, key=lambda pair: pair[1]))
         self._under_way: set[int] = set()
 

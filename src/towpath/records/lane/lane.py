@@ -1,6 +1,6 @@
 """One partition on its way through a slice. Pure: batches in, batches out, acknowledgements in.
 
-    fetched bytes --intake--> waiting --next_batch--> flying --acknowledge--> progress
+    bytes of batches --intake--> waiting --next_batch--> flying --acknowledge--> progress
 
 Invariants: items keep source order; at most five batches fly, as brokers remember the last five
 of a producer id (KIP-98); the first batch after opening, or after a while, flies alone, as a broker
@@ -17,12 +17,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from towpath.cluster.data.buffers import Frame
-from towpath.cluster.data.fetch import Fetched
 from towpath.cluster.data.produce import Produced
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode, Side
 from towpath.model.reasons import Reason
-from towpath.records.lane.intake import Intake
+from towpath.records.lane.intake import Aborted, Intake
 from towpath.records.lane.modes import taken
 from towpath.records.lane.progress import Progress, Standing
 from towpath.records.lane.queue import Batch, BecomeMapped, Fill, Queue, Stop, Wait
@@ -176,13 +175,13 @@ class Lane:
         self.queue.unpin()
         return first is not None
 
-    def take(self, frame: Frame, said: Fetched) -> None:
-        """Queue the batches of a fetch response that are new.
+    def take(self, frame: Frame, start: int, end: int, aborted: Aborted = ()) -> None:
+        """Queue the batches at [start, end) of a frame that are new; they are stamped in place.
 
         Raises:
             CorruptBatchError: The batch at `expected` is none; those before it were queued.
         """
-        self._intake.take(frame, said)
+        self._intake.take(frame, start, end, aborted)
         if self.refused is None and self.progress.relieve(Side.SOURCE):
             self.failures = 0
 

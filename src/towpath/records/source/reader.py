@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from towpath.cluster.data.buffers import Frame
-from towpath.cluster.data.fetch import Fetched
 from towpath.model.nouns import Side, TopicId, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.jobs import Owner
@@ -52,8 +52,14 @@ class SourceReader(Owner, Protocol):
     def begins_later(self) -> bool:
         """Whether it may begin at a later offset: it has nothing yet, and needs no certain one."""
 
-    def take(self, frame: Frame, said: Fetched) -> None:
-        """Take in the batches of a fetch response that are new; the source works, then.
+    def take(self, frame: Frame, start: int, end: int, aborted: Sequence[tuple[int, int]]) -> None:
+        """Take in the batches at [start, end) of a frame that are new; the source works, then.
+
+        Args:
+            frame: Its buffer is used again when nobody holds it any more.
+            start: Where the first batch begins; it may have records before `expected`.
+            end: Where the last batch ends.
+            aborted: The aborted transactions among them: producer id and first offset of each.
 
         Raises:
             CorruptBatchError: The batch at `expected` is damaged; those before it were taken in.

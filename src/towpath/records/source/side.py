@@ -84,7 +84,7 @@ class SourceSide(Generic[R]):
             self._answered(reader, said)
             return
         try:
-            reader.take(frame, said)
+            reader.take(frame, said.start, said.end, said.aborted)
         except CorruptBatchError as error:
             self._damaged(reader, error.why)
         self._go(reader)
