@@ -190,9 +190,10 @@ def test_an_offset_out_of_range_of_another_topic_is_no_retention(error: int) -> 
     sides, read = Sides(), lane()
     sides.fetcher.add(read)
     admin = sides.source._source
-    admin.earliest.return_value = admin.latest.return_value = {read.work.source: 40}  # type: ignore[attr-defined]  # a stand-in
+    admin.offsets.earliest.return_value = {read.work.source: 40}  # type: ignore[attr-defined]  # a stand-in
+    admin.offsets.latest.return_value = admin.offsets.earliest.return_value  # type: ignore[attr-defined]
     other = Mock(error=None, id="another")
-    admin.topics.return_value = {read.work.source.topic: other}  # type: ignore[attr-defined]
+    admin.topics.describe.return_value = {read.work.source.topic: other}  # type: ignore[attr-defined]
     sides.source_node.answer(Part(0, error=error))
     sides.work()
     assert (read.progress.stopped, read.progress.error) == (True, str(RECREATED))
@@ -203,9 +204,10 @@ def test_an_offset_that_is_in_range_after_all_is_asked_for_again_and_told() -> N
     sides, read = Sides(), lane()
     sides.fetcher.add(read)
     admin = sides.source._source
-    admin.earliest.return_value = admin.latest.return_value = {read.work.source: 0}  # type: ignore[attr-defined]  # a stand-in
+    admin.offsets.earliest.return_value = {read.work.source: 0}  # type: ignore[attr-defined]  # a stand-in
+    admin.offsets.latest.return_value = admin.offsets.earliest.return_value  # type: ignore[attr-defined]
     ours = Mock(error=None, id=read.work.source_id)
-    admin.topics.return_value = {read.work.source.topic: ours}  # type: ignore[attr-defined]
+    admin.topics.describe.return_value = {read.work.source.topic: ours}  # type: ignore[attr-defined]
     sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
     sides.work()
     assert "source: fetching orders-0 at 0: OFFSET_OUT_OF_RANGE (1)" in read.progress.error
