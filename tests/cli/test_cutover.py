@@ -22,17 +22,19 @@ from tests.support.here import MASTER, Ended, Here
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.reasons import told
 from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.engine.batch import run as run_slices
 from towpath.engine.session import Starting, session
 from towpath.ledger.entries import Gap
+from towpath.ledger.events import EventReader
 from towpath.ledger.link import open_link
 from towpath.mirror.run import Wishes
 from towpath.mirror.run import run as mirror
 from towpath.mirror.session import LinkSession
 from towpath.model.clock import now_ms
-from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -142,6 +144,24 @@ def test_a_migration_from_its_rehearsal_to_its_end(
     copied = consume(target.bootstrap, topic, (0, 1))
     assert copied == consume(source.bootstrap, topic, (0, 1))
     assert [each.value for each in copied][-1] == b"749", "written last, behind the run"
+    _events_of(target, LinkName(link))
+
+
+def _events_of(target: LocalCluster, link: LinkName) -> None:
+    """All that happened is told: one run by hand, and that of the cutover."""
+    with admin_of(target, Side.TARGET) as admin:
+        config = ClusterConfig.model_validate({"bootstrap": target.bootstrap})
+        with Client(config, Side.TARGET, admin) as client:
+            events = list(EventReader(admin, client).read(link))
+    run = ["run.started", "round.started", "round.ended", "run.ended"]
+    told = [event.what for event in events if event.what.startswith(("run", "round", "cutover"))]
+    assert told == [*run, "cutover.started", *run, "cutover.ended"]
+    assert events[-1].facts == {"complete": True, "trouble": []}
+    made = [event.facts["do"] for event in events if event.what == "step.done"]
+    assert made.count("CreateTopic") == 2
+    [state, *_] = [event for event in events if event.what == "partition.state"]
+    assert state.about.startswith(f"{link}.")
+    assert (state.facts["before"], state.facts["state"]) == ("not started", "copied")
 
 
 def _mirror_while_somebody_writes(file: Path, source: LocalCluster, topic: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,6 +39,9 @@ def test_a_secured_mirror_shows_no_secret(secured: SecuredLink, tmp_path: Path) 
     )
     assert target == source
     assert len(target) == 200
+    [note] = [each for each in json.loads(report.read_text())["notes"] if "not written" in each]
+    assert re.match(r"\d+ events are not written to topic __towpath_events: target: ", note)
+    assert "the login needs the ACL" in note, "the run goes on without the right, and says so"
     ledger = consume(secured.target.back_door, "__towpath_ledger", (0, 1))
     secret = USERS["mirror"].reveal().encode()
     shown = {"output": run.said.encode(), "report": report.read_bytes()}

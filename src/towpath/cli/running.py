@@ -29,7 +29,7 @@ def mirror(
     data = _report(config.link, wishes, progress, stopped=stop.is_set())
     lines = [_sentence(progress, data), *progress.topics.left_out]
     lines += [f"trouble: {progress.trouble}"] if progress.trouble else []
-    lines += progress.files
+    lines += [*progress.files, *_events(progress)]
     show(Group(*map(Text, lines), picture(progress.rows)), data)
     write_report(report, data)
     return 0 if data["complete"] else 3
@@ -54,9 +54,17 @@ def _report(link: str, wishes: Wishes, progress: Progress, *, stopped: bool) -> 
         "lag": sum(max(0, row.lag_records) for row in progress.rows),
         "left_out": told,
         "trouble": progress.trouble,
-        "notes": [*(str(note) for note in progress.topics.notes), *progress.files],
+        "notes": [
+            *(str(note) for note in progress.topics.notes),
+            *progress.files,
+            *_events(progress),
+        ],
         "partitions": [as_json(row) for row in progress.rows],
     }
+
+
+def _events(progress: Progress) -> list[str]:
+    return [progress.events] if progress.events else []
 
 
 def _sentence(progress: Progress, data: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ from towpath.config.problems import not_empty, not_one_of
 from towpath.config.section import Section
 from towpath.model.errors import ConfigError, Problem
 from towpath.model.foreign import foreign
-from towpath.model.nouns import LEDGER, TopicName
+from towpath.model.nouns import EVENTS, LEDGER, TopicName
 
 INTERNAL_TOPICS = frozenset({
     "__consumer_offsets",
@@ -31,6 +31,7 @@ INTERNAL_TOPICS = frozenset({
     "__share_group_state",
     "__cluster_metadata",
     LEDGER,
+    EVENTS,
 })  # fmt: skip
 """Topics that are never mirrored, whatever `include` says."""
 

@@ -14,7 +14,8 @@ from towpath.cutover.estimate import Measured, bytes_behind
 from towpath.cutover.report import Cut, Report
 from towpath.cutover.writers import Seen, look, moved
 from towpath.engine.session import Starting
-from towpath.ledger.link import open_link
+from towpath.ledger.events import What
+from towpath.ledger.link import open_events, open_link
 from towpath.mirror.plan import build
 from towpath.mirror.reconcile import reconcile
 from towpath.mirror.run import Progress, Wishes, run
@@ -77,13 +78,21 @@ class _Cutover:
             self._do(self._look)
             if self._report.plan.topics and self._report.failure is None:
                 self._do(self._rehearse)
-        elif all(map(self._do, (self._look, self._drain, self._sync))):
+        elif self._do(self._look):
+            with open_events(self._config) as events:
+                events.tell(What.CUTOVER_STARTED, topics=len(self._report.plan.topics))
+                self._cut_over()
+                found = self._report
+                events.tell(What.CUTOVER_ENDED, complete=found.complete, trouble=found.trouble)
+        return self._report
+
+    def _cut_over(self) -> None:
+        if self._do(self._drain) and self._do(self._sync):
             self._do(self._verify)
             if self._report.failure is None:
                 # What was found to differ may have been written since the first look.
                 self._do(self._look_again)
             self._judge()
-        return self._report
 
     def _do(self, part: Callable[[], None]) -> bool:
         """Do a part; return whether the next one may begin."""

@@ -31,6 +31,7 @@ _SHARED = 2
 
 Wanted = Callable[[Key], bool]
 """Tells by its key whether an entry is wanted."""
+Heard = Callable[[Iterable[Entry]], None]
 
 
 def _is_small(key: Key) -> bool:
@@ -43,11 +44,16 @@ def _only_last_counts(key: Key) -> bool:
 
 
 class Ledger:
-    """Reads and appends entries; one per thread."""
+    """Reads and appends entries; one per thread.
 
-    def __init__(self, admin: Admin, client: Client) -> None:
-        self._admin = admin
-        self._client = client
+    Args:
+        admin: The target.
+        client: A client of the target for this object alone.
+        heard: Told of all entries that were appended.
+    """
+
+    def __init__(self, admin: Admin, client: Client, heard: Heard = lambda _: None) -> None:
+        self._admin, self._client, self._heard = admin, client, heard
         self._read_to: dict[TopicPartition, int] = {}
         self._runs_at: TopicPartition | None = None
 
@@ -207,6 +213,7 @@ class Ledger:
                 self._client.produce(self._runs(), part)
         for part in packed(entry for entry in entries if entry.kind != Runs.kind):
             self._client.produce(tp, part)
+        self._heard(entries)
 
     def _runs(self) -> TopicPartition:
         """Return where runs are: among the facts where the topic has no partition for them."""

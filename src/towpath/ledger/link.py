@@ -12,6 +12,7 @@ from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import LEVEL, LinkIdentity
+from towpath.ledger.event_log import EventLog
 from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import Side
 
@@ -25,6 +26,7 @@ class OpenLink:
         source: The cluster to read from.
         target: The cluster to write to.
         ledger: The target's ledger.
+        events: What was done, for the topic of events.
         books: What the ledger knows of the link, as far as `read` was called.
     """
 
@@ -32,6 +34,7 @@ class OpenLink:
     source: Admin
     target: Admin
     ledger: Ledger
+    events: EventLog
     books: LinkBooks
 
     def prepare(self) -> None:
@@ -68,10 +71,24 @@ class OpenLink:
 
 
 @contextmanager
+def open_events(config: LinkConfig) -> Iterator[EventLog]:
+    """Open the events of a link alone, and write what is left of them at the end."""
+    with Admin(config.target, Side.TARGET) as target:
+        events = EventLog(config.target, target, config.link)
+        try:
+            yield events
+        finally:
+            events.close()
+
+
+@contextmanager
 def open_link(config: LinkConfig) -> Iterator[OpenLink]:
     """Connect to both clusters as soon as they are asked, and close what was opened."""
     with ExitStack() as stack:
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
         target = stack.enter_context(Admin(config.target, Side.TARGET))
         client = stack.enter_context(Client(config.target, Side.TARGET, target))
-        yield OpenLink(config, source, target, Ledger(target, client), LinkBooks(config.link))
+        events = EventLog(config.target, target, config.link)
+        stack.callback(events.close)
+        ledger = Ledger(target, client, events.heard)
+        yield OpenLink(config, source, target, ledger, events, LinkBooks(config.link))

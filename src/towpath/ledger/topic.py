@@ -1,4 +1,4 @@
-"""The ledger's topic: how it is made, and what one must be like that somebody made beforehand."""
+"""The topics of the ledger and of events: how they are created, and what they must be like."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.codes import TOPIC_ALREADY_EXISTS
 from towpath.cluster.metadata import ConfigEntry, TopicInfo
-from towpath.model.errors import ClusterError, LedgerError
-from towpath.model.nouns import LEDGER
+from towpath.model.errors import ClusterError, LedgerError, RefusedError
+from towpath.model.nouns import EVENTS, LEDGER
 
 TOPIC = LEDGER
 APPEND_BYTES = 512 << 10
@@ -22,6 +23,15 @@ _CONFIGS = {
     "segment.bytes": "67108864",
     # Only closed segments are compacted: signs of life and receipts would else pile up.
     "segment.ms": "600000",
+    "message.timestamp.type": "CreateTime",
+}
+_DAY_MS = 86_400_000
+_EVENT_CONFIGS = {
+    "cleanup.policy": "delete",
+    # A quarter: who asks after a migration what was done asks while it is fresh. A busy link writes
+    # a few thousand events of about 500 bytes a day; the size bounds one whose partitions flap.
+    "retention.ms": str(90 * _DAY_MS),
+    "retention.bytes": str(1 << 30),
     "message.timestamp.type": "CreateTime",
 }
 _REPLICAS = 3
@@ -58,6 +68,20 @@ def create(admin: Admin, brokers: int, *, validate_only: bool = False) -> None:
     """Create the topic, or only let the target check whether it would do so."""
     replicas = min(_REPLICAS, brokers)
     admin.topics.create(TOPIC, _PARTITIONS, replicas, _CONFIGS, validate_only=validate_only)
+
+
+def create_events(admin: Admin) -> None:
+    """Create the topic of events, unless another process has just done so.
+
+    Raises:
+        ClusterError: The target refuses it, or cannot be asked.
+    """
+    replicas = min(_REPLICAS, len(admin.cluster.brokers()))
+    try:
+        admin.topics.create(EVENTS, 1, replicas, _EVENT_CONFIGS)
+    except RefusedError as error:
+        if error.error != TOPIC_ALREADY_EXISTS:
+            raise
 
 
 def find(admin: Admin) -> Found | None:

@@ -54,6 +54,7 @@ class MeterCollector(Collector):
         yield from _rounds(now)
         yield from _steps(now, self._about)
         yield from _waits(now)
+        yield _family(names.EVENTS_LOST, [((), now.events_lost)])
         yield _family(names.TROUBLE, [((), now.trouble)])
         yield _family(names.LAST_LOOK, _if_known(now.looked_at, 1000))
 

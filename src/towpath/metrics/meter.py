@@ -42,6 +42,7 @@ class Reading:
         left_out: How many things, by cause.
         slots: How many slices Spark runs at the same time.
         throttled: For how many seconds brokers asked us to wait, by side.
+        events_lost: How many events were not written.
         failed_rounds: How many rounds, by the error's code.
         round_seconds: How long the last round took that ended.
         looked_at: When all partitions were last looked at, in ms since 1970.
@@ -59,6 +60,7 @@ class Reading:
     failed_rounds: Mapping[str, int] = field(default_factory=dict)
     round_seconds: float | None = None
     throttled: Mapping[str, float] = field(default_factory=dict)
+    events_lost: int = 0
     trouble: bool = False
     looked_at: int | None = None
 
@@ -133,6 +135,11 @@ class Meter:
         """Take in for how long brokers of each side asked us to wait so far."""
         with self._lock:
             self._reading = replace(self._reading, throttled=dict(seconds))
+
+    def events_lost(self, number: int) -> None:
+        """Take in how many events were not written so far."""
+        with self._lock:
+            self._reading = replace(self._reading, events_lost=number)
 
     def in_trouble(self, trouble: bool) -> None:
         """Take in whether the run as a whole is in trouble."""

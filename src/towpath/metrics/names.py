@@ -142,6 +142,10 @@ THROTTLED = Metric(
     "How long brokers of the `source` and the `target` asked this run to wait, because of quotas;"
     " what they asked slices is added when their round ends.",
 )  # fmt: skip
+EVENTS_LOST = Metric(
+    "towpath_events_lost_total", Kind.COUNTER, "events", (),
+    "Events of this run that are missing in the topic `__towpath_events`.",
+)  # fmt: skip
 TROUBLE = Metric(
     "towpath_trouble", Kind.GAUGE, "1", (),
     "1 while the run as a whole is in trouble, such as with a cluster that is away; else 0.",
@@ -155,5 +159,5 @@ ALL = (
     TOPICS_CREATED, TOPIC_CREATE_ERRORS, TOPIC_CREATE_LATENCY, REDPANDA_LAG, INFO, DETAIL,
     RECORDS_COPIED, BYTES_COPIED, LAG_RECORDS, LAG_SECONDS, GAPS, GAP_OFFSETS, PARTITION_STATE,
     PARTITIONS, MAPPED_PARTITIONS, UNKNOWN_LAG, ROUNDS, SLOTS, ROUND_SECONDS, ROUNDS_FAILED,
-    STEPS_DONE, STEPS_FAILED, LEFT_OUT, THROTTLED, TROUBLE, LAST_LOOK,
+    STEPS_DONE, STEPS_FAILED, LEFT_OUT, THROTTLED, EVENTS_LOST, TROUBLE, LAST_LOOK,
 )  # fmt: skip

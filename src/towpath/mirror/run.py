@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,10 +15,12 @@ from towpath.engine.failure import of_spark
 from towpath.engine.rounds import Job, Rounds
 from towpath.engine.session import Starting
 from towpath.engine.slots import Slots, following
+from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.metrics.meter import Meter
 from towpath.mirror.dealer import Dealer
 from towpath.mirror.ends import Ends
+from towpath.mirror.happenings import Partitions, told_run
 from towpath.mirror.plan import build
 from towpath.mirror.reconcile import Reconciled, Shape, appeared, reconcile, shape
 from towpath.mirror.rounds import SUMMARY, WORK, RoundPlan, plan_round
@@ -68,6 +70,8 @@ class Progress:
     trouble: str = ""
     files: tuple[str, ...] = ()
     """Files of secrets that changed but cannot be used as they are now."""
+    events: str = ""
+    """Why events are not written, "" where they are."""
 
     def copied(self, row: PartitionStatus) -> tuple[int, int]:
         """Return the records and bytes of a partition that this run copied."""
@@ -104,6 +108,7 @@ def run(
         mirror = _Mirror(link, wishes, stop, show, stack, meter)
         spark.require_allowed()
         mirror.prepare()
+        stack.enter_context(mirror.told())
         session = spark.result()
         if not stop.is_set():
             mirror.go(session)
@@ -127,6 +132,7 @@ class _Mirror:
         self._failures = 0
         self._next_look = 0.0
         self._losses = Losses(patient=False)
+        self._partitions = Partitions(link.events)
         self._shape: Shape = {}
         self._reconciled = -1
         self._unopened: dict[tuple[str, int], str] = {}
@@ -143,6 +149,11 @@ class _Mirror:
         self._cut_short = 0
         """The last round that was told to end before it had caught up."""
         self.progress = Progress()
+
+    def told(self) -> AbstractContextManager[None]:
+        """Tell the topic of events the beginning and the end of the run."""
+        caught_up = self._wishes.until_caught_up
+        return told_run(self._link.events, self._session.run_id, until_caught_up=caught_up)
 
     def prepare(self) -> None:
         """Make the ledger and the topics ready; nothing is copied yet."""
@@ -185,6 +196,9 @@ class _Mirror:
         """Plan a round for as many slices as Spark can run now."""
         slices = plan_round(self._round_plan(slots, settled=self._is_settled(number)), number)
         self._dealer.planned(slices, number)
+        partitions = sum(len(each.assignments) for each in slices)
+        events = self._link.events
+        events.tell(What.ROUND_STARTED, number=number, slices=len(slices), partitions=partitions)
         return slices
 
     def _round_plan(self, slots: Slots, *, settled: bool = False) -> RoundPlan:
@@ -199,6 +213,7 @@ class _Mirror:
 
     def _ended(self, number: int, rows: list[dict[str, Any]]) -> None:
         self._failures = 0
+        self._link.events.tell(What.ROUND_ENDED, number=number)
         self._unopened = {
             (row["topic"], row["partition"]): row["error"] for row in rows if row["error"]
         }
@@ -263,7 +278,9 @@ class _Mirror:
             Side.SOURCE: self._link.source.throttled, Side.TARGET: self._link.target.throttled
         }  # fmt: skip
         self._meter.throttled({side: waited[side] + self._throttled[side] for side in Side})
+        self._meter.events_lost(self._link.events.lost)
         self.progress.files = troubles()
+        self.progress.events = self._link.events.trouble
         self._show(self.progress)
 
     def _drain(self) -> None:
@@ -283,6 +300,9 @@ class _Mirror:
         with suppress(ClusterError):
             self._session.end_round(self.progress.round)
         said = of_spark(error)
+        self._link.events.tell(
+            What.ROUND_FAILED, number=self.progress.round, error=str(said), code=said.code
+        )
         self.progress.trouble = str(said)
         self._meter.round_failed(said.code)
         of_cluster = isinstance(said, ClusterError)
@@ -340,6 +360,7 @@ class _Mirror:
 
     def _look_at_the_end(self) -> None:
         """Look again; who stopped the run hears where it stood, though a cluster is away."""
+        self.progress.events = self._link.events.trouble
         self._losses.patient = True
         try:
             self._look()
@@ -358,6 +379,7 @@ class _Mirror:
             rows = status(link.config, link.books, link.source, link.target, self._losses, patience)
         self.progress.rows = tuple(map(self._with_error, rows))
         self._meter.looked(stands(self.progress.rows))
+        self._partitions.look(self.progress.rows)
         self.progress.trouble = ""
 
     def _with_error(self, row: PartitionStatus) -> PartitionStatus:

@@ -15,6 +15,9 @@ ProducerId = NewType("ProducerId", int)
 LEDGER = TopicName("__towpath_ledger")
 """The topic on the target that holds the ledger."""
 
+EVENTS = TopicName("__towpath_events")
+"""The topic on the target that holds the events: who did what, and when."""
+
 NO_TOPIC_ID = TopicId("")
 """What a broker without topic ids (before KIP-516, Kafka 2.8) is recorded with."""
 

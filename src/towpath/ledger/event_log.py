@@ -1,0 +1,187 @@
+"""Writes events from a thread of its own: nothing waits for it, nothing fails because of it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import threading
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from towpath import __version__
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.config import ClusterConfig
+from towpath.ledger.batches import batch
+from towpath.ledger.entries import Entry, Journal, LinkIdentity, Phase, Repaired
+from towpath.ledger.events import PLACE, Event, Origin, What
+from towpath.ledger.keys import new_name
+from towpath.ledger.topic import create_events
+from towpath.model.clock import now_ms
+from towpath.model.deadline import Deadline
+from towpath.model.errors import RefusedError, TowpathError
+from towpath.model.nouns import EVENTS, LinkName, Side
+
+_MOST = 50_000
+"""Events that wait at most; where more come, the oldest are lost."""
+_TOGETHER = 500
+_PAUSES = (1.0, 5.0, 30.0, 60.0)
+"""Seconds to wait after the first failure in a row, the second, and so on."""
+_GOODBYE = 5.0
+"""Seconds for which the end of a command waits for its last events."""
+
+
+class EventLog:
+    """The events of one process about one link. Any thread may tell them.
+
+    The target may refuse the topic, or be away. Events then wait, are lost in the end, and are
+    counted.
+
+    Attributes:
+        lost: Number of events that were not written and will not be.
+        why: Why the last attempt to write failed, "" where it did not.
+    """
+
+    def __init__(self, config: ClusterConfig, target: Admin, link: LinkName) -> None:
+        self._config, self._target, self._link = config, target, link
+        self._origin = Origin(
+            user=_user(), login=config.login, host=socket.gethostname(), pid=os.getpid(),
+            version=__version__,
+        )  # fmt: skip
+        self._waiting: deque[Event] = deque()
+        self._news, self._closed, self._ready = threading.Condition(), False, False
+        self._thread: threading.Thread | None = None
+        self._client = Client(config, Side.TARGET, target)
+        self.lost, self.why = 0, ""
+
+    def tell(self, what: What, about: str = "", **facts: Any) -> None:
+        """Write down that something happened, soon."""
+        event = Event(
+            id=new_name(), at=now_ms(), link=self._link, what=what, about=about, facts=facts,
+            origin=self._origin,
+        )  # fmt: skip
+        with self._news:
+            if self._closed or len(self._waiting) >= _MOST:
+                self.lost += 1
+                if self._closed:
+                    return
+                self._waiting.popleft()
+            self._waiting.append(event)
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="towpath-events", daemon=True
+                )
+                self._thread.start()
+            self._news.notify()
+
+    def heard(self, entries: Iterable[Entry]) -> None:
+        """Tell the events that are in entries which the ledger has taken."""
+        for entry in entries:
+            match entry:
+                case Journal(phase=Phase.DONE):
+                    self.tell(What.STEP_DONE, entry.name, **_of_step(entry))
+                case Journal(phase=Phase.FAILED):
+                    self.tell(What.STEP_FAILED, entry.name, **_of_step(entry), error=entry.error)
+                case Repaired():
+                    self.tell(
+                        What.PARTITION_REPAIRED, str(entry.tp), start=entry.start,
+                        offset=entry.offset, acknowledged=entry.acknowledged,
+                    )  # fmt: skip
+                case LinkIdentity():
+                    self.tell(
+                        What.LINK_CHANGED, source_cluster=entry.source_cluster,
+                        target_cluster=entry.target_cluster, level=entry.level,
+                    )  # fmt: skip
+                case _:
+                    pass
+
+    @property
+    def trouble(self) -> str:
+        """A sentence about events that are not written, "" where all are."""
+        count = self.lost + (len(self._waiting) if self.why else 0)
+        if not count:
+            return ""
+        verb = "event is" if count == 1 else "events are"
+        return f"{count} {verb} not written to topic {EVENTS}: {self.why or 'too many at once'}"
+
+    def close(self) -> None:
+        """Write what is left, within a few seconds, and close the connection."""
+        with self._news:
+            self._closed = True
+            self._news.notify()
+        if self._thread is not None:
+            self._thread.join(_GOODBYE)
+        self._client.close()
+        if self._thread is not None:
+            self._thread.join(_GOODBYE)
+        self._drop()
+
+    def _run(self) -> None:
+        failures = 0
+        while (some := self._next()) or not self._closed:
+            try:
+                self._write(some)
+            except TowpathError as error:
+                self.why, self._ready = str(error), False
+                if isinstance(error, RefusedError) and not error.retriable:
+                    self._drop()
+                self._pause(_PAUSES[min(failures, len(_PAUSES) - 1)])
+                failures += 1
+                if self._closed:
+                    return
+            else:
+                failures, self.why = 0, ""
+
+    def _next(self) -> list[Event]:
+        """Return the next events to write, which stay among those that wait."""
+        with self._news:
+            while not self._waiting and not self._closed:
+                self._news.wait()
+            return [self._waiting[i] for i in range(min(_TOGETHER, len(self._waiting)))]
+
+    def _pause(self, seconds: float) -> None:
+        until = Deadline.after(seconds)
+        with self._news:
+            while not self._closed and not until.over:
+                self._news.wait(until.left())
+
+    def _drop(self) -> None:
+        with self._news:
+            self.lost += len(self._waiting)
+            self._waiting.clear()
+
+    def _prepare(self) -> None:
+        info = self._target.topics.describe([EVENTS]).get(EVENTS)
+        if info is None:
+            create_events(self._target)
+        elif info.error is not None:
+            raise info.error
+        self._ready = True
+
+    def _write(self, some: list[Event]) -> None:
+        if not some:
+            return
+        if not self._ready:
+            self._prepare()
+        self._client.produce(PLACE, batch(event.encode() for event in some))
+        with self._news:
+            written = {event.id for event in some}
+            while self._waiting and self._waiting[0].id in written:
+                self._waiting.popleft()
+
+
+def _of_step(entry: Journal) -> dict[str, Any]:
+    return {
+        "subject": entry.subject, "do": entry.do, "part": entry.part, "plan": entry.plan,
+        "owned": entry.owned, "step": dict(entry.step),
+    }  # fmt: skip
+
+
+def _user() -> str:
+    """Return the user of this process; a container may have none by name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

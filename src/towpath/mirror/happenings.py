@@ -1,0 +1,83 @@
+"""What a run tells the topic of events: of itself, its rounds, and its partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from towpath.ledger.event_log import EventLog
+from towpath.ledger.events import What
+from towpath.model.errors import TowpathError
+from towpath.model.nouns import TopicPartition
+from towpath.model.reasons import as_data
+from towpath.status.status import PartitionStatus, State
+
+
+@contextmanager
+def told_run(events: EventLog, run_id: str, *, until_caught_up: bool) -> Iterator[None]:
+    """Tell the beginning and the end of a run, and the error that ended it."""
+    events.tell(What.RUN_STARTED, run_id=run_id, until_caught_up=until_caught_up)
+    try:
+        yield
+    except BaseException as error:
+        code = error.code if isinstance(error, TowpathError) else type(error).__name__
+        events.tell(What.RUN_ENDED, run_id=run_id, error=code)
+        raise
+    events.tell(What.RUN_ENDED, run_id=run_id, error="")
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    state: str
+    mode: str
+    incarnation: int
+    gaps: frozenset[tuple[int, int]]
+
+
+class Partitions:
+    """Tells what changed of partitions from one look to the next.
+
+    Whether a partition has lag is no change, and neither is an election of its leader.
+    """
+
+    def __init__(self, events: EventLog) -> None:
+        self._events = events
+        self._seen: dict[TopicPartition, _Seen] | None = None
+
+    def look(self, rows: Iterable[PartitionStatus]) -> None:
+        """Compare with the last look; the first one tells nothing."""
+        before, now = self._seen, {}
+        for row in rows:
+            last = before.get(row.tp) if before is not None else None
+            now[row.tp] = _seen(row, last)
+            if before is not None and now[row.tp] != last:
+                self._tell(row, last, now[row.tp])
+        self._seen = now
+
+    def _tell(self, row: PartitionStatus, last: _Seen | None, now: _Seen) -> None:
+        gaps = last.gaps if last is not None else frozenset()
+        if last is None or (last.state, last.mode, last.incarnation) != (
+            now.state, now.mode, now.incarnation,
+        ):  # fmt: skip
+            self._events.tell(
+                What.PARTITION_STATE, str(row.tp), state=now.state, mode=now.mode,
+                before=last.state if last is not None else "", producer_id=now.incarnation,
+                why=row.error or row.reason,
+            )  # fmt: skip
+        for gap in row.gaps:
+            if (gap.producer_id, gap.first) not in gaps:
+                self._events.tell(
+                    What.PARTITION_GAP, str(row.tp), first=gap.first, end=gap.end,
+                    why=as_data(gap.why), went_on=gap.went_on,
+                )  # fmt: skip
+
+
+def _seen(row: PartitionStatus, last: _Seen | None) -> _Seen:
+    state = str(row.state)
+    if row.state is State.NO_LEADER:
+        state = last.state if last is not None else ""
+    elif row.state in {State.BEHIND, State.CAUGHT_UP}:
+        state = "copied"
+    gaps = frozenset((gap.producer_id, gap.first) for gap in row.gaps)
+    return _Seen(state, row.mode, row.producer_id, gaps)

@@ -1,0 +1,142 @@
+"""Events on a real broker: written from a thread of their own, read, and what happens where not."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from tests.support.clusters import Clusters
+from tests.support.kafka import Record, produce, wait_until
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.config import ClusterConfig
+from towpath.config.units import Duration
+from towpath.dev.broker import LocalCluster
+from towpath.ledger.entries import Journal, LinkIdentity, Phase
+from towpath.ledger.event_log import EventLog
+from towpath.ledger.events import Event, EventReader, Origin, What
+from towpath.ledger.ledger import Ledger
+from towpath.model.nouns import EVENTS, LEDGER, NO_TOPIC_ID, ClusterId, LinkName, Side
+
+LINK = LinkName("shop")
+STEP = Journal(
+    LINK, "topics", "orders", "CreateTopic", "", {"source": "orders"}, Phase.DONE, "", True,
+    NO_TOPIC_ID, "", 5,
+)  # fmt: skip
+EVENT = Event(
+    id="a", at=1_700_000_000_000, link=LINK, what=What.ROUND_ENDED, about="", facts={"number": 3},
+    origin=Origin(user="ann", login="", host="h", pid=1, version="0.2"),
+)  # fmt: skip
+GOLDEN = (
+    b'{"id":"a","at":1700000000000,"link":"shop","what":"round.ended","about":"",'
+    b'"facts":{"number":3},"origin":{"user":"ann","login":"","host":"h","pid":1,"version":"0.2"},'
+    b'"v":1}'
+)
+
+
+def test_the_bytes_of_an_event_stay() -> None:
+    assert EVENT.encode() == (b"shop", GOLDEN)
+    assert Event.decode(GOLDEN) == EVENT
+
+
+def test_a_later_version_may_add_kinds_and_fields() -> None:
+    body = json.loads(GOLDEN)
+    later = json.dumps({**body, "what": "group.moved", "why": "x"}).encode()
+    assert Event.decode(later) == replace(EVENT, what="group.moved")
+    assert Event.decode(json.dumps({**body, "v": 2}).encode()) is None
+    assert Event.decode(b"{}") is None
+    assert Event.decode(None) is None
+
+
+@pytest.fixture
+def config(clusters: Clusters) -> ClusterConfig:
+    return ClusterConfig(bootstrap=clusters.get("lone").addresses)
+
+
+@pytest.fixture
+def admin(clusters: Clusters, config: ClusterConfig) -> Iterator[Admin]:
+    """Connect to a cluster without events; it has none afterwards."""
+    cluster = clusters.get("lone")
+    with Admin(config, Side.TARGET) as made:
+        yield made
+        forget(cluster, made)
+
+
+def forget(cluster: LocalCluster, admin: Admin) -> None:
+    door = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    for name in admin.topics.describe([EVENTS, LEDGER]):
+        door.delete_topics([name])[name].result(10)
+    wait_until(lambda: not admin.topics.describe([EVENTS, LEDGER]), "both are gone")
+
+
+def read(config: ClusterConfig, admin: Admin, link: LinkName | None = None) -> list[Event]:
+    with Client(config, Side.TARGET, admin) as client:
+        return list(EventReader(admin, client).read(link))
+
+
+@pytest.mark.broker
+def test_events_are_kept_in_order(config: ClusterConfig, admin: Admin) -> None:
+    assert read(config, admin) == []
+    log = EventLog(config, admin, LINK)
+    for number in range(1200):
+        log.tell(What.ROUND_ENDED, number=number)
+    log.close()
+    assert (log.lost, log.trouble) == (0, "")
+    found = read(config, admin)
+    assert [event.facts["number"] for event in found] == list(range(1200))
+    assert {(event.link, event.origin.pid) for event in found} == {(LINK, os.getpid())}
+    settings = admin.configs.describe([EVENTS])[EVENTS]
+    assert settings["cleanup.policy"].value == "delete"
+    assert settings["retention.ms"].value == str(90 * 24 * 60 * 60 * 1000)
+
+
+@pytest.mark.broker
+def test_what_the_ledger_takes_is_told(config: ClusterConfig, admin: Admin) -> None:
+    identity = LinkIdentity(LINK, ClusterId("s"), ClusterId("t"))
+    with Client(config, Side.TARGET, admin) as client:
+        log = EventLog(config, admin, LINK)
+        ledger = Ledger(admin, client, log.heard)
+        ledger.create()
+        ledger.append([identity, replace(STEP, phase=Phase.BEGUN), STEP])
+        ledger.append([replace(STEP, phase=Phase.FAILED, error="no room")])
+        log.close()
+    told = [(event.what, event.about, event.facts.get("error")) for event in read(config, admin)]
+    assert told == [
+        ("link.changed", "", None), ("step.done", "orders", None),
+        ("step.failed", "orders", "no room"),
+    ]  # fmt: skip
+    assert read(config, admin, LinkName("another")) == []
+
+
+@pytest.mark.broker
+def test_a_repeated_event_is_read_once_and_a_foreign_record_is_counted(
+    clusters: Clusters, config: ClusterConfig, admin: Admin
+) -> None:
+    log = EventLog(config, admin, LINK)
+    log.tell(What.RUN_STARTED)
+    log.close()
+    twice = replace(EVENT, what=What.RUN_ENDED).encode()
+    records = [Record(*twice), Record(b"shop", b"not an event"), Record(*twice)]
+    produce(clusters.get("lone").bootstrap, EVENTS, records)
+    with Client(config, Side.TARGET, admin) as client:
+        reader = EventReader(admin, client)
+        assert [event.what for event in reader.read()] == [What.RUN_STARTED, What.RUN_ENDED]
+        assert reader.foreign == 1
+        assert [event.what for event in reader.read(since=EVENT.at + 1)] == [What.RUN_STARTED]
+
+
+def test_a_target_that_is_away_costs_events_and_nothing_else() -> None:
+    config = ClusterConfig(bootstrap=("127.0.0.1:1",), request_timeout=Duration.parse("200ms"))
+    with Admin(config, Side.TARGET) as admin:
+        log = EventLog(config, admin, LINK)
+        log.tell(What.RUN_STARTED)
+        wait_until(lambda: bool(log.why), "the first attempt failed")
+        assert log.trouble.startswith("1 event is not written to topic __towpath_events: target:")
+        log.close()
+        log.tell(What.RUN_ENDED)
+    assert log.lost == 2
