@@ -1,6 +1,5 @@
-"""Shared fixtures. All clusters are real, started when a test first asks, and shared; each is
-stopped behind the last test that needs it. `scripts/test` runs the tests in two processes, see
-`tests.support.halves`; each has clusters of its own.
+"""Shared fixtures. All clusters are real, started when a test first asks, and shared by all tests
+and all processes of a session; `tests.support.guardian` stops them at its end.
 
 `source` and `target` are single brokers of the newest Kafka; `version_source` and `version_target`
 run a test once per version that we claim. `three_source` and `three_target` have three brokers each
@@ -13,14 +12,16 @@ stands before `proxied_source` and `proxied_target`: give clients their `.proxie
 `clusters.get(name, ...)`. Each is a `towpath.dev.broker.LocalCluster`: clients take `.bootstrap`,
 or `.addresses` as a tuple; `.back_door` lets a super user in without a password.
 
-Clusters are shared, so name topics with `new_name("orders")`, which is never twice the same. Draw
-random things from `rng`: its seed stands in the header of the run, and TOWPATH_SEED repeats it.
-Records come and go through librdkafka by `tests.support.kafka` (`create_topic`, `produce`,
-`consume`, `raw_batches`). `here` runs `towpath` in this process, which takes less time than a
-`tests.support.program.Program`, where nobody must stop, kill or watch it. A process that a test
-leaves behind fails the session. Mark a test of brokers with `@pytest.mark.broker`; README.md tells
-what `soak` and `chaos` mean. A chaos scene goes on for `soak_seconds`, or takes its short form
-where that is 0.
+Other tests use the same clusters at the same time, in other processes, except where
+`tests.support.turns` says otherwise. So name topics with `new_name("orders")`, which is never twice
+the same, expect anything else in listings, and mark a test `alone` that kills a broker of a shared
+cluster or changes settings that are not those of a topic. Draw random things from `rng`: its seed
+stands in the header of the run, and TOWPATH_SEED repeats it. Records come and go through librdkafka
+by `tests.support.kafka` (`create_topic`, `produce`, `consume`, `raw_batches`). `here` runs
+`towpath` in this process, which takes less time than a `tests.support.program.Program`, where
+nobody must stop, kill or watch it. A process that a test leaves behind fails the session. Mark a
+test of brokers with `@pytest.mark.broker`; README.md tells what `soak` and `chaos` mean. A chaos
+scene goes on for `soak_seconds`, or takes its short form where that is 0.
 """
 
 from __future__ import annotations
@@ -29,24 +30,22 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from tests.support import guardian, halves
 from tests.support.chaos import Copiers
 from tests.support.clusters import Clusters, Vault
+from tests.support.guardian import Guard
 from tests.support.here import Here
-from tests.support.kafka import wait_until
-from tests.support.lifetimes import Lifetimes
 from tests.support.program import environment
 from tests.support.refusal import Refusal
 from tests.support.selection import Selection
 from tests.support.toxiproxy import Toxiproxy
 from tests.support.toxiproxy import fetch as fetch_toxiproxy
+from tests.support.turns import Turns
 from towpath.config import files
 from towpath.dev import distribution, ports
 from towpath.dev.broker import LocalCluster, archive_classes
@@ -60,9 +59,9 @@ SEED = int(os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randr
 settings.register_profile("towpath", deadline=None, print_blob=True)
 settings.load_profile("towpath")
 
-LIFETIMES = Lifetimes()
 SELECTION = Selection(SEED)
-RUNNING: list[Clusters] = []
+FOLDER = pytest.StashKey[Path]()
+"""What the processes of a session share."""
 
 
 def pytest_report_header() -> str:
@@ -76,23 +75,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    # Its hooks would not be called from here for fixtures of the whole session.
-    config.pluginmanager.register(LIFETIMES)
     config.pluginmanager.register(SELECTION)
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    return halves.hand_out(config, log)
-
-
-@pytest.fixture(autouse=True)
-def no_cluster_in_vain(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Stop clusters that no test to come needs."""
-    yield
-    LIFETIMES.over(request.node)
-    for started in RUNNING:
-        started.stop(unneeded=True)
+    if config.option.collectonly:
+        return
+    own: Path = config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+    is_worker = hasattr(config, "workerinput")
+    config.stash[FOLDER] = folder = (own.parent if is_worker else own) / "shared"
+    folder.mkdir(exist_ok=True)
+    config.pluginmanager.register(Turns(folder))
+    if not is_worker:
+        config.pluginmanager.register(Guard(folder))
 
 
 @pytest.fixture(autouse=True)
@@ -106,28 +100,11 @@ def no_secret_of_another_test() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_process_left() -> Iterator[None]:
-    """Fail the session when a process outlives it, and see that none does."""
-    mark = guardian.mark_session()
-    watcher = guardian.watch()
-    yield
-    try:
-        wait_until(lambda: not guardian.left_behind(mark, watcher.pid), "all processes ended", 10)
-    except AssertionError:
-        left = "\n".join(guardian.left_behind(mark, watcher.pid))
-        pytest.fail(f"the tests left processes behind:\n{left}", pytrace=False)
-    finally:
-        # The guardian kills what is left once its pipe closes.
-        watcher.communicate(timeout=10)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def archived_classes(request: pytest.FixtureRequest, no_process_left: None) -> None:
+def archived_classes(request: pytest.FixtureRequest) -> None:
     """Let Spark write the archive of its classes where there is none.
 
     Else every JVM writes one as it ends, for ten seconds, until the first is old enough.
     """
-    del no_process_left
     if any(item.get_closest_marker("spark") for item in request.session.items):
         from towpath.engine.classes import archive
 
@@ -137,9 +114,8 @@ def archived_classes(request: pytest.FixtureRequest, no_process_left: None) -> N
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_spark_left(no_process_left: None) -> Iterator[None]:
+def no_spark_left() -> Iterator[None]:
     """Stop Spark where a test started it in this process, before the guardian kills its JVM."""
-    del no_process_left
     yield
     if "pyspark.sql" in sys.modules:
         from pyspark.sql import SparkSession
@@ -181,24 +157,23 @@ def rng(request: pytest.FixtureRequest) -> random.Random:
 
 
 @pytest.fixture(scope="session")
-def new_name() -> Callable[[str], str]:
+def new_name(worker_id: str) -> Callable[[str], str]:
     """Return a function that makes a name unique in this session."""
     used: dict[str, int] = {}
+    # As in orders-1 where there is one process, else orders-1a, orders-1b.
+    process = chr(ord("a") + int(worker_id.removeprefix("gw"))) if worker_id != "master" else ""
 
     def name(prefix: str) -> str:
         used[prefix] = used.get(prefix, 0) + 1
-        return f"{prefix}-{used[prefix]}"
+        return f"{prefix}-{used[prefix]}{process}"
 
     return name
 
 
 @pytest.fixture(scope="session")
-def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
+def clusters(pytestconfig: pytest.Config) -> Clusters:
     archive_classes()
-    started = Clusters(tmp_path_factory.mktemp("clusters"), LIFETIMES)
-    RUNNING.append(started)
-    yield started
-    started.stop()
+    return Clusters(pytestconfig.stash[FOLDER])
 
 
 @pytest.fixture(scope="session")
@@ -237,8 +212,8 @@ def three_target(clusters: Clusters) -> LocalCluster:
 
 
 @pytest.fixture(scope="session")
-def vault(tmp_path_factory: pytest.TempPathFactory) -> Vault:
-    return Vault.make(tmp_path_factory.mktemp("vault"))
+def vault(clusters: Clusters) -> Vault:
+    return clusters.once("vault", lambda: Vault.make(clusters.folder / "vault"))
 
 
 @pytest.fixture(scope="session")
@@ -259,57 +234,38 @@ def toxiproxy_program() -> Path:
     return program
 
 
-@pytest.fixture(scope="session")
-def running_toxiproxy(
-    toxiproxy_program: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Toxiproxy]:
-    proxy = Toxiproxy(toxiproxy_program, tmp_path_factory.mktemp("toxiproxy") / "toxiproxy.log")
+@pytest.fixture
+def toxiproxy(toxiproxy_program: Path, tmp_path: Path) -> Iterator[Toxiproxy]:
+    """Return the proxy; whatever the test broke is healed behind it."""
+    proxy = Toxiproxy(toxiproxy_program, tmp_path / "toxiproxy.log")
     yield proxy
     proxy.stop()
 
 
 @pytest.fixture
-def toxiproxy(running_toxiproxy: Toxiproxy) -> Iterator[Toxiproxy]:
-    """Return the proxy; whatever the test broke is healed behind it."""
-    yield running_toxiproxy
-    running_toxiproxy.reset()
+def proxied_source(clusters: Clusters, toxiproxy: Toxiproxy) -> LocalCluster:
+    cluster = clusters.get("proxied-source", proxy_ports=ports.reserve(1))
+    toxiproxy.stand_before(cluster)
+    return cluster
 
 
-@pytest.fixture(scope="session")
-def proxied_source(clusters: Clusters, running_toxiproxy: Toxiproxy) -> LocalCluster:
-    return _proxied(clusters, running_toxiproxy, "proxied-source")
-
-
-@pytest.fixture(scope="session")
-def proxied_target(clusters: Clusters, running_toxiproxy: Toxiproxy) -> LocalCluster:
+@pytest.fixture
+def proxied_target(clusters: Clusters, toxiproxy: Toxiproxy) -> LocalCluster:
     """Return a cluster that forgets producers of old records within a second."""
     check = {"producer.id.expiration.check.interval.ms": "1000"}
-    return _proxied(clusters, running_toxiproxy, "proxied-target", check)
+    cluster = clusters.get("proxied-target", proxy_ports=ports.reserve(1), properties=check)
+    toxiproxy.stand_before(cluster)
+    return cluster
 
 
-@pytest.fixture(scope="session")
-def running_refusal(clusters: Clusters) -> Iterator[Refusal]:
+@pytest.fixture
+def refusal(clusters: Clusters) -> Iterator[Refusal]:
+    """Return the proxy, which refuses our producer ids."""
     proxy = Refusal(clusters.get("refusing-target", proxy_ports=ports.reserve(1)))
     yield proxy
     proxy.stop()
 
 
 @pytest.fixture
-def refusal(running_refusal: Refusal) -> Iterator[Refusal]:
-    """Return the proxy, which refuses our producer ids; what the test changed is undone."""
-    running_refusal.reset()
-    yield running_refusal
-    running_refusal.reset()
-
-
-@pytest.fixture
 def refusing_target(refusal: Refusal) -> LocalCluster:
     return refusal.cluster
-
-
-def _proxied(
-    clusters: Clusters, proxy: Toxiproxy, name: str, properties: Mapping[str, str] | None = None
-) -> LocalCluster:
-    cluster = clusters.get(name, proxy_ports=ports.reserve(1), properties=properties)
-    proxy.stand_before(cluster)
-    return cluster

@@ -223,6 +223,7 @@ def test_masters_that_spark_knows(master: str, capsys: pytest.CaptureFixture[str
 
 @pytest.mark.broker
 @pytest.mark.spark
+@pytest.mark.alone("target")
 @pytest.mark.timeout(180)
 def test_ctrl_c_ends_it_though_a_broker_is_silent(mirror: Mirror, tmp_path: Path) -> None:
     program = Program(tmp_path, "verify", file_of(mirror), *MASTER)

@@ -364,6 +364,7 @@ def test_a_silent_broker_does_not_silence_the_others(
         wait_until(lambda: len(admin.cluster.brokers()) == 3, "all brokers are back")
 
 
+@pytest.mark.alone("target")
 def test_a_broker_that_restarts_is_waited_for(
     target: LocalCluster, admin: Admin, topic: TopicName
 ) -> None:

@@ -226,6 +226,7 @@ def test_a_lost_tombstone_is_missing_while_its_key_is_there(
     assert found.source_digest != found.target_digest
 
 
+@pytest.mark.alone("old-format")
 def test_old_formats_are_compared_as_what_they_become(
     tmp_path: Path, clusters: Clusters, target: LocalCluster, new_name: NewName
 ) -> None:

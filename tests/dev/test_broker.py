@@ -56,6 +56,7 @@ def frozen(source: LocalCluster) -> Iterator[LocalCluster]:
     source.resume(1)
 
 
+@pytest.mark.alone
 def test_a_frozen_broker_keeps_its_port_but_does_not_answer(frozen: LocalCluster) -> None:
     host, _, port = frozen.bootstrap.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=0.5) as connection:

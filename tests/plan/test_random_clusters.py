@@ -31,7 +31,7 @@ from towpath.model.secret import Secret
 from towpath.plan.apply import Wanted, apply
 from towpath.plan.kinds import Step
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.alone, pytest.mark.timeout(300)]
 RETENTIONS = ("-1", "3600000", "86400000")
 
 

@@ -16,6 +16,7 @@ from towpath.dev.broker import LocalCluster
 
 
 @pytest.mark.broker
+@pytest.mark.alone("old-format")
 def test_old_messages_become_batches_at_their_offsets(
     tmp_path: Path, clusters: Clusters, target: LocalCluster, new_name: Callable[[str], str]
 ) -> None:

@@ -253,6 +253,7 @@ def leaders(admin: Admin, tps: list[TopicPartition]) -> set[int]:
     return {found[tp.partition].leader for tp in tps}
 
 
+@pytest.mark.alone("misnamed")
 def test_a_cluster_that_cannot_be_found_is_told(
     tmp_path: Path,
     clusters: Clusters,

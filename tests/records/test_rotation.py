@@ -26,8 +26,8 @@ pytestmark = pytest.mark.broker
 
 
 @pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
-    return Keys(tmp_path_factory.mktemp("keys"))
+def keys(clusters: Clusters) -> Keys:
+    return clusters.once("keys", lambda: Keys(clusters.folder / "keys"))
 
 
 @pytest.fixture(scope="module")

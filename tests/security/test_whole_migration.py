@@ -19,7 +19,12 @@ from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.spark,
+    pytest.mark.alone,
+    pytest.mark.timeout(300),
+]
 ANN = Credential("ann", Mechanism.SHA_512)
 QUOTA = Quota((Entity(EntityKind.USER, "ann"),), QuotaKey.CONSUMER_BYTE_RATE)
 

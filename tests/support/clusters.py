@@ -1,26 +1,33 @@
-"""Clusters that are started when a test first asks for them and shared until nobody needs them."""
+"""Clusters that start when a test first asks for one, once for all processes of a session."""
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from tests.support.lifetimes import Lifetimes
+from tests.support.brokers import SharedCluster
 from towpath.dev.broker import LocalCluster
 from towpath.dev.certificates import Authority, Certificate
-from towpath.dev.distribution import NEWEST
+from towpath.dev.distribution import NEWEST, alone
 from towpath.dev.settings import Security
 from towpath.model.secret import Secret
+
+T = TypeVar("T")
 
 
 @dataclass
 class Clusters:
-    """The clusters of one test session, by name."""
+    """The clusters of one test session, by name, and what else its processes share.
 
-    home: Path
-    lifetimes: Lifetimes
-    _started: dict[str, LocalCluster] = field(default_factory=dict)
+    What one process started the others find in `folder`. Nobody stops a cluster: the guard of the
+    session kills what is left at its end.
+    """
+
+    folder: Path
+    _known: dict[str, Any] = field(default_factory=dict)
 
     def get(
         self, name: str, version: str = NEWEST, brokers: int = 1, **options: Any
@@ -34,17 +41,19 @@ class Clusters:
             options: Further arguments of `LocalCluster`.
         """
         key = f"{name}-{version}"
-        self.lifetimes.asked_for(key)
-        if key not in self._started:
-            cluster = LocalCluster(version, brokers, home=self.home / key, **options)
-            self._started[key] = cluster.start()
-        return self._started[key]
+        home = self.folder / key
+        return self.once(key, lambda: SharedCluster(version, brokers, home=home, **options).start())
 
-    def stop(self, *, unneeded: bool = False) -> None:
-        """Kill all of them, or those that no test to come needs; nor does anybody their data."""
-        for key in list(self._started):
-            if not unneeded or self.lifetimes.is_over(key):
-                self._started.pop(key).stop(hard=True)
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """Return what `make` makes in the first process that asks; the others get it pickled."""
+        if name not in self._known:
+            kept = self.folder / f"{name}.pickle"
+            with alone(self.folder / f"{name}.lock"):
+                if not kept.exists():
+                    kept.write_bytes(pickle.dumps(make()))
+            self._known[name] = pickle.loads(kept.read_bytes())  # noqa: S301 - ours
+        made: T = self._known[name]
+        return made
 
 
 USERS = {"admin": Secret("admin-pw"), "mirror": Secret("mirror-pw"), "nobody": Secret("nobody-pw")}

@@ -1,7 +1,8 @@
 """Leave no process behind, even when the test session itself is killed.
 
 Every process of a session inherits a mark in its environment. A guardian waits on a pipe that
-closes when the session ends, however it ends, and kills what still carries the mark.
+closes when the session ends, however it ends, and kills what still carries the mark. The process
+that somebody started has both, not the workers of pytest-xdist that it starts itself.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
+from collections.abc import Generator
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
+import pytest
 
 MARK = "TOWPATH_TEST_SESSION"
 
@@ -24,6 +29,44 @@ ENDS_WITH_US = (
     "multiprocessing.forkserver",
 )
 """Processes that end by themselves once their parent has: no leak while it lives."""
+
+
+class Guard:
+    """A plugin that ends the shared clusters, and fails the session when anything else outlives it.
+
+    Args:
+        home: Whatever runs with a path below it on its command line is a shared cluster.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = str(home)
+        self._mark = mark_session()
+        self._watcher = watch()
+        self._left: list[str] = []
+
+    # Within the summary, and around the end of the workers and of all fixtures.
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None]:
+        """Look what is left."""
+        yield
+        for each in marked(self._mark):
+            if any(self._home in word for word in _command(each)):
+                _kill(each)
+        end = time.monotonic() + 10
+        while (left := left_behind(self._mark, self._watcher.pid)) and time.monotonic() < end:
+            time.sleep(0.02)
+        if left:
+            self._left, session.exitstatus = left, pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Name what is left."""
+        if self._left:
+            terminalreporter.section("processes that the tests left behind", red=True)
+            terminalreporter.write_line("\n".join(self._left))
+
+    def pytest_unconfigure(self) -> None:
+        """Close the pipe of the guardian, which kills what is left."""
+        self._watcher.communicate(timeout=10)
 
 
 def mark_session() -> str:
@@ -74,8 +117,12 @@ def main() -> None:
     """Wait until the session is over, then end what it left."""
     sys.stdin.read()
     for process in marked(sys.argv[1]):
-        with suppress(psutil.Error):  # it has just ended
-            process.send_signal(signal.SIGKILL)
+        _kill(process)
+
+
+def _kill(process: psutil.Process) -> None:
+    with suppress(psutil.Error):  # it has just ended
+        process.send_signal(signal.SIGKILL)
 
 
 if __name__ == "__main__":

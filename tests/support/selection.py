@@ -45,9 +45,14 @@ class Selection:
         self._to_come -= 1
         return max(0, int(share))
 
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Let the reports of a scene say that it is one."""
+        if _is_scene(item):
+            item.user_properties.append(("scene", True))
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note which scenes were played, in whichever process."""
-        if report.when == "call" and "chaos" in report.keywords:
+        if report.when == "call" and ("scene", True) in map(tuple, report.user_properties):
             self._played.append(report.nodeid)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -8,7 +8,7 @@ import shutil
 import signal
 import socket
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
@@ -63,7 +63,7 @@ class LocalCluster:
         self._properties, self._heap, self._options = dict(properties or {}), heap, options
         self._ports = _all_ports(brokers, client_ports, proxy_ports)
         self._jars = Path()
-        self._processes: dict[int, JavaProcess] = {}
+        self._processes: MutableMapping[int, JavaProcess] = {}
 
     @property
     def addresses(self) -> tuple[str, ...]:
