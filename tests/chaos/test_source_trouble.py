@@ -199,14 +199,16 @@ def test_a_copy_that_goes_while_it_is_written_ends_its_partition(
     work = replace(planned, assignments=(replace(planned.assignments[0], end=20),))
     with copier(work, work.source, work.target) as made, going(made):
         wait_until(
-            lambda: tp in made._lanes and made._lanes[tp].progress.position.source == 10,
+            lambda: (
+                tp in made.landing.lanes and made.landing.lanes[tp].progress.position.source == 10
+            ),
             "what was there is copied",
         )
         delete_topic(mirror.target.bootstrap, mirror.topic)
         if again:
             create_topic(mirror.target.bootstrap, mirror.topic)
         write(mirror.source, mirror.topic, *range(10, 20))
-        wait_until(made._finished, "the round has come to its end")
+        wait_until(lambda: made.finished, "the round has come to its end")
         [done] = made.summaries()
         assert re.match(error.format(mirror.topic), done.error), done.error
     if again:

@@ -57,17 +57,17 @@ def test_a_node_that_refuses_our_login_is_told_at_once(
     refused: dict[str, Any] = {side: bad}
     wrong = replace(work, **refused)
     with copier(wrong, **good) as made:
-        made._receipts._client, made._receipts._ledger = _books(made, work)
+        made.landing.receipts._client, made.landing.receipts._ledger = _books(made, work)
         made.run()
         [done] = made.summaries()
     assert f"{side}: logging in to " in done.error
     assert "SASL_AUTHENTICATION_FAILED (58); Authentication failed during" in done.error
     tp = TopicPartition(TopicName(mirror.topic), 0)
     with copier(endless(wrong), **good) as made:
-        made._receipts._client, made._receipts._ledger = _books(made, work)
+        made.landing.receipts._client, made.landing.receipts._ledger = _books(made, work)
         with going(made):
-            wait_until(lambda: tp in made._lanes, "the lane is there")
-            progress = made._lanes[tp].progress
+            wait_until(lambda: tp in made.landing.lanes, "the lane is there")
+            progress = made.landing.lanes[tp].progress
             wait_until(lambda: progress.error == done.error, "the error is told")
             assert not progress.stopped
     receipt = mirror.books().receipt
@@ -77,8 +77,8 @@ def test_a_node_that_refuses_our_login_is_told_at_once(
 
 def _books(made: Copier, work: Slice) -> tuple[Client, Ledger]:
     """Let the copier write its books by the good login."""
-    client = Client(work.target, Side.TARGET, made._target)
-    return client, Ledger(made._target, client)
+    client = Client(work.target, Side.TARGET, made.landing._target)
+    return client, Ledger(made.landing._target, client)
 
 
 def test_a_slice_that_may_not_come_in_says_so(

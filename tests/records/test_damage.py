@@ -102,10 +102,12 @@ def test_a_batch_that_is_whole_at_a_later_look_is_copied(mirror: Mirror) -> None
     work = endless(mirror.slices()[0])
     with copier(work, work.source, work.target) as made, going(made):
         wait_until(
-            lambda: tp in made._lanes and "is damaged" in made._lanes[tp].progress.error,
+            lambda: (
+                tp in made.landing.lanes and "is damaged" in made.landing.lanes[tp].progress.error
+            ),
             "it was seen",
         )
         change(mirror, 4)
-        wait_until(lambda: made._lanes[tp].progress.position.source == 6, "it is copied")
-        assert made._lanes[tp].progress.error == ""
+        wait_until(lambda: made.landing.lanes[tp].progress.position.source == 6, "it is copied")
+        assert made.landing.lanes[tp].progress.error == ""
     assert values(mirror.target, mirror.topic, 0) == [0, 2, 4, 6, 8, 10]

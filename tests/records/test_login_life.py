@@ -20,6 +20,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.dev.settings import Security
 from towpath.model.deadline import Deadline
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.records.source.fetcher import Fetcher
 from towpath.wire.filler import filler
 
 pytestmark = pytest.mark.broker
@@ -118,7 +119,9 @@ def test_a_copier_outlives_its_logins(
     source, target = config(forgetful_source, mechanism), config(forgetful_target, mechanism)
     work = replace(endless(mirror.slices()[0]), source=source, target=target)
     with copier(work, source, target) as made:
-        fetching, producing = watched(made._fetcher.nodes), watched(made._producers._all[0].nodes)
+        feed, [producer] = made.landing.feed, made.landing.producers._all
+        assert isinstance(feed, Fetcher)
+        fetching, producing = watched(feed.nodes), watched(producer.nodes)
         count = 0
 
         def write(number: int) -> None:
@@ -137,7 +140,7 @@ def test_a_copier_outlives_its_logins(
             following = fetching.opened + LIVES
             wait_until(lambda: fetching.opened >= following, "idle logins are renewed")
             write(1)
-            [lane] = made._lanes.values()
+            [lane] = made.landing.lanes.values()
             assert (lane.progress.error, lane.failures) == ("", 0)
         [done] = made.summaries()
     assert (fetching.lost, producing.lost) == ([], [])

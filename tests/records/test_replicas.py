@@ -71,7 +71,9 @@ class Reading:
 
     def watch(self, made: Copier) -> Fetcher[Lane]:
         """Note which node each batch comes from."""
-        fetcher, take = made._fetcher, made._fetcher._on_data
+        fetcher = made.landing.feed
+        assert isinstance(fetcher, Fetcher)
+        take = fetcher._on_data
 
         def on_data(lane: Lane, frame: Frame, said: Fetched) -> None:
             if said.end > said.start:
@@ -113,7 +115,7 @@ def test_the_nearest_replica_serves_until_it_is_gone(
             racked.kill9(reading.follower)
             try:
                 wait_until(lambda: reading.write() == reading.leader, "the leader serves")
-                assert made._lanes[reading.tp].progress.error == ""
+                assert made.landing.lanes[reading.tp].progress.error == ""
             finally:
                 racked.restart(reading.follower)
             wait_until(lambda: reading.write() == reading.follower, "the follower serves again", 60)
@@ -174,7 +176,7 @@ def test_what_a_follower_lacks_is_not_lost(
             session.response = behind  # type: ignore[method-assign]
             assert reading.write() == reading.leader
             assert said
-            assert made._lanes[reading.tp].progress.error == ""
+            assert made.landing.lanes[reading.tp].progress.error == ""
         reading.settled(made)
 
 
@@ -240,9 +242,9 @@ def test_only_partitions_of_a_broker_that_cannot_be_found_wait(
                 ),
                 "the others are copied",
             )
-            progress = made._lanes[lost].progress
+            progress = made.landing.lanes[lost].progress
             wait_until(lambda: progress.error == sentence(Side.SOURCE, racked, 3), "it is told")
-            assert all(made._lanes[tp].progress.error == "" for tp in tps if tp != lost)
+            assert all(made.landing.lanes[tp].progress.error == "" for tp in tps if tp != lost)
     receipt = mirror.books(lost.partition).receipt
     assert receipt is not None
     assert receipt.error == sentence(Side.SOURCE, racked, 3)

@@ -62,17 +62,17 @@ def test_a_slice_outlives_a_rotation(
         count += 50
 
     def copied(made: Copier) -> bool:
-        [lane] = made._lanes.values()
+        [lane] = made.landing.lanes.values()
         assert not lane.progress.stopped, lane.progress.error
         return end_offsets(rotating.back_door, mirror.topic)[1] == count
 
     with copier(work, work.source, target) as made, going(made):
         write()
-        wait_until(lambda: made._lanes != {} and copied(made), "what was there is copied")
+        wait_until(lambda: made.landing.lanes != {} and copied(made), "what was there is copied")
         set_password(rotating, NEW)
         keys.serve(1)
         rotating.restart(1)
-        [lane] = made._lanes.values()
+        [lane] = made.landing.lanes.values()
         write()
         unknown = "signed by none of `tls.ca`"
         wait_until(lambda: unknown in lane.progress.error, "the broker is not trusted any more")

@@ -30,7 +30,7 @@ def mirror(tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name:
 
 def error_of(made: Copier, topic: str) -> str:
     tp = TopicPartition(TopicName(topic), 0)
-    return made._lanes[tp].progress.error if tp in made._lanes else ""
+    return made.landing.lanes[tp].progress.error if tp in made.landing.lanes else ""
 
 
 @pytest.mark.broker
@@ -71,13 +71,13 @@ def test_the_last_receipts_wait_for_those_before(
     entered = Event()
     busy: list[bool] = []
     with copier(work, work.source, work.target) as made:
-        receipts = made._receipts
+        receipts = made.landing.receipts
         append, write_last = receipts._ledger.append, receipts.write_last
 
         def slow(entries: Sequence[Entry]) -> None:
             if not entered.is_set():
                 entered.set()
-                wait_until(lambda: made._fetcher.ended, "the round ends")
+                wait_until(lambda: made.landing.feed.ended, "the round ends")
             append(entries)
 
         def last() -> None:

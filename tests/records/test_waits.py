@@ -148,7 +148,7 @@ def test_other_partitions_go_on(
         assert arrives(target, mirror, HELD, 0)
         registered.set()
         wait_until(lambda: arrives(target, mirror, HELD, len(HELD)), "the others go on")
-    assert all(lane.progress.trouble is None for lane in made._lanes.values())
+    assert all(lane.progress.trouble is None for lane in made.landing.lanes.values())
 
 
 def write(cluster: LocalCluster, topic: str, partition: int, number: int) -> None:

@@ -17,7 +17,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import Side
-from towpath.records.copy import Copier
+from towpath.records.copy import Copier, fetching
 from towpath.records.target.opening import Opener
 from towpath.records.watch import End
 from towpath.records.work import Slice
@@ -42,7 +42,7 @@ def copier(work: Slice, source: ClusterConfig, target: ClusterConfig) -> Iterato
         changed = stack.enter_context(Admin(target, Side.TARGET))
         client = stack.enter_context(Client(target, Side.TARGET, changed))
         opener = Opener(work, changed, client, Ledger(changed, client), LinkBooks(work.link))
-        made = Copier(work, asked, changed, opener)
+        made = Copier(work, changed, opener, fetching(work, asked), asked)
         stack.callback(made.close)
         yield made
 
@@ -63,7 +63,7 @@ def going(made: Copier) -> Iterator[None]:
     try:
         yield
     finally:
-        made._end(End.ROUND)
+        made.end(End.ROUND)
         thread.join(60)
     assert not thread.is_alive()
     if failed:

@@ -10,7 +10,7 @@ from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.reactor import Reactor
 from towpath.model.nouns import TopicPartition
 from towpath.records.lane.lane import Lane
-from towpath.records.source.fetcher import Fetcher
+from towpath.records.source.reader import Feed
 from towpath.records.work import Position
 
 _LOOK = 1.0
@@ -34,10 +34,10 @@ class Relief:
         reactor: Reactor,
         pool: BufferPool,
         lanes: Mapping[TopicPartition, Lane],
-        fetcher: Fetcher[Lane],
+        feed: Feed[Lane],
     ) -> None:
         self._reactor, self._pool = reactor, pool
-        self._lanes, self._fetcher = lanes, fetcher
+        self._lanes, self._feed = lanes, feed
         self._stands: dict[TopicPartition, tuple[Position, float]] = {}
         self._copied: deque[tuple[float, int]] = deque(maxlen=_LOOKS)
         reactor.later(_LOOK, self._look)
@@ -52,7 +52,7 @@ class Relief:
             if known != at or not lane.queue:
                 self._stands[tp] = at, now
             elif lacking and now - since > patience and lane.shed():
-                self._fetcher.park(lane)
+                self._feed.park(lane)
         self._reactor.later(_LOOK, self._look)
 
     def _patience(self, now: float) -> float:

@@ -30,21 +30,10 @@ class Beginnings:
         reactor: Does the asking in its pool.
         source: The cluster that is asked.
         patience: Seconds after which a run with an end gives a partition up.
-        on_found: Gets an assignment whose offsets are known.
-        on_failed: Gets one that was given up, and why.
     """
 
-    def __init__(
-        self,
-        reactor: Reactor,
-        source: Admin,
-        patience: float,
-        *,
-        on_found: Callable[[Assignment], None],
-        on_failed: Callable[[Assignment, ClusterError], None],
-    ) -> None:
+    def __init__(self, reactor: Reactor, source: Admin, patience: float) -> None:
         self._reactor, self._source = reactor, source
-        self._on_found, self._on_failed = on_found, on_failed
         self._until = Deadline.after(patience)
         self._closed = False
 
@@ -52,16 +41,30 @@ class Beginnings:
         """Ask no more."""
         self._closed = True
 
-    def find(self, assignments: Sequence[Assignment]) -> None:
-        """Ask now, and go on until everything is known."""
+    def find(
+        self,
+        assignments: Sequence[Assignment],
+        on_found: Callable[[Assignment], None],
+        on_failed: Callable[[Assignment, ClusterError], None],
+    ) -> None:
+        """Ask now, and go on until everything is known.
+
+        Args:
+            assignments: Those that lack an offset.
+            on_found: Gets an assignment whose offsets are known.
+            on_failed: Gets one that was given up, and why.
+        """
         if assignments and not self._closed:
             self._reactor.run(
-                lambda: complete(self._source, assignments), partial(self._told, assignments)
+                lambda: complete(self._source, assignments),
+                partial(self._told, assignments, on_found, on_failed),
             )
 
     def _told(
         self,
         asked: Sequence[Assignment],
+        on_found: Callable[[Assignment], None],
+        on_failed: Callable[[Assignment, ClusterError], None],
         future: Future[Answers[TopicPartition, Assignment]],
     ) -> None:
         if self._closed:
@@ -75,13 +78,13 @@ class Beginnings:
             found = answers.get(assignment.source)
             failed = error or answers.failed.get(assignment.source)
             if found is not None:
-                self._on_found(found)
+                on_found(found)
             elif failed is not None and assignment.end is not None and self._until.over:
-                self._on_failed(assignment, failed)
+                on_failed(assignment, failed)
             else:
                 later.append(assignment)
         if later:
-            self._reactor.later(_AGAIN, lambda: self.find(later))
+            self._reactor.later(_AGAIN, lambda: self.find(later, on_found, on_failed))
 
 
 def complete(

@@ -151,6 +151,10 @@ class Fetcher(Generic[R]):
         for reader in list(self._readers.values()):
             self.remove(reader)
 
+    def close(self) -> None:
+        """Close all connections."""
+        self.nodes.close()
+
     def again(self, reader: R) -> None:
         """Ask for `reader` from where it stands now, where it is led now."""
         self._leave(reader.source)

@@ -85,3 +85,42 @@ class SourceReader(Owner, Protocol):
 
 
 R = TypeVar("R", bound=SourceReader)
+R_contra = TypeVar("R_contra", bound=SourceReader, contravariant=True)
+
+
+class Feed(Protocol[R_contra]):
+    """What hands batches to readers: a fetcher, or anything else that has batches.
+
+    Attributes:
+        share: Bytes that each reader may always hold.
+        ended: It hands out nothing any more.
+        throttled: Seconds for which brokers asked to wait.
+    """
+
+    share: int
+    ended: bool
+    throttled: float
+
+    def add(self, reader: R_contra) -> None:
+        """Feed `reader` from now on, from where it stands."""
+
+    def remove(self, reader: R_contra) -> None:
+        """Feed `reader` no more."""
+
+    def park(self, reader: R_contra) -> None:
+        """Feed `reader`, which stands elsewhere now, when it moves again, or after a while."""
+
+    def doubt(self, reader: R_contra) -> None:
+        """What came for `reader` is damaged: feed it no more, and next time from elsewhere."""
+
+    def room(self, reader: R_contra) -> None:
+        """Some of the reader's bytes are done with; go on if it was held back."""
+
+    def refill(self) -> None:
+        """Go on where memory was lacking, as far as there is some now."""
+
+    def end(self) -> None:
+        """Feed no reader any more, whoever adds one."""
+
+    def close(self) -> None:
+        """Close all connections."""

@@ -10,8 +10,7 @@ from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import Side
 from towpath.model.reasons import Reason
 from towpath.records.jobs import Gathered, Jobs
-from towpath.records.source.fetcher import Fetcher
-from towpath.records.source.reader import R
+from towpath.records.source.reader import Feed, R
 from towpath.records.trouble import LOOKS, back_off, damage, passes
 
 S = TypeVar("S")
@@ -22,7 +21,7 @@ class Reopening(Generic[R, S]):
 
     Args:
         jobs: What is put off for a reader that is opened again is void.
-        fetcher: Fetches nothing for a reader until it is open.
+        feed: Hands nothing to a reader until it is open.
         ask: Returns where some readers stand, or why that is not known. Blocking.
         leave: Writes nothing for a reader until it is open.
         begin: Lets a reader go on from where it stands.
@@ -33,7 +32,7 @@ class Reopening(Generic[R, S]):
     def __init__(
         self,
         jobs: Jobs,
-        fetcher: Fetcher[R],
+        feed: Feed[R],
         *,
         ask: Callable[[Sequence[R]], Mapping[R, S | TowpathError]],
         leave: Callable[[R], None],
@@ -41,7 +40,7 @@ class Reopening(Generic[R, S]):
         given_up: Callable[[R, TowpathError], bool],
         pool: ThreadPoolExecutor | None = None,
     ) -> None:
-        self._jobs, self._fetcher = jobs, fetcher
+        self._jobs, self._feed = jobs, feed
         self._leave, self._begin, self._given_up = leave, begin, given_up
         self._openings = Gathered[R, S](
             jobs, lambda readers: lambda: ask(readers), self._opened, pool
@@ -61,7 +60,7 @@ class Reopening(Generic[R, S]):
         damaged = damage(reader.source, offset, why)
         if reader.look(offset) < LOOKS:
             reader.hinder(Side.SOURCE, damaged)
-            self._fetcher.doubt(reader)
+            self._feed.doubt(reader)
             self.reopen(reader)
         else:
             self.stop(reader, damaged)
@@ -72,7 +71,7 @@ class Reopening(Generic[R, S]):
         self._take_off(reader)
 
     def _take_off(self, reader: R) -> None:
-        self._fetcher.remove(reader)
+        self._feed.remove(reader)
         self._leave(reader)
 
     def _opened(self, reader: R, answer: S | TowpathError) -> None:

@@ -8,7 +8,7 @@ from towpath.model.errors import RefusedError, TowpathError
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.progress import Standing
-from towpath.records.source.fetcher import Fetcher
+from towpath.records.source.reader import Feed
 from towpath.records.source.reopening import Reopening
 from towpath.records.target.opening import Opener
 from towpath.records.target.producer import Producers
@@ -22,7 +22,7 @@ GONE_AFTER = 3
 def lane_reopening(
     jobs: Jobs,
     opener: Opener,
-    fetcher: Fetcher[Lane],
+    feed: Feed[Lane],
     producers: Producers,
     start: Callable[[Lane, int | None], None],
 ) -> LaneReopening:
@@ -38,7 +38,7 @@ def lane_reopening(
 
     return LaneReopening(
         jobs,
-        fetcher,
+        feed,
         ask=ask,
         leave=lambda lane: producers.of(lane).remove(lane),
         begin=begin,

@@ -1,0 +1,141 @@
+"""The partitions of one slice on their way to becoming lanes: found, opened, or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from functools import partial
+
+from towpath.cluster.connect.control import healable
+from towpath.cluster.data.reactor import Reactor
+from towpath.ledger.entries import Dealt
+from towpath.model.errors import ClusterError, TowpathError
+from towpath.model.nouns import Mode, TopicPartition
+from towpath.model.reasons import Reason
+from towpath.records.lane.landing import Landing
+from towpath.records.lane.progress import Standing
+from towpath.records.source.beginnings import Beginnings
+from towpath.records.target.opening import Opener
+from towpath.records.trouble import Loss, hopeless
+from towpath.records.work import UNKNOWN, Assignment, Summary, from_data
+
+_AGAIN = 1.0
+"""Seconds before what failed is tried again."""
+
+
+class Arrivals:
+    """Opens partitions and hands them to the landing; tries again, or tells why not.
+
+    Args:
+        reactor: Whose thread everything happens in.
+        opener: Opens partitions, in a thread of its own.
+        landing: Gets those that were opened.
+        beginnings: Finds offsets that the source has not told yet; `None` where all are known.
+
+    Attributes:
+        assigned: All partitions of the slice.
+    """
+
+    def __init__(
+        self, reactor: Reactor, opener: Opener, landing: Landing, beginnings: Beginnings | None
+    ) -> None:
+        self._reactor, self._opener, self._landing = reactor, opener, landing
+        self._beginnings = beginnings
+        self.assigned: dict[TopicPartition, Assignment] = {}
+        self._left_out: dict[TopicPartition, Reason] = {}
+        self._unopened: dict[TopicPartition, Reason] = {}
+        """Why partitions could not be opened so far."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether each partition has a lane, or was left out."""
+        return len(self._landing.lanes) + len(self._left_out) >= len(self.assigned)
+
+    def summaries(self) -> Iterator[Summary]:
+        """Tell of each partition that has no lane."""
+        for tp in self.assigned.keys() - self._landing.lanes.keys():
+            why = self._left_out.get(tp) or self._unopened.get(tp)
+            yield Summary(tp, -1, -1, 0, 0, Mode.MAPPED, (), why, not self._opener.settled(tp))
+
+    def assign(self, assignments: Iterable[Assignment]) -> None:
+        """Take partitions into account from now on."""
+        self.assigned |= {each.source: each for each in assignments}
+        self._landing.share_out(len(self.assigned))
+
+    def begin(self, assignments: Iterable[Assignment]) -> None:
+        """Open partitions; those of which the source has not told all are opened when it has."""
+        known: list[Assignment] = []
+        unknown: list[Assignment] = []
+        for each in assignments:
+            (unknown if UNKNOWN in (each.start, each.end) else known).append(each)
+        if self._beginnings is not None:
+            self._beginnings.find(unknown, self._found, self._close_out)
+        if known:
+            self._open(known)
+
+    def dealt(self, dealt: Dealt) -> None:
+        """Copy more partitions; those that are copied already may be among them."""
+        fresh = [a for a in from_data(dealt.partitions) if a.source not in self.assigned]
+        if not fresh or self._landing.feed.ended:
+            return
+        self.assign(fresh)
+        self._landing.jobs.run(
+            lambda: self._opener.add(fresh, dealt.facts_from, settled=dealt.settled),
+            lambda failed: self._added(dealt, fresh, failed), self._opener.thread,
+        )  # fmt: skip
+
+    def _added(
+        self, dealt: Dealt, fresh: Sequence[Assignment], failed: TowpathError | None
+    ) -> None:
+        if failed is None:
+            self.begin(fresh)
+            return
+        for each in fresh:
+            del self.assigned[each.source]
+        self._reactor.later(_AGAIN, lambda: self.dealt(dealt))
+
+    def _found(self, assignment: Assignment) -> None:
+        self._open([assignment])
+
+    def _open(self, assignments: Sequence[Assignment], failures: int = 0) -> None:
+        self._reactor.run(
+            lambda: self._opener.open(assignments), partial(self._opened, assignments, failures),
+            self._opener.thread,
+        )  # fmt: skip
+
+    def _opened(
+        self,
+        assignments: Sequence[Assignment],
+        failures: int,
+        future: Future[dict[TopicPartition, Standing | TowpathError]],
+    ) -> None:
+        error = future.exception()
+        if error is not None and not isinstance(error, TowpathError):
+            raise error
+        if self._landing.feed.ended:
+            return
+        if isinstance(error, ClusterError) and not self._landing.lanes and not healable(error):
+            raise error
+        answers = {} if error is not None else future.result()
+        later = []
+        for a in assignments:
+            answer = answers[a.source] if error is None else error
+            self._unopened.pop(a.source, None)
+            if isinstance(answer, Standing):
+                self._landing.begin(a, answer)
+            elif hopeless(answer, failures, has_end=a.end is not None):
+                self._close_out(a, answer)
+            elif isinstance(answer, ClusterError):
+                later.append(a)
+                self._unopened[a.source] = answer.reason
+            else:
+                self._leave_out(a, answer.reason)
+        if later:
+            self._reactor.later(_AGAIN, lambda: self._open(later, failures + 1))
+
+    def _close_out(self, a: Assignment, error: TowpathError) -> None:
+        self._left_out[a.source] = error.reason
+
+    def _leave_out(self, a: Assignment, why: Reason) -> None:
+        self._left_out[a.source] = why
+        self._landing.note(a, Loss(a.start, a.start, a.start, why), went_on=False)

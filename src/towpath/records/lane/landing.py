@@ -1,0 +1,227 @@
+"""The lanes of one slice on their way to the target, wherever their batches come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.buffers import BufferPool
+from towpath.cluster.data.produce import Produced
+from towpath.cluster.data.reactor import Reactor
+from towpath.ledger.entries import Gap
+from towpath.model.clock import now_ms
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import Side, TopicPartition
+from towpath.model.reasons import Reason
+from towpath.records.clients import Clients
+from towpath.records.jobs import Jobs
+from towpath.records.lane.lane import LANE_BYTES, MANY, SMALL, SMALL_TOGETHER, Lane
+from towpath.records.lane.progress import Standing
+from towpath.records.lane.waits import Waits
+from towpath.records.lease import Lease
+from towpath.records.receipts import Receipts
+from towpath.records.relief import Relief
+from towpath.records.source.reader import Feed
+from towpath.records.target.doubles import Doubles
+from towpath.records.target.fills import Fills
+from towpath.records.target.fronts import Fronts
+from towpath.records.target.marking import MarkerFiller
+from towpath.records.target.moved import MovedBeginnings
+from towpath.records.target.opening import Opener
+from towpath.records.target.producer import Producer, Producers
+from towpath.records.target.reopening import lane_reopening
+from towpath.records.target.side import TargetSide
+from towpath.records.target.transacting import Transactor
+from towpath.records.trouble import Loss
+from towpath.records.work import Assignment, Slice
+
+
+class Landing:
+    """Lets lanes move: what they took in is sent, filled, acknowledged, and told to the ledger.
+
+    Args:
+        work: The slice.
+        reactor: Whose thread everything happens in.
+        target: The control plane of the target.
+        opener: Tells where partitions stand.
+        feed: Makes what hands batches to lanes; it may call `go`, `stop`, `note_gap` and
+            `begin_later` from then on.
+
+    Attributes:
+        lanes: By source partition.
+        feed: What hands batches to lanes.
+        lease: The right to write.
+        pool: Memory for all that is on its way.
+        receipts: What is written to the ledger.
+    """
+
+    def __init__(
+        self,
+        work: Slice,
+        reactor: Reactor,
+        target: Admin,
+        opener: Opener,
+        feed: Callable[[Landing], Feed[Lane]],
+    ) -> None:
+        self._work, self.reactor, self._target = work, reactor, target
+        self.lanes: dict[TopicPartition, Lane] = {}
+        self.lease = Lease(work.target_memory_ms)
+        self._was_good = True
+        self._small = SMALL
+        self.pool = BufferPool(work.memory)
+        self.jobs = Jobs(reactor)
+        self.feed = feed(self)
+        Relief(reactor, self.pool, self.lanes, self.feed)
+        self.producers = Producers(
+            lambda: Producer(
+                reactor, work.target, target, self.pool, self.lease,
+                on_answer=self._answer, on_lost=self._lost, on_trouble=self._target_trouble,
+            ),
+        )  # fmt: skip
+        self.receipts = Receipts(work, target, reactor, self.lanes)
+        self._reopening = lane_reopening(self.jobs, opener, self.feed, self.producers, self._start)
+        side = TargetSide(target, self.jobs, opener, self.producers, self._reopening)
+        self._side, self._clients = side, Clients(work.target, Side.TARGET, target)
+        self._markers = MarkerFiller(target, work.target.request_timeout)
+        self._doubles = Doubles(
+            self.jobs, self._clients, on_landed=self._acknowledged,
+            on_wrong=side.landed_elsewhere, on_failed=side.not_looked,
+        )  # fmt: skip
+        self._fills = Fills(
+            work, self.jobs, target, self._clients, self._markers,
+            on_filled=self._landed, on_failed=side.failed,
+        )  # fmt: skip
+        self._fronts = Fronts(
+            self.jobs, target, self._clients, self._markers,
+            on_filled=self._join, on_failed=side.unfilled,
+        )  # fmt: skip
+        self._moved = MovedBeginnings(
+            self.jobs, target, self._fronts, on_moved=self._join, on_failed=side.unfilled
+        )
+        self._transactor = Transactor(
+            self.jobs, self._clients, on_landed=self._landed, on_failed=side.failed
+        )
+        self._waits = Waits(self.jobs, go=self.go, stop=self.stop)
+
+    def close(self) -> None:
+        """Close every connection and thread."""
+        self.jobs.close()
+        self._markers.close()
+        self._waits.close()
+        self._clients.close()
+        self.feed.close()
+        self.producers.close()
+        self.reactor.close()
+        self.receipts.close()
+
+    @property
+    def throttled(self) -> float:
+        """Seconds for which brokers of the target asked to wait."""
+        return self.producers.throttled + self._target.throttled
+
+    def share_out(self, count: int) -> None:
+        """Share memory and connections among so many partitions."""
+        memory = self._work.memory
+        self.pool.limit = memory - min(memory // 2, LANE_BYTES * count)
+        self.feed.share = memory // max(1, count)
+        self.producers.serve(count)
+        self._small = SMALL_TOGETHER if count >= MANY else SMALL
+
+    def turn(self, longest: float) -> None:
+        """Wait at most `longest` seconds for something to happen, and handle all that did."""
+        self.lease.pauses()
+        self.reactor.turn(longest)
+        self.producers.pump_all()
+        self.feed.refill()
+        good = self.lease.good
+        if good and not self._was_good:
+            for lane in self.lanes.values():
+                self.go(lane)
+        self._was_good = good
+
+    # Lanes
+
+    def begin(self, assignment: Assignment, standing: Standing) -> None:
+        """Let a partition that was opened have a lane."""
+        lane = Lane(assignment, standing, self._small)
+        self.lanes[assignment.source] = lane
+        self._start(lane, standing.front)
+
+    def go(self, lane: Lane) -> None:
+        """Let a lane do what it can do now."""
+        if lane.progress.stopped:
+            self.feed.remove(lane)
+            lane.queue.drop_waiting()
+        elif not self.lease.good:
+            return  # `turn` goes on when it is
+        elif lane.due_wait is not None:
+            self._waits.go(lane)
+        elif lane.writer is not None:
+            self._transactor.go(lane)
+        elif lane.queue.waiting:
+            self._fills.go(lane, self.producers.of(lane).mark(lane))
+
+    def stop(self, lane: Lane, why: Reason) -> None:
+        """Move a lane no more, and tell why."""
+        self._reopening.stop(lane, why)
+
+    def begin_later(self, lane: Lane, start: int) -> None:
+        """Let a lane that has nothing begin at a later source offset."""
+        self._moved.go(lane, start)
+
+    def note_gap(self, lane: Lane, lost: Loss, went_on: bool) -> None:
+        """Tell the ledger what a lane cannot have."""
+        self.note(lane.work, lost, went_on=went_on)
+
+    def note(self, a: Assignment, lost: Loss, *, went_on: bool) -> None:
+        """Tell the ledger what a partition cannot have."""
+        self.receipts.note(
+            Gap(
+                self._work.link, a.source.topic, a.source.partition, a.producer_id,
+                lost.first, lost.end, lost.why, went_on, now_ms(),
+            )
+        )  # fmt: skip
+
+    def _start(self, lane: Lane, front: int | None) -> None:
+        """Let a lane move that was opened, or opened again."""
+        if front is None:
+            self._join(lane)
+        else:
+            self._fronts.go(lane, front)
+
+    def _join(self, lane: Lane) -> None:
+        if lane.writer is None:
+            self.producers.of(lane).add(lane)
+        else:
+            self.producers.of(lane).remove(lane)
+        self.feed.add(lane)
+
+    # Answers of the target
+
+    def _answer(self, lane: Lane, said: Produced) -> None:
+        lane.unanswered -= 1
+        if said.error or lane.refused is not None:
+            lane.overtaken |= not said.error
+            lane.refused = lane.refused or said
+            self._side.answered(lane)
+            return
+        self._doubles.landed(lane, said.base_offset)
+
+    def _acknowledged(self, lane: Lane) -> None:
+        self._landed(lane)
+        self._side.answered(lane)
+        self._side.find_again(lane)
+
+    def _landed(self, lane: Lane) -> None:
+        lane.progress.relieve(Side.TARGET)
+        lane.failures = 0
+        self.feed.room(lane)
+        self.go(lane)
+
+    # The side is made after the producers, which tell it of trouble
+
+    def _target_trouble(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
+        self._side.unreachable(lane, error, hopeless)
+
+    def _lost(self, lane: Lane, node: int) -> None:
+        self._side.lost(lane, node)

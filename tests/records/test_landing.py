@@ -1,0 +1,113 @@
+"""Lanes land batches that come from no fetch response, as a restore does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from tests.support.batches import at_offsets, batch
+from tests.support.kafka import consume, create_topic
+from tests.support.shelf import Batches, Shelf
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.config import ClusterConfig
+from towpath.dev.broker import LocalCluster
+from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.ledger import Ledger
+from towpath.ledger.producers import producer_id
+from towpath.model.clock import now_ms
+from towpath.model.nouns import ClusterId, LinkName, Mode, Side, TopicId, TopicName, TopicPartition
+from towpath.records.copy import Copier
+from towpath.records.target.opening import Opener
+from towpath.records.work import Assignment, Slice, Summary
+from towpath.wire.plain import Record
+
+pytestmark = pytest.mark.broker
+NewName = Callable[[str], str]
+ARCHIVED = TopicId("9f2d1c4e-0000-0000-0000-000000000001")
+NOWHERE = ClusterConfig(bootstrap=("nowhere.invalid:9092",))
+"""Where the records came from: it is no more."""
+START = 5
+"""Retention had removed what was before when the records were archived."""
+
+
+class Restore:
+    """Some batches in memory, and the partition on the target that gets them."""
+
+    def __init__(self, target: LocalCluster, topic: str, offsets: list[list[int]]) -> None:
+        self.config, self.link = ClusterConfig(bootstrap=target.addresses), LinkName(topic)
+        create_topic(target.bootstrap, topic)
+        self.tp = TopicPartition(TopicName(topic), 0)
+        self.batches: Batches = [(each[-1] + 1, made(each)) for each in offsets]
+        self.end = offsets[-1][-1] + 1
+
+    def run(self, end: int) -> Summary:
+        """Restore up to an offset; nothing but the target can be reached."""
+        with ExitStack() as stack:
+            admin = stack.enter_context(Admin(self.config, Side.TARGET))
+            client = stack.enter_context(Client(self.config, Side.TARGET, admin))
+            ledger = Ledger(admin, client)
+            ledger.create()
+            work = self.work(admin, end)
+            opener = Opener(work, admin, client, ledger, LinkBooks(self.link))
+            stack.callback(opener.close)
+            copier = Copier(work, admin, opener, lambda to: Shelf(to, {self.tp: self.batches}))
+            stack.callback(copier.close)
+            copier.run()
+            [done] = copier.summaries()
+        return done
+
+    def work(self, admin: Admin, end: int) -> Slice:
+        topic = admin.topics.describe([self.tp.topic])[self.tp.topic]
+        ids = self.link, ClusterId("archive"), ARCHIVED, topic.id, self.tp
+        assignment = Assignment(
+            self.tp, self.tp, ARCHIVED, topic.id, producer_id(*ids),
+            producer_id(*ids, purpose="filler"), START, end,
+            marker_id=producer_id(*ids, purpose="marker"), fill=10,
+        )  # fmt: skip
+        return Slice(
+            self.link, NOWHERE, self.config, (assignment,), "restore", 1, float("inf"), settled=True
+        )
+
+    def books(self) -> PartitionBooks:
+        with self.ledger() as ledger:
+            return ledger.books(self.link).of(self.tp)
+
+    @contextmanager
+    def ledger(self) -> Iterator[Ledger]:
+        with ExitStack() as stack:
+            admin = stack.enter_context(Admin(self.config, Side.TARGET))
+            yield Ledger(admin, stack.enter_context(Client(self.config, Side.TARGET, admin)))
+
+
+def made(offsets: list[int]) -> bytearray:
+    records = [Record(b"k", b"%d" % offset, timestamp=now_ms()) for offset in offsets]
+    return batch(at_offsets(records, offsets))
+
+
+def test_batches_in_memory_land_at_their_own_offsets(
+    target: LocalCluster, new_name: NewName
+) -> None:
+    """Retention took the beginning of their log, and compaction an offset."""
+    restore = Restore(target, new_name("restored"), [[5, 6, 7], [8], [10, 11]])
+    done = restore.run(restore.end)
+    assert (done.error, done.mode, done.source_end) == ("", Mode.IDENTICAL, 12)
+    found = consume(target.bootstrap, restore.tp.topic)
+    assert [(r.offset, r.value) for r in found] == [(n, b"%d" % n) for n in (5, 6, 7, 8, 10, 11)]
+
+
+def test_a_restore_goes_on_where_it_stood(target: LocalCluster, new_name: NewName) -> None:
+    batches = [[*range(n, n + 3)] for n in range(5, 305, 3)]
+    restore = Restore(target, new_name("restored"), batches)
+    whole, restore.batches = restore.batches, restore.batches[:40]
+    assert restore.run(restore.batches[-1][0]).error == ""
+    receipt = restore.books().receipt
+    assert receipt is not None
+    assert receipt.source_end == restore.batches[-1][0]
+    restore.batches = whole
+    done = restore.run(restore.end)
+    assert (done.error, done.mode) == ("", Mode.IDENTICAL)
+    found = consume(target.bootstrap, restore.tp.topic)
+    assert [(r.offset, r.value) for r in found] == [(n, b"%d" % n) for n in range(5, 305)]
