@@ -37,15 +37,16 @@ def apply(
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     only: Annotated[
-        str, typer.Option(metavar="SUBJECT,..", help=f"Some of {', '.join(SUBJECTS.names)}.")
-    ] = ",".join(SUBJECTS.names),
+        str | None,
+        typer.Option(metavar="SUBJECT,..", help=f"Some of {', '.join(SUBJECTS.names)}; else all."),
+    ] = None,
     report: ReportOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Do the steps of a plan; again does only what is left."""
     del output  # `show` knows it
     require_writable(report)
-    wanted = _wanted(file, _subjects(only))
+    wanted = _wanted(file, None if only is None else _subjects(only))
     refuse(wanted.plan)
     console(stderr=True).print(picture(wanted.narrowed()))
     if wanted.narrowed().steps and not yes and not _agreed():
@@ -60,7 +61,7 @@ def apply(
     return 0 if data["complete"] else NOT_ALL
 
 
-def _wanted(file: Path, only: tuple[str, ...]) -> Wanted:
+def _wanted(file: Path, only: tuple[str, ...] | None) -> Wanted:
     if is_saved(file):
         saved = load_plan(file, SUBJECTS.kinds)
         return Wanted(saved.config, saved.plan, saved.digest, only)

@@ -17,7 +17,7 @@ from towpath.plan.build import Beside, Planned
 from towpath.plan.build import build as build_plan
 from towpath.plan.differences import Differences
 from towpath.plan.model import Plan
-from towpath.plan.subjects import Clients, Subjects
+from towpath.plan.subjects import Clients
 from towpath.status.status import caught_up, status
 from towpath.topics.subject import TOPICS
 
@@ -25,9 +25,9 @@ _PRODUCE, _DESCRIBE_PRODUCERS = 0, 61
 _PRODUCE_WITH_ZSTD = 7
 
 
-def build(config: LinkConfig, subjects: Subjects = SUBJECTS) -> Plan:
+def build(config: LinkConfig) -> Plan:
     """Return what a run would begin with; what goes wrong on the way is part of it."""
-    with open_link(config) as link, subjects.open(link) as clients:
+    with open_link(config) as link, SUBJECTS.open(link) as clients:
         return planned(link, clients).plan
 
 

@@ -81,10 +81,13 @@ class Applier:
         Raises:
             ClusterError: The journal cannot be written; the steps that follow are not done.
         """
-        applied = Applied(self._kinds)
         self.journal.settle()
+        left: list[Step] = []
+        applied = Applied(self._kinds)
+        for step in steps:
+            (applied.before if self.journal.done_before(step) else left).append(step)
         try:
-            for batch in batches(steps, self._kinds):
+            for batch in batches(left, self._kinds):
                 if self.stop.is_set():
                     applied.rest += batch
                 else:

@@ -10,7 +10,7 @@ from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink, open_link
 from towpath.model.errors import ConfigError, Problem
 from towpath.plan.applier import Applied, Applier, Told
-from towpath.plan.journal import JournalWriter, done_before
+from towpath.plan.journal import JournalWriter
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.review import Review
 from towpath.plan.subjects import Subjects
@@ -57,9 +57,7 @@ def apply(wanted: Wanted, subjects: Subjects, on_step: Told, stop: threading.Eve
     with open_link(wanted.config) as link, subjects.open(link) as clients:
         _require_clusters(wanted.plan, link)
         link.prepare()
-        steps, key = wanted.narrowed().steps, subjects.kinds.key
-        before = [step for step in steps if done_before(link.books, key(step), wanted.digest)]
-        known = {key(step) for step in before}
+        steps = wanted.narrowed().steps
         applier = Applier(
             clients,
             JournalWriter(link, clients, wanted.digest),
@@ -67,9 +65,7 @@ def apply(wanted: Wanted, subjects: Subjects, on_step: Told, stop: threading.Eve
             stop=stop,
             require=Review(clients, steps, saved=bool(wanted.digest)).require,
         )
-        applied = applier.apply(step for step in steps if key(step) not in known)
-        applied.before = before
-        return applied
+        return applier.apply(steps)
 
 
 def _require_clusters(plan: Plan, link: OpenLink) -> None:

@@ -100,6 +100,12 @@ class JournalWriter:
                 if step.creates and self._kinds.of(step).identified:
                     yield step
 
+    def done_before(self, step: Step) -> bool:
+        """Whether an earlier `towpath apply` of the same saved plan did a step."""
+        entry = self._books.journal.get(self._kinds.key(step))
+        done = entry is not None and (entry.phase, entry.plan) == (Phase.DONE, self._plan)
+        return bool(self._plan) and done
+
     def close(self) -> None:
         """Write what is remembered."""
         held, self._held = self._held, []
@@ -155,13 +161,6 @@ def _key(entry: Journal) -> Key:
 
 def _mark(entry: Journal) -> tuple[Key, Phase, int]:
     return _key(entry), entry.phase, entry.at
-
-
-def done_before(books: LinkBooks, step: Key, plan: str) -> bool:
-    """Whether a step of a saved plan was done by an earlier `towpath apply` of that plan."""
-    entry = books.journal.get(step)
-    done = entry is not None and (entry.phase, entry.plan) == (Phase.DONE, plan)
-    return bool(plan) and done
 
 
 def failures(books: LinkBooks) -> list[Journal]:
