@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.ledger.entries import Run
-from towpath.ledger.offsets import Answer, Exactness, OffsetMap
+from tests.support.reasons import RETENTION
+from towpath.ledger.entries import Gap, Run
+from towpath.ledger.offsets import NOWHERE, Answer, Exactness, Extent, OffsetMap, joined
+from towpath.model.nouns import LinkName, ProducerId, TopicName
+
+GAP = Gap(LinkName("l"), TopicName("t"), 0, ProducerId(1), 2, 9, RETENTION, went_on=True, at=0)
 
 
 @st.composite
@@ -31,39 +36,86 @@ def table(runs: list[Run]) -> dict[int, int]:
 def test_every_record_is_found_in_both_directions(runs: list[Run], rng: object) -> None:
     shuffled = runs * 2
     getattr(rng, "shuffle")(shuffled)  # noqa: B009
-    offsets = OffsetMap.of(shuffled)
-    for source, target in table(runs).items():
+    offsets, known = OffsetMap(joined(shuffled)), table(runs)
+    for source, target in known.items():
         assert offsets.to_target(source) == Answer(target, Exactness.EXACT)
         assert offsets.to_source(target) == Answer(source, Exactness.EXACT)
+    some = range(120)
+    at = np.array(some)
+    assert offsets.targets(at).tolist() == [known.get(source, NOWHERE) for source in some]
+    back = {target: source for source, target in known.items()}
+    assert offsets.sources(at).tolist() == [back.get(target, NOWHERE) for target in some]
 
 
 @given(maps(), st.integers(0, 200))
 def test_any_other_offset_leads_to_the_next_record_and_says_so(runs: list[Run], at: int) -> None:
-    answer = OffsetMap.of(runs).to_target(at)
-    known = table(runs)
+    offsets, known = OffsetMap(runs), table(runs)
+    answer = offsets.to_target(at)
     following = [target for source, target in known.items() if source >= at]
-    if at in known:
+    assert offsets.next_target(at) == min(following, default=max(known.values()) + 1)
+    if at in known or at - 1 in known:
         assert answer.exactness is Exactness.EXACT
     elif at < runs[0][0]:
         assert answer.exactness is Exactness.BEFORE_START
-    elif not following and at > max(known) + 1:
-        assert answer.exactness is Exactness.UNKNOWN
-    if following and answer.exactness is not Exactness.EXACT:
-        assert answer.offset == min(following)
+    elif not following:
+        assert answer.exactness is Exactness.NOT_YET
+    else:
+        assert answer.exactness is Exactness.BOUNDED
+    if answer.exactness is not Exactness.EXACT:
+        assert answer.offset == offsets.next_target(at)
+    assert bool(answer.why) is (answer.exactness is not Exactness.EXACT)
+
+
+@given(maps(), st.integers(0, 200))
+def test_both_directions_are_alike(runs: list[Run], at: int) -> None:
+    mirrored = [(target, source, length) for source, target, length in runs]
+    forth, back = OffsetMap(runs), OffsetMap(mirrored)
+    assert forth.to_target(at) == back.to_source(at)
+    assert forth.to_source(at) == back.to_target(at)
 
 
 def test_a_growing_run_takes_its_shorter_self_in() -> None:
-    assert OffsetMap.of([(0, 5, 10), (0, 5, 3), (10, 15, 2)]).runs == ((0, 5, 12),)
+    assert joined([(0, 5, 10), (0, 5, 3), (10, 15, 2)]).tolist() == [[0, 5, 12]]
 
 
 @pytest.mark.parametrize(
-    ("runs", "offset", "why"),
+    ("runs", "extent", "offset", "answer"),
     [
-        ([], 3, "nothing was copied yet"),
-        ([(5, 5, 2)], 3, "the first run begins at 5"),
-        ([(0, 0, 2), (9, 2, 2)], 4, "no record was copied between 2 and 9"),
-        ([(0, 0, 2)], 4, "copied up to 2 so far"),
+        ([], None, 3, Answer(0, Exactness.NOT_YET, "mirrored up to offset 0 so far")),
+        ([], Extent(7, 4, 7, 4), 7, Answer(4, Exactness.EXACT)),
+        ([(5, 5, 2)], None, 3, Answer(5, Exactness.BEFORE_START, "mirroring began at offset 5")),
+        (
+            [(0, 0, 2), (9, 2, 2)], None, 4,
+            Answer(2, Exactness.BOUNDED, "no record was mirrored at offset 4"),
+        ),
+        ([(0, 0, 2)], None, 4, Answer(2, Exactness.NOT_YET, "mirrored up to offset 2 so far")),
+        # Markers behind the last record are in no run.
+        (
+            [(0, 0, 2)], Extent(0, 0, 5, 4), 3,
+            Answer(4, Exactness.BOUNDED, "no record was mirrored at offset 3"),
+        ),
+        ([(0, 0, 2)], Extent(0, 0, 5, 4), 5, Answer(4, Exactness.EXACT)),
     ],
-)
-def test_an_answer_that_is_not_exact_says_why(runs: list[Run], offset: int, why: str) -> None:
-    assert OffsetMap.of(runs).to_target(offset).why == why
+)  # fmt: skip
+def test_answers_tell_what_they_are(
+    runs: list[Run], extent: Extent | None, offset: int, answer: Answer
+) -> None:
+    assert OffsetMap(runs, extent).to_target(offset) == answer
+
+
+def test_what_a_gap_lost() -> None:
+    offsets = OffsetMap([(0, 0, 2), (9, 2, 2)], gaps=[GAP])
+    why = f"offsets 2 to 8 were not mirrored: {RETENTION}"
+    assert offsets.to_target(4) == Answer(2, Exactness.LOST, why)
+    assert offsets.to_target(9) == Answer(2, Exactness.EXACT)
+
+
+def test_a_source_log_that_was_cut_and_written_again() -> None:
+    """What was mirrored later holds; what was there before is on the target only."""
+    offsets = OffsetMap(joined([(0, 0, 10), (6, 10, 5)]))
+    assert offsets.runs == ((0, 0, 6), (6, 10, 5))
+    assert offsets.replaced == ((6, 10),)
+    assert offsets.to_target(7) == Answer(11, Exactness.EXACT)
+    why = "offsets 6 to 9 were mirrored before the source log was cut"
+    assert offsets.to_source(8) == Answer(6, Exactness.LOST, why)
+    assert offsets.to_source(11) == Answer(7, Exactness.EXACT)

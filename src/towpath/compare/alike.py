@@ -10,14 +10,14 @@ import google_crc32c
 import numpy as np
 
 from towpath.compare.cursor import Cursor, Piece
-from towpath.compare.line import Line
+from towpath.ledger.offsets import OffsetMap
 from towpath.wire import batch as wire
 from towpath.wire.digest import Digest
 
 _FACTS = struct.Struct(">Iqqqq")
 
 
-def same_batches(source: Cursor, target: Cursor, line: Line) -> tuple[int, wire.Table]:
+def same_batches(source: Cursor, target: Cursor, offsets: OffsetMap) -> tuple[int, wire.Table]:
     """Return how many leading batches are the same at the right offsets, and their target rows.
 
     The same means: equal record bytes, count, codec and times. The checksum of each target batch
@@ -28,7 +28,7 @@ def same_batches(source: Cursor, target: Cursor, line: Line) -> tuple[int, wire.
     theirs, ours = source.pieces[0], target.pieces[0]
     count = min(len(theirs.rows), len(ours.rows))
     a, b = theirs.rows[:count], ours.rows[:count]
-    fits = _fits(a, b, line)
+    fits = _fits(a, b, offsets)
     fits &= (a[:, wire.BASE] >= source.position) & (a[:, wire.LAST] < source.end)
     fits &= (b[:, wire.BASE] >= target.position) & (b[:, wire.LAST] < target.end)
     count = count if fits.all() else int(fits.argmin())
@@ -53,7 +53,7 @@ def bytes_digest(piece: Piece, rows: wire.Table) -> Digest:
     return digest
 
 
-def _fits(a: wire.Table, b: wire.Table, line: Line) -> Any:
+def _fits(a: wire.Table, b: wire.Table, offsets: OffsetMap) -> Any:
     """Return which pairs have equal sizes, codecs and clocks, and lie where they should."""
     own_clock = b[:, wire.ATTRIBUTES] & wire.LOG_APPEND_TIME != 0
     clock = a[:, wire.ATTRIBUTES] & wire.LOG_APPEND_TIME != 0
@@ -61,8 +61,8 @@ def _fits(a: wire.Table, b: wire.Table, line: Line) -> Any:
     fits = (codecs == 0) & (own_clock | ~clock)
     fits &= a[:, wire.LENGTH] == b[:, wire.LENGTH]
     fits &= a[:, wire.COUNT] == b[:, wire.COUNT]
-    fits &= line.to_target(a[:, wire.BASE]) == b[:, wire.BASE]
-    fits &= line.to_target(a[:, wire.LAST]) == b[:, wire.LAST]
+    fits &= offsets.targets(a[:, wire.BASE]) == b[:, wire.BASE]
+    fits &= offsets.targets(a[:, wire.LAST]) == b[:, wire.LAST]
     return fits
 
 

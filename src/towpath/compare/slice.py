@@ -23,7 +23,6 @@ from towpath.compare.cursor import Cursor, Mask, Reader
 from towpath.compare.doubled import Watch
 from towpath.compare.join import Joined, Segment, join, what_differs
 from towpath.compare.keys import MISSING, lost
-from towpath.compare.line import Line
 from towpath.compare.work import CompareSlice, Comparison, Counts, Difference, Range
 from towpath.config import ClusterConfig
 from towpath.model.errors import CorruptBatchError
@@ -66,7 +65,7 @@ class _Comparing:
     def __init__(self, part: Range, source: Reader, target: Reader) -> None:
         self._part = part
         self._readers = {Side.SOURCE: source, Side.TARGET: target}
-        self._line = Line(part.runs, part.end, part.target_end)
+        self._map = part.offsets
         self._source = Cursor(source, part.source, part.first, part.end, None)
         self._watch = Watch(part.own, part.target_first, part.target_end)
         self._target = Cursor(
@@ -126,7 +125,7 @@ class _Comparing:
     # Without opening
 
     def _take_same(self) -> bool:
-        count, rows = same_batches(self._source, self._target, self._line)
+        count, rows = same_batches(self._source, self._target, self._map)
         if not count:
             return False
         rows = rows[:count]
@@ -152,7 +151,7 @@ class _Comparing:
         if untimed:
             source, target = source.timeless(), target.timeless()
         offsets = target.offsets()
-        expected = self._line.to_target(source.offsets())
+        expected = self._map.targets(source.offsets())
         if untimed:
             self._counts.untimed += len(offsets)
         digests = source.digest(), target.digest()
@@ -170,20 +169,20 @@ class _Comparing:
         if self._source.pieces and self._target.pieces:
             ours = self._target.pieces[0].rows[:, wire.LAST]
             theirs = self._source.pieces[0].rows[:, wire.LAST]
-            mapped = self._line.to_target(theirs)
+            mapped = self._map.targets(theirs)
             inside = (theirs < self._source.end) & (mapped < self._target.end)
             common = np.flatnonzero(inside & np.isin(mapped, ours))[: self._reach]
             if len(common):
                 return int(theirs[common[-1]]) + 1, int(mapped[common[-1]]) + 1
-        if self._line.forward(self._source.have) <= self._target.have:
-            return self._source.have, self._line.forward(self._source.have)
-        return self._line.backward(self._target.have), self._target.have
+        if self._map.next_target(self._source.have) <= self._target.have:
+            return self._source.have, self._map.next_target(self._source.have)
+        return self._map.next_source(self._target.have), self._target.have
 
     def _join(self, source: Segment, target: Segment) -> None:
         """Compare record by record."""
         offsets, hashes = source.hashes()
         target_offsets, target_hashes = target.hashes()
-        expected = self._line.to_target(offsets)
+        expected = self._map.targets(offsets)
         joined = join(expected, hashes, target_offsets, target_hashes)
         self._counts.equal += joined.equal
         self._changed(joined, source, target, offsets, target_offsets)
@@ -210,7 +209,7 @@ class _Comparing:
         """Deal with records that only the source has; return which ones the digest covers."""
         keep = np.ones(len(offsets), np.bool_)
         where = np.array(
-            [self._line.forward(int(o)) for o in offsets[joined.source_only]], np.int64
+            [self._map.next_target(int(o)) for o in offsets[joined.source_only]], np.int64
         )
         expired = where < self._target.log_start
         self._counts.expired += int(expired.sum())
@@ -233,7 +232,7 @@ class _Comparing:
         """Deal with records that only the target has; return which ones the digest covers."""
         keep = np.ones(len(offsets), np.bool_)
         alone = joined.target_only
-        sources = self._line.to_source(offsets[alone])
+        sources = self._map.sources(offsets[alone])
         replaced = self._is_replaced(offsets[alone])
         expired = ~replaced & (sources >= 0) & (sources < self._source.log_start)
         self._counts.replaced += int(replaced.sum())
@@ -314,7 +313,7 @@ class _Comparing:
     def _place(self, found: Difference) -> int:
         if found.target_offset >= 0:
             return found.target_offset
-        return self._line.forward(found.source_offset)
+        return self._map.next_target(found.source_offset)
 
     def _tell_ends(self) -> None:
         for side, cursor in ((Side.SOURCE, self._source), (Side.TARGET, self._target)):

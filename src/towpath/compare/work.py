@@ -9,6 +9,7 @@ from typing import Any
 from towpath.compare.doubled import Doubled, Sequences, Stretch
 from towpath.config import ClusterConfig
 from towpath.ledger.entries import Run
+from towpath.ledger.offsets import Extent, OffsetMap
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition
 from towpath.wire.digest import Digest
 
@@ -44,6 +45,12 @@ class Range:
     whole: bool = True
     own: frozenset[ProducerId] = frozenset()
     following: tuple[tuple[ProducerId, int], ...] = ()
+
+    @property
+    def offsets(self) -> OffsetMap:
+        """The offset map of the range, made of its runs each time."""
+        extent = Extent(self.first, self.target_first, self.end, self.target_end)
+        return OffsetMap(self.runs, extent)
 
 
 @dataclass(frozen=True, slots=True)

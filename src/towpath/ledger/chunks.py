@@ -9,7 +9,7 @@ import numpy as np
 
 from towpath.ledger.entries import Removed, Runs
 from towpath.ledger.keys import new_name
-from towpath.ledger.offsets import OffsetMap
+from towpath.ledger.offsets import joined
 from towpath.ledger.packed import Packer, unpack
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, ProducerId, TopicPartition
@@ -73,7 +73,7 @@ def tidied(
 def _merged(of: Incarnation, chunks: Collection[Runs], floor: int) -> Iterator[Runs]:
     if not chunks:
         return
-    table = OffsetMap.of(np.concatenate([unpack(chunk.packed) for chunk in chunks])).table
+    table = joined(np.concatenate([unpack(chunk.packed) for chunk in chunks]))
     packer = Packer()
     for start, there, length in table[table[:, 1] + table[:, 2] > floor].tolist():
         packer.add((start, there, length))

@@ -1,16 +1,23 @@
-"""The offset map: which target offset belongs to which source offset, exactly."""
+"""The offset map: which target offset belongs to which source offset, and the other way round.
+
+It is made of runs: offsets that moved together. It never interpolates: an offset between two runs
+leads to the next record that was mirrored, and the answer says so.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
-from towpath.ledger.entries import Run
+from towpath.ledger.entries import Gap, Run
 from towpath.ledger.packed import Table
+
+NOWHERE = -1
+"""In place of an offset where there is none."""
 
 _SOURCE, _TARGET, _LENGTH = range(3)
 
@@ -20,74 +27,158 @@ class Exactness(StrEnum):
 
     EXACT = "exact"
     BOUNDED = "bounded"
+    """No record was mirrored there; the answer is the next one that was."""
     BEFORE_START = "before the start"
-    UNKNOWN = "unknown"
+    NOT_YET = "not yet mirrored"
+    LOST = "lost"
+    """The records there will never be mirrored, or are no longer at the source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A translated offset; a bounded one is that of the next record that exists there."""
+    """A translated position of a consumer.
+
+    Attributes:
+        offset: Offset of the next record to read on the other side.
+        exactness: How far that can be relied on.
+        why: A sentence where it is not exact, else "".
+    """
 
     offset: int
     exactness: Exactness
     why: str = ""
 
 
-class OffsetMap:
-    """All runs of one partition, ascending and without overlap.
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What was mirrored of a partition.
 
-    Args:
-        table: A row for each run: source start, target start, length.
+    Attributes:
+        start: First source offset.
+        target_start: Its target offset.
+        end: Source offset behind the last one that was looked at.
+        target_end: Its target offset.
     """
 
-    def __init__(self, table: Table) -> None:
-        self.table = table
+    start: int
+    target_start: int
+    end: int
+    target_end: int
 
-    @classmethod
-    def of(cls, runs: Iterable[Run] | Table) -> OffsetMap:
-        """Build a map of runs that may come twice, in any order, shorter and longer."""
-        table = np.array(runs if isinstance(runs, np.ndarray) else list(runs), np.int64)
-        table = table.reshape(-1, 3)
-        table = table[table[:, _LENGTH] > 0]
-        return cls(_joined(table[np.lexsort(table.T[::-1])]))
+
+class OffsetMap:
+    """Translates offsets of one partition between source and target.
+
+    Args:
+        runs: Ascending on both sides; those of a cut source log may lie over others.
+        extent: What was mirrored; by default from the first run to the last.
+        gaps: Source offsets that were not mirrored.
+
+    Attributes:
+        replaced: Target offsets [first, end) that were mirrored before the source log was cut
+            there, and written again.
+    """
+
+    def __init__(
+        self,
+        runs: Iterable[Run] | Table,
+        extent: Extent | None = None,
+        gaps: Iterable[Gap] = (),
+    ) -> None:
+        table, self.replaced = _last_word(as_table(runs))
+        self._starts, self._targets, lengths = (column.copy() for column in table.T)
+        self._ends, self._target_ends = self._starts + lengths, self._targets + lengths
+        self._extent = extent or self._whole()
+        self._gaps = tuple(gap for gap in gaps if gap.end > gap.first)
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """All runs as tuples; far larger than the table."""
-        return tuple((start, there, length) for start, there, length in self.table.tolist())
+        """All runs as tuples, none over another."""
+        lengths = self._ends - self._starts
+        columns = (self._starts, self._targets, lengths)
+        return tuple(zip(*(column.tolist() for column in columns), strict=True))
 
     def to_target(self, offset: int) -> Answer:
-        """Translate a source offset (that of the next record to read)."""
-        return self._translate(offset, _SOURCE, _TARGET)
+        """Translate a source position: the offset of the next record to read."""
+        for gap in self._gaps:
+            if gap.first <= offset < gap.end:
+                why = f"offsets {gap.first} to {gap.end - 1} were not mirrored: {gap.cause}"
+                return Answer(self.next_target(offset), Exactness.LOST, why)
+        extent = self._extent
+        if offset < extent.start:
+            return _before_start(extent.target_start, extent.start)
+        if offset > extent.end:
+            return _not_yet(extent.target_end, extent.end)
+        if offset == extent.end:
+            return Answer(extent.target_end, Exactness.EXACT)
+        return _inside(offset, self._starts, self._ends, self._targets) or _bounded(
+            self.next_target(offset), offset
+        )
 
     def to_source(self, offset: int) -> Answer:
-        """Translate a target offset (that of the next record to read)."""
-        return self._translate(offset, _TARGET, _SOURCE)
+        """Translate a target position: the offset of the next record to read."""
+        for first, end in self.replaced:
+            if first <= offset < end:
+                why = f"offsets {first} to {end - 1} were mirrored before the source log was cut"
+                return Answer(self.next_source(offset), Exactness.LOST, why)
+        extent = self._extent
+        if offset < extent.target_start:
+            return _before_start(extent.start, extent.target_start)
+        if offset > extent.target_end:
+            return _not_yet(extent.end, extent.target_end)
+        if offset == extent.target_end:
+            return Answer(extent.end, Exactness.EXACT)
+        return _inside(offset, self._targets, self._target_ends, self._starts) or _bounded(
+            self.next_source(offset), offset
+        )
 
-    def _translate(self, offset: int, here: int, there: int) -> Answer:
-        if not len(self.table):
-            return Answer(-1, Exactness.UNKNOWN, "nothing was copied yet")
-        index = bisect_right(self.table[:, here], offset) - 1
-        if index < 0:
-            start, other, _ = self._run(0, here, there)
-            return Answer(other, Exactness.BEFORE_START, f"the first run begins at {start}")
-        start, other, length = self._run(index, here, there)
-        if offset <= start + length:
-            return Answer(other + offset - start, Exactness.EXACT)
-        end = start + length
-        if index + 1 < len(self.table):
-            following, other, _ = self._run(index + 1, here, there)
-            text = f"no record was copied between {end} and {following}"
-            return Answer(other, Exactness.BOUNDED, text)
-        return Answer(other + length, Exactness.UNKNOWN, f"copied up to {end} so far")
+    def targets(self, offsets: Table) -> Table:
+        """Return the target offset of each source record, `NOWHERE` where none was mirrored."""
+        return _of_records(offsets, self._starts, self._ends, self._targets)
 
-    def _run(self, index: int, here: int, there: int) -> Run:
-        row = self.table[index]
-        return int(row[here]), int(row[there]), int(row[_LENGTH])
+    def sources(self, offsets: Table) -> Table:
+        """Return the source offset of each target record, `NOWHERE` where it came from none."""
+        return _of_records(offsets, self._targets, self._target_ends, self._starts)
+
+    def next_target(self, offset: int) -> int:
+        """Return the target offset of the first mirrored record at or behind a source offset."""
+        extent = self._extent
+        found = _at_or_behind(offset, self._starts, self._ends, self._targets)
+        if found is None or offset >= extent.end:
+            return extent.target_end
+        return min(found, extent.target_end)
+
+    def next_source(self, offset: int) -> int:
+        """Return the source offset of the first mirrored record at or behind a target offset."""
+        extent = self._extent
+        found = _at_or_behind(offset, self._targets, self._target_ends, self._starts)
+        if found is None or offset >= extent.target_end:
+            return extent.end
+        return min(found, extent.end)
+
+    def _whole(self) -> Extent:
+        if not len(self._starts):
+            return Extent(0, 0, 0, 0)
+        return Extent(*(int(column[at]) for column, at in (
+            (self._starts, 0), (self._targets, 0), (self._ends, -1), (self._target_ends, -1),
+        )))  # fmt: skip
 
 
-def _joined(table: Table) -> Table:
-    """Join sorted runs that continue or repeat each other."""
+def as_table(runs: Iterable[Run] | Table) -> Table:
+    """Return runs as rows of source start, target start, length."""
+    made = np.array(runs if isinstance(runs, np.ndarray) else list(runs), np.int64)
+    return made.reshape(-1, 3)
+
+
+def joined(runs: Iterable[Run] | Table) -> Table:
+    """Join runs that continue or repeat each other.
+
+    Args:
+        runs: In any order; one may come several times, shorter and longer.
+    """
+    table = as_table(runs)
+    table = table[table[:, _LENGTH] > 0]
+    table = table[np.lexsort(table.T[::-1])]
     if len(table) < 2:  # nothing to join
         return table
     starts, shifts = table[:, _SOURCE], table[:, _TARGET] - table[:, _SOURCE]
@@ -96,10 +187,10 @@ def _joined(table: Table) -> Table:
     if (~alike & (starts[1:] < ends[:-1])).any():
         return _joined_slowly(table)
     first = np.concatenate(([True], ~(alike & (starts[1:] <= ends[:-1]))))
-    joined = table[first]
+    found = table[first]
     last = np.concatenate((np.flatnonzero(first)[1:], [len(table)])) - 1
-    joined[:, _LENGTH] = ends[last] - joined[:, _SOURCE]
-    return joined
+    found[:, _LENGTH] = ends[last] - found[:, _SOURCE]
+    return found
 
 
 def _joined_slowly(table: Table) -> Table:
@@ -112,3 +203,62 @@ def _joined_slowly(table: Table) -> Table:
         else:
             kept.append([start, there, length])
     return np.array(kept, np.int64)
+
+
+def _last_word(table: Table) -> tuple[Table, tuple[tuple[int, int], ...]]:
+    """Cut runs so that none lies over another: what was mirrored later holds.
+
+    Runs lie over each other where the source log was cut and written again.
+
+    Returns:
+        The runs, ascending on both sides, and the target offsets [first, end) of what was cut off.
+    """
+    table = table[np.argsort(table[:, _TARGET], kind="stable")]
+    if not (table[1:, _SOURCE] < (table[:-1, _SOURCE] + table[:-1, _LENGTH])).any():
+        return table, ()
+    kept: list[Sequence[int]] = []
+    replaced: list[tuple[int, int]] = []
+    for run in table.tolist():
+        while kept and kept[-1][0] + kept[-1][2] > run[0]:
+            start, target, length = kept.pop()
+            left = max(0, run[0] - start)
+            replaced.append((target + left, target + length))
+            if left:
+                kept.append((start, target, left))
+        kept.append(run)
+    return as_table(np.array(kept, np.int64)), tuple(sorted(replaced))
+
+
+def _inside(offset: int, starts: Table, ends: Table, other: Table) -> Answer | None:
+    """Return the exact answer for a position in a run, or right behind one."""
+    index = bisect_right(starts, offset) - 1
+    if index < 0 or offset > ends[index]:
+        return None
+    return Answer(int(other[index] + offset - starts[index]), Exactness.EXACT)
+
+
+def _of_records(offsets: Table, starts: Table, ends: Table, other: Table) -> Table:
+    if not len(starts):
+        return np.full(len(offsets), NOWHERE, np.int64)
+    index = np.searchsorted(starts, offsets, "right") - 1
+    inside = (index >= 0) & (offsets < ends[index])
+    return np.where(inside, offsets - starts[index] + other[index], NOWHERE)
+
+
+def _at_or_behind(offset: int, starts: Table, ends: Table, other: Table) -> int | None:
+    index = bisect_right(ends, offset)
+    if index == len(ends):
+        return None
+    return int(other[index] + max(0, offset - starts[index]))
+
+
+def _before_start(there: int, start: int) -> Answer:
+    return Answer(there, Exactness.BEFORE_START, f"mirroring began at offset {start}")
+
+
+def _not_yet(there: int, end: int) -> Answer:
+    return Answer(there, Exactness.NOT_YET, f"mirrored up to offset {end} so far")
+
+
+def _bounded(there: int, offset: int) -> Answer:
+    return Answer(there, Exactness.BOUNDED, f"no record was mirrored at offset {offset}")

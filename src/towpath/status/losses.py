@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.entries import Run
 from towpath.ledger.offsets import OffsetMap
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicPartition
@@ -58,18 +57,19 @@ def loss(books: PartitionBooks, target_end: int) -> Loss | None:
     offsets = books.offsets()
     return Loss(
         target_end, receipt.target_end, _source_first(offsets, target_end, receipt.source_end),
-        receipt.source_end, sum(_inside(run, target_end) for run in offsets.runs),
+        receipt.source_end,
+        sum(_behind(target_end, there, there + length) for _, there, length in offsets.runs)
+        + sum(_behind(target_end, *replaced) for replaced in offsets.replaced),
     )  # fmt: skip
 
 
 def _source_first(offsets: OffsetMap, target_end: int, source_end: int) -> int:
-    found = offsets.to_source(target_end).offset
-    return source_end if found < 0 else min(found, source_end)
+    return min(offsets.to_source(target_end).offset, source_end)
 
 
-def _inside(run: Run, first: int) -> int:
-    """Return how many records of a run lie at target offset `first` or behind it."""
-    return max(0, run[1] + run[2] - max(run[1], first))
+def _behind(at: int, first: int, end: int) -> int:
+    """Return how many of the target offsets [first, end) are `at` or lie behind it."""
+    return max(0, end - max(first, at))
 
 
 @dataclass(slots=True)

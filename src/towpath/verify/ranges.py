@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from towpath.compare.line import Line, last_word
 from towpath.compare.work import Range
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Receipt
@@ -44,18 +43,17 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
     opened, receipt = books.opened, books.receipt
     if opened is None or receipt is None:
         return None
-    runs, replaced = last_word(books.offsets().runs)
-    end, target_end = receipt.source_end, receipt.target_end
-    line = Line(runs, end, target_end)
+    offsets, end, target_end = books.offsets(), receipt.source_end, receipt.target_end
     first = max(
         books.start, bounds.source_earliest, bounds.since,
-        line.backward(bounds.target_earliest) if bounds.target_earliest > 0 else 0,
+        offsets.next_source(bounds.target_earliest) if bounds.target_earliest > 0 else 0,
     )  # fmt: skip
     if first >= end or (receipt.records == 0 and not books.repairs):
         return None
     part = Range(
-        tp, opened.target, books.producers, first, end, line.forward(first), target_end, runs,
-        replaced, bounds.source_compacted, bounds.target_compacted, own=books.own,
+        tp, opened.target, books.producers, first, end, offsets.next_target(first), target_end,
+        offsets.runs, offsets.replaced, bounds.source_compacted, bounds.target_compacted,
+        own=books.own,
         following=((opened.producer_id, receipt.sequence),),
     )  # fmt: skip
     return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
@@ -122,10 +120,10 @@ def pack(parts: Sequence[Sized], size: int = SLICE_BYTES) -> Iterator[tuple[Rang
 
 def _between(whole: Sized, spans: Iterable[tuple[int, int]]) -> list[Sized]:
     part = whole.part
-    line = Line(part.runs, part.end, part.target_end)
+    offsets = part.offsets
     made = []
     for first, end in spans:
-        target_first, target_end = line.forward(first), line.forward(end)
+        target_first, target_end = offsets.next_target(first), offsets.next_target(end)
         one = replace(
             part, first=first, end=end, target_first=target_first, target_end=target_end,
             runs=tuple(r for r in part.runs if r[0] < end and r[0] + r[2] > first),

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from towpath.ledger.entries import Gap, Opened, Receipt, Removed, Repaired, Runs, Writer
-from towpath.ledger.offsets import OffsetMap
-from towpath.ledger.packed import Packer, unpack
+from towpath.ledger.offsets import Extent, OffsetMap, joined
+from towpath.ledger.packed import Packer, Table, unpack
 from towpath.model.nouns import ProducerId
 
 
@@ -134,4 +134,17 @@ class PartitionBooks:
         packed = [text for (producer, _), text in self.runs.items() if self.is_of(producer)]
         packed += [receipt.packed] if receipt is not None else []
         tables = [np.array(few, np.int64).reshape(-1, 3), *map(unpack, packed)]
-        return OffsetMap.of(np.concatenate(tables))
+        table = joined(np.concatenate(tables))
+        return OffsetMap(table, self._extent(table), self.gaps)
+
+    def _extent(self, runs: Table) -> Extent | None:
+        opened, receipt = self.opened, self.receipt
+        if opened is None:
+            return None
+        # Before a repair the partition had identical offsets. Where the front could not be filled,
+        # the first run is at a lower offset than it should have been.
+        first = int(runs[:, 1].min()) if len(runs) else opened.target_start
+        target_start = self.start if self.repairs else min(first, opened.target_start)
+        if receipt is None:
+            return Extent(self.start, target_start, opened.source_start, opened.target_start)
+        return Extent(self.start, target_start, receipt.source_end, receipt.target_end)
