@@ -105,7 +105,7 @@ def test_a_copier_that_goes_on_while_another_opens_is_not_a_loss(
             mirror.catch_up()
         return said
 
-    [work] = mirror.slices()
+    [work] = mirror.slices(run_id="earlier")
     monkeypatch.setattr(ProducerAdmin, "states", states)
     assert [done.error for done in copy(work)] == ["", ""]
     assert end_offsets(mirror.target.bootstrap, mirror.topic) == (0, 20)

@@ -34,7 +34,7 @@ from towpath.records import receipts
 from towpath.records.lane import progress as progressing
 from towpath.records.lane.progress import Progress
 from towpath.records.receipts import Key
-from towpath.records.target.opening import known_standing
+from towpath.records.target.known import known_standing
 
 LINK = LinkName("l")
 OPENED = Opened(

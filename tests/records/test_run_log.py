@@ -17,7 +17,7 @@ from towpath.model.nouns import LinkName, Mode, TopicId
 from towpath.records import run_log
 from towpath.records.receipts import Key
 from towpath.records.run_log import RunLog, again
-from towpath.records.target.opening import known_standing
+from towpath.records.target.known import known_standing
 
 LINK = LinkName("l")
 OPENED = Opened(

@@ -27,6 +27,7 @@ from towpath.model.reasons import Reason
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.progress import Standing
+from towpath.records.lease import Lease
 from towpath.records.source.side import SourceSide
 from towpath.records.target.reopening import lane_reopening
 from towpath.records.target.side import TargetSide
@@ -56,6 +57,7 @@ class Sides:
         self.jobs = Jobs(self.reactor)  # type: ignore[arg-type]  # a stand-in
         self.opener = StandInOpener()
         self.producers = Mock()
+        self.lease = Lease(0)
         self.gaps: list[tuple[Loss, bool]] = []
         """What is missing, and whether the lane went on behind it."""
         self.source = SourceSide[Lane](
@@ -80,6 +82,7 @@ class Sides:
             self.opener,  # type: ignore[arg-type]  # a stand-in
             self.producers,
             self.reopening,
+            self.lease,
         )
 
     def stop(self, lane: Lane, why: Reason) -> None:

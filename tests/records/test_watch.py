@@ -96,10 +96,15 @@ def test_the_end_of_the_round_leaves_time_to_drain() -> None:
     assert watched.lease.fresh, "what is queued may still be sent"
 
 
+def test_the_end_of_the_run_is_told_behind_that_of_the_round() -> None:
+    last = replace(OURS, ended_round=1)
+    assert Watched([[OURS], [last], [replace(last, over=True)]]).run() == [End.ROUND, End.RUN]
+
+
 def test_a_slice_that_drains_hears_of_another_run() -> None:
     over = replace(OURS, over=True)
     watched = Watched([[OURS], [over], [over], [YOUNGER]])
-    assert watched.run() == [End.ROUND, End.REPLACED]
+    assert watched.run() == [End.RUN, End.REPLACED]
     assert not watched.lease.good
 
 

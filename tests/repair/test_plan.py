@@ -96,7 +96,7 @@ def test_a_new_incarnation_goes_on_where_the_target_log_ends() -> None:
     assert opened.producer_id != OPENED.producer_id
     assert known.heir(OPENED.producer_id) == opened.producer_id
     assert known.heir(ProducerId(8)) == 8, "the topic was made again since"
-    assert known.producers == {OPENED.producer_id, opened.producer_id}
+    assert known.own == {OPENED.producer_id, opened.producer_id}
     assert known.offsets().runs == ((20, 20, 40),)
     assert loss(known, 60) is None
 
@@ -127,12 +127,12 @@ def test_a_second_repair_and_a_topic_made_again() -> None:
     for entry in again:
         made.take(entry)
     assert known.start == 20
-    assert len(known.producers) == 3
+    assert len(known.own) == 3
     assert known.heir(OPENED.producer_id) == known.opened.producer_id
     assert known.offsets().runs == ((20, 20, 20),)
     made.take(replace(OPENED, producer_id=ProducerId(99), target_topic_id=TopicId("u")))
     assert not known.repairs
-    assert known.producers == {99}
+    assert known.own == {99}
 
 
 def test_verification_goes_over_the_whole_log() -> None:

@@ -1,9 +1,9 @@
 """Records of ours that the target holds twice, by the sequences in the headers. Pure.
 
 Record n of what is copied has sequence n (docs/decisions/0003), so along the target's log the
-sequences of one producer id never go back. Where they do, the target had forgotten the producer id,
-and a copier wrote records that were there already: one whose answer was lost, or one that had been
-frozen.
+sequences of one producer id, with all of its generations, never go back. Where they do, the target
+had forgotten the producer id, and a copier wrote records that were there already: one whose answer
+was lost, or one that had been frozen.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from towpath.ledger.producers import generations
 from towpath.model.nouns import ProducerId
 from towpath.wire import batch as wire
 
@@ -38,7 +39,7 @@ class Sequences:
     """What was seen of one producer id in a range of the target's log.
 
     Attributes:
-        producer: The producer id.
+        producer: Generation 0 of the producer id.
         offset: Target offset of its first record.
         first: The sequence of that record.
         next: The sequence behind the furthest one that was seen.
@@ -89,7 +90,7 @@ class Watch:
     """Looks at the sequences of some producer ids along a target log.
 
     Args:
-        producers: Ids under which records are written with such sequences.
+        producers: Ids under whose generations records are written with such sequences.
         first: Only offsets from here on count.
         end: Only offsets before this one count.
         expected: The next sequence of each, where it is known; else the first batch tells.
@@ -102,9 +103,12 @@ class Watch:
         end: int,
         expected: Iterable[tuple[ProducerId, int]] = (),
     ) -> None:
-        self._producers, self._first, self._end = [*producers], first, end
-        self._next: dict[int, int] = dict(expected)
-        self._seen: dict[int, Sequences] = {}
+        self._first, self._end = first, end
+        self._lines = {own: each for each in producers for own in generations(each)}
+        """Generation 0 of each producer id."""
+        self._ids = [*self._lines]
+        self._next: dict[ProducerId, int] = dict(expected)
+        self._seen: dict[ProducerId, Sequences] = {}
         self._stretches: list[Stretch] = []
         self._records = 0
         self.beyond = 0
@@ -113,13 +117,14 @@ class Watch:
     def look(self, buffer: wire.Buffer, table: wire.Table) -> None:
         """Look at the batches of a response, as `wire.batch.scan` returns them; each only once."""
         special = table[:, wire.ATTRIBUTES] & (wire.CONTROL | wire.TRANSACTIONAL)
-        ours = (special == 0) & np.isin(table[:, wire.PRODUCER], self._producers)
+        ours = (special == 0) & np.isin(table[:, wire.PRODUCER], self._ids)
         ours &= (table[:, wire.LAST] >= self._first) & (table[:, wire.BASE] < self._end)
         rows = table[ours]
         for row, sequence in zip(rows.tolist(), _sequences(buffer, rows), strict=True):
             base, last = row[wire.BASE], row[wire.LAST]
             first, end = max(base, self._first), min(last + 1, self._end)
-            self._take(row[wire.PRODUCER], first, end, (sequence + first - base) % wire.SEQUENCES)
+            line = self._lines[row[wire.PRODUCER]]
+            self._take(line, first, end, (sequence + first - base) % wire.SEQUENCES)
 
     @property
     def found(self) -> Doubled:
@@ -127,10 +132,10 @@ class Watch:
         seen = [replace(each, next=self._next[p]) for p, each in self._seen.items()]
         return Doubled(tuple(_joined(self._stretches)[:_MOST]), self._records, tuple(seen))
 
-    def _take(self, producer: int, first: int, end: int, sequence: int) -> None:
+    def _take(self, producer: ProducerId, first: int, end: int, sequence: int) -> None:
         expected = self._next.get(producer, sequence)
         following = (sequence + end - first) % wire.SEQUENCES
-        self._seen.setdefault(producer, Sequences(ProducerId(producer), first, sequence, following))
+        self._seen.setdefault(producer, Sequences(producer, first, sequence, following))
         again = min(_back(sequence, expected), end - first)
         if again:
             self._stretches.append(Stretch(first, first + again, again))

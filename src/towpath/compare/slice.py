@@ -25,6 +25,7 @@ from towpath.compare.join import Joined, Segment, join, what_differs
 from towpath.compare.keys import MISSING, lost
 from towpath.compare.work import CompareSlice, Comparison, Counts, Difference, Range
 from towpath.config import ClusterConfig
+from towpath.ledger.producers import generations
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Side
 from towpath.wire import batch as wire
@@ -107,7 +108,8 @@ class _Comparing:
         part, reader = self._part, self._readers[Side.TARGET]
         watch = Watch(part.own, part.target_end, wire.NO_END, part.following)
         end = reader.admin.offsets.latest([part.target])[part.target] if part.following else 0
-        log = Cursor(reader, part.target, part.target_end, end, part.own, watch)
+        own = generations(*part.own)
+        log = Cursor(reader, part.target, part.target_end, end, own, watch)
         while not log.done:
             log.fill()
             log.advance(log.have)

@@ -26,7 +26,7 @@ class Range:
         target_compacted: The same for the target.
         whole: The range reaches over all that was copied, so that a record of the same key behind
             a missing one can be looked for.
-        own: Those of `producers` whose sequences count the records that were copied.
+        own: Generation 0 of those `producers` whose sequences count the records that were copied.
         following: The sequence that follows what was copied, by producer id, if the range reaches
             to the end of that; then what lies behind it is looked at, too.
     """

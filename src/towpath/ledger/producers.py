@@ -8,6 +8,9 @@ from towpath.model.nouns import ClusterId, LinkName, ProducerId, TopicId, TopicP
 
 _FIRST = 1 << 40
 _SPREAD = 1 << 61
+GENERATIONS = 256
+"""Producer ids of a partition that serve in turn: the derived one and those behind it. A target
+remembers each for a day, so more than that a day would meet one that it still remembers."""
 
 
 def producer_id(
@@ -28,3 +31,13 @@ def producer_id(
     text = "\0".join(facts)
     number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
     return ProducerId(_FIRST + number % _SPREAD)
+
+
+def of_generation(first: ProducerId, generation: int) -> ProducerId:
+    """Return the producer id of a generation, given that of generation 0."""
+    return ProducerId(first + generation % GENERATIONS)
+
+
+def generations(*first: ProducerId) -> frozenset[ProducerId]:
+    """Return the producer ids of all generations, given those of generation 0."""
+    return frozenset(of_generation(each, number) for each in first for number in range(GENERATIONS))

@@ -14,6 +14,15 @@ from towpath.model.nouns import Side, TopicName
 
 _PER_SECOND = 20_000
 """Markers that a broker writes to one partition: see `bench/results`, with room to spare."""
+_MAPPED = (
+    "a run that follows one that did not end by itself cannot make the target refuse what that one"
+    " may still send to mapped partitions, and waits for it where records are old"
+)
+_BOTH = (
+    "source offsets without a record (transaction markers, aborted records) are filled in"
+    " transactions, and consumers with isolation.level=read_uncommitted may see empty records"
+    f" there; partitions with offsets that compaction left empty are mapped; {_MAPPED}"
+)
 
 
 def markers(config: LinkConfig, target: Admin) -> tuple[int, tuple[Note, ...]]:
@@ -22,21 +31,15 @@ def markers(config: LinkConfig, target: Admin) -> tuple[int, tuple[Note, ...]]:
     Raises:
         ClusterError: The target cannot be asked.
     """
-    if config.records.offsets is OffsetsPolicy.MAPPED:
-        return 0, ()
+    mapped = config.records.offsets is OffsetsPolicy.MAPPED
     refused = target.producers.marker_refusal()
     if refused is None:
-        return config.records.fill, ()
+        return 0 if mapped else config.records.fill, ()
     if refused.error == UNSUPPORTED_VERSION:
         text = "the brokers take no transaction markers from clients (WriteTxnMarkers)"
     else:
         text = "the login lacks the ACL Alter (or ClusterAction) on the cluster; add it there"
-    text += (
-        "; until then, source offsets without a record (transaction markers, aborted records) are"
-        " filled in transactions, and consumers with isolation.level=read_uncommitted may see empty"
-        " records there; partitions with offsets that compaction left empty are mapped"
-    )
-    return 0, (Note(Side.TARGET, text),)
+    return 0, (Note(Side.TARGET, text + "; until then, " + (_MAPPED if mapped else _BOTH)),)
 
 
 def to_fill(topic: TopicName, offsets: dict[int, int], most: int) -> Iterator[Note]:

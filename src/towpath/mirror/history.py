@@ -58,8 +58,9 @@ def _told(ages: Mapping[TopicPartition, int], limit: int, hidden: str) -> Iterat
         f"history is up to {oldest} old, older than the target's {_EXPIRATION}"
         f" ({span(limit / 1000)}{hidden}), so the target forgets the link's producer ids while it"
         " takes these records; nothing is lost or doubled, and the speed is the same as long as"
-        " connections hold; after a lost connection these partitions wait about one"
-        " `request_timeout`, until nothing that was sent before can still arrive"
+        " connections hold; after a lost connection those of these partitions whose offsets stay"
+        " identical wait about one `request_timeout`, until nothing that was sent before can still"
+        " arrive"
     )
     for topic in sorted({tp.topic for tp in ages}):
         yield Note(topic, text)

@@ -161,6 +161,8 @@ class Copier:
         deadline = time.monotonic() + (0.0 if outdated else _DRAIN)
         while time.monotonic() < deadline and any(lane.drains for lane in landing.lanes.values()):
             landing.turn(0.05)
+        if not outdated and (self._ended is End.RUN or self.finished):
+            landing.leave_remembered()
         while landing.receipts.busy:  # as long as its client has patience
             landing.turn(0.05)
         landing.receipts.write_last()

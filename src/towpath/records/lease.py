@@ -47,6 +47,11 @@ class Lease:
         """No other run had begun when the ledger was asked; what came later it does not tell."""
         self._heard = asked
 
+    def heard_since(self, asked: Asked) -> bool:
+        """Whether it was asked later than `asked`, and heard that no other run had begun."""
+        heard = self._heard
+        return self.good and heard is not None and asked.at.until(heard.at) > 0
+
     def lose(self) -> None:
         """Another run began, or the driver is gone: write no more.
 

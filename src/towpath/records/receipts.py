@@ -64,10 +64,16 @@ class Key:
             receipt = replace(receipt, copier=self._copier)
         self._last = receipt
         abandoned = [*progress.abandoned, *(r for r in self._own if is_abandoned(r.at, receipt.at))]
-        useless = [r for r in abandoned if r.reach < receipt.reach and r.copier != self._copier]
+        useless = [r for r in abandoned if _is_useless(r, receipt)]
         progress.abandoned = ()
         self._own = [r for r in self._own if r not in useless]
         return receipt, [Removed(Receipt.kind, link, each.about()) for each in useless]
+
+
+def _is_useless(other: Receipt, beside: Receipt) -> bool:
+    """Whether another receipt tells nothing that the one `beside` it does not."""
+    further = other.reach < beside.reach and other.generation <= beside.generation
+    return further and other.copier != beside.copier
 
 
 class Receipts:

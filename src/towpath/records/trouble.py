@@ -20,10 +20,13 @@ UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 NOT_ENOUGH_REPLICAS = 19
 """Answered before anything is appended, unlike NOT_ENOUGH_REPLICAS_AFTER_APPEND (20)."""
 UNKNOWN_PRODUCER_ID = 59
-REFUSES_IDS = frozenset({47, 49, 90})
+FENCED = 47
+"""INVALID_PRODUCER_EPOCH. Outside of transactions a Kafka broker answers it only where the id was
+used with a higher epoch: we use none but 0, and another copier fences us with 1."""
+REFUSES_IDS = frozenset({FENCED, 49, 90})
 """INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED. Outside of transactions a
-Kafka broker answers the first only where the id was used with a higher epoch, and we use none but
-0; the others never. Inside of a transaction each says that another writer took over."""
+Kafka broker never answers the others. Inside of a transaction each says that another writer took
+over."""
 _GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID})
 _FORBIDDEN = frozenset({29, 31})
 """TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED: no leader elsewhere helps."""
@@ -61,6 +64,8 @@ class TargetTrouble(Enum):
     """The batch is too large."""
     STOP = auto()
     """The target will never take this batch."""
+    FENCED = auto()
+    """Another copier took the partition over: find out whether this one still goes on."""
     FOREIGN_ID = auto()
     """The target takes no producer id but those that it gave out."""
     DAMAGED = auto()

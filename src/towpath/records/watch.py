@@ -31,6 +31,8 @@ class End(Enum):
 
     ROUND = auto()
     """The round is over: what is queued is still sent."""
+    RUN = auto()
+    """The run is over, too."""
     REPLACED = auto()
     """Another run of the link began."""
     REPEATED = auto()
@@ -94,7 +96,7 @@ class Watch(threading.Thread):
             end = self._reason(sessions, time.monotonic() - heard)
             if self._is_repeated(entries):
                 end = End.REPEATED
-            if end not in {None, End.ROUND}:
+            if end not in {None, End.ROUND, End.RUN}:
                 self._lease.lose()
             if end is not None and end is not told:
                 told = end
@@ -156,7 +158,9 @@ class Watch(threading.Thread):
             if self._replaces(other):
                 return End.REPLACED
         last = self._ours
-        if last is not None and (last.over or last.ended_round >= self._work.round):
+        if last is not None and last.over:
+            return End.RUN
+        if last is not None and last.ended_round >= self._work.round:
             return End.ROUND
         return End.ORPHANED if silence > ORPHANED else None
 

@@ -138,12 +138,16 @@ Throttled = dict[Side, float]
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a partition stands: next source offset, next target offset, next sequence."""
+    """Where a partition stands: next source offset, next target offset, next sequence.
+
+    `generation` tells under which producer id it is written (`ledger/producers.py`).
+    """
 
     source: int
     target: int
     sequence: int
     epoch: int = -1
+    generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ import numpy as np
 from towpath.ledger.entries import Gap, Opened, Receipt, Removed, Repaired, Runs, Writer
 from towpath.ledger.offsets import Extent, OffsetMap, joined
 from towpath.ledger.packed import Packer, Table, unpack
-from towpath.model.nouns import ProducerId
+from towpath.ledger.producers import generations
+from towpath.model.nouns import Mode, ProducerId
 
 
 @dataclass(slots=True)
@@ -27,6 +28,8 @@ class PartitionBooks:
     """Whom the target lets write in transactions; empty where it takes our own id."""
     repairs: list[Repaired] = field(default_factory=list)
     """The repairs from which the present incarnation came, in order."""
+    _first: dict[tuple[ProducerId, int], str] = field(default_factory=dict)
+    """Who told of a generation of an incarnation first, in the order of the ledger."""
 
     @property
     def receipt(self) -> Receipt | None:
@@ -37,6 +40,22 @@ class PartitionBooks:
     def standing(self) -> tuple[Receipt, ...]:
         """All receipts of the present incarnation that the ledger holds."""
         return tuple(r for r in self.receipts.values() if self.is_of(r.producer_id))
+
+    @property
+    def mode(self) -> Mode | None:
+        """Whether offsets are identical or mapped, `None` if it was never opened."""
+        known = self.receipt or self.opened
+        return known.mode if known is not None else None
+
+    @property
+    def generation(self) -> int:
+        """The latest generation of the producer id."""
+        return max((receipt.generation for receipt in self.standing), default=0)
+
+    def is_first(self, receipt: Receipt) -> bool:
+        """Whether no other copier told of the generation of `receipt` before it, nor of a later."""
+        first = self._first.get((receipt.producer_id, receipt.generation))
+        return first == receipt.copier and self.generation == receipt.generation
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
@@ -63,11 +82,11 @@ class PartitionBooks:
     @property
     def producers(self) -> frozenset[ProducerId]:
         """The producer ids of everything that was written for the present incarnation."""
-        return frozenset(self.own | self.writers.keys())
+        return generations(*self.own) | self.writers.keys()
 
     @property
     def own(self) -> frozenset[ProducerId]:
-        """The derived ones of these, whose sequences count the records that were copied."""
+        """Generation 0 of those whose sequences count the records that were copied."""
         now = {self.opened.producer_id} if self.opened else set()
         return frozenset(now | {repair.producer_id for repair in self.repairs})
 
@@ -110,6 +129,7 @@ class PartitionBooks:
 
     def _know(self, entry: Receipt) -> None:
         key = entry.producer_id, entry.copier
+        self._first.setdefault((entry.producer_id, entry.generation), entry.copier)
         known = self.receipts.get(key)
         if known is None or entry.reach >= known.reach:
             self.receipts[key] = entry

@@ -7,10 +7,13 @@ from typing import ClassVar
 
 from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName
 
-LEVEL = 1
+LEVEL = 2
 """The highest feature level that this program knows. It goes up by one with every addition to the
 ledger or to a mirror topic that an older program would damage or misread: that program then refuses
-the link. What an older program may pass over needs no new level."""
+the link. What an older program may pass over needs no new level.
+
+Level 2: mapped partitions are written under generations of their producer id. An older program
+would not find records of a later generation behind the last receipt, and write them again."""
 
 
 @dataclass(frozen=True, slots=True)

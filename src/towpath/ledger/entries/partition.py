@@ -78,7 +78,8 @@ class Receipt(_OfPartition):
     went back at the source because the source's log was cut. `packed` are the latest runs that grow
     no more and are in no `Runs` entry yet. `holes` is how many offsets were filled that compaction
     left empty at the source, `transacted` how many took transactions, as the target takes no
-    markers.
+    markers. `generation` tells which producer id of the incarnation is written under
+    (`ledger/producers.py`).
     """
 
     kind: ClassVar[str] = "receipt"
@@ -103,6 +104,7 @@ class Receipt(_OfPartition):
     packed: str = ""
     holes: int = 0
     transacted: int = 0
+    generation: int = 0
 
     def about(self) -> tuple[str | int, ...]:
         """Return the key behind kind and link."""

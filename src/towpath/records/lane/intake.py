@@ -116,7 +116,7 @@ class Intake:
 
     def _send_on(self, frame: Frame, table: wire.Table) -> None:
         """Queue whole dense batches as they are."""
-        wire.stamp(frame.buffer, table, self._work.producer_id, self._sequence)
+        wire.stamp(frame.buffer, table, self._progress.producer, self._sequence)
         view = frame.buffer.data
         for position, length, base, last, count, _, _, time, epoch, crc in table.tolist():
             self._queue.put(
@@ -199,10 +199,8 @@ class Intake:
     def _opened(
         self, frame: Frame, row: Sequence[int], first: int, *, apart: bool = False
     ) -> list[Batch]:
-        work = self._work
-        return open_row(
-            frame.buffer, row, first, work.max_batch, work.producer_id, self._sequence, apart=apart
-        )
+        producer, most = self._progress.producer, self._work.max_batch
+        return open_row(frame.buffer, row, first, most, producer, self._sequence, apart=apart)
 
     def _put_apart(
         self, frame: Frame, made: Sequence[Batch], first: int, end: int, epoch: int

@@ -22,6 +22,7 @@ from towpath.records.lease import Lease
 from towpath.records.receipts import Receipts
 from towpath.records.relief import Relief
 from towpath.records.source.reader import Feed
+from towpath.records.target.closing import leave_remembered
 from towpath.records.target.doubles import Doubles
 from towpath.records.target.fills import Fills
 from towpath.records.target.fronts import Fronts
@@ -80,7 +81,7 @@ class Landing:
         )  # fmt: skip
         self.receipts = Receipts(work, target, reactor, self.lanes)
         self._reopening = lane_reopening(self.jobs, opener, self.feed, self.producers, self._start)
-        side = TargetSide(target, self.jobs, opener, self.producers, self._reopening)
+        side = TargetSide(target, self.jobs, opener, self.producers, self._reopening, self.lease)
         self._side, self._clients = side, Clients(work.target, Side.TARGET, target)
         self._markers = MarkerFiller(target, work.target.request_timeout)
         self._doubles = Doubles(
@@ -138,6 +139,10 @@ class Landing:
             for lane in self.lanes.values():
                 self.go(lane)
         self._was_good = good
+
+    def leave_remembered(self) -> None:
+        """Let the target remember us behind old records, at the end of the run; blocking."""
+        leave_remembered(self._target, self.lanes.values(), self.lease.remembered_from)
 
     # Lanes
 

@@ -58,6 +58,7 @@ class Lane:
         bases: Base offsets of taken batches, in order, that are not acknowledged yet.
         looked_to: Nothing of ours that is not counted lies before this target offset.
         busy: A blocking call (opening, fill) is under way for it, so nothing is sent.
+        landed_time: Timestamp in ms of the last batch that landed, `None` before the first.
         openings: How often it was opened again; what was put off before is void then (`jobs`).
         failures: Errors in a row, for the back-off.
         writer: Who writes for it in transactions, if the target refuses our producer id.
@@ -84,6 +85,7 @@ class Lane:
         self.busy = False
         self.openings = 0
         self.failures = 0
+        self.landed_time: int | None = None
         self._landed = -_REMEMBERED
         self._answer = (0, 0)
         self._looked = (-1, 0)
@@ -315,7 +317,7 @@ class Lane:
     def _remake(self, head: list[Batch], most: int) -> None:
         """Cut the leading batches anew; damaged ones stay, and the target will refuse them."""
         with suppress(CorruptBatchError):
-            self.queue.replace_head(head, merge(head, most, self.work.producer_id))
+            self.queue.replace_head(head, merge(head, most, self.progress.producer))
 
     @property
     def drains(self) -> bool:
@@ -371,7 +373,7 @@ class Lane:
         assert isinstance(batch, Batch)  # noqa: S101  # fills land at once
         if self.progress.mode is Mode.IDENTICAL and base_offset != batch.base:
             self.progress.become_mapped(taken(base_offset, batch.base))
-        self._landed = time.monotonic()
+        self._landed, self.landed_time = time.monotonic(), batch.time
         self._answer = (0, 0)
         self.progress.add(batch, base_offset)
         self.queue.done(batch)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from towpath.ledger.entries import Receipt, Run
+from towpath.ledger.producers import of_generation
 from towpath.model.clock import now_ms
-from towpath.model.nouns import LinkName, Mode, Side
+from towpath.model.nouns import LinkName, Mode, ProducerId, Side
 from towpath.model.reasons import Code, Reason
 from towpath.records.lane.passed import Passed
 from towpath.records.lane.queue import Batch, Fill, RunBuilder, Writer
@@ -68,7 +69,9 @@ class Standing:
     def begin_at(self, offset: int, records: int) -> None:
         """Go on at `offset` of both sides, behind `records` that the target deleted since."""
         sequence = (self.position.sequence + records) % wire.SEQUENCES
-        self.position, self.news = Position(offset, offset, sequence), True
+        generation = self.position.generation
+        self.position = Position(offset, offset, sequence, generation=generation)
+        self.news = True
         self.records += records
 
 
@@ -113,6 +116,11 @@ class Progress:
         self.changed |= self.trouble is not None
         self.trouble = None
         self._stand(standing)
+
+    @property
+    def producer(self) -> ProducerId:
+        """The producer id to write under."""
+        return of_generation(self.work.producer_id, self.position.generation)
 
     @property
     def done(self) -> bool:
@@ -221,5 +229,5 @@ class Progress:
             position.source, position.epoch, position.target, position.sequence, self.records,
             self.bytes, self._first_time, self._last_time, self._digest, self.mode, self.reasons,
             self.runs.growing, self.trouble, now_ms(), copier, self._cuts, packed,
-            self.holes, self.transacted,
+            self.holes, self.transacted, position.generation,
         )  # fmt: skip

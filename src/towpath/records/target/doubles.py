@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from towpath.ledger.producers import generations
 from towpath.model.errors import DoubledError, TargetLostError, TowpathError
 from towpath.records.clients import Clients
 from towpath.records.jobs import Jobs
@@ -55,7 +56,7 @@ class Doubles:
 
     def _look(self, lane: Lane, first: int, end: int) -> None:
         """Look what lies at target offsets [first, end)."""
-        tp, own = lane.work.target, {lane.work.producer_id, *lane.work.earlier}
+        tp, own = lane.work.target, generations(lane.work.producer_id, *lane.work.earlier)
 
         def work() -> Surplus | None:
             with self._clients.one() as client:

@@ -39,6 +39,10 @@ class Fences:
         """The target refused our producer id with the error `name`."""
         self._refused[a.source] = name
 
+    def accepted(self, a: Assignment) -> None:
+        """The target takes our producer id after all: another copier had fenced it."""
+        self._refused.pop(a.source, None)
+
     def needed(self, a: Assignment, books: PartitionBooks) -> bool:
         """Whether a partition is written in transactions."""
         return bool(books.writers) or a.source in self._refused

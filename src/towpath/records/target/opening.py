@@ -18,9 +18,8 @@ from towpath.cluster.metadata import Answers
 from towpath.config import OffsetsPolicy
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Gap, Opened
-from towpath.ledger.keys import is_abandoned
 from towpath.ledger.ledger import Ledger
-from towpath.ledger.packed import runs_of
+from towpath.ledger.producers import of_generation
 from towpath.model.clock import now_ms
 from towpath.model.errors import (
     ClusterError,
@@ -34,9 +33,11 @@ from towpath.model.reasons import Reason
 from towpath.records.lane.modes import why_mapped
 from towpath.records.lane.progress import Standing
 from towpath.records.target.fencing import Fences
+from towpath.records.target.generations import Generations, overtaken
+from towpath.records.target.known import known_standing
 from towpath.records.target.tail import ANY_NODE, BACKWARDS, Tails, TargetState, Underway, ahead_of
 from towpath.records.trouble import RECREATED
-from towpath.records.work import Assignment, Position, Slice
+from towpath.records.work import Assignment, Slice
 
 T = TypeVar("T")
 Openings = dict[TopicPartition, Standing | TowpathError]
@@ -70,6 +71,7 @@ class Opener:
         self._read_at = 0
         self._fences = Fences(work, admin)
         self._tails = Tails(client, work.target.request_timeout, work.target_memory_ms)
+        self._generations = Generations(work, admin, self._tails)
         if not work.settled:
             for assignment in work.assignments:
                 self._tails.may_arrive(assignment.source, Underway())
@@ -115,6 +117,7 @@ class Opener:
         states = self._observe(wanted, answers)
         wanted = [assignment for assignment in wanted if assignment.source not in answers]
         self._open_new([a for a in wanted if self._known(a) is None], states, answers)
+        self._take_over([a for a in wanted if a.source not in answers], states, answers)
         for assignment in wanted:
             books = self._known(assignment)
             if books is not None and assignment.source not in answers:
@@ -220,6 +223,33 @@ class Opener:
             a.start, target_start, self._work.run_id, now_ms(),
         )  # fmt: skip
 
+    def _take_over(
+        self,
+        wanted: list[Assignment],
+        states: dict[TopicPartition, TargetState],
+        answers: Openings,
+    ) -> None:
+        """Take mapped partitions over in which earlier copiers may still write."""
+        known = {a: books for a in wanted if (books := self._known(a)) is not None}
+        due = [self._generations.due(a, books, states[a.target]) for a, books in known.items()]
+        fenced = {t.work: t for t in self._generations.fence([t for t in due if t is not None])}
+        seen = self._observe(list(fenced), answers) if fenced else {}
+        claims = {
+            a: self._generations.claim(t, known[a], seen[a.target].log_end)
+            for a, t in fenced.items()
+            if a.target in seen
+        }
+        if claims:
+            self._ledger.append(claims.values())
+            self._read()
+        for a, claim in claims.items():
+            if not known[a].is_first(claim):
+                answers[a.source] = overtaken(a)
+                continue
+            states[a.target] = seen[a.target]
+            self._generations.taken(a, claim)
+            self._fences.accepted(a)
+
     def _resume(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Standing:
         if self._fences.needed(a, books):
             return self._resume_fenced(a, books, state)
@@ -266,7 +296,8 @@ class Opener:
 
     def _plain_ahead(self, a: Assignment, standing: Standing, state: TargetState) -> int:
         """Return how many records the target took under our own id since the last receipt."""
-        last = state.last_sequence(a.producer_id)
+        generation = standing.position.generation
+        last = state.last_sequence(of_generation(a.producer_id, generation))
         if last is None:
             return 0
         ahead = ahead_of(last, standing.position)
@@ -276,26 +307,6 @@ class Opener:
 def _front(start: int, state: TargetState) -> int | None:
     """Return from where on the log must be filled, up to `start`, to be cut there then."""
     return state.log_end if state.earliest < start and state.log_end <= start else None
-
-
-def known_standing(books: PartitionBooks, at: int) -> Standing:
-    """Return where a partition stands by what the ledger said at a time."""
-    opened, receipt = books.opened, books.receipt
-    assert opened is not None  # noqa: S101  # by `Opener._known`
-    if receipt is None:
-        target = min([opened.target_start, *(w.target_start for w in books.writers.values())])
-        run = (opened.source_start, opened.target_start, 0)
-        return Standing(Position(opened.source_start, target, 0), opened.mode, opened.reasons, run)
-    position = Position(
-        receipt.source_end, receipt.target_end, receipt.sequence, receipt.source_epoch
-    )
-    return Standing(
-        position, receipt.mode, receipt.reasons, receipt.run, receipt.records,
-        receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
-        trouble=receipt.trouble, cuts=receipt.cuts, closed=runs_of(receipt.packed),
-        holes=receipt.holes, transacted=receipt.transacted,
-        abandoned=tuple(each for each in books.standing if is_abandoned(each.at, at)),
-    )  # fmt: skip
 
 
 def _told(books: PartitionBooks) -> bool:

@@ -22,12 +22,14 @@ from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.queue import Batch
 from towpath.records.lane.reshape import split
+from towpath.records.lease import Asked, Lease
 from towpath.records.target.opening import Opener
 from towpath.records.target.producer import Producers
 from towpath.records.target.reopening import GONE_AFTER, LaneReopening, given_up
 from towpath.records.target.tail import Underway
 from towpath.records.target.writing import DamagedError, TooLargeError
 from towpath.records.trouble import (
+    FENCED,
     TargetTrouble,
     back_off,
     refuses_ids,
@@ -38,6 +40,8 @@ from towpath.wire import batch as wire
 _ENOUGH = 5
 """The same answer in a row."""
 WRONG = "its checksum is wrong"
+_NEWS_PAUSE = 0.2
+"""Seconds between looks whether the ledger was read again."""
 _GONE_PAUSE = 1.0
 """Seconds between looks at a topic that is not there."""
 
@@ -52,12 +56,14 @@ class TargetSide:
         opener: Opener,
         producers: Producers,
         reopening: LaneReopening,
+        lease: Lease,
     ) -> None:
         self._target, self._jobs, self._opener = target, jobs, opener
-        self._producers, self._reopening = producers, reopening
+        self._producers, self._reopening, self._lease = producers, reopening, lease
         self._ways: Mapping[TargetTrouble, Callable[[Lane], None]] = {
             TargetTrouble.REOPEN: reopening.reopen,
-            TargetTrouble.FOREIGN_ID: reopening.reopen,
+            TargetTrouble.FENCED: self._fenced,
+            TargetTrouble.FOREIGN_ID: self._fenced,
             TargetTrouble.SPLIT: self._split,
             TargetTrouble.DAMAGED: self._damaged,
             TargetTrouble.GONE: self._gone,
@@ -82,6 +88,17 @@ class TargetSide:
             self._wait_to_send(lane, error)
         if trouble in self._ways:
             self._ways[trouble](lane)
+
+    def _fenced(self, lane: Lane) -> None:
+        """Open a lane again as soon as it is sure that no other run took it over."""
+        lane.busy = True
+        self._await_news(lane, self._lease.ask())
+
+    def _await_news(self, lane: Lane, asked: Asked) -> None:
+        if self._lease.heard_since(asked):
+            self._reopening.reopen(lane)
+        else:
+            self._jobs.later(lane, _NEWS_PAUSE, lambda: self._await_news(lane, asked))
 
     def lost(self, lane: Lane, node: int) -> None:
         """The connection to the lane's leader was lost; what flies may be there or still arrive."""
@@ -234,7 +251,7 @@ class TargetSide:
             return []
         lane.too_large(batch)
         try:
-            return split(batch, lane.largest, lane.work.producer_id)
+            return split(batch, lane.largest, lane.progress.producer)
         except CorruptBatchError as error:
             self._reopening.fetch_anew(lane, batch.base, error.why)
             return []
@@ -252,6 +269,8 @@ class TargetSide:
 
 def _trouble(lane: Lane, said: Produced) -> TargetTrouble:
     """Return what an answer asks for."""
+    if said.error == FENCED and lane.again(FENCED) == 1:
+        return TargetTrouble.FENCED
     # One that forgot us takes any sequence next; if it does not, it takes no id of ours.
     fresh = not lane.progress.records or lane.again(said.error) > _ENOUGH
     trouble = target_trouble(said.error, fresh=fresh)

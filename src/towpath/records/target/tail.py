@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import ProducerState
+from towpath.ledger.producers import generations, of_generation
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DoubledError, TargetLostError, TowpathError, UnreachableError
@@ -70,7 +71,12 @@ class TargetState:
     def last_sequence(self, producer: ProducerId) -> int | None:
         """Return the last sequence of a producer, `None` if the leader does not remember it."""
         known = self.producers.get(producer)
-        return None if known is None else known.last_sequence
+        return None if known is None or self.is_fenced(producer) else known.last_sequence
+
+    def is_fenced(self, producer: ProducerId) -> bool:
+        """Whether the leader refuses what a producer sends with epoch 0, as we do."""
+        known = self.producers.get(producer)
+        return known is not None and known.epoch > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,18 @@ class Tails:
         quiet = self._quiet.get(tp)
         return tp not in self._underway or (quiet is not None and quiet.over)
 
+    def in_doubt(self, a: Assignment, state: TargetState, producer: ProducerId) -> bool:
+        """Whether records may arrive under `producer` that the leader could take a second time.
+
+        Those of another copier are in doubt even if the leader remembers it: it may be frozen for
+        longer than that.
+        """
+        sent = self._underway.get(a.source)
+        if sent is None or self.settled(a.source) or sent.node not in {ANY_NODE, state.node}:
+            return False
+        known = state.last_sequence(producer) is not None
+        return sent.node == ANY_NODE or not known or self._may_forget(a, state, producer)
+
     def behind(self, a: Assignment, position: Position, state: TargetState) -> Tail:
         """Return the records of ours behind `position`.
 
@@ -125,17 +143,18 @@ class Tails:
         if state.log_end < position.target:
             lost = TargetLostError(str(a.target), position.target, state.log_end, "offset")
             raise self._patient(a, "its log ends before what it acknowledged", lost)
-        last = state.last_sequence(a.producer_id)
+        producer = of_generation(a.producer_id, position.generation)
+        last = state.last_sequence(producer)
         ahead = BACKWARDS if last is None else ahead_of(last, position)
         start = max(position.target, state.earliest)
         if ahead and (ahead >= BACKWARDS or start > position.target):
             return self._unknown(a, position, state)
-        if self._may_forget(a, state):
+        if self._may_forget(a, state, producer):
             self._settle(a, state, (position.sequence + ahead) % wire.SEQUENCES)
         if not ahead:
             return Tail(Passed())
         plain = 0 if a.compacted else ahead  # the cleaner may have removed some of them
-        found = self._complete(a, Wanted(start, state.log_end, plain, a.producer_id), position)
+        found = self._complete(a, Wanted(start, state.log_end, plain, own_of(a)), position)
         # A copier that was frozen may have written some twice before the leader knew us again.
         _, end = follow(a, found.spans, position, begins_later=False)
         if last is not None and end != (last + 1) % wire.SEQUENCES:
@@ -143,10 +162,10 @@ class Tails:
             raise self._patient(a, "records that it took do not show", lost)
         return Tail(_passed(a, found, position, 0), found.end)
 
-    def _may_forget(self, a: Assignment, state: TargetState) -> bool:
+    def _may_forget(self, a: Assignment, state: TargetState, producer: ProducerId) -> bool:
         """Whether the leader may forget us, and then take what still arrives a second time."""
         sent = self._underway.get(a.source)
-        last = state.producers[a.producer_id].last_timestamp
+        last = state.producers[producer].last_timestamp
         oldest = last if sent is None or sent.oldest is None else min(last, sent.oldest)
         return oldest < now_ms() - self._memory_ms // 2
 
@@ -155,7 +174,7 @@ class Tails:
         writers: AbstractSet[ProducerId],
     ) -> Passed:  # fmt: skip
         """Return what we wrote in transactions, and `plain` records without, from `start` on."""
-        wanted = Wanted(start, end, plain, a.producer_id, writers)
+        wanted = Wanted(start, end, plain, own_of(a), writers)
         return self._complete(a, wanted, position).passed()
 
     def _complete(self, a: Assignment, wanted: Wanted, position: Position) -> Found:
@@ -184,10 +203,10 @@ class Tails:
         if state.log_end == start == position.target:
             self._settle(a, state, position.sequence)
             return Tail(Passed())  # no reading: there may be thousands of partitions
-        found = self._complete(a, Wanted(start, state.log_end, 0, a.producer_id), position)
+        found = self._complete(a, Wanted(start, state.log_end, 0, own_of(a)), position)
         retained, end = follow(a, found.spans, position, begins_later=start > position.target)
         self._settle(a, state, end)
-        last = state.last_sequence(a.producer_id)
+        last = state.last_sequence(of_generation(a.producer_id, position.generation))
         if start > position.target and not found.spans and last is not None:
             ahead = ahead_of(last, position)
             retained = ahead if ahead < BACKWARDS else 0
@@ -229,6 +248,11 @@ class Tails:
             return lost
         self._missing[a.source] = until, Deadline.after(_AGAIN)
         return UnreachableError(Side.TARGET, f"reading {a.target} again", why)
+
+
+def own_of(a: Assignment) -> frozenset[ProducerId]:
+    """Return the producer ids under which the partition is written without transactions."""
+    return generations(a.producer_id)
 
 
 def _passed(a: Assignment, found: Found, position: Position, retained: int) -> Passed:

@@ -52,14 +52,14 @@ class Wanted:
         end: How far there is something to read.
         plain: How many records of `own` there are: an append becomes visible only when it is on
             all in-sync replicas.
-        own: The producer id that writes without transactions.
+        own: The producer ids that write without transactions.
         writers: Those that write in transactions.
     """
 
     start: int
     end: int
     plain: int
-    own: ProducerId
+    own: AbstractSet[ProducerId]
     writers: AbstractSet[ProducerId] = frozenset()
 
 
@@ -100,7 +100,7 @@ class Found:
     def take(self, chunk: Records) -> int:
         """Look through a response; return the offset behind it, -1 if it is empty."""
         table = wire.scan(chunk.buffer, chunk.start, chunk.end)
-        ours = np.isin(table[:, wire.PRODUCER], [self.wanted.own, *self.wanted.writers])
+        ours = np.isin(table[:, wire.PRODUCER], [*self.wanted.own, *self.wanted.writers])
         for row in table[ours].tolist():
             end = row[wire.POSITION] + row[wire.LENGTH]
             batch = chunk.buffer[row[wire.POSITION] : end].data
@@ -122,7 +122,7 @@ class Found:
             self._open.setdefault(producer, []).append(part)
             return
         self._parts.append(part)
-        if producer == self.wanted.own and fresh.any():
+        if producer in self.wanted.own and fresh.any():
             self.plain += int(fresh.sum())
             self.spans.append(_span(header, self.wanted.start))
 

@@ -1,0 +1,30 @@
+"""Where a partition stands by what the ledger says of it. Pure."""
+
+from __future__ import annotations
+
+from towpath.ledger.books import PartitionBooks
+from towpath.ledger.keys import is_abandoned
+from towpath.ledger.packed import runs_of
+from towpath.records.lane.progress import Standing
+from towpath.records.work import Position
+
+
+def known_standing(books: PartitionBooks, at: int) -> Standing:
+    """Return where a partition stands by what the ledger said at a time."""
+    opened, receipt = books.opened, books.receipt
+    assert opened is not None  # noqa: S101  # whoever asks knows that it was opened
+    if receipt is None:
+        target = min([opened.target_start, *(w.target_start for w in books.writers.values())])
+        run = (opened.source_start, opened.target_start, 0)
+        return Standing(Position(opened.source_start, target, 0), opened.mode, opened.reasons, run)
+    position = Position(
+        receipt.source_end, receipt.target_end, receipt.sequence, receipt.source_epoch,
+        books.generation,
+    )  # fmt: skip
+    return Standing(
+        position, receipt.mode, receipt.reasons, receipt.run, receipt.records,
+        receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
+        trouble=receipt.trouble, cuts=receipt.cuts, closed=runs_of(receipt.packed),
+        holes=receipt.holes, transacted=receipt.transacted,
+        abandoned=tuple(each for each in books.standing if is_abandoned(each.at, at)),
+    )  # fmt: skip

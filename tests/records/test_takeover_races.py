@@ -1,0 +1,22 @@
+"""Copiers that take a mapped partition over from each other: no record is lost, none doubled."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from tests.support.racing import World, source
+
+ROUNDS = int(os.environ.get("TOWPATH_SOAK_ROUNDS") or 1)
+
+
+@pytest.mark.parametrize("seed", range(40 * ROUNDS))
+def test_whatever_comes_when_each_record_is_there_once(seed: int) -> None:
+    rng = random.Random(seed)
+    world = World(rng, source(rng.randrange(1, 30), rng.randrange(1, 4)))
+    for _ in range(rng.randrange(400)):
+        world.anything()
+    world.finish()
+    assert world.copied() == list(range(world.records))

@@ -1,0 +1,368 @@
+"""Copiers of one mapped partition that race, freeze and die, and a leader that forgets them.
+
+Requests arrive as late as chance has it, and any copier may go on at any moment, whatever it was
+doing: no lease holds one back here. What keeps records from being doubled is the target alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tests.support.batches import batch, numbered
+from tests.support.lanes import ABORT, NODE, PRODUCER, marker, tp
+from towpath.cluster.admin.markers import Marker
+from towpath.cluster.data.buffers import BufferPool, Frame
+from towpath.cluster.data.client import Records
+from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.produce import Produced
+from towpath.cluster.metadata import Answers, PartitionInfo, ProducerState, TopicInfo
+from towpath.config import ClusterConfig, OffsetsPolicy
+from towpath.ledger import entries
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import Entry, Found
+from towpath.ledger.keys import new_name
+from towpath.ledger.ledger import Wanted
+from towpath.model.errors import ClusterError, TowpathError, UnreachableError
+from towpath.model.nouns import LinkName, ProducerId, Side, TopicId, TopicName, TopicPartition
+from towpath.records.lane.lane import Lane
+from towpath.records.lane.progress import Standing
+from towpath.records.lane.queue import Batch
+from towpath.records.target.opening import Opener
+from towpath.records.target.tail import Underway
+from towpath.records.target.written import surplus
+from towpath.records.work import Assignment, Slice
+from towpath.wire import batch as wire
+from towpath.wire.plain import Record
+
+TP = tp()
+LINK = LinkName("race")
+TOPIC_ID = TopicId("t")
+DAY_MS = 86_400_000
+WORK = Assignment(TP, TP, TopicId("s"), TOPIC_ID, PRODUCER, ProducerId(7), 0)
+NOTHING = Record(None, b"of others")
+_DEEP = 2
+"""So many openings go on inside of each other at most."""
+
+
+def source(count: int, length: int) -> list[bytearray]:
+    """Return batches of old records; each value is the record's source offset."""
+    records = numbered([Record(b"k", b"%d" % n, (), 1) for n in range(count * length)])
+    return [batch(records[at : at + length]) for at in range(0, count * length, length)]
+
+
+@dataclass
+class Leader:
+    """What a leader does with batches and markers (`ProducerAppendInfo`), and what it forgets."""
+
+    log: list[bytearray] = field(default_factory=list)
+    states: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
+    """Epoch, last sequence, and whether it may be forgotten, by producer id."""
+    end: int = 0
+
+    def append(self, data: bytes) -> Produced:
+        header = wire.BatchHeader.read(data)
+        epoch, last, _ = self.states.get(header.producer_id, (-1, -1, True))
+        if header.producer_epoch < epoch:
+            return Produced(TP, 47, -1)
+        if epoch >= 0 and header.base_sequence != last + 1:
+            return Produced(TP, 45, -1)
+        said = Produced(TP, 0, self._add(bytearray(data), header.count))
+        sequence = header.base_sequence + header.count - 1
+        self.states[header.producer_id] = header.producer_epoch, sequence, True
+        return said
+
+    def mark(self, wanted: Marker) -> int:
+        epoch, _, _ = self.states.get(wanted.producer_id, (-1, -1, True))
+        if wanted.epoch < epoch:
+            return 47
+        self._add(marker(0, wanted.producer_id, ABORT), 1)
+        self.states[wanted.producer_id] = wanted.epoch, -1, False
+        return 0
+
+    def forget(self) -> None:
+        """Forget all who wrote nothing but old records."""
+        self.states = {number: s for number, s in self.states.items() if not s[2]}
+
+    def write_foreign(self) -> None:
+        """Append a record of another writer."""
+        self._add(batch(numbered([NOTHING])), 1)
+
+    def _add(self, data: bytearray, count: int) -> int:
+        base, self.end = self.end, self.end + count
+        data[:8] = base.to_bytes(8, "big")
+        self.log.append(data)
+        return base
+
+
+@dataclass
+class World:
+    """The source, the leader, the ledger, requests under way, and the copiers."""
+
+    rng: random.Random
+    batches: list[bytearray]
+    leader: Leader = field(default_factory=Leader)
+    ledger: list[tuple[bytes, bytes | None]] = field(default_factory=list)
+    copiers: list[Racer] = field(default_factory=list)
+    under_way: list[Connection] = field(default_factory=list)
+    deep: int = 0
+    takes_markers: float = 0.9
+    """How likely the answer to a request for markers comes."""
+
+    @property
+    def records(self) -> int:
+        """How many records there are at the source."""
+        return sum(wire.BatchHeader.read(data).count for data in self.batches)
+
+    def anything(self) -> None:
+        """Let one thing happen, somewhere."""
+        what = self.rng.random()
+        if what < 0.35 and self.under_way:
+            self.rng.choice(self.under_way).deliver()
+        elif what < 0.4:
+            self.leader.forget()
+        elif what < 0.43:
+            self.leader.write_foreign()
+        elif what < 0.48 and self.under_way:
+            self.rng.choice(self.under_way).cut(self.rng)
+        elif self.copiers and what < 0.95:
+            self.rng.choice(self.copiers[-4:]).go_on()
+        elif self.deep < _DEEP:
+            self.copiers.append(Racer(self))
+
+    def meanwhile(self) -> None:
+        """Let things happen while a copier waits for an answer."""
+        if self.deep < _DEEP:
+            self.deep += 1
+            while self.rng.random() < 0.3:
+                self.anything()
+            self.deep -= 1
+
+    def finish(self) -> None:
+        """Let a last copier do the rest, while all that is under way still arrives."""
+        last = Racer(self)
+        self.copiers, self.deep = [last], _DEEP
+        for _ in range(5000):
+            last.go_on()
+            if self.rng.random() < 0.5 and self.under_way:
+                self.rng.choice(self.under_way).deliver()
+            if last.done:
+                break
+        assert last.done
+        for each in self.under_way:
+            while each.waiting:
+                each.deliver()
+
+    def copied(self) -> list[int]:
+        """Return the source offsets of the records on the target, in their order."""
+        found: list[int] = []
+        for data in self.leader.log:
+            header = wire.BatchHeader.read(data)
+            if header.attributes & wire.CONTROL or header.producer_id < 0:
+                continue
+            found += range(header.base_sequence, header.base_sequence + header.count)
+        return found
+
+
+@dataclass
+class Connection:
+    """Requests of one copier, which arrive one after the other, or never; so do answers."""
+
+    owner: Racer
+    waiting: deque[bytes] = field(default_factory=deque)
+    is_cut: bool = False
+
+    def deliver(self) -> None:
+        """Let the next request arrive, and its answer, if nobody cut the connection."""
+        if not self.waiting:
+            return
+        said = self.owner.world.leader.append(self.waiting.popleft())
+        if not self.is_cut:
+            self.owner.answered(said)
+
+    def cut(self, rng: random.Random) -> None:
+        """Lose all answers from now on, and some of the requests."""
+        if self.is_cut:
+            return
+        self.is_cut = True
+        kept = rng.randrange(len(self.waiting) + 1)
+        self.waiting = deque(list(self.waiting)[:kept])
+        self.owner.lost()
+
+
+class Racer:
+    """One copier: a lane, its opener, and the connection to the leader."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        config = ClusterConfig.model_validate({"bootstrap": "host:1", "request_timeout": "1h"})
+        work = Slice(
+            LINK, config, config, (WORK,), new_name(), 1, 0.0, OffsetsPolicy.MAPPED,
+            target_memory_ms=DAY_MS,
+        )  # fmt: skip
+        stand_in: Any = StandIn(world)
+        self.opener = Opener(work, stand_in, stand_in, stand_in, LinkBooks(LINK))
+        self.lane: Lane | None = None
+        self.connection = Connection(self)
+        self.open = self.busy = False
+        self.key = new_name()
+
+    @property
+    def done(self) -> bool:
+        """Whether all is copied and acknowledged."""
+        end = self.world.records
+        return self.lane is not None and self.open and self.lane.progress.position.source == end
+
+    def go_on(self) -> None:
+        """Do the next thing, unless an answer is still waited for."""
+        if self.busy:
+            return
+        if not self.open:
+            self._open()
+        elif self.lane is not None:
+            self._copy(self.lane)
+
+    def _open(self) -> None:
+        assert self.connection.is_cut or not self.connection.waiting
+        self.connection.is_cut, self.busy = True, True
+        try:
+            answer: Standing | TowpathError = self.opener.open([WORK])[TP]
+        except ClusterError as error:
+            answer = error
+        self.busy = False
+        if isinstance(answer, UnreachableError):
+            return
+        assert isinstance(answer, Standing), answer
+        if self.lane is None:
+            self.lane = Lane(WORK, answer)
+        else:
+            self.lane.resume(answer)
+        self.connection, self.open = Connection(self), True
+        self.world.under_way.append(self.connection)
+
+    def _copy(self, lane: Lane) -> None:
+        for data in self.world.batches:
+            if wire.BatchHeader.read(data).base_offset >= lane.expected and not lane.queue.waiting:
+                self._take(lane, data)
+        sent = lane.next_batch()
+        if isinstance(sent, Batch):
+            self.connection.waiting.append(bytes(sent.data))
+        elif self.world.rng.random() < 0.2:
+            self._tell(lane)
+
+    def _take(self, lane: Lane, data: bytearray) -> None:
+        frame = Frame(BufferPool(1 << 30), np.frombuffer(bytearray(data), np.uint8), len(data))
+        lane.take(frame, 0, len(data))
+
+    def _tell(self, lane: Lane) -> None:
+        """Write a receipt, under a key of our own."""
+        StandIn(self.world).append([lane.progress.receipt(LINK, self.key)])
+
+    def answered(self, said: Produced) -> None:
+        """An answer came: go on, or open again."""
+        lane = self.lane
+        assert lane is not None
+        lane.unanswered -= 1
+        if said.error or lane.refused is not None:
+            lane.refused = lane.refused or said
+            self.open = self.open and lane.unanswered > 0
+            return
+        ahead = lane.ahead(said.base_offset)
+        assert ahead >= 0
+        reader: Any = StandIn(self.world)
+        first = said.base_offset - ahead
+        between = surplus(reader, TP, first, said.base_offset, {PRODUCER}) if ahead else None
+        assert between is None, "a record of ours lies where none should be"
+        lane.acknowledge(said.base_offset)
+
+    def lost(self) -> None:
+        """The connection was lost; what flies may be there, or still arrive."""
+        if self.lane is not None and self.open:
+            sent = Underway(NODE, self.lane.sent_end, self.lane.sent_oldest)
+            self.opener.may_arrive(WORK, sent)
+            self.open = False
+
+
+class StandIn:
+    """An admin, a client and a ledger, as one copier sees them."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._read_to = 0
+        self.topics = self.offsets = self.producers = self
+
+    # As `Admin` has them
+
+    def describe(self, names: Iterable[TopicName]) -> dict[TopicName, TopicInfo]:
+        one = PartitionInfo(0, NODE, (NODE,))
+        return {name: TopicInfo(name, TOPIC_ID, False, (one,)) for name in names}
+
+    def _all(self, tps: Iterable[TopicPartition], said: Callable[[], Any]) -> Answers[Any, Any]:
+        self._world.meanwhile()
+        return Answers(dict.fromkeys(tps, said()), {})
+
+    def earliest(self, tps: Iterable[TopicPartition], *, patience: float) -> Answers[Any, int]:
+        del patience
+        return self._all(tps, lambda: 0)
+
+    def log_ends(self, tps: Iterable[TopicPartition], *, patience: float) -> Answers[Any, int]:
+        del patience
+        return self._all(tps, lambda: self._world.leader.end)
+
+    def states(
+        self, tps: Iterable[TopicPartition], *, patience: float
+    ) -> Answers[Any, tuple[ProducerState, ...]]:
+        del patience
+        return self._all(
+            tps,
+            lambda: tuple(
+                ProducerState(ProducerId(number), last, 1, -1, epoch)
+                for number, (epoch, last, _) in self._world.leader.states.items()
+            ),
+        )
+
+    def write_markers(
+        self, markers: Mapping[TopicPartition, Sequence[Marker]], *, patience: float
+    ) -> Answers[TopicPartition, None]:
+        del patience
+        self._world.meanwhile()
+        lost = UnreachableError(Side.TARGET, "writing", "it was lost")
+        for some in markers.values():
+            if self._world.rng.random() > self._world.takes_markers:
+                return Answers({}, dict.fromkeys(markers, lost))
+            assert [self._world.leader.mark(each) for each in some] == [0]
+        self._world.meanwhile()
+        kept = self._world.rng.random() < self._world.takes_markers
+        return Answers(dict.fromkeys(markers), {}) if kept else Answers({}, {TP: lost})
+
+    # As `Client` has it
+
+    def fetch(self, _tp: TopicPartition, at: int, **_: object) -> Records:
+        end = self._world.leader.end
+        data = b"".join(each for each in self._world.leader.log if _last(each) >= at)
+        said = Fetched(TP, 0, end, end, 0, (), -1, 0, len(data))
+        return Records(np.frombuffer(bytearray(data), np.uint8), said)
+
+    # As `Ledger` has them
+
+    def read(self, *, wanted: Wanted) -> list[Found]:
+        self._world.meanwhile()
+        fresh = self._world.ledger[self._read_to :]
+        self._read_to = len(self._world.ledger)
+        found = [entries.decode(*each) for each in fresh if wanted(entries.decode_key(each[0]))]
+        return [each for each in found if each is not None]
+
+    def append(self, made: Iterable[Entry]) -> None:
+        self._world.meanwhile()
+        self._world.ledger += [entries.encode(each) for each in made]
+        self._world.meanwhile()
+
+
+def _last(data: bytearray) -> int:
+    header = wire.BatchHeader.read(data)
+    return header.base_offset + header.last_offset_delta
