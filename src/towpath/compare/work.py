@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, astuple, dataclass, field, fields
-from typing import Any
+from dataclasses import astuple, dataclass, field
 
-from towpath.compare.doubled import Doubled, Sequences, Stretch
+from pydantic import TypeAdapter
+
+from towpath.compare.doubled import Doubled
 from towpath.config import ClusterConfig
 from towpath.ledger.entries import Run
 from towpath.ledger.offsets import Extent, OffsetMap
-from towpath.model.nouns import ProducerId, TopicName, TopicPartition
+from towpath.model.nouns import ProducerId, TopicPartition
 from towpath.wire.digest import Digest
 
 
@@ -159,27 +159,12 @@ class Comparison:
 
     def to_json(self) -> str:
         """Return it as text, for the way through Spark."""
-        return json.dumps(asdict(self))
+        return _comparison.dump_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str) -> Comparison:
         """Read what `to_json` wrote."""
-        told: dict[str, Any] = json.loads(text)
-        place = told["difference"]
-        return cls(
-            _partition(told["source"]), _partition(told["target"]), told["first"], told["end"],
-            Digest(**told["source_digest"]), Digest(**told["target_digest"]),
-            Counts(**{f.name: told["counts"][f.name] for f in fields(Counts)}), told["bytes"],
-            place and Difference(**place), tuple(told["notes"]), _doubled(told["doubled"]),
-            told["beyond"],
-        )  # fmt: skip
+        return _comparison.validate_json(text)
 
 
-def _doubled(told: dict[str, Any]) -> Doubled:
-    stretches = tuple(Stretch(**each) for each in told["stretches"])
-    seen = tuple(Sequences(**each) for each in told["seen"])
-    return Doubled(stretches, told["records"], seen)
-
-
-def _partition(told: dict[str, Any]) -> TopicPartition:
-    return TopicPartition(TopicName(told["topic"]), told["partition"])
+_comparison = TypeAdapter(Comparison)

@@ -15,17 +15,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields
+from functools import cache
 from typing import Any, NamedTuple, get_args
+
+from pydantic import TypeAdapter
 
 from towpath.ledger.entries import told
 from towpath.ledger.entries.link import End, FirstLook, LinkIdentity
 from towpath.ledger.entries.partition import Gap, Opened, Receipt, Repaired, Runs, Writer
 from towpath.ledger.entries.session import Attempt, Dealt, Session
-from towpath.ledger.entries.step import Journal, Phase
+from towpath.ledger.entries.step import Journal
 from towpath.model.errors import LedgerError, NewerLedgerError
 from towpath.model.foreign import foreign
-from towpath.model.nouns import LEDGER, LinkName, Mode, TopicName, TopicPartition
+from towpath.model.nouns import LEDGER, LinkName, TopicName, TopicPartition
 
 FORMAT = 1
 
@@ -72,11 +75,7 @@ Found = Entry | Unreadable
 """What can be read."""
 
 _KINDS: Mapping[str, type[Written]] = {each.kind: each for each in get_args(Written)}
-_FIELDS: Mapping[str, Mapping[str, bool]] = {
-    kind: {each.name: each.default is each.default_factory is MISSING for each in fields(cls)}
-    for kind, cls in _KINDS.items()
-}
-"""The names of the fields of each kind, and whether every entry has the field."""
+_FIELDS = {kind: tuple(each.name for each in fields(cls)) for kind, cls in _KINDS.items()}
 _json = json.JSONEncoder(separators=(",", ":"), default=asdict).encode
 
 
@@ -148,25 +147,11 @@ def _foreign(key: bytes, error: Exception) -> LedgerError:
 def _entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
     if body["v"] > FORMAT:
         raise NewerLedgerError(body["v"], FORMAT)
-    cls = _KINDS.get(kind)
-    if cls is None:
+    if kind not in _KINDS:
         return None
-    body = {**body, **told.read(body, kind)}
-    known = {
-        name: _typed(name, body[name])
-        for name, needed in _FIELDS[kind].items()
-        if needed or name in body
-    }
-    return cls(**known)
+    return _adapter(kind).validate_python({**body, **told.read(body, kind)})
 
 
-def _typed(name: str, value: Any) -> Any:
-    if name == "mode":
-        return Mode(value)
-    if name == "phase":
-        return Phase(value)
-    if name in {"run", "offsets", "epochs", "partitions"}:
-        return tuple(value)
-    if name == "runs":
-        return tuple(tuple(run) for run in value)
-    return value
+@cache
+def _adapter(kind: str) -> TypeAdapter[Written]:
+    return TypeAdapter(_KINDS[kind])
