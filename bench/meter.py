@@ -18,6 +18,7 @@ import psutil
 from towpath.dev import java
 from towpath.dev.distribution import NEWEST
 
+_TEMPLATE = "towpath.engine.template"
 MIB = 1 << 20
 GIB = 1 << 30
 
@@ -164,9 +165,9 @@ def _role(process: Any, root: int) -> str:
         return "JVM"
     if process.pid == root:
         return "driver"
-    if "pyspark.daemon" in words:
-        below = process.parent()
-        return "worker" if below and "pyspark.daemon" in below.cmdline() else "worker daemon"
+    if _TEMPLATE in words:
+        forks = sum(_TEMPLATE in each.cmdline() for each in process.parents())
+        return ("template", "worker daemon", "worker")[min(forks, 2)]
     return "other"
 
 

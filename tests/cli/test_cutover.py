@@ -26,7 +26,8 @@ from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.engine.batch import run as run_slices
-from towpath.engine.session import Starting, session
+from towpath.engine.session import session
+from towpath.engine.starting import Starting
 from towpath.ledger.entries import Gap
 from towpath.ledger.events import EventReader
 from towpath.ledger.link import open_link

@@ -24,7 +24,8 @@ MARK = "TOWPATH_TEST_SESSION"
 
 ENDS_WITH_US = (
     "org.apache.spark.deploy.SparkSubmit",
-    "pyspark.daemon",
+    "towpath.engine.daemon",
+    "towpath.engine.template",
     "resource_tracker",
     "multiprocessing.forkserver",
 )

@@ -16,6 +16,7 @@ import psutil
 from tests.support.kafka import wait_until
 
 SOURCES = Path(__file__).parents[2] / "src"
+TEMPLATE, DAEMON = "towpath.engine.template", "towpath.engine.daemon"
 START = 90.0
 """Seconds that Spark may take to start on a busy machine."""
 
@@ -110,16 +111,18 @@ def python_workers(pid: int) -> list[psutil.Process]:
     found = []
     for each in psutil.Process(pid).children(recursive=True):
         try:
-            parent = each.parent()
-            if _is_daemon(each) and parent is not None and _is_daemon(parent):
+            if _is_worker(each):
                 found.append(each)
         except psutil.Error:
             continue  # it has just ended
     return found
 
 
-def _is_daemon(process: psutil.Process) -> bool:
-    return any("pyspark.daemon" in word for word in process.cmdline())
+def _is_worker(process: psutil.Process) -> bool:
+    """Whether a daemon has forked it, which the template has forked, or Spark has started."""
+    kind = next((kind for kind in (TEMPLATE, DAEMON) if kind in process.cmdline()), None)
+    line = process.parents()[: 2 if kind == TEMPLATE else 1]
+    return kind is not None and all(kind in each.cmdline() for each in line)
 
 
 def _words(process: psutil.Process) -> list[str]:

@@ -20,7 +20,8 @@ from towpath.cli.output import Output, OutputOption, show
 from towpath.cli.planned import line
 from towpath.cli.signals import stopping
 from towpath.config import LinkConfig, load
-from towpath.engine.session import Starting
+from towpath.engine.starting import Starting
+from towpath.mirror import COPYING
 from towpath.model.amounts import count, size, span
 
 if TYPE_CHECKING:
@@ -54,8 +55,9 @@ def cutover(
     config = load(file)
     with stopping() as stop:
         spark = Starting(
-            master, f"towpath {config.link}", parallelism, credentials=config.holds_credentials
-        )
+            master, f"towpath {config.link}", parallelism,
+            credentials=config.holds_credentials, works=COPYING,
+        )  # fmt: skip
         # These take a second, in which Spark's JVM starts.
         from towpath.cli.progress import Display  # noqa: PLC0415
         from towpath.cutover.cutover import cutover as cut_over  # noqa: PLC0415

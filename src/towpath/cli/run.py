@@ -17,7 +17,8 @@ from towpath.cli.options import (
 from towpath.cli.output import Output, OutputOption
 from towpath.cli.signals import stopping
 from towpath.config import load
-from towpath.engine.session import Starting
+from towpath.engine.starting import Starting
+from towpath.mirror import COPYING
 
 
 def run(
@@ -39,8 +40,9 @@ def run(
     with stopping() as stop:
         # Each slice needs a slot of its own, as it goes on until its round is over.
         spark = Starting(
-            master, f"towpath {config.link}", parallelism, credentials=config.holds_credentials
-        )
+            master, f"towpath {config.link}", parallelism,
+            credentials=config.holds_credentials, works=COPYING,
+        )  # fmt: skip
         # These take a second, in which Spark's JVM starts.
         from towpath.cli.running import mirror  # noqa: PLC0415
         from towpath.mirror.run import Wishes  # noqa: PLC0415

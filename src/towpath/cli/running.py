@@ -15,7 +15,7 @@ from towpath.cli.output import show
 from towpath.cli.progress import Display
 from towpath.cli.statustable import as_json, picture
 from towpath.config import LinkConfig
-from towpath.engine.session import Starting
+from towpath.engine.starting import Starting
 from towpath.mirror.run import Progress, Wishes, run
 from towpath.model.amounts import count, size, span
 

@@ -13,7 +13,7 @@ from towpath.config import LinkConfig
 from towpath.cutover.estimate import Measured, bytes_behind
 from towpath.cutover.report import Cut, Report
 from towpath.cutover.writers import Seen, look, moved
-from towpath.engine.session import Starting
+from towpath.engine.starting import Starting
 from towpath.ledger.events import What
 from towpath.ledger.link import open_events, open_link
 from towpath.mirror.plan import build

@@ -18,7 +18,7 @@ from towpath.wire import loops
 
 def main() -> None:
     """Warm up; does nothing that was done before."""
-    loops.prepared()
+    loops.compile_all()
     if not classes.archive().present:
         _write_archive()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,9 +14,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from towpath.engine.border import GONE, border
 from towpath.engine.desk import Desk
+from towpath.engine.folder import short_folder
 from towpath.engine.source import FORMAT, Stream, source_of
-
-_LONGEST_FOLDER = 80
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class Rounds:
     def __init__(
         self, spark: SparkSession, job: Job, on_round: Callable[[int, list[dict[str, Any]]], None]
     ) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="towpath-", dir=_short_folder())
+        self._folder = tempfile.TemporaryDirectory(prefix="towpath-", dir=short_folder())
         self._desk = Desk(Path(self._folder.name), job.plan)
         try:
             with border():
@@ -99,8 +97,3 @@ class Rounds:
     def _close(self) -> None:
         self._desk.close()
         self._folder.cleanup()
-
-
-def _short_folder() -> str | None:
-    """Return where the socket of the desk can be: its path has 107 bytes at most, 103 on macOS."""
-    return None if len(os.fsencode(tempfile.gettempdir())) < _LONGEST_FOLDER else "/tmp"  # noqa: S108

@@ -6,16 +6,15 @@ import os
 import re
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from towpath.engine import classes
+from towpath.engine import classes, template
+from towpath.engine.daemon import WORKS
 from towpath.engine.encryption import BY_US, lacking
 from towpath.model.errors import SparkStartError, SparkUnencryptedError, TowpathError
 from towpath.model.foreign import printed
@@ -27,6 +26,7 @@ _SETTINGS = {
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "10",
     "spark.sql.shuffle.partitions": "1",
+    "spark.python.daemon.module": "towpath.engine.daemon",
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.driver.memory": "512m",
 }
@@ -50,6 +50,7 @@ def session(
     parallelism: int | None = None,
     *,
     credentials: bool,
+    works: Sequence[str] = (),
     on_allowed: Callable[[], None] = lambda: None,
 ) -> SparkSession:
     """Start Spark, or take the session that runs. What its JVM prints goes to a file.
@@ -59,18 +60,21 @@ def session(
         name: Shown in Spark's own pages.
         parallelism: Cores of this machine; all of them by default.
         credentials: Whether slices will carry credentials, which must not travel unencrypted.
+        works: Modules that slices need; they are imported once and before the first slice comes.
         on_allowed: Called before any connection is made, if the start is not refused.
 
     Raises:
         SparkStartError: Spark did not start.
         SparkUnencryptedError: Credentials would leave this machine unencrypted.
     """
+    template.start(master, works)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     chosen = _retrying(master or f"local[{parallelism or '*'}]")
     here = chosen.startswith("local")
     settings = _SETTINGS | (_LOOPBACK if here else {}) | (BY_US if credentials and not here else {})
     settings[_JAVA] = f"{_FAST_START} {classes.options()}"
+    settings[f"spark.executorEnv.{WORKS}"] = ",".join(works)
     theirs = _defaults()
     conf = SparkConf(loadDefaults=False).setAppName(name).setMaster(chosen)
     conf.setAll([(key, settings[key]) for key in settings.keys() - theirs])
@@ -102,41 +106,6 @@ def cause(log: str, error: Exception) -> str:
     return "; ".join(dict.fromkeys(told[-_TOLD:])) or " ".join(printed(str(error)).splitlines()[:2])
 
 
-class Starting:
-    """A session that starts in a thread of its own, begun at once."""
-
-    def __init__(
-        self, master: str | None, name: str, parallelism: int | None, *, credentials: bool
-    ) -> None:
-        pool = ThreadPoolExecutor(1, thread_name_prefix="towpath-spark")
-        self._known = threading.Event()
-        self._answer = pool.submit(
-            session, master, name, parallelism, credentials=credentials, on_allowed=self._known.set
-        )
-        self._answer.add_done_callback(lambda _: self._known.set())
-        pool.shutdown(wait=False)
-
-    def require_allowed(self) -> None:
-        """Wait until it is known that the start is not refused; no connection is made before.
-
-        Raises:
-            SparkStartError: Spark did not start.
-            SparkUnencryptedError: Credentials would leave this machine unencrypted.
-        """
-        self._known.wait()
-        if self._answer.done():
-            self._answer.result()
-
-    def result(self) -> SparkSession:
-        """Wait for it.
-
-        Raises:
-            SparkStartError: Spark did not start.
-            SparkUnencryptedError: Credentials would leave this machine unencrypted.
-        """
-        return self._answer.result()
-
-
 def stop_and_wait(spark: SparkSession) -> None:
     """Stop Spark and wait until its JVM has ended."""
     gateway = spark.sparkContext._gateway  # noqa: SLF001  # PySpark shows it nowhere else
@@ -145,6 +114,7 @@ def stop_and_wait(spark: SparkSession) -> None:
         gateway.shutdown()
         gateway.proc.stdin.close()
         gateway.proc.wait()
+    template.stop()
 
 
 def _defaults() -> set[str]:

@@ -13,8 +13,8 @@ from typing import Any
 from towpath.config import LinkConfig, troubles
 from towpath.engine.failure import of_spark
 from towpath.engine.rounds import Job, Rounds
-from towpath.engine.session import Starting
 from towpath.engine.slots import Slots, following
+from towpath.engine.starting import Starting
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.metrics.meter import Meter

@@ -21,6 +21,7 @@ from towpath.engine.session import session
 from towpath.engine.slots import slots
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.topic import find
+from towpath.mirror import COPYING
 from towpath.mirror.rounds import SUMMARY, RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
 from towpath.mirror.slices import run_slice
@@ -162,7 +163,7 @@ class _Repair:
         asked, config = self._asked, self._link.config
         spark = session(
             asked.scope.master, f"towpath repair {config.link}", asked.scope.parallelism,
-            credentials=config.holds_credentials,
+            credentials=config.holds_credentials, works=COPYING,
         )  # fmt: skip
         parallelism = slots(spark, asked.scope.parallelism)
         slices = plan_round(RoundPlan(config, self._run_id, parallelism, once=True), 1)

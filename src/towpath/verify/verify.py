@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import Answers, ConfigEntry
+from towpath.compare import COMPARING
 from towpath.compare.slice import SCHEMA, compare_rows
 from towpath.compare.work import CompareSlice, Comparison
 from towpath.config import LinkConfig
@@ -215,7 +216,7 @@ def compared(
     if not wholes:
         return {}
     name, secret = f"towpath verify {config.link}", config.holds_credentials
-    spark = session(scope.master, name, scope.parallelism, credentials=secret)
+    spark = session(scope.master, name, scope.parallelism, credentials=secret, works=COMPARING)
     slices = _slices(config, scope, wholes, slots(spark, scope.parallelism))
     try:
         rows = run_slices(spark, slices, compare_rows, SCHEMA, on_done, stop)

@@ -11,9 +11,10 @@ import fcntl
 import hashlib
 import os
 import stat
+import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +25,7 @@ from numba.core import config
 
 from towpath.model.home import home_folder
 
-__all__ = ["MODULES", "inlined", "loop", "prepared"]
+__all__ = ["MODULES", "compile_all", "compiled", "inlined", "loop"]
 
 Loop = Callable[..., Any]
 
@@ -55,15 +56,30 @@ def loop(signature: str) -> Callable[[Loop], Loop]:
     return decorate
 
 
-def prepared() -> None:
-    """Compile or load every loop."""
-    for name in MODULES:
+def compile_all(modules: Sequence[str] = MODULES) -> None:
+    """Compile or load every loop.
+
+    Args:
+        modules: Those of `MODULES`; where several processes take another order each, each compiles
+            a part.
+    """
+    for name in modules:
         import_module(f"towpath.wire.{name}")
+    _all_compiled().touch()
+
+
+def compiled() -> bool:
+    """Whether every loop was compiled before, by whichever process."""
+    return _all_compiled().exists()
+
+
+def _all_compiled() -> Path:
+    return Path(_SETTINGS["CACHE_DIR"], "all")
 
 
 def _folder() -> Path | None:
     """Return a folder that only this user writes to; None where there is none."""
-    source = hashlib.sha256()
+    source = hashlib.sha256(f"{sys.implementation.cache_tag} {numba.__version__}".encode())
     with suppress(OSError):  # the package may lie in an archive
         for file in sorted(Path(__file__).parent.glob("*.py")):
             source.update(file.read_bytes())

@@ -1,0 +1,58 @@
+"""Spark, started while its caller goes on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from towpath.engine import template
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Starting:
+    """A session that starts in a thread of its own, begun at once."""
+
+    def __init__(
+        self,
+        master: str | None,
+        name: str,
+        parallelism: int | None,
+        *,
+        credentials: bool,
+        works: Sequence[str],
+    ) -> None:
+        template.start(master, works)
+        from towpath.engine.session import session  # noqa: PLC0415  # it imports PySpark
+
+        pool = ThreadPoolExecutor(1, thread_name_prefix="towpath-spark")
+        self._known = threading.Event()
+        self._answer = pool.submit(
+            session, master, name, parallelism, credentials=credentials, works=works,
+            on_allowed=self._known.set,
+        )  # fmt: skip
+        self._answer.add_done_callback(lambda _: self._known.set())
+        pool.shutdown(wait=False)
+
+    def require_allowed(self) -> None:
+        """Wait until it is known that the start is not refused; no connection is made before.
+
+        Raises:
+            SparkStartError: Spark did not start.
+            SparkUnencryptedError: Credentials would leave this machine unencrypted.
+        """
+        self._known.wait()
+        if self._answer.done():
+            self._answer.result()
+
+    def result(self) -> SparkSession:
+        """Wait for it.
+
+        Raises:
+            SparkStartError: Spark did not start.
+            SparkUnencryptedError: Credentials would leave this machine unencrypted.
+        """
+        return self._answer.result()

@@ -1,0 +1,289 @@
+"""The template: a process that has imported what Python processes of Spark need, and forks them.
+
+Spark starts Python five times, one after the other, before the first slice runs, and then its
+workers. Each would import PySpark, and each worker all that copies records: nine CPU seconds. The
+template imports it once, while Spark's JVM starts. What Spark takes for Python is a launcher
+(`engine/launcher.py`), which hands over its streams, arguments and environment; the template forks
+a process that goes on with them (docs/decisions/0026).
+
+It serves the driver's machine only, listens in a folder that only this user can enter, and ends
+with the driver. It has one thread, since of several threads only one would survive a fork.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import runpy
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from shlex import quote
+from typing import NoReturn
+
+from towpath.engine import daemon, launcher
+from towpath.engine.daemon import load
+from towpath.engine.folder import short_folder
+
+_PLANNING = (
+    "pyspark.daemon",
+    "pyspark.worker",
+    "pyspark.sql.streaming.python_streaming_source_runner",
+    "pyspark.sql.worker.create_data_source",
+    "pyspark.sql.worker.lookup_data_sources",
+    "pyspark.sql.worker.plan_data_source_read",
+)
+"""What those processes run that plan a query."""
+_PYTHON = "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"
+_LAUNCHER = """#!/bin/sh
+exec {python} -I -S {script} {socket} "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The template of this process, and the launcher that Spark takes for Python."""
+
+    process: subprocess.Popen[bytes]
+    launcher: Path
+
+
+_RUNNING: list[Running] = []
+
+
+def start(master: str | None, works: Sequence[str]) -> None:
+    """Start the template of this process, unless it has one, or Spark has a Python of its own.
+
+    Args:
+        master: Elsewhere than on this machine Spark needs a Python that all machines have.
+        works: Modules that workers need.
+    """
+    here = master is None or master.startswith("local")
+    if _RUNNING or not here or not {"SPARK_HOME", *_PYTHON}.isdisjoint(os.environ):
+        return
+    folder = Path(tempfile.mkdtemp(prefix="towpath-", dir=short_folder()))
+    path = _launcher(folder)
+    if not os.access(path, os.X_OK):  # programs may be forbidden where temporary files are
+        shutil.rmtree(folder)
+        return
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "socket"))
+        listener.listen()  # whoever asks before the template has begun waits for it
+        process = subprocess.Popen(  # noqa: S603  # our own program
+            [sys.executable, "-m", "towpath.engine.template", str(listener.fileno()), *works],
+            stdin=subprocess.PIPE,  # it ends when this process does
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[listener.fileno()],
+            process_group=0,  # a key that ends this process lets the workers end their work
+        )
+    os.environ.update(dict.fromkeys(_PYTHON, str(path)))
+    _RUNNING.append(Running(process, path))
+
+
+def stop() -> None:
+    """Stop the template of this process; what it has forked ends with Spark."""
+    while _RUNNING:
+        _RUNNING.pop().process.communicate()
+        for name in _PYTHON:
+            os.environ.pop(name, None)
+
+
+def _launcher(folder: Path) -> Path:
+    words = {"python": sys.executable, "script": launcher.__file__, "socket": folder / "socket"}
+    path = folder / "python"
+    path.write_text(_LAUNCHER.format(**{name: quote(str(word)) for name, word in words.items()}))
+    path.chmod(0o700)
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A process that somebody at the socket asks for.
+
+    Attributes:
+        connection: It tells whoever asked that the process has begun, and when it has ended.
+        streams: Its standard streams.
+        module: What it runs.
+        arguments: What that is given.
+        environment: The variables of its environment.
+    """
+
+    connection: socket.socket
+    streams: tuple[int, ...]
+    module: str
+    arguments: list[str]
+    environment: dict[str, str]
+
+    @classmethod
+    def read(cls, connection: socket.socket) -> Request:
+        """Read a request to its end.
+
+        Raises:
+            OSError: Whoever asked is gone.
+            ValueError: It is no request.
+        """
+        _, streams, _, _ = socket.recv_fds(connection, 1, 3)
+        with connection.makefile("rb") as rest:
+            words = [os.fsdecode(word) for word in rest.read().split(b"\0")]
+        end = words.index("")
+        module, *arguments = words[:end]
+        pairs = (word.split("=", 1) for word in words[end + 1 :])
+        return cls(connection, tuple(streams), module, arguments, dict(pairs))
+
+    @property
+    def runs_slices(self) -> bool:
+        """Whether it is to run slices; the others plan queries."""
+        return self.module == daemon.__name__
+
+    def run(self) -> None:
+        """Be that process, in one that was just forked."""
+        for number, stream in enumerate(self.streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        os.environ.clear()
+        os.environ.update(self.environment)
+        path = self.environment.get("PYTHONPATH", "").split(os.pathsep)
+        sys.path[:0] = [each for each in path if each and each not in sys.path]
+        sys.argv[1:] = self.arguments
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self.connection.sendall(os.getpid().to_bytes(launcher.PID_BYTES, "big"))
+        # Whoever asked waits for the end of this process, not for that of workers that it forks.
+        os.register_at_fork(after_in_child=self.connection.close)
+        sys.modules.pop(self.module, None)  # else Python warns that it runs twice
+        runpy.run_module(self.module, run_name="__main__", alter_sys=True)
+
+    def ended(self, code: int) -> None:
+        """Tell whoever asked the exit code."""
+        with suppress(OSError):
+            self.connection.sendall(bytes([code & 0xFF]))
+
+    def close(self) -> None:
+        """Forget it."""
+        for stream in self.streams:
+            os.close(stream)
+        self.connection.close()
+
+
+class Template:
+    """Forks daemons for those who ask at the socket.
+
+    Args:
+        listener: The socket, which listens.
+        works: Modules that workers need.
+    """
+
+    def __init__(self, listener: socket.socket, works: Sequence[str]) -> None:
+        self._works = list(works)
+        self._listener = listener
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ, self._asked)
+        self._selector.register(0, selectors.EVENT_READ)
+        self._compilers: set[int] = set()
+        self._waiting: list[Request] | None = []
+        """Requests of those who run slices, until all is imported; `None` from then on."""
+
+    def run(self) -> None:
+        """Import what workers need, and fork daemons until the driver has ended."""
+        load(_PLANNING)
+        if self._works:
+            self._compile()
+        while self._loaded() and self._serve():
+            pass
+
+    def _compile(self) -> None:
+        """Let processes of their own compile the loops: the planner must not wait for them."""
+        from towpath.wire import loops  # noqa: PLC0415  # numba takes most of a second
+
+        if not loops.compiled():
+            for order in (loops.MODULES, loops.MODULES[::-1]):
+                self._spawn(partial(loops.compile_all, order))
+
+    def _spawn(self, work: Callable[[], None]) -> None:
+        ended, end = os.pipe()
+        if os.fork() == 0:
+            os.close(ended)
+            with suppress(BaseException):
+                work()
+            os._exit(0)
+        os.close(end)
+        self._compilers.add(ended)
+        self._selector.register(ended, selectors.EVENT_READ, self._compiler_ended)
+
+    def _compiler_ended(self, ended: int) -> None:
+        self._selector.unregister(ended)
+        os.close(ended)
+        self._compilers.remove(ended)
+
+    def _loaded(self) -> bool:
+        """Import the rest once its loops are compiled, and fork the workers that wait for it."""
+        if self._waiting is not None and not self._compilers:
+            load(self._works)
+            gc.freeze()  # a collection would write to pages that workers share
+            waiting, self._waiting = self._waiting, None
+            for request in waiting:
+                self._fork(request)
+        return True
+
+    def _serve(self) -> bool:
+        """Handle what has happened; return whether the driver still lives."""
+        for key, _ in self._selector.select():
+            if key.data is None:
+                return False
+            key.data(key.fd)
+        return True
+
+    def _asked(self, _: int) -> None:
+        with suppress(OSError, ValueError):  # whoever asked goes on without us then
+            request = Request.read(self._listener.accept()[0])
+            if self._waiting is not None and request.runs_slices:
+                self._waiting.append(request)
+            else:
+                self._fork(request)
+
+    def _fork(self, request: Request) -> None:
+        with suppress(OSError):
+            if os.fork() == 0:
+                self._become(request)
+        request.close()
+
+    def _become(self, request: Request) -> NoReturn:
+        code = 1
+        try:
+            self._selector.close()
+            self._listener.close()
+            request.run()
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except BaseException:  # noqa: BLE001  # what Python does with an error that nobody handles
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            request.ended(code)
+            os._exit(code)
+
+
+def main() -> None:
+    """Be the template at a socket, for workers that need some modules."""
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    folder = Path(listener.getsockname()).parent
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        Template(listener, sys.argv[2:]).run()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
