@@ -22,6 +22,7 @@ from towpath.model.nouns import TopicId, TopicName, TopicPartition
 from towpath.records.trouble import SourceTrouble, source_trouble
 
 ID = TopicId("5ba5fb07-7df2-4f4b-9a3c-f5dd19aa45b5")
+OLD = TopicId("0aa5fb07-7df2-4f4b-9a3c-f5dd19aa45b5")
 SOME = [TopicPartition(TopicName("t"), number) for number in range(2)]
 ALL = [BY_NAME, DIVERGING, BY_ID]
 
@@ -59,6 +60,33 @@ def test_requests_are_those_of_kafka_python(version: int) -> None:
     made.drop(SOME[0])
     [gone] = FetchRequest.decode(bytes(made.request(0)[0]), version=version).forgotten_topics_data
     assert (gone.topic or gone.topic_id, gone.partitions) == (topic.topic or topic.topic_id, [0])
+
+
+@pytest.mark.parametrize("dropped", [True, False])
+def test_the_broker_forgets_a_topic_that_was_made_again(*, dropped: bool) -> None:
+    made, tp = FetchSession(BY_ID, max_bytes=1000), SOME[0]
+    made.want(tp, FetchFrom(7, 500, OLD))
+    made.request(0)
+    if dropped:
+        made.drop(tp)
+    made.want(tp, FetchFrom(0, 500, ID))
+    sent = FetchRequest.decode(bytes(made.request(0)[0]), version=BY_ID)
+    assert [topic.topic_id for topic in sent.topics] == [UUID(ID)]
+    [gone] = sent.forgotten_topics_data
+    assert (gone.topic_id, gone.partitions) == (UUID(OLD), [0])
+    sent = FetchRequest.decode(bytes(made.request(0)[0]), version=BY_ID)
+    assert (sent.topics, sent.forgotten_topics_data) == ([], [])
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_a_topic_that_is_wanted_again_at_once_is_not_forgotten(version: int) -> None:
+    made, tp = FetchSession(version, max_bytes=1000), SOME[0]
+    for offset in (7, 9):
+        made.want(tp, FetchFrom(offset, 500, ID))
+        made.request(0)
+        made.drop(tp)
+    made.want(tp, FetchFrom(9, 500, ID))
+    assert not FetchRequest.decode(bytes(made.request(0)[0]), version=version).forgotten_topics_data
 
 
 def _answered(version: int, **more: Any) -> bytes:

@@ -44,6 +44,22 @@ def test_the_slice_with_the_fewest_partitions_gets_what_comes() -> None:
     assert [len(hand.later) for hand in there.hands] == [1, 3]
 
 
+def test_a_partition_that_a_slice_has_stays_with_it() -> None:
+    there = table(3, 0)
+    changed = replace(part("old-0", 1), max_batch=5)
+    assert there.deal([(0, changed)]) == {0: [changed]}
+    assert there.hands[0].later == {changed.source: changed}
+    assert there.held[changed.source].max_batch == 5
+
+
+def test_only_where_it_begins_and_ends_may_differ_on_the_same_terms() -> None:
+    plain = part("orders")
+    moved = replace(plain, start=5, end=9, begin=Beginning(epoch=1), from_earliest=True)
+    assert moved.terms == plain.terms
+    for other in (replace(plain, max_batch=5), replace(plain, source_id=TopicId("another"))):
+        assert other.terms != plain.terms
+
+
 def test_what_comes_first_has_most_to_copy() -> None:
     there = table(0)
     dealt = there.deal([(1, part("small")), (100, part("large"))])

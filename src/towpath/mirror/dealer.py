@@ -20,6 +20,7 @@ class Dealer:
 
     Attributes:
         table: The slices of the last round that was planned.
+        again: Source partitions to be tried again; a slice passes over those that go on.
     """
 
     def __init__(self, link: OpenLink, session: LinkSession) -> None:
@@ -27,30 +28,32 @@ class Dealer:
         self._numbers = count()
         self._unsent: list[Dealt] = []
         self.table: Table | None = None
+        self.again: set[TopicPartition] = set()
 
     def planned(self, slices: Sequence[Slice], number: int) -> None:
         """Take note of the slices of a new round; any thread may call this."""
         self.table = Table.of(slices, number, settled=self._session.settled)
 
-    def deal(self, plan: RoundPlan, table: Table) -> bool:
-        """Give the slices what none of them has; return whether only a new round can do that.
+    def deal(self, plan: RoundPlan, table: Table) -> None:
+        """Give the slices what none of them has, what is to be tried again, and what has changed.
 
         Raises:
             ClusterError: A cluster cannot be asked, or the ledger not be written.
         """
         self._link.read()
-        found = plan_more(plan, self._link, table.held)
-        if any(assignment.source in table.held for _, assignment in found):
-            return True
+        held = {tp: a for tp, a in table.held.items() if tp not in self.again}
+        found = plan_more(plan, self._link, held)
+        self.again.clear()
         for number, assignments in table.deal(found).items():
             self._tell(table, number, assignments)
         self.flush()
-        return False
 
-    def has(self, topics: Collection[str]) -> bool:
-        """Whether slices have partitions of one of these topics, of the source or the target."""
-        held = self.table.held.values() if self.table is not None else ()
-        return any({a.source.topic, a.target.topic} & set(topics) for a in held)
+    def mended(self, topics: Collection[str]) -> None:
+        """Try all partitions of these topics again, which are named by the source or the target."""
+        held = self.table.held if self.table is not None else {}
+        self.again.update(
+            tp for tp, a in held.items() if {a.source.topic, a.target.topic} & set(topics)
+        )
 
     def lacks(self, tps: Iterable[TopicPartition]) -> bool:
         """Whether no slice has one of these source partitions."""
@@ -65,8 +68,10 @@ class Dealer:
         """
         while self._session.begun:
             begun, table = self._session.begun.popleft(), self.table
-            if table is not None and begun.round == table.round and begun.slice < len(table.hands):
-                self._tell(table, begun.slice, table.hands[begun.slice].later, facts_from=0)
+            if table is None or begun.round != table.round or begun.slice >= len(table.hands):
+                continue
+            later = tuple(table.hands[begun.slice].later.values())
+            self._tell(table, begun.slice, later, facts_from=0)
         self.flush()
 
     def flush(self) -> None:

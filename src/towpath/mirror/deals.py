@@ -20,11 +20,15 @@ class Hand:
 
     Attributes:
         held: Those that it has.
-        later: Those of them that it was given while it ran, in order.
+        later: Those of them that it was given while it ran.
     """
 
     held: dict[TopicPartition, Assignment] = field(default_factory=dict)
-    later: list[Assignment] = field(default_factory=list)
+    later: dict[TopicPartition, Assignment] = field(default_factory=dict)
+
+    def give(self, assignment: Assignment) -> None:
+        """Give it one partition more, or one of its partitions anew."""
+        self.held[assignment.source] = self.later[assignment.source] = assignment
 
 
 @dataclass(slots=True)
@@ -55,15 +59,22 @@ class Table:
         return {tp: a for hand in self.hands for tp, a in hand.held.items()}
 
     def deal(self, weighed: Iterable[Weighed]) -> dict[int, list[Assignment]]:
-        """Give partitions that no slice has to the slices with the fewest; return who gets what."""
+        """Give partitions to the slices with the fewest; return who gets what.
+
+        A partition that a slice has stays with it.
+        """
         dealt: dict[int, list[Assignment]] = {}
         for assignment in heaviest_first(weighed):
-            number = min(range(len(self.hands)), key=lambda n: len(self.hands[n].held))
-            hand = self.hands[number]
-            hand.held[assignment.source] = assignment
-            hand.later.append(assignment)
+            number = self._holder(assignment.source)
+            self.hands[number].give(assignment)
             dealt.setdefault(number, []).append(assignment)
         return dealt
+
+    def _holder(self, tp: TopicPartition) -> int:
+        """Return the slice that has a partition, or else is to get it."""
+        holding = (number for number, hand in enumerate(self.hands) if tp in hand.held)
+        fewest = min(range(len(self.hands)), key=lambda n: len(self.hands[n].held))
+        return next(holding, fewest)
 
 
 def heaviest_first(weighed: Iterable[Weighed]) -> Iterator[Assignment]:

@@ -85,12 +85,12 @@ def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
 def plan_more(
     plan: RoundPlan, link: OpenLink, held: Mapping[TopicPartition, Assignment]
 ) -> list[Weighed]:
-    """Return the partitions that no slice copies, each with the records that it is behind.
+    """Return the partitions that no slice copies as it should, each with its weight.
 
     Args:
         plan: What all rounds of the run have in common.
         link: The link, its books read.
-        held: What the slices copy. A partition of a topic that was made again is none of these.
+        held: What the slices copy. Partitions whose terms have changed since are returned, too.
     """
     return _Assigner(plan, link.source, link.target, link.books, link.ledger).assignments(held)
 
@@ -131,8 +131,7 @@ class _Assigner:
         """
         self._fill, _ = markers(self._config, self._target)
         raw = self._raw(self._topics(), self._source.cluster.id())
-        known = {each.incarnation for each in held.values()}
-        made = [each for each in raw if each.incarnation not in known]
+        made = [a for a in raw if a.source not in held or held[a.source].terms != a.terms]
         latest = self._source.offsets.latest(
             [a.source for a in made], committed=True, patience=PATIENCE
         )

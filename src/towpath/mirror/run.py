@@ -41,6 +41,10 @@ _PATIENCE = 50
 """A look may take a fiftieth of the time."""
 _SPARING = 10
 """Making topics may take a tenth of it, where some are left out again and again."""
+_TRY_AGAIN = 600.0
+"""Seconds after which partitions that stopped are tried again, and all others compared with what
+they should be."""
+_IDLE = {State.STOPPED, State.NOT_STARTED}
 _DRAIN = 30.0
 _FAILURES = 5
 
@@ -138,6 +142,7 @@ class _Mirror:
         self._unopened: dict[tuple[str, int], str] = {}
         self._settled: dict[int, bool] = {}
         self._next_reconcile = self._next_sync = 0.0
+        self._next_try = time.monotonic() + _TRY_AGAIN
         self._round_over = threading.Event()
         self._redeal = False
         self._more = False
@@ -269,7 +274,7 @@ class _Mirror:
             return  # the next round is not planned yet
         self._dealer.repeat()
         if self._more or not table.checked:
-            self._redeal |= self._dealer.deal(self._round_plan(slots), table)
+            self._dealer.deal(self._round_plan(slots), table)
             self._more, table.checked = False, True
 
     def _tell(self) -> None:
@@ -318,9 +323,7 @@ class _Mirror:
         if began < self._next_reconcile:
             return False
         try:
-            return self._reconcile(all_subjects=began >= self._next_sync) or self._dealer.lacks(
-                row.tp for row in self.progress.rows if self._should_run(row)
-            )
+            return self._reconcile(all_subjects=began >= self._next_sync) or self._wants_more()
         finally:
             took = time.monotonic() - began
             self._next_reconcile = began + max(self._config.run.discover, _SPARING * took)
@@ -343,8 +346,17 @@ class _Mirror:
         self._shape, self._reconciled = now, number
         after = self.progress.topics
         mended = before.topics - after.topics
-        self._redeal |= self._dealer.has(mended)
+        self._dealer.mended(mended)
         return bool(after.outcome.done or fresh or mended)
+
+    def _wants_more(self) -> bool:
+        """Whether a partition is to be tried again, or no slice has one that should be copied."""
+        rows = self.progress.rows
+        if time.monotonic() >= self._next_try:
+            self._next_try = time.monotonic() + _TRY_AGAIN
+            self._dealer.again.update(row.tp for row in rows if row.state in _IDLE)
+            return True
+        return self._dealer.lacks(row.tp for row in rows if self._should_run(row))
 
     def _should_run(self, row: PartitionStatus) -> bool:
         """Whether a partition was never copied, though nothing is known that keeps it from that."""

@@ -1,4 +1,8 @@
-"""The partitions of one slice on their way to becoming lanes: found, opened, or left out."""
+"""The partitions of one slice on their way to becoming lanes: found, opened, or left out.
+
+A partition that the slice has already may be dealt again, to be tried again or on other terms (its
+topic was made again, a setting of the mirror topic changed). Its lane leaves first.
+"""
 
 from __future__ import annotations
 
@@ -70,49 +74,73 @@ class Arrivals:
             (unknown if UNKNOWN in (each.start, each.end) else known).append(each)
         if self._beginnings is not None:
             self._beginnings.find(unknown, self._found, self._close_out)
-        if known:
-            self._open(known)
+        self._open(known)
 
     def dealt(self, dealt: Dealt) -> None:
-        """Copy more partitions; those that are copied already may be among them."""
-        fresh = [a for a in from_data(dealt.partitions) if a.source not in self.assigned]
+        """Copy more partitions; those that go on as they are may be among them."""
+        fresh = [each for each in from_data(dealt.partitions) if not self._goes_on(each)]
         if not fresh or self._landing.feed.ended:
             return
+        for each in fresh:
+            self._left_out.pop(each.source, None)
         self.assign(fresh)
-        self._landing.jobs.run(
-            lambda: self._opener.add(fresh, dealt.facts_from, settled=dealt.settled),
-            lambda failed: self._added(dealt, fresh, failed), self._opener.thread,
-        )  # fmt: skip
+        lanes = self._landing.lanes
+        going = [lanes[each.source] for each in fresh if each.source in lanes]
+        self._landing.leaving.let_go(going, lambda: self._learn(dealt, fresh))
 
-    def _added(
+    def _goes_on(self, a: Assignment) -> bool:
+        """Whether a partition is copied or opened on the same terms already."""
+        known, lane = self.assigned.get(a.source), self._landing.lanes.get(a.source)
+        if known is None or known.terms != a.terms or a.source in self._left_out:
+            return False
+        return lane is None or not lane.stopped
+
+    def _wanted(self, assignments: Iterable[Assignment]) -> list[Assignment]:
+        """Return those that are still to be opened; none at the end of the round."""
+        if self._landing.feed.ended:
+            return []
+        lanes = self._landing.lanes
+        terms = {tp: a.terms for tp, a in self.assigned.items() if tp not in lanes}
+        return [each for each in assignments if terms.get(each.source) == each.terms]
+
+    def _learn(self, dealt: Dealt, fresh: Sequence[Assignment]) -> None:
+        wanted = self._wanted(fresh)
+        if wanted:
+            self._landing.jobs.run(
+                lambda: self._opener.add(wanted, dealt.facts_from, settled=dealt.settled),
+                lambda failed: self._learnt(dealt, wanted, failed), self._opener.thread,
+            )  # fmt: skip
+
+    def _learnt(
         self, dealt: Dealt, fresh: Sequence[Assignment], failed: TowpathError | None
     ) -> None:
         if failed is None:
             self.begin(fresh)
-            return
-        for each in fresh:
-            del self.assigned[each.source]
-        self._reactor.later(_AGAIN, lambda: self.dealt(dealt))
+        else:
+            self._reactor.later(_AGAIN, lambda: self._learn(dealt, fresh))
 
     def _found(self, assignment: Assignment) -> None:
         self._open([assignment])
 
     def _open(self, assignments: Sequence[Assignment], failures: int = 0) -> None:
-        self._reactor.run(
-            lambda: self._opener.open(assignments), partial(self._opened, assignments, failures),
-            self._opener.thread,
-        )  # fmt: skip
+        wanted = self._wanted(assignments)
+        if wanted:
+            self._reactor.run(
+                lambda: self._opener.open(wanted), partial(self._opened, wanted, failures),
+                self._opener.thread,
+            )  # fmt: skip
 
     def _opened(
         self,
-        assignments: Sequence[Assignment],
+        asked: Sequence[Assignment],
         failures: int,
         future: Future[dict[TopicPartition, Standing | TowpathError]],
     ) -> None:
         error = future.exception()
         if error is not None and not isinstance(error, TowpathError):
             raise error
-        if self._landing.feed.ended:
+        assignments = self._wanted(asked)
+        if not assignments:
             return
         if isinstance(error, ClusterError) and not self._landing.lanes and not healable(error):
             raise error

@@ -106,6 +106,13 @@ class Receipts:
         """Write what is left; blocking."""
         self._append(self._due())
 
+    def close_out(self, lane: Lane) -> None:
+        """Write what is left of a lane that goes, with the next receipts."""
+        entries, removed = self._due_of(lane)
+        self._waiting += [*entries, *removed]
+        self._keys.pop(lane.source, None)
+        self._logs.pop(lane.source, None)
+
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
@@ -131,16 +138,21 @@ class Receipts:
     def _due(self) -> list[Entry]:
         wanted, self._waiting = self._waiting, []
         removed: list[Removed] = []  # last, so that they are written behind every receipt
-        for tp, lane in self._lanes.items():
-            log = self._log(lane)
-            wanted.extend(log.add(lane.progress.runs.take_closed()))
-            if lane.progress.changed:
-                receipt, useless = self._keys[tp].write(
-                    lane.progress, self._work.link, log.packed()
-                )
-                wanted.append(receipt)
-                removed.extend(useless)
+        for lane in self._lanes.values():
+            entries, useless = self._due_of(lane)
+            wanted += entries
+            removed += useless
         return [*wanted, *removed]
+
+    def _due_of(self, lane: Lane) -> tuple[list[Entry], list[Removed]]:
+        log = self._log(lane)
+        entries: list[Entry] = list(log.add(lane.progress.runs.take_closed()))
+        if not lane.progress.changed:
+            return entries, []
+        receipt, useless = self._keys[lane.source].write(
+            lane.progress, self._work.link, log.packed()
+        )
+        return [*entries, receipt], useless
 
     def _log(self, lane: Lane) -> RunLog:
         tp = lane.work.source

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -77,9 +77,9 @@ class Assignment:
     """Most offsets that compaction left empty to fill with markers; 0 where none may be."""
 
     @property
-    def incarnation(self) -> tuple[TopicPartition, TopicId, TopicId, ProducerId]:
-        """What stays the same as long as the same partition is copied to the same mirror topic."""
-        return self.target, self.source_id, self.target_id, self.producer_id
+    def terms(self) -> Assignment:
+        """All of it but for where it begins and ends, to tell whether it has changed."""
+        return replace(self, start=0, end=None, begin=EARLIEST, from_earliest=False)
 
 
 _ASSIGNMENTS = TypeAdapter(tuple[Assignment, ...])

@@ -108,11 +108,21 @@ class FetchSession:
         self._dropped = {}
 
     def want(self, tp: TopicPartition, position: FetchFrom) -> None:
-        """Ask for `tp` from `position` in the next request and all after it."""
+        """Ask for `tp` from `position` in the next request and all after it.
+
+        If its topic was made again, the broker is told to forget the earlier topic, which it would
+        go on to answer for otherwise, with INCONSISTENT_TOPIC_ID.
+        """
+        known = self._wanted.get(tp)
+        if known is not None and known.topic_id != position.topic_id:
+            self._dropped[tp] = known.topic_id
+        if self._dropped.get(tp) == position.topic_id:
+            del self._dropped[tp]
+        elif tp in self._dropped:
+            self._names.pop(self._dropped[tp], None)
         self._wanted[tp] = position
         self._names[position.topic_id] = tp.topic
         self._changed.add(tp)
-        self._dropped.pop(tp, None)
 
     def drop(self, tp: TopicPartition) -> None:
         """Ask for `tp` no more."""

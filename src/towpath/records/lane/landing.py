@@ -19,6 +19,7 @@ from towpath.records.lane.lane import LANE_BYTES, MANY, SMALL, SMALL_TOGETHER, L
 from towpath.records.lane.progress import Standing
 from towpath.records.lane.waits import Waits
 from towpath.records.lease import Lease
+from towpath.records.leaving import Leaving
 from towpath.records.receipts import Receipts
 from towpath.records.relief import Relief
 from towpath.records.source.reader import Feed
@@ -54,6 +55,7 @@ class Landing:
         lease: The right to write.
         pool: Memory for all that is on its way.
         receipts: What is written to the ledger.
+        leaving: Lets lanes go.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Landing:
             ),
         )  # fmt: skip
         self.receipts = Receipts(work, target, reactor, self.lanes)
+        self.leaving = Leaving(self.feed, self.producers, opener, self.receipts, self.lanes)
         self._reopening = lane_reopening(self.jobs, opener, self.feed, self.producers, self._start)
         side = TargetSide(target, self.jobs, opener, self.producers, self._reopening, self.lease)
         self._side, self._clients = side, Clients(work.target, Side.TARGET, target)
@@ -134,6 +137,7 @@ class Landing:
         self.reactor.turn(longest)
         self.producers.pump_all()
         self.feed.refill()
+        self.leaving.look()
         good = self.lease.good
         if good and not self._was_good:
             for lane in self.lanes.values():
@@ -195,6 +199,8 @@ class Landing:
             self._fronts.go(lane, front)
 
     def _join(self, lane: Lane) -> None:
+        if lane in self.leaving:
+            return
         if lane.writer is None:
             self.producers.of(lane).add(lane)
         else:

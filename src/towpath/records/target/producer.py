@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data import produce as producing
@@ -150,13 +150,14 @@ class Producer:
     def _send(
         self, node: int, channel: Channel, batches: list[tuple[TopicPartition, Part]]
     ) -> None:
+        lanes = {tp: self._lanes[tp] for tp, _ in batches}
         newest = channel.versions[producing.API][1]
         if newest >= producing.BY_ID and NO_TOPIC_ID not in self._names:
             body = producing.request_by_id(batches, self._ids, self._timeout_ms)
             channel.send(
                 producing.API, producing.BY_ID, body,
                 lambda frame: self._came(
-                    node, channel, producing.response_by_id(frame.view, self._names)
+                    node, channel, lanes, producing.response_by_id(frame.view, self._names)
                 ),
                 tags=True,
             )  # fmt: skip
@@ -165,7 +166,9 @@ class Producer:
         body = producing.request(batches, self._timeout_ms)
         channel.send(
             producing.API, version, body,
-            lambda frame: self._came(node, channel, producing.response(frame.view, version)),
+            lambda frame: self._came(
+                node, channel, lanes, producing.response(frame.view, version)
+            ),
         )  # fmt: skip
 
     def _gather(self, ready: dict[TopicPartition, None]) -> list[tuple[TopicPartition, Batch]]:
@@ -189,12 +192,14 @@ class Producer:
                 ready[tp] = None
         return batches
 
-    def _came(self, node: int, channel: Channel, answer: Answer) -> None:
+    def _came(
+        self, node: int, channel: Channel, lanes: Mapping[TopicPartition, Lane], answer: Answer
+    ) -> None:
         self._in_flight[node] -= 1
         self._mute(node, channel, answer.throttle)
         for said in answer.batches:
             lane = self._lanes.get(said.tp)
-            if lane is not None:
+            if lane is not None and lane is lanes.get(said.tp):  # else it was sent for an older one
                 self._on_answer(lane, said)
         if answer.throttle >= TOLD:
             self._troubled(node, throttled(Side.TARGET, node, answer.throttle), hopeless=False)

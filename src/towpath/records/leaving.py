@@ -1,0 +1,78 @@
+"""Lets lanes go while a slice goes on, as soon as the target has answered for what was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from towpath.model.deadline import Deadline
+from towpath.model.nouns import TopicPartition
+from towpath.records.lane.lane import Lane
+from towpath.records.receipts import Receipts
+from towpath.records.source.reader import Feed
+from towpath.records.target.opening import Opener
+from towpath.records.target.producer import Producers
+from towpath.records.target.tail import Underway
+
+_PATIENCE = 5.0
+"""Seconds for the answers to what was sent."""
+
+
+class Leaving:
+    """Lanes that are about to go. Nothing more is fetched or sent for them."""
+
+    def __init__(
+        self,
+        feed: Feed[Lane],
+        producers: Producers,
+        opener: Opener,
+        receipts: Receipts,
+        lanes: dict[TopicPartition, Lane],
+    ) -> None:
+        self._feed, self._producers, self._opener = feed, producers, opener
+        self._receipts, self._lanes = receipts, lanes
+        self._going: dict[Lane, tuple[int, Deadline]] = {}
+        """Each with how often it had been opened by then, and until when it is waited for."""
+        self._parties: list[tuple[set[Lane], Callable[[], None]]] = []
+        """Lanes that go together, and what is called when they are gone."""
+
+    def __contains__(self, lane: Lane) -> bool:
+        return lane in self._going
+
+    def let_go(self, lanes: Iterable[Lane], then: Callable[[], None]) -> None:
+        """Let lanes go; call `then` when all are gone and their receipts are due to be written."""
+        party = set(lanes)
+        for lane in party - self._going.keys():
+            self._going[lane] = lane.openings, Deadline.after(_PATIENCE)
+            self._feed.remove(lane)
+            lane.queue.drop_waiting()
+        self._parties.append((party, then))
+        self.look()
+
+    def look(self) -> None:
+        """Let those go that can."""
+        for lane, (openings, until) in list(self._going.items()):
+            if _is_done(lane, openings) or until.over:
+                self._gone(lane)
+                del self._going[lane]
+        gone = [each for each in self._parties if each[0].isdisjoint(self._going)]
+        for each in gone:
+            self._parties.remove(each)
+            each[1]()
+
+    def _gone(self, lane: Lane) -> None:
+        if lane.unanswered:
+            sent = Underway(end=lane.sent_end, oldest=lane.sent_oldest)
+            self._opener.may_arrive(lane.work, sent)
+        self._producers.of(lane).remove(lane)
+        self._feed.remove(lane)
+        lane.openings += 1  # whatever was put off for it is void
+        lane.queue.clear()
+        self._receipts.close_out(lane)
+        del self._lanes[lane.source]
+
+
+def _is_done(lane: Lane, openings: int) -> bool:
+    """Whether there is nothing to wait for: all is answered, or no answer will come any more."""
+    if lane.stopped or lane.lost or lane.openings != openings:
+        return True
+    return not (lane.queue.flying or lane.busy)
