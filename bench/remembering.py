@@ -85,19 +85,48 @@ def receipt(partition: int, second: int, tail: str) -> Receipt:
     """Return a receipt of a mapped partition that copies transactions."""
     about, at = of(partition), 10**9 + second * 1000
     return Receipt(
-        LINK, about.tp.topic, partition, about.producer_id, at + second * RATE, 3, at, at, at,
-        at * 900, 1, 2, 7, Mode.MAPPED, (WHY,), (at, at, 100), None,
-        at, f"{partition:016x}", 0, packed=tail,
-    )  # fmt: skip
+        link=LINK,
+        topic=about.tp.topic,
+        partition=partition,
+        producer_id=about.producer_id,
+        source_end=at + second * RATE,
+        source_epoch=3,
+        target_end=at,
+        sequence=at,
+        records=at,
+        bytes=at * 900,
+        first_timestamp=1,
+        last_timestamp=2,
+        digest=7,
+        mode=Mode.MAPPED,
+        reasons=(WHY,),
+        run=(at, at, 100),
+        trouble=None,
+        at=at,
+        copier=f"{partition:016x}",
+        cuts=0,
+        packed=tail,
+    )
 
 
 def opened(partition: int) -> Opened:
     """Return how a mapped partition began."""
     about = of(partition)
     return Opened(
-        LINK, about.tp.topic, partition, TopicId("s"), about.tp.topic, TopicId("t"),
-        about.producer_id, Mode.MAPPED, (WHY,), 0, 0, "r", 1,
-    )  # fmt: skip
+        link=LINK,
+        topic=about.tp.topic,
+        partition=partition,
+        source_topic_id=TopicId("s"),
+        target_topic=about.tp.topic,
+        target_topic_id=TopicId("t"),
+        producer_id=about.producer_id,
+        mode=Mode.MAPPED,
+        reasons=(WHY,),
+        source_start=0,
+        target_start=0,
+        run_id="r",
+        at=1,
+    )
 
 
 def fill(ledger: Ledger, day: list[Runs], tail: str) -> None:

@@ -25,13 +25,31 @@ from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 
 READ = Acl(
-    Resource.TOPIC, "orders", Pattern.LITERAL, "User:ann", EVERY, Operation.READ, Permission.ALLOW
+    resource=Resource.TOPIC,
+    name="orders",
+    pattern=Pattern.LITERAL,
+    principal="User:ann",
+    host=EVERY,
+    operation=Operation.READ,
+    permission=Permission.ALLOW,
 )
 WRITE = Acl(
-    Resource.TOPIC, "orders", Pattern.LITERAL, "User:ann", EVERY, Operation.WRITE, Permission.ALLOW
+    resource=Resource.TOPIC,
+    name="orders",
+    pattern=Pattern.LITERAL,
+    principal="User:ann",
+    host=EVERY,
+    operation=Operation.WRITE,
+    permission=Permission.ALLOW,
 )
 DENIED = Acl(
-    Resource.TOPIC, "o", Pattern.PREFIXED, "User:*", "10.0.0.1", Operation.ALL, Permission.DENY
+    resource=Resource.TOPIC,
+    name="o",
+    pattern=Pattern.PREFIXED,
+    principal="User:*",
+    host="10.0.0.1",
+    operation=Operation.ALL,
+    permission=Permission.DENY,
 )
 ANN = Credential("ann", Mechanism.SHA_512)
 BOB = Credential("bob", Mechanism.SHA_256)
@@ -63,7 +81,13 @@ def test_what_is_denied_is_made_first_and_removed_last() -> None:
 
 def test_safe_counts_what_it_withholds_and_names_it() -> None:
     everything = Acl(
-        Resource.GROUP, "g", Pattern.LITERAL, "User:ann", EVERY, Operation.ALL, Permission.ALLOW
+        resource=Resource.GROUP,
+        name="g",
+        pattern=Pattern.LITERAL,
+        principal="User:ann",
+        host=EVERY,
+        operation=Operation.ALL,
+        permission=Permission.ALLOW,
     )
     found = differ(World({READ, WRITE, everything}), World(), link("safe"))
     assert [step.about for step in found.steps] == [
@@ -77,7 +101,15 @@ def test_safe_counts_what_it_withholds_and_names_it() -> None:
 
 def test_five_thousand_acls_need_a_handful_of_texts() -> None:
     acls = {
-        Acl(Resource.TOPIC, name, pattern, f"User:{n}", EVERY, operation, Permission.ALLOW)
+        Acl(
+            resource=Resource.TOPIC,
+            name=name,
+            pattern=pattern,
+            principal=f"User:{n}",
+            host=EVERY,
+            operation=operation,
+            permission=Permission.ALLOW,
+        )
         for n in range(500)
         for name in ("orders", "audit")
         for pattern in Pattern
@@ -100,9 +132,14 @@ def test_what_cannot_be_renamed_is_told_by_name() -> None:
 
 def test_an_acl_that_shuts_the_link_out_is_told() -> None:
     mine = Acl(
-        Resource.TOPIC, "orders", Pattern.LITERAL, "User:mirror", EVERY, Operation.WRITE,
-        Permission.DENY,
-    )  # fmt: skip
+        resource=Resource.TOPIC,
+        name="orders",
+        pattern=Pattern.LITERAL,
+        principal="User:mirror",
+        host=EVERY,
+        operation=Operation.WRITE,
+        permission=Permission.DENY,
+    )
     found = differ(World({mine}), World(), link("safe"))
     assert [step.about for step in found.steps] == [str(mine)]
     assert "keeps this link itself from writing copies" in texts(found, str(mine))[0]

@@ -64,10 +64,15 @@ def test_everything_goes_over_and_a_second_plan_is_empty(sides: Sides, vault: Va
     user, source = sides.user, sides.source
     acls = every_kind(user, list(Operation)) | {
         Acl(
-            Resource.TOPIC, EVERY, Pattern.LITERAL, f"User:{user}", EVERY, Operation.READ,
-            Permission.ALLOW,
+            resource=Resource.TOPIC,
+            name=EVERY,
+            pattern=Pattern.LITERAL,
+            principal=f"User:{user}",
+            host=EVERY,
+            operation=Operation.READ,
+            permission=Permission.ALLOW,
         )
-    }  # fmt: skip
+    }
     assert not source.acls.create(acls).failed
     door = AdminClient({"bootstrap.servers": sides.back_doors[0]})
     for mechanism, iterations in (
@@ -141,10 +146,17 @@ def link_side(config: LinkConfig, vault: Vault, login: dict[str, Any]) -> Any:
 def test_what_is_gone_at_the_source_goes_only_with_prune(sides: Sides) -> None:
     user = sides.user
     kept, ours, foreign = (
-        Acl(Resource.GROUP, f"{user}.{n}", Pattern.LITERAL, f"User:{user}", EVERY, Operation.READ,
-            Permission.ALLOW)
+        Acl(
+            resource=Resource.GROUP,
+            name=f"{user}.{n}",
+            pattern=Pattern.LITERAL,
+            principal=f"User:{user}",
+            host=EVERY,
+            operation=Operation.READ,
+            permission=Permission.ALLOW,
+        )
         for n in ("kept", "ours", "foreign")
-    )  # fmt: skip
+    )
     rate, share = (
         Quota((Entity(EntityKind.USER, user),), key)
         for key in (QuotaKey.CONSUMER_BYTE_RATE, QuotaKey.REQUEST_PERCENTAGE)
@@ -218,10 +230,17 @@ def test_missing_rights_are_told_with_right_and_login(
         secured_source, secured_target, vault, logins=("nobody", "mirror"), users={user: PASSWORD}
     )
     sees = [
-        Acl(Resource.CLUSTER, "kafka-cluster", Pattern.LITERAL, "User:mirror", EVERY, operation,
-            Permission.ALLOW)
+        Acl(
+            resource=Resource.CLUSTER,
+            name="kafka-cluster",
+            pattern=Pattern.LITERAL,
+            principal="User:mirror",
+            host=EVERY,
+            operation=operation,
+            permission=Permission.ALLOW,
+        )
         for operation in (Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS)
-    ]  # fmt: skip
+    ]
     whole = link(secured_source, secured_target, vault)
     with (
         Admin(config.source, Side.SOURCE) as source,
@@ -297,7 +316,13 @@ def test_clusters_without_an_authorizer(
         apply(found.steps[0], other, config.access.users)
         wait_until(lambda: credential in other.users.describe([user]), "the user is there")
         acl = Acl(
-            Resource.GROUP, "g", Pattern.LITERAL, "User:a", EVERY, Operation.READ, Permission.ALLOW
+            resource=Resource.GROUP,
+            name="g",
+            pattern=Pattern.LITERAL,
+            principal="User:a",
+            host=EVERY,
+            operation=Operation.READ,
+            permission=Permission.ALLOW,
         )
         with pytest.raises(RefusedError, match=r"SECURITY_DISABLED \(54\)"):
             other.acls.create([acl]).sure(acl)

@@ -17,13 +17,13 @@ from towpath.model.scram import Credential, Mechanism
 USERS = ("ann", "bob", "two words")
 ACLS = st.builds(
     Acl,
-    st.sampled_from(Resource),
-    st.sampled_from(["orders", "payments", "eu.orders", "o", "eu.", "audit", EVERY]),
-    st.sampled_from(Pattern),
-    st.sampled_from(["User:ann", "User:*", "User:mirror"]),
-    st.sampled_from([EVERY, "10.0.0.1"]),
-    st.sampled_from(Operation),
-    st.sampled_from(Permission),
+    resource=st.sampled_from(Resource),
+    name=st.sampled_from(["orders", "payments", "eu.orders", "o", "eu.", "audit", EVERY]),
+    pattern=st.sampled_from(Pattern),
+    principal=st.sampled_from(["User:ann", "User:*", "User:mirror"]),
+    host=st.sampled_from([EVERY, "10.0.0.1"]),
+    operation=st.sampled_from(Operation),
+    permission=st.sampled_from(Permission),
 )
 CREDENTIALS = st.builds(Credential, st.sampled_from(USERS), st.sampled_from(Mechanism))
 ENTITIES = st.one_of(
@@ -88,13 +88,13 @@ TOPICS = ("orders", "older", "old", "payments", "audit")
 """Of the source; `orders` and `payments` may be mirrored."""
 ABOUT_NAMES = st.builds(
     Acl,
-    st.sampled_from([Resource.TOPIC, Resource.TOPIC, Resource.GROUP]),
-    st.sampled_from([*TOPICS, "o", "ol", "p", "a", EVERY]),
-    st.sampled_from(Pattern),
-    st.sampled_from(["User:ann", "User:*"]),
-    st.sampled_from([EVERY, "10.0.0.1"]),
-    st.sampled_from([Operation.ALL, Operation.READ, Operation.WRITE, Operation.DESCRIBE]),
-    st.sampled_from(Permission),
+    resource=st.sampled_from([Resource.TOPIC, Resource.TOPIC, Resource.GROUP]),
+    name=st.sampled_from([*TOPICS, "o", "ol", "p", "a", EVERY]),
+    pattern=st.sampled_from(Pattern),
+    principal=st.sampled_from(["User:ann", "User:*"]),
+    host=st.sampled_from([EVERY, "10.0.0.1"]),
+    operation=st.sampled_from([Operation.ALL, Operation.READ, Operation.WRITE, Operation.DESCRIBE]),
+    permission=st.sampled_from(Permission),
 )
 
 

@@ -20,7 +20,15 @@ def acl(
     permission: Permission = Permission.ALLOW,
     host: str = EVERY,
 ) -> Acl:
-    return Acl(resource, name, pattern, "User:ann", host, operation, permission)
+    return Acl(
+        resource=resource,
+        name=name,
+        pattern=pattern,
+        principal="User:ann",
+        host=host,
+        operation=operation,
+        permission=permission,
+    )
 
 
 def prefixed(name: str, permission: Permission = Permission.ALLOW) -> Acl:

@@ -203,10 +203,17 @@ def refuse(mirror: Mirror, topics: Sequence[str]) -> None:
         assert opened is not None
         entries.append(
             Writer(
-                config.link, opened.topic, partition, opened.producer_id, ProducerId(1 << 39),
-                "none", RETENTION, opened.target_start, 0,
+                link=config.link,
+                topic=opened.topic,
+                partition=partition,
+                producer_id=opened.producer_id,
+                writer=ProducerId(1 << 39),
+                transactional_id="none",
+                why=RETENTION,
+                target_start=opened.target_start,
+                at=0,
             )
-        )  # fmt: skip
+        )
     with ExitStack() as stack:
         admin = stack.enter_context(Admin(config.target, Side.TARGET))
         client = stack.enter_context(Client(config.target, Side.TARGET, admin))

@@ -361,7 +361,15 @@ def note_gap(file: Path, tp: TopicPartition) -> None:
         opened = link.ledger.books(config.link).of(tp).opened
         assert opened is not None
         gap = Gap(
-            config.link, tp.topic, 0, opened.producer_id, 50, 60, told("expired"), True, now_ms()
+            link=config.link,
+            topic=tp.topic,
+            partition=0,
+            producer_id=opened.producer_id,
+            first=50,
+            end=60,
+            why=told("expired"),
+            went_on=True,
+            at=now_ms(),
         )
         link.ledger.append([gap])
 

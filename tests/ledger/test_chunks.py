@@ -17,9 +17,20 @@ from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName, 
 
 OF = Incarnation(LinkName("l"), TopicPartition(TopicName("t"), 0), ProducerId(1))
 OPENED = Opened(
-    OF.link, OF.tp.topic, 0, TopicId("s"), OF.tp.topic, TopicId("t"), OF.producer_id, Mode.MAPPED,
-    (), 0, 0, "r", 0,
-)  # fmt: skip
+    link=OF.link,
+    topic=OF.tp.topic,
+    partition=0,
+    source_topic_id=TopicId("s"),
+    target_topic=OF.tp.topic,
+    target_topic_id=TopicId("t"),
+    producer_id=OF.producer_id,
+    mode=Mode.MAPPED,
+    reasons=(),
+    source_start=0,
+    target_start=0,
+    run_id="r",
+    at=0,
+)
 
 
 def chunks(sizes: list[int], seed: int = 1) -> list[Runs]:

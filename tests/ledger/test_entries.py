@@ -49,39 +49,105 @@ runs = st.tuples(number, number, st.integers(1, 2**40))
 
 def opened(producer: int = 1, run: str = "r", start: int = 0) -> Opened:
     return Opened(
-        LINK, ORDERS, 0, TopicId("s"), TopicName("eu.orders"), TopicId("t"), ProducerId(producer),
-        Mode.IDENTICAL, (), start, start, run, 5,
-    )  # fmt: skip
+        link=LINK,
+        topic=ORDERS,
+        partition=0,
+        source_topic_id=TopicId("s"),
+        target_topic=TopicName("eu.orders"),
+        target_topic_id=TopicId("t"),
+        producer_id=ProducerId(producer),
+        mode=Mode.IDENTICAL,
+        reasons=(),
+        source_start=start,
+        target_start=start,
+        run_id=run,
+        at=5,
+    )
 
 
 def receipt(producer: int = 1, end: int = 10, at: int = 6, error: str = "") -> Receipt:
     return Receipt(
-        LINK, ORDERS, 0, ProducerId(producer), end, 3, end, end, end, 99, 1, 2, 7,
-        Mode.MAPPED, (told("why"), RETENTION), (0, 0, end), told(error) if error else None, at,
-    )  # fmt: skip
+        link=LINK,
+        topic=ORDERS,
+        partition=0,
+        producer_id=ProducerId(producer),
+        source_end=end,
+        source_epoch=3,
+        target_end=end,
+        sequence=end,
+        records=end,
+        bytes=99,
+        first_timestamp=1,
+        last_timestamp=2,
+        digest=7,
+        mode=Mode.MAPPED,
+        reasons=(told("why"), RETENTION),
+        run=(0, 0, end),
+        trouble=told(error) if error else None,
+        at=at,
+    )
 
 
 ENTRIES: list[Entry] = [
     LinkIdentity(LINK, ClusterId("a"), ClusterId("b")),
     FirstLook(LINK, "r", 4),
-    End(LINK, ORDERS, TopicId("s"), (7, -1), (-1, 3), 4),
+    End(link=LINK, topic=ORDERS, topic_id=TopicId("s"), offsets=(7, -1), epochs=(-1, 3), at=4),
     opened(),
     receipt(),
-    Runs(LINK, ORDERS, 0, ProducerId(1), ((0, 0, 5), (7, 5, 2))),
-    Gap(LINK, ORDERS, 0, ProducerId(1), 5, 7, RETENTION, went_on=True, at=8),
-    Writer(LINK, ORDERS, 0, ProducerId(1), ProducerId(4), "towpath.l.orders-0", told("why"), 3, 8),
-    Journal(
-        LINK, "topics", "eu.orders", "SetConfigs", "retention.ms",
-        {"do": "SetConfigs", "set": {"retention.ms": "1"}}, Phase.DONE, "abc", True,
-        TopicId("t"), "", 9,
+    Runs(
+        link=LINK, topic=ORDERS, partition=0, producer_id=ProducerId(1), runs=((0, 0, 5), (7, 5, 2))
     ),
-    Session(LINK, "r", "host", 1, 2, 3, 4, over=False),
+    Gap(
+        link=LINK,
+        topic=ORDERS,
+        partition=0,
+        producer_id=ProducerId(1),
+        first=5,
+        end=7,
+        why=RETENTION,
+        went_on=True,
+        at=8,
+    ),
+    Writer(
+        link=LINK,
+        topic=ORDERS,
+        partition=0,
+        producer_id=ProducerId(1),
+        writer=ProducerId(4),
+        transactional_id="towpath.l.orders-0",
+        why=told("why"),
+        target_start=3,
+        at=8,
+    ),
+    Journal(
+        link=LINK,
+        subject="topics",
+        name="eu.orders",
+        do="SetConfigs",
+        part="retention.ms",
+        step={"do": "SetConfigs", "set": {"retention.ms": "1"}},
+        phase=Phase.DONE,
+        plan="abc",
+        owned=True,
+        topic_id=TopicId("t"),
+        error="",
+        at=9,
+    ),
+    Session(
+        link=LINK, run_id="r", host="host", pid=1, started=2, beat=3, ended_round=4, over=False
+    ),
     Dealt(
-        link=LINK, run_id="r", round=2, slice=1, number=0, facts_from=5, settled=True,
+        link=LINK,
+        run_id="r",
+        round=2,
+        slice=1,
+        number=0,
+        facts_from=5,
+        settled=True,
         partitions=({"source": {"topic": "orders", "partition": 0}},),
     ),
     Attempt(link=LINK, run_id="r", round=2, slice=1, attempt=1, name="one"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.kind)
@@ -182,7 +248,7 @@ def test_removed_entries_tell_their_key() -> None:
 
 @given(st.lists(runs, min_size=1, max_size=5))
 def test_runs_come_back(some: list[entries.Run]) -> None:
-    entry = Runs(LINK, ORDERS, 0, ProducerId(1), tuple(some))
+    entry = Runs(link=LINK, topic=ORDERS, partition=0, producer_id=ProducerId(1), runs=tuple(some))
     assert entries.decode(*entries.encode(entry)) == entry
 
 
@@ -208,7 +274,17 @@ def test_of_two_receipts_the_further_one_holds_whatever_their_order() -> None:
 
 
 def test_another_incarnation_begins_anew() -> None:
-    gap = Gap(LINK, ORDERS, 0, ProducerId(1), 5, 7, RETENTION, went_on=True, at=8)
+    gap = Gap(
+        link=LINK,
+        topic=ORDERS,
+        partition=0,
+        producer_id=ProducerId(1),
+        first=5,
+        end=7,
+        why=RETENTION,
+        went_on=True,
+        at=8,
+    )
     books = books_of(opened(1), receipt(1), gap, opened(2), receipt(1, end=50))
     known = books.of(TopicPartition(ORDERS, 0))
     assert known.opened == opened(2)
@@ -220,7 +296,17 @@ def test_a_stop_is_over_when_copying_goes_on_without_error() -> None:
     def gaps(*facts: Entry) -> int:
         return len(books_of(*facts).of(TopicPartition(ORDERS, 0)).gaps)
 
-    stop = Gap(LINK, ORDERS, 0, ProducerId(1), 0, 0, told("not identical"), went_on=False, at=5)
+    stop = Gap(
+        link=LINK,
+        topic=ORDERS,
+        partition=0,
+        producer_id=ProducerId(1),
+        first=0,
+        end=0,
+        why=told("not identical"),
+        went_on=False,
+        at=5,
+    )
     assert gaps(stop) == 1
     assert gaps(opened(), receipt(at=4), stop) == 1
     assert gaps(opened(), stop, receipt(at=6, error="again")) == 1
@@ -231,8 +317,17 @@ def test_a_stop_is_over_when_copying_goes_on_without_error() -> None:
 
 def test_all_writers_of_an_incarnation_count() -> None:
     def writer(incarnation: int, number: int) -> Writer:
-        producers = ProducerId(incarnation), ProducerId(number)
-        return Writer(LINK, ORDERS, 0, *producers, "towpath.l.orders-0", told("why"), 3, 8)
+        return Writer(
+            link=LINK,
+            topic=ORDERS,
+            partition=0,
+            producer_id=ProducerId(incarnation),
+            writer=ProducerId(number),
+            transactional_id="towpath.l.orders-0",
+            why=told("why"),
+            target_start=3,
+            at=8,
+        )
 
     known = books_of(opened(1), writer(1, 1004), writer(2, 1005), writer(1, 1006))
     there = known.of(TopicPartition(ORDERS, 0))

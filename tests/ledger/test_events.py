@@ -25,9 +25,19 @@ from towpath.model.nouns import EVENTS, LEDGER, NO_TOPIC_ID, ClusterId, LinkName
 
 LINK = LinkName("shop")
 STEP = Journal(
-    LINK, "topics", "orders", "CreateTopic", "", {"source": "orders"}, Phase.DONE, "", True,
-    NO_TOPIC_ID, "", 5,
-)  # fmt: skip
+    link=LINK,
+    subject="topics",
+    name="orders",
+    do="CreateTopic",
+    part="",
+    step={"source": "orders"},
+    phase=Phase.DONE,
+    plan="",
+    owned=True,
+    topic_id=NO_TOPIC_ID,
+    error="",
+    at=5,
+)
 EVENT = Event(
     id="a", at=1_700_000_000_000, link=LINK, what=What.ROUND_ENDED, about="", facts={"number": 3},
     origin=Origin(user="ann", login="", host="h", pid=1, version="0.2"),

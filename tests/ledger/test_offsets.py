@@ -12,7 +12,17 @@ from towpath.ledger.entries import Gap, Run
 from towpath.ledger.offsets import NOWHERE, Answer, Exactness, Extent, OffsetMap, joined
 from towpath.model.nouns import LinkName, ProducerId, TopicName
 
-GAP = Gap(LinkName("l"), TopicName("t"), 0, ProducerId(1), 2, 9, RETENTION, went_on=True, at=0)
+GAP = Gap(
+    link=LinkName("l"),
+    topic=TopicName("t"),
+    partition=0,
+    producer_id=ProducerId(1),
+    first=2,
+    end=9,
+    why=RETENTION,
+    went_on=True,
+    at=0,
+)
 
 
 @st.composite

@@ -49,9 +49,20 @@ pytestmark = pytest.mark.broker
 LINK = LinkName("l")
 ORDERS = TopicPartition(TopicName("orders"), 0)
 OPENED = Opened(
-    LINK, ORDERS.topic, 0, TopicId("s"), ORDERS.topic, TopicId("t"), ProducerId(1), Mode.MAPPED, (),
-    0, 0, "r", 5,
-)  # fmt: skip
+    link=LINK,
+    topic=ORDERS.topic,
+    partition=0,
+    source_topic_id=TopicId("s"),
+    target_topic=ORDERS.topic,
+    target_topic_id=TopicId("t"),
+    producer_id=ProducerId(1),
+    mode=Mode.MAPPED,
+    reasons=(),
+    source_start=0,
+    target_start=0,
+    run_id="r",
+    at=5,
+)
 
 
 @pytest.fixture
@@ -254,7 +265,15 @@ def test_a_ledger_with_two_partitions_keeps_runs_among_the_facts(
 ) -> None:
     create_topic(lone.bootstrap, TOPIC, 2, {"cleanup.policy": "compact"})
     ledger = opened(stack, lone, admin)
-    runs = [Runs(LINK, ORDERS.topic, 0, OPENED.producer_id, ((0, 0, 5), (7, 5, 2)))]
+    runs = [
+        Runs(
+            link=LINK,
+            topic=ORDERS.topic,
+            partition=0,
+            producer_id=OPENED.producer_id,
+            runs=((0, 0, 5), (7, 5, 2)),
+        )
+    ]
     ledger.append([OPENED, *runs])
     assert opened(stack, lone, admin).read() == [OPENED]
     assert opened(stack, lone, admin).books(LINK).of(ORDERS).offsets().runs == runs[0].runs
@@ -312,7 +331,16 @@ def test_the_ledger_is_read_without_numba_and_arrow(
 
 
 def beat(number: int, link: str = LINK) -> Session:
-    return Session(LinkName(link), "r", "host", 1, 2, number, 0, over=False)
+    return Session(
+        link=LinkName(link),
+        run_id="r",
+        host="host",
+        pid=1,
+        started=2,
+        beat=number,
+        ended_round=0,
+        over=False,
+    )
 
 
 def test_of_signs_of_life_only_the_latest_are_read(

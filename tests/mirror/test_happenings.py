@@ -21,7 +21,15 @@ from towpath.model.nouns import LinkName, ProducerId, Side
 from towpath.status.status import PartitionStatus, State
 
 GAP = Gap(
-    LinkName("l"), ROW.topic, ROW.partition, ProducerId(7), 3, 5, RETENTION, went_on=True, at=0
+    link=LinkName("l"),
+    topic=ROW.topic,
+    partition=ROW.partition,
+    producer_id=ProducerId(7),
+    first=3,
+    end=5,
+    why=RETENTION,
+    went_on=True,
+    at=0,
 )
 
 

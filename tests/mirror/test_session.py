@@ -23,7 +23,9 @@ from towpath.model.errors import LinkBusyError
 from towpath.model.nouns import LinkName, Side
 
 pytestmark = pytest.mark.broker
-ENTRY = Session(LinkName("l"), "r", "host", 1, 2, 3, 0, over=False)
+ENTRY = Session(
+    link=LinkName("l"), run_id="r", host="host", pid=1, started=2, beat=3, ended_round=0, over=False
+)
 
 
 @pytest.fixture

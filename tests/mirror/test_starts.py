@@ -31,7 +31,16 @@ def tp(partition: int) -> TopicPartition:
 def test_what_was_there_at_the_first_look_begins_where_it_ended_then() -> None:
     books = LinkBooks(LINK)
     assert looks_first(LATEST, books)
-    books.take(End(LINK, ORDERS, TopicId("a"), (70, UNKNOWN), (-1, 4), 1))
+    books.take(
+        End(
+            link=LINK,
+            topic=ORDERS,
+            topic_id=TopicId("a"),
+            offsets=(70, UNKNOWN),
+            epochs=(-1, 4),
+            at=1,
+        )
+    )
     assert looks_first(LATEST, books)  # a crash may have cut the look short
     books.take(FirstLook(LINK, "r", 2))
     assert not looks_first(LATEST, books)

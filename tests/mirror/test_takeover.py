@@ -57,7 +57,16 @@ class _Closed:
 
 def sign(*, over: bool, rested: bool) -> Session:
     at = now_ms()
-    made = Session(LINK, "before", "elsewhere", 1, at - 9000, at, 1, over=over)
+    made = Session(
+        link=LINK,
+        run_id="before",
+        host="elsewhere",
+        pid=1,
+        started=at - 9000,
+        beat=at,
+        ended_round=1,
+        over=over,
+    )
     return replace(made, rested=rested)
 
 

@@ -23,9 +23,16 @@ CONFIG = link("127.0.0.1:9", "127.0.0.1:19", "orders")
 
 def gap(first: int, end: int) -> Gap:
     return Gap(
-        LinkName("l"), ROW.topic, ROW.partition, ProducerId(7), first, end, RETENTION,
-        went_on=True, at=0,
-    )  # fmt: skip
+        link=LinkName("l"),
+        topic=ROW.topic,
+        partition=ROW.partition,
+        producer_id=ProducerId(7),
+        first=first,
+        end=end,
+        why=RETENTION,
+        went_on=True,
+        at=0,
+    )
 
 
 def test_what_is_not_known_is_none() -> None:

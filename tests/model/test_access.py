@@ -17,9 +17,15 @@ NAMES = st.lists(
     max_size=4,
 ).map("".join)
 ACLS = st.builds(
-    Acl, st.sampled_from(Resource), NAMES, st.sampled_from(Pattern), NAMES, NAMES,
-    st.sampled_from(Operation), st.sampled_from(Permission),
-)  # fmt: skip
+    Acl,
+    resource=st.sampled_from(Resource),
+    name=NAMES,
+    pattern=st.sampled_from(Pattern),
+    principal=NAMES,
+    host=NAMES,
+    operation=st.sampled_from(Operation),
+    permission=st.sampled_from(Permission),
+)
 ENTITIES = st.builds(Entity, st.sampled_from(EntityKind), st.none() | NAMES)
 QUOTAS = st.builds(
     Quota, st.lists(ENTITIES, min_size=1, max_size=2).map(tuple), st.sampled_from(QuotaKey)
@@ -44,14 +50,25 @@ def test_two_names_are_never_written_alike(one: str, other: str) -> None:
 
 def test_they_read_as_sentences() -> None:
     denied = Acl(
-        Resource.TRANSACTIONAL_ID, "pay ments", Pattern.PREFIXED, "User:ann", "10.0.0.1",
-        Operation.TWO_PHASE_COMMIT, Permission.DENY,
-    )  # fmt: skip
+        resource=Resource.TRANSACTIONAL_ID,
+        name="pay ments",
+        pattern=Pattern.PREFIXED,
+        principal="User:ann",
+        host="10.0.0.1",
+        operation=Operation.TWO_PHASE_COMMIT,
+        permission=Permission.DENY,
+    )
     assert str(denied) == (
         'deny User:ann from 10.0.0.1 to two phase commit on prefixed transactional id "pay ments"'
     )
     every = Acl(
-        Resource.TOPIC, EVERY, Pattern.LITERAL, "User:*", EVERY, Operation.READ, Permission.ALLOW
+        resource=Resource.TOPIC,
+        name=EVERY,
+        pattern=Pattern.LITERAL,
+        principal="User:*",
+        host=EVERY,
+        operation=Operation.READ,
+        permission=Permission.ALLOW,
     )
     assert str(every) == "allow User:* to read on topic *"
     assert Operation.DESCRIBE_CONFIGS.kafka_name == "DescribeConfigs"

@@ -64,9 +64,14 @@ class Both:
 
     def acl(self, name: str, permission: Permission = Permission.ALLOW, who: str = "") -> Acl:
         return Acl(
-            Resource.TOPIC, f"{self.name}{name}", Pattern.PREFIXED, f"User:{who or self.name}",
-            EVERY, Operation.READ, permission,
-        )  # fmt: skip
+            resource=Resource.TOPIC,
+            name=f"{self.name}{name}",
+            pattern=Pattern.PREFIXED,
+            principal=f"User:{who or self.name}",
+            host=EVERY,
+            operation=Operation.READ,
+            permission=permission,
+        )
 
     def topic(self, name: str) -> TopicName:
         return TopicName(f"{self.name}.{name}")

@@ -20,7 +20,13 @@ ALLOW, DENY = Permission.ALLOW, Permission.DENY
 
 def acl(name: str, permission: Permission, who: str = "ann") -> Acl:
     return Acl(
-        Resource.TOPIC, name, Pattern.LITERAL, f"User:{who}", EVERY, Operation.READ, permission
+        resource=Resource.TOPIC,
+        name=name,
+        pattern=Pattern.LITERAL,
+        principal=f"User:{who}",
+        host=EVERY,
+        operation=Operation.READ,
+        permission=permission,
     )
 
 

@@ -21,7 +21,13 @@ from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
 
 ONE = ClusterFacts(("a:1",), ClusterId("id-1"), "4.1", 1)
 READ = Acl(
-    Resource.TOPIC, "eu.a", Pattern.LITERAL, "User:ann", "*", Operation.READ, Permission.ALLOW
+    resource=Resource.TOPIC,
+    name="eu.a",
+    pattern=Pattern.LITERAL,
+    principal="User:ann",
+    host="*",
+    operation=Operation.READ,
+    permission=Permission.ALLOW,
 )
 OTHER = ClusterFacts(("b:1", "c:1"), ClusterId("id-2"), "3.9", 3)
 

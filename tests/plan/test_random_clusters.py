@@ -83,13 +83,15 @@ class World:
     def _acl(self) -> Acl:
         resource = self.rng.choice([Resource.TOPIC, Resource.GROUP, Resource.TRANSACTIONAL_ID])
         return Acl(
-            resource,
-            f"{self.name}.{self.rng.choice('abcdef')}",
-            self.rng.choice(list(Pattern)),
-            f"User:{self.name}",
-            self.rng.choice([EVERY, "10.0.0.1"]),
-            self.rng.choice([Operation.READ, Operation.WRITE, Operation.DESCRIBE, Operation.ALL]),
-            self.rng.choice(list(Permission)),
+            resource=resource,
+            name=f"{self.name}.{self.rng.choice('abcdef')}",
+            pattern=self.rng.choice(list(Pattern)),
+            principal=f"User:{self.name}",
+            host=self.rng.choice([EVERY, "10.0.0.1"]),
+            operation=self.rng.choice(
+                [Operation.READ, Operation.WRITE, Operation.DESCRIBE, Operation.ALL]
+            ),
+            permission=self.rng.choice(list(Permission)),
         )
 
     def steps(self) -> list[Step]:

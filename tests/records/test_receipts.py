@@ -38,9 +38,20 @@ from towpath.records.target.known import known_standing
 
 LINK = LinkName("l")
 OPENED = Opened(
-    LINK, tp().topic, 0, TopicId("s"), tp().topic, TopicId("t"), PRODUCER, Mode.IDENTICAL, (),
-    0, 0, "r", 0,
-)  # fmt: skip
+    link=LINK,
+    topic=tp().topic,
+    partition=0,
+    source_topic_id=TopicId("s"),
+    target_topic=tp().topic,
+    target_topic_id=TopicId("t"),
+    producer_id=PRODUCER,
+    mode=Mode.IDENTICAL,
+    reasons=(),
+    source_start=0,
+    target_start=0,
+    run_id="r",
+    at=0,
+)
 SLOWEST = 1_000_000
 """Milliseconds that a request is under way at most."""
 SKEW = 300_000

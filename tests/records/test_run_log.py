@@ -21,9 +21,20 @@ from towpath.records.target.known import known_standing
 
 LINK = LinkName("l")
 OPENED = Opened(
-    LINK, tp().topic, 0, TopicId("s"), tp().topic, TopicId("t"), PRODUCER, Mode.MAPPED, (),
-    0, 0, "r", 0,
-)  # fmt: skip
+    link=LINK,
+    topic=tp().topic,
+    partition=0,
+    source_topic_id=TopicId("s"),
+    target_topic=tp().topic,
+    target_topic_id=TopicId("t"),
+    producer_id=PRODUCER,
+    mode=Mode.MAPPED,
+    reasons=(),
+    source_start=0,
+    target_start=0,
+    run_id="r",
+    at=0,
+)
 FEW, LARGE = 3, 10
 
 

@@ -19,7 +19,16 @@ from towpath.records.work import Slice
 LINK = LinkName("orders")
 CLUSTER = ClusterConfig(bootstrap=("host:1",))
 WORK = Slice(LINK, CLUSTER, CLUSTER, (), "ours", 1, 60.0, number=3)
-OURS = Session(LINK, "ours", "host", 1, 2_000, 2_000, 0, over=False)
+OURS = Session(
+    link=LINK,
+    run_id="ours",
+    host="host",
+    pid=1,
+    started=2_000,
+    beat=2_000,
+    ended_round=0,
+    over=False,
+)
 OLDER = replace(OURS, run_id="older", started=1_000)
 YOUNGER = replace(OURS, run_id="younger", started=3_000)
 

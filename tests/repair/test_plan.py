@@ -26,13 +26,52 @@ from towpath.verify.ranges import Bounds, common_range, kept_range
 LINK, T, CLUSTER = LinkName("l"), TopicName("t"), ClusterId("c")
 TP = TopicPartition(T, 0)
 OPENED = Opened(
-    LINK, T, 0, TopicId("s"), T, TopicId("t"), ProducerId(7), Mode.IDENTICAL, (), 20, 20, "run", 1
+    link=LINK,
+    topic=T,
+    partition=0,
+    source_topic_id=TopicId("s"),
+    target_topic=T,
+    target_topic_id=TopicId("t"),
+    producer_id=ProducerId(7),
+    mode=Mode.IDENTICAL,
+    reasons=(),
+    source_start=20,
+    target_start=20,
+    run_id="run",
+    at=1,
 )
 RECEIPT = Receipt(
-    LINK, T, 0, OPENED.producer_id, 100, 3, 100, 80, 80, 800, 1, 2, 3, Mode.IDENTICAL, (),
-    (90, 90, 10), None, 2, packed=Packer([(20, 20, 70)]).text(),
-)  # fmt: skip
-WRITER = Writer(LINK, T, 0, OPENED.producer_id, ProducerId(9), "id", told("why"), 20, 2)
+    link=LINK,
+    topic=T,
+    partition=0,
+    producer_id=OPENED.producer_id,
+    source_end=100,
+    source_epoch=3,
+    target_end=100,
+    sequence=80,
+    records=80,
+    bytes=800,
+    first_timestamp=1,
+    last_timestamp=2,
+    digest=3,
+    mode=Mode.IDENTICAL,
+    reasons=(),
+    run=(90, 90, 10),
+    trouble=None,
+    at=2,
+    packed=Packer([(20, 20, 70)]).text(),
+)
+WRITER = Writer(
+    link=LINK,
+    topic=T,
+    partition=0,
+    producer_id=OPENED.producer_id,
+    writer=ProducerId(9),
+    transactional_id="id",
+    why=told("why"),
+    target_start=20,
+    at=2,
+)
 LOST = Loss(60, 100, 60, 100, 40)
 GOOD = Facts((1, 2), (2, 1), 60, 60, -1, 0, 120)
 

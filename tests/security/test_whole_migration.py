@@ -31,7 +31,13 @@ QUOTA = Quota((Entity(EntityKind.USER, "ann"),), QuotaKey.CONSUMER_BYTE_RATE)
 
 def acl(operation: Operation, name: str = "orders") -> Acl:
     return Acl(
-        Resource.TOPIC, name, Pattern.LITERAL, "User:ann", EVERY, operation, Permission.ALLOW
+        resource=Resource.TOPIC,
+        name=name,
+        pattern=Pattern.LITERAL,
+        principal="User:ann",
+        host=EVERY,
+        operation=operation,
+        permission=Permission.ALLOW,
     )
 
 

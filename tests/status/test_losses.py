@@ -15,13 +15,40 @@ from towpath.status.losses import Loss, loss
 
 T = TopicName("t")
 OPENED = Opened(
-    LinkName("l"), T, 0, TopicId("s"), T, TopicId("t"), ProducerId(7), Mode.MAPPED, (), 100, 20,
-    "run", 1,
-)  # fmt: skip
+    link=LinkName("l"),
+    topic=T,
+    partition=0,
+    source_topic_id=TopicId("s"),
+    target_topic=T,
+    target_topic_id=TopicId("t"),
+    producer_id=ProducerId(7),
+    mode=Mode.MAPPED,
+    reasons=(),
+    source_start=100,
+    target_start=20,
+    run_id="run",
+    at=1,
+)
 RECEIPT = Receipt(
-    OPENED.link, T, 0, OPENED.producer_id, 160, 0, 60, 40, 40, 400, 1, 2, 3, Mode.MAPPED, (),
-    (140, 40, 20), None, 2,
-)  # fmt: skip
+    link=OPENED.link,
+    topic=T,
+    partition=0,
+    producer_id=OPENED.producer_id,
+    source_end=160,
+    source_epoch=0,
+    target_end=60,
+    sequence=40,
+    records=40,
+    bytes=400,
+    first_timestamp=1,
+    last_timestamp=2,
+    digest=3,
+    mode=Mode.MAPPED,
+    reasons=(),
+    run=(140, 40, 20),
+    trouble=None,
+    at=2,
+)
 RUNS = Packer([(100, 20, 10), (120, 30, 10)]).text()
 BOOKS = PartitionBooks(
     OPENED, {(OPENED.producer_id, ""): RECEIPT}, {(OPENED.producer_id, "0"): RUNS}

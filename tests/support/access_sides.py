@@ -93,9 +93,13 @@ def every_kind(user: str, operations: Sequence[Operation]) -> set[Acl]:
     ]  # fmt: skip
     return {
         Acl(
-            resource, "kafka-cluster" if resource is Resource.CLUSTER else user, pattern,
-            f"User:{user}", EVERY if permission is Permission.ALLOW else "10.0.0.1", operation,
-            permission,
+            resource=resource,
+            name="kafka-cluster" if resource is Resource.CLUSTER else user,
+            pattern=pattern,
+            principal=f"User:{user}",
+            host=EVERY if permission is Permission.ALLOW else "10.0.0.1",
+            operation=operation,
+            permission=permission,
         )
         for (resource, pattern, permission), operation in zip(kinds, cycle(operations))
-    }  # fmt: skip
+    }

@@ -21,12 +21,38 @@ RELEASED = SetConfigs(
 
 def opened(link: LinkName, number: TopicId = ID) -> Opened:
     return Opened(
-        link, NAME, 0, TopicId("s"), NAME, number, ProducerId(1), Mode.IDENTICAL, (), 0, 0, "r", 5
+        link=link,
+        topic=NAME,
+        partition=0,
+        source_topic_id=TopicId("s"),
+        target_topic=NAME,
+        target_topic_id=number,
+        producer_id=ProducerId(1),
+        mode=Mode.IDENTICAL,
+        reasons=(),
+        source_start=0,
+        target_start=0,
+        run_id="r",
+        at=5,
     )
 
 
 def did(step: Step, phase: Phase = Phase.DONE, number: TopicId = ID, *, owned: bool) -> Journal:
-    return Journal(OTHER, *KINDS.key(step), as_data(step), phase, "", owned, number, "", 1)
+    subject, name, do, part = KINDS.key(step)
+    return Journal(
+        link=OTHER,
+        subject=subject,
+        name=name,
+        do=do,
+        part=part,
+        step=as_data(step),
+        phase=phase,
+        plan="",
+        owned=owned,
+        topic_id=number,
+        error="",
+        at=1,
+    )
 
 
 def found(*facts: Opened | Journal, **own: str) -> Difference[Step]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,6 +26,26 @@ CREATE = CreateTopic(
 CHANGE = SetConfigs(NAME, NAME, {"flush.ms": "5"}, (), {"flush.ms": None}, id=ONE)
 
 
+def journal(
+    step: Step, data: dict[str, Any], phase: Phase, topic_id: TopicId, at: int, *, owned: bool
+) -> Journal:
+    subject, name, do, part = KINDS.key(step)
+    return Journal(
+        link=LINK,
+        subject=subject,
+        name=name,
+        do=do,
+        part=part,
+        step=data,
+        phase=phase,
+        plan="",
+        owned=owned,
+        topic_id=topic_id,
+        error="",
+        at=at,
+    )
+
+
 class Books:
     """The books of a link, as its journal fills them."""
 
@@ -41,9 +62,7 @@ class Books:
         owned: bool = True,
     ) -> Books:
         """Take in an entry; the clock goes backwards, as those of two machines may differ."""
-        entry = Journal(
-            LINK, *KINDS.key(step), as_data(step), phase, "", owned, id_, "", next(self._clock)
-        )  # fmt: skip
+        entry = journal(step, as_data(step), phase, id_, next(self._clock), owned=owned)
         self.books.take(entry)
         return self
 
@@ -101,7 +120,7 @@ def test_the_last_word_is_that_which_was_written_last() -> None:
 
 def test_an_entry_of_before_steps_knew_ids_can_be_read() -> None:
     data = {k: v for k, v in as_data(CHANGE).items() if k not in {"owned", "id"}}
-    entry = Journal(LINK, *KINDS.key(CHANGE), data, Phase.DONE, "", False, ONE, "", 1)
+    entry = journal(CHANGE, data, Phase.DONE, ONE, 1, owned=False)
     books = LinkBooks(LINK)
     books.take(entry)
     assert ours_of(books, {NAME: ONE}).set_keys == {NAME: {"flush.ms"}}

@@ -38,9 +38,17 @@ class Incarnation:
     def chunk(self, packer: Packer, name: str) -> Runs:
         """Return the entry for a chunk."""
         return Runs(
-            self.link, self.tp.topic, self.tp.partition, self.producer_id, (),
-            packer.text(), name, now_ms(), packer.count, packer.end,
-        )  # fmt: skip
+            link=self.link,
+            topic=self.tp.topic,
+            partition=self.tp.partition,
+            producer_id=self.producer_id,
+            runs=(),
+            packed=packer.text(),
+            chunk=name,
+            at=now_ms(),
+            count=packer.count,
+            end=packer.end,
+        )
 
 
 def slim(chunk: Runs) -> Runs:

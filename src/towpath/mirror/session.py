@@ -179,9 +179,16 @@ class LinkSession:
     def _tell(self) -> None:
         with self._lock:
             entry = Session(
-                self._link, self.run_id, _host(), os.getpid(), self._started, now_ms(),
-                self._ended_round, self._over, self._over and self.rested,
-            )  # fmt: skip
+                link=self._link,
+                run_id=self.run_id,
+                host=_host(),
+                pid=os.getpid(),
+                started=self._started,
+                beat=now_ms(),
+                ended_round=self._ended_round,
+                over=self._over,
+                rested=self._over and self.rested,
+            )
             self._ledger.append([entry], SESSIONS)
 
 

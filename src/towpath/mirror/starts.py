@@ -37,9 +37,13 @@ def first_look(
     for topic in fresh:
         mine = [TopicPartition(topic.name, n) for n in range(topic.partitions)]
         yield End(
-            books.link, topic.name, topic.id, tuple(ends.get(tp, UNKNOWN) for tp in mine),
-            tuple(epochs.get(tp, -1) for tp in mine), now_ms(),
-        )  # fmt: skip
+            link=books.link,
+            topic=topic.name,
+            topic_id=topic.id,
+            offsets=tuple(ends.get(tp, UNKNOWN) for tp in mine),
+            epochs=tuple(epochs.get(tp, -1) for tp in mine),
+            at=now_ms(),
+        )
     yield FirstLook(books.link, run_id, now_ms())
 
 

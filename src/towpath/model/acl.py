@@ -61,7 +61,7 @@ EVERY = "*"
 """The literal name that stands for all resources of a kind, and the host that stands for all."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Acl:
     """One binding: who may, or may not, do what from where with which resources.
 

@@ -149,9 +149,20 @@ class JournalWriter:
         self._mine.add(_mark(entry))
 
     def _entry(self, step: Step, phase: Phase, owned: bool, topic_id: TopicId) -> Journal:
-        key = self._kinds.key(step)
+        subject, name, do, part = self._kinds.key(step)
         return Journal(
-            self._books.link, *key, as_data(step), phase, self._plan, owned, topic_id, "", now_ms()
+            link=self._books.link,
+            subject=subject,
+            name=name,
+            do=do,
+            part=part,
+            step=as_data(step),
+            phase=phase,
+            plan=self._plan,
+            owned=owned,
+            topic_id=topic_id,
+            error="",
+            at=now_ms(),
         )
 
 

@@ -193,9 +193,17 @@ def new_incarnation(
         purpose=f"data {len(books.repairs) + 1}",
     )  # fmt: skip
     repaired = Repaired(
-        opened.link, opened.topic, opened.partition, opened.producer_id, successor, books.start,
-        repair.offset, repair.lost.source_end, run_id, at,
-    )  # fmt: skip
+        link=opened.link,
+        topic=opened.topic,
+        partition=opened.partition,
+        producer_id=opened.producer_id,
+        successor=successor,
+        start=books.start,
+        offset=repair.offset,
+        acknowledged=repair.lost.source_end,
+        run_id=run_id,
+        at=at,
+    )
     again = replace(
         opened, producer_id=successor, mode=Mode.IDENTICAL, reasons=(), source_start=repair.offset,
         target_start=repair.offset, run_id=run_id, at=at,

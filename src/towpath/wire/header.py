@@ -40,7 +40,7 @@ _BEFORE_SIZE = 12
 """Bytes of base offset and length, which the length does not count."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchHeader:
     """The header of one batch, read the slow and readable way."""
 
@@ -67,7 +67,7 @@ class BatchHeader:
         """
         if len(batch) < HEADER_SIZE:
             raise CorruptBatchError(f"{len(batch)} bytes, a header has {HEADER_SIZE}")
-        header = cls(*_PLAIN.unpack_from(batch))
+        header = cls(**dict(zip(cls.__slots__, _PLAIN.unpack_from(batch), strict=True)))
         if header.magic != MAGIC:
             raise CorruptBatchError(f"magic {header.magic}, expected {MAGIC}")
         return header
@@ -101,7 +101,19 @@ def sealed(
     batch = bytearray(HEADER_SIZE + len(records))
     last = count - 1 if last_delta is None else last_delta
     batch[:HEADER_SIZE] = BatchHeader(
-        base_offset, len(batch) - 12, -1, MAGIC, 0, attributes, last, *times, *producer, count
+        base_offset=base_offset,
+        length=len(batch) - 12,
+        leader_epoch=-1,
+        magic=MAGIC,
+        crc=0,
+        attributes=attributes,
+        last_offset_delta=last,
+        first_timestamp=times[0],
+        max_timestamp=times[1],
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        base_sequence=producer[2],
+        count=count,
     ).write()
     batch[HEADER_SIZE:] = np.frombuffer(records, np.uint8).data
     return seal(batch)

@@ -147,13 +147,13 @@ def _read(answer: Any) -> Listing[frozenset[Acl]]:
         try:
             found.add(
                 Acl(
-                    _named(RESOURCES, of.resource_type, "resource type"),
-                    of.resource_name,
-                    _named(PATTERNS, of.pattern_type, "pattern type"),
-                    said.principal,
-                    said.host,
-                    _named(OPERATIONS, said.operation, "operation"),
-                    _named(PERMISSIONS, said.permission_type, "permission"),
+                    resource=_named(RESOURCES, of.resource_type, "resource type"),
+                    name=of.resource_name,
+                    pattern=_named(PATTERNS, of.pattern_type, "pattern type"),
+                    principal=said.principal,
+                    host=said.host,
+                    operation=_named(OPERATIONS, said.operation, "operation"),
+                    permission=_named(PERMISSIONS, said.permission_type, "permission"),
                 )
             )
         except _StrangeError as error:

@@ -56,7 +56,7 @@ class FirstLook:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class End:
     """Where the partitions of a source topic ended when the link ran first, with `start: latest`.
 

@@ -12,7 +12,7 @@ Run = tuple[int, int, int]
 """Source start, target start, length: offsets that moved together."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _OfPartition:
     """What the entries about one source partition begin with."""
 
@@ -26,7 +26,7 @@ class _OfPartition:
         return TopicPartition(self.topic, self.partition)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Opened(_OfPartition):
     """How the copying of one source partition began.
 
@@ -64,7 +64,7 @@ class Opened(_OfPartition):
         return sentence(self.reasons)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt(_OfPartition):
     """How far one source partition was copied, and what that came to.
 
@@ -133,7 +133,7 @@ class Receipt(_OfPartition):
         return (self.records, self.cuts, mapped, self.source_end, self.at, self.copier)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Runs(_OfPartition):
     """Runs that will not grow any more: a chunk of them, `packed` as in `ledger/packed.py`.
 
@@ -157,7 +157,7 @@ class Runs(_OfPartition):
         return (self.topic, self.partition, self.producer_id, last)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gap(_OfPartition):
     """Source offsets [first, end) that were not copied, and why; `went_on` tells the policy."""
 
@@ -180,7 +180,7 @@ class Gap(_OfPartition):
         return (self.topic, self.partition, self.producer_id, self.first)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Writer(_OfPartition):
     """The target refuses our producer ids, so a partition is written in transactions.
 
@@ -208,7 +208,7 @@ class Writer(_OfPartition):
         return (self.topic, self.partition, self.producer_id, self.writer)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired(_OfPartition):
     """The target lost the end of an identical partition, which is copied again from `offset` on.
 

@@ -18,7 +18,7 @@ _KEYS = 1000
 before so many others follow, and the ledger stays small."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """A sign of life of one `towpath run`, and what it tells its slices.
 

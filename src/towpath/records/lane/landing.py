@@ -186,10 +186,17 @@ class Landing:
         """Tell the ledger what a partition cannot have."""
         self.receipts.note(
             Gap(
-                self._work.link, a.source.topic, a.source.partition, a.producer_id,
-                lost.first, lost.end, lost.why, went_on, now_ms(),
+                link=self._work.link,
+                topic=a.source.topic,
+                partition=a.source.partition,
+                producer_id=a.producer_id,
+                first=lost.first,
+                end=lost.end,
+                why=lost.why,
+                went_on=went_on,
+                at=now_ms(),
             )
-        )  # fmt: skip
+        )
 
     def _start(self, lane: Lane, front: int | None) -> None:
         """Let a lane move that was opened, or opened again."""

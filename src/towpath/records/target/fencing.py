@@ -84,6 +84,13 @@ class Fences:
         if producer in books.writers:
             return None
         return Writer(
-            self._work.link, a.source.topic, a.source.partition, a.producer_id, producer,
-            writer.transactions.transactional_id, self.why(a, books), log_end, now_ms(),
-        )  # fmt: skip
+            link=self._work.link,
+            topic=a.source.topic,
+            partition=a.source.partition,
+            producer_id=a.producer_id,
+            writer=producer,
+            transactional_id=writer.transactions.transactional_id,
+            why=self.why(a, books),
+            target_start=log_end,
+            at=now_ms(),
+        )

@@ -210,18 +210,35 @@ class Opener:
         if books.opened is None or books.opened.source_topic_id == a.source_id:
             return
         yield Gap(
-            self._work.link, a.source.topic, a.source.partition, a.producer_id, a.start, a.start,
-            RECREATED, went_on=True, at=now_ms(),
-        )  # fmt: skip
+            link=self._work.link,
+            topic=a.source.topic,
+            partition=a.source.partition,
+            producer_id=a.producer_id,
+            first=a.start,
+            end=a.start,
+            why=RECREATED,
+            went_on=True,
+            at=now_ms(),
+        )
 
     def _opened(self, a: Assignment, why: Reason | None, state: TargetState) -> Opened:
         mode, reasons = (Mode.IDENTICAL, ()) if why is None else (Mode.MAPPED, (why,))
         target_start = a.start if why is None else state.log_end
         return Opened(
-            self._work.link, a.source.topic, a.source.partition, a.source_id,
-            a.target.topic, a.target_id, a.producer_id, mode, reasons,
-            a.start, target_start, self._work.run_id, now_ms(),
-        )  # fmt: skip
+            link=self._work.link,
+            topic=a.source.topic,
+            partition=a.source.partition,
+            source_topic_id=a.source_id,
+            target_topic=a.target.topic,
+            target_topic_id=a.target_id,
+            producer_id=a.producer_id,
+            mode=mode,
+            reasons=reasons,
+            source_start=a.start,
+            target_start=target_start,
+            run_id=self._work.run_id,
+            at=now_ms(),
+        )
 
     def _take_over(
         self,
