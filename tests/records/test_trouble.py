@@ -9,10 +9,10 @@ from towpath.cluster.data.fetch import Fetched
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.records.trouble import (
+    AGAIN,
     Loss,
     SourceTrouble,
     TargetTrouble,
-    back_off,
     hopeless,
     loss,
     passes,
@@ -112,4 +112,4 @@ def test_what_is_lost_lies_between() -> None:
 
 
 def test_back_off_grows_to_ten_seconds() -> None:
-    assert [back_off(n) for n in (0, 1, 2, 50)] == [0.1, 0.2, 0.4, 10.0]
+    assert [AGAIN.after(n) for n in (1, 2, 3, 50)] == [0.1, 0.2, 0.4, 10.0]

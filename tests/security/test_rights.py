@@ -33,9 +33,10 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.plan import build
 from towpath.mirror.rounds import RoundPlan, plan_round
+from towpath.model.backoff import BackOff
 from towpath.model.nouns import Side, TopicName
+from towpath.records import arrivals
 from towpath.records import copy as copying
-from towpath.records import trouble
 from towpath.records.source import fetcher
 from towpath.status.status import PartitionStatus, State, status
 from towpath.verify.verdict import Verdict
@@ -282,8 +283,8 @@ def test_a_round_with_an_end_ends_without_the_topic_that_lost_a_right(
     secured: SecuredLink, monkeypatch: pytest.MonkeyPatch, side: str, right: Any, sentence: str
 ) -> None:
     # Nobody will grant it again meanwhile.
-    monkeypatch.setattr(trouble, "_BACK_OFF", 0.01)
-    monkeypatch.setattr(copying, "_RETRY_OPEN", 0.05)
+    monkeypatch.setattr(BackOff, "after", lambda *_: 0.01)
+    monkeypatch.setattr(arrivals, "_AGAIN", 0.05)
     monkeypatch.setattr(fetcher, "_WAIT_MS", 50)
     grant(secured.target, "__towpath_ledger", AclOperation.ALL)
     bad, good = (create_copy(secured, add(secured, kind)) for kind in ("bad", "good"))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from typing import Any
 
 import google_crc32c
 import numpy as np
+from xxhash import xxh3_64
 
 from towpath.compare.cursor import Cursor, Piece
 from towpath.ledger.offsets import OffsetMap
 from towpath.wire import batch as wire
 from towpath.wire.digest import Digest
 
-_FACTS = struct.Struct(">Iqqqq")
+_FACTS = struct.Struct(">qqqq")
 
 
 def same_batches(source: Cursor, target: Cursor, offsets: OffsetMap) -> tuple[int, wire.Table]:
@@ -42,13 +42,13 @@ def bytes_digest(piece: Piece, rows: wire.Table) -> Digest:
     digest = Digest()
     for row in rows.tolist():
         position, length, count = row[wire.POSITION], row[wire.LENGTH], row[wire.COUNT]
-        crc = google_crc32c.value(piece.buffer[position + wire.HEADER_SIZE : position + length])
         times = piece.buffer[position + 27 : position + 35].tobytes()
         attributes = row[wire.ATTRIBUTES] & wire.KEPT_ATTRIBUTES
-        facts = _FACTS.pack(
-            crc, length, count, int.from_bytes(times, "big", signed=True), attributes
+        made = xxh3_64(
+            _FACTS.pack(length, count, int.from_bytes(times, "big", signed=True), attributes)
         )
-        word = int.from_bytes(hashlib.blake2b(facts, digest_size=8).digest(), "big")
+        made.update(piece.buffer[position + wire.HEADER_SIZE : position + length].data)
+        word = made.intdigest()
         digest = digest.then(Digest(count, word, word))
     return digest
 

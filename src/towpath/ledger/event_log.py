@@ -19,6 +19,7 @@ from towpath.ledger.entries import Entry, Journal, LinkIdentity, Phase, Repaired
 from towpath.ledger.events import PLACE, Event, Origin, What
 from towpath.ledger.keys import new_name
 from towpath.ledger.topic import create_events
+from towpath.model.backoff import BackOff
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, TowpathError
@@ -27,8 +28,7 @@ from towpath.model.nouns import EVENTS, LinkName, Side
 _MOST = 50_000
 """Events that wait at most; where more come, the oldest are lost."""
 _TOGETHER = 500
-_PAUSES = (1.0, 5.0, 30.0, 60.0)
-"""Seconds to wait after the first failure in a row, the second, and so on."""
+_AGAIN = BackOff(first=1.0, longest=60.0)
 _GOODBYE = 5.0
 """Seconds for which the end of a command waits for its last events."""
 
@@ -127,8 +127,8 @@ class EventLog:
                 self.why, self._ready = str(error), False
                 if isinstance(error, RefusedError) and not error.retriable:
                     self._drop()
-                self._pause(_PAUSES[min(failures, len(_PAUSES) - 1)])
                 failures += 1
+                self._pause(_AGAIN.after(failures))
                 if self._closed:
                     return
             else:

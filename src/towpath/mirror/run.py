@@ -27,6 +27,7 @@ from towpath.mirror.rounds import SUMMARY, WORK, RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
 from towpath.mirror.telling import stands, telling
 from towpath.mirror.tidying import Tidying
+from towpath.model.backoff import BackOff
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicName
 from towpath.plan.model import refuse
@@ -47,6 +48,7 @@ they should be."""
 _IDLE = {State.STOPPED, State.NOT_STARTED}
 _DRAIN = 30.0
 _FAILURES = 5
+_AGAIN = BackOff(first=2.0, longest=30.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +317,7 @@ class _Mirror:
             raise said from error
         self._tell()
         # Slices of the round that failed may go on until they have heard of its end.
-        self._stop.wait(min(30.0, max(TAKEOVER, 2.0**self._failures)))
+        self._stop.wait(max(TAKEOVER, _AGAIN.after(self._failures)))
 
     def _discover(self) -> bool:
         """Look for new topics now and then; whether there may be more to copy."""

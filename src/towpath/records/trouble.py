@@ -11,6 +11,7 @@ from towpath.cluster.codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from towpath.cluster.data.fetch import Fetched
+from towpath.model.backoff import BackOff
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.model.reasons import Code, Reason
@@ -142,13 +143,8 @@ def throttled(side: Side, node: int, seconds: float) -> UnreachableError:
     )  # fmt: skip
 
 
-_BACK_OFF = 0.1
-_LONGEST = 10.0
-
-
-def back_off(failures: int) -> float:
-    """Return the seconds to wait after so many failures in a row."""
-    return float(min(_LONGEST, _BACK_OFF * 2 ** min(failures, 10)))
+AGAIN = BackOff(first=0.1, longest=10.0)
+"""Pauses of one partition after errors in a row."""
 
 
 LOOKS = 5

@@ -15,7 +15,7 @@ from towpath.cluster.codes import (
     refused,
 )
 from towpath.cluster.connect.connection import UnresolvedError
-from towpath.cluster.connect.control import UNKNOWN_PATIENCE, Control, healable, pauses
+from towpath.cluster.connect.control import AGAIN, UNKNOWN_PATIENCE, Control, healable
 from towpath.cluster.metadata import Answers, Broker, Metadata
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
@@ -83,7 +83,7 @@ def ask_leaders(
     failed: dict[TopicPartition, ClusterError] = {}
     deadline = control.deadline() if patience is None else Deadline.after(patience)
     unknown_until, elected_until = Deadline.after(UNKNOWN_PATIENCE), Deadline.after(_ELECTION)
-    for pause in pauses():
+    for pause in AGAIN.pauses():
         for tp, said in _one_pass(control, question, left, deadline, leaders):
             if isinstance(said, ClusterError):
                 failed[tp] = said

@@ -7,7 +7,6 @@ one transaction (before KIP-890).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,15 +24,18 @@ from towpath.cluster.codes import (
     NOT_COORDINATOR,
     refused,
 )
-from towpath.cluster.connect.control import Control, healable
+from towpath.cluster.connect.control import Control, may_pass
+from towpath.cluster.connect.retrying import retried
 from towpath.cluster.metadata import Broker
+from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import TopicPartition
 
 _TIMEOUT_MS = 60_000
 _NEWEST = 1
-_PAUSE, _LEAST = 0.02, 0.1
+_AGAIN = BackOff(first=0.02, longest=0.02)
+_LEAST = 0.1
 _MOVED = frozenset({COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR})
 """The coordinator is away, loading, unknown, or elsewhere: look for it again."""
 
@@ -88,15 +90,16 @@ class Transactions:
         self, request: Any, what: str, deadline: Deadline, error_of: Callable[[Any], int]
     ) -> Any:
         """Ask the coordinator until it has an answer that time will not change."""
-        while True:
+
+        def once() -> Any:
             try:
                 return self._ask_once(request, what, deadline, error_of)
             except ClusterError as error:
                 if not isinstance(error, RefusedError) or error.error in _MOVED:
                     self._coordinator = None
-                if deadline.over or not healable(error):
-                    raise
-            time.sleep(_PAUSE)
+                raise
+
+        return retried(once, deadline, _AGAIN, may_pass)
 
     def _ask_once(
         self, request: Any, what: str, deadline: Deadline, error_of: Callable[[Any], int]

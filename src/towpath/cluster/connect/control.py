@@ -23,8 +23,10 @@ from towpath.cluster.connect.border import broker_errors
 from towpath.cluster.connect.connection import Connected, connect, connect_to
 from towpath.cluster.connect.exchange import Address, Versions, address_text, ask, pick_version
 from towpath.cluster.connect.login import SecurityError
+from towpath.cluster.connect.retrying import retried
 from towpath.cluster.metadata import Broker, Metadata, read_metadata
 from towpath.config import ClusterConfig
+from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import TopicName
@@ -35,7 +37,9 @@ _FIRST_CONTACT = 5.0
 """Seconds for a cluster that was never reached: more likely a typing error than a restart."""
 UNKNOWN_PATIENCE = 2.0
 """Seconds for which a topic that a broker does not know may be news that is on its way."""
-_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+AGAIN = BackOff(first=0.05, longest=1.0, jitter=0.2)
+"""Pauses before a broker is asked again."""
+_NAP = 0.05
 _CONNECT_SHARE = 3
 _KEYS = {CoordinatorType.GROUP: "group", CoordinatorType.TRANSACTION: "transactional id"}
 _TOPIC_ID_VERSION = 12
@@ -170,19 +174,15 @@ class Control:
         Raises:
             ClusterError: Time does not heal it, or the request timeout is over.
         """
-        deadline = deadline or self.deadline()
+        budget = deadline or self.deadline()
         unknown_until = Deadline.after(UNKNOWN_PATIENCE)
         first_contact = Deadline.after(_FIRST_CONTACT)
-        for pause in pauses():
-            try:
-                return once(deadline)
-            except ClusterError as error:
-                if not healable(error, unknown_until) or deadline.left() <= pause:
-                    raise
-                if not self._reached and first_contact.over:
-                    raise
-            time.sleep(pause)
-        raise AssertionError("there is always one more pause")
+
+        def passes(error: BaseException) -> bool:
+            passing = isinstance(error, ClusterError) and healable(error, unknown_until)
+            return passing and (self._reached or not first_contact.over)
+
+        return retried(lambda: once(budget), budget, AGAIN, passes)
 
     def _addresses(self) -> list[Address]:
         """Known brokers, those with a connection first, then the file's; muted ones last."""
@@ -233,7 +233,7 @@ class Control:
         return muted.left() if muted is not None else 0.0
 
     def _wait_unmuted(self, address: Address, deadline: Deadline) -> None:
-        while (left := min(_PAUSE, self._mute_left(address))) > 0 and not self._closed:
+        while (left := min(_NAP, self._mute_left(address))) > 0 and not self._closed:
             began = time.monotonic()
             time.sleep(left)
             deadline.put_off(time.monotonic() - began)
@@ -283,20 +283,17 @@ def _for_metadata(topics: Iterable[TopicName] | None) -> Any:
     )
 
 
+def may_pass(error: BaseException) -> bool:
+    """Whether an error is one of a cluster, and the same request may succeed later."""
+    return isinstance(error, ClusterError) and healable(error)
+
+
 def healable(error: ClusterError, unknown_until: Deadline | None = None) -> bool:
     """Whether the same request may succeed later, an unknown topic until then."""
     if isinstance(error, RefusedError):
         unknown = error.error == UNKNOWN_TOPIC_OR_PARTITION
         return error.retriable and not (unknown and unknown_until and unknown_until.over)
     return not isinstance(error, SecurityError)
-
-
-def pauses() -> Iterator[float]:
-    """Return how long to wait before each further attempt, without end."""
-    pause = _PAUSE
-    while True:
-        yield pause * random.uniform(0.8, 1.2)  # noqa: S311, no secret
-        pause = min(pause * 2, _LONGEST_PAUSE)
 
 
 def _usable(connected: Connected) -> bool:

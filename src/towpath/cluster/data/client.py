@@ -16,20 +16,24 @@ import numpy.typing as npt
 from towpath.cluster.admin import Admin
 from towpath.cluster.codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION, refused
 from towpath.cluster.connect.connection import Connected, connect_to
-from towpath.cluster.connect.control import healable
+from towpath.cluster.connect.control import may_pass
+from towpath.cluster.connect.retrying import retried
 from towpath.cluster.data import fetch as fetching
 from towpath.cluster.data import produce as producing
 from towpath.cluster.data.fetch import Fetched, FetchFrom, FetchSession
 from towpath.cluster.data.frames import Part, receive, request
 from towpath.cluster.data.leaders import Leader, find_leaders
 from towpath.config import ClusterConfig
+from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.foreign import foreign
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
 
 T = TypeVar("T")
-_PAUSE = 0.1
+_AGAIN = BackOff(first=0.1, longest=0.1)
+_NAP = 0.1
+_ADVICE = "look whether the broker is up and its network is open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,31 +173,32 @@ class Client:
         self, tp: TopicPartition, what: str, once: Callable[[Leader, Connected, Deadline], T]
     ) -> T:
         deadline = Deadline.after(self._config.request_timeout)
-        while True:
+
+        def attempt() -> T:
             leader: Leader | None = None
             try:
                 leader = self._leader(tp)
-                deadline = self._unmuted(leader.node, deadline)
+                self._wait_unmuted(leader.node, deadline)
                 return once(leader, self._connected(leader, deadline), deadline)
             except (OSError, UnreachableError, RefusedError) as error:
                 self._recover(tp, leader, error)
-                if isinstance(error, ClusterError) and not healable(error):
+                if isinstance(error, ClusterError):
                     raise
-                if deadline.over or self._closed:
-                    raise self._given_up(what, error) from error
-                time.sleep(_PAUSE)
+                raise UnreachableError(self._side, what, foreign(error), _ADVICE) from error
 
-    def _unmuted(self, node: int, deadline: Deadline) -> Deadline:
+        return retried(
+            attempt, deadline, _AGAIN, lambda error: not self._closed and may_pass(error)
+        )
+
+    def _wait_unmuted(self, node: int, deadline: Deadline) -> None:
         """Wait until a broker that throttles us reads requests again (KIP-219).
 
-        Returns what is left of the time of a call, which does not pass meanwhile.
+        That time does not count for the deadline.
         """
-        left, muted = deadline.left(), self._muted.pop(node, None)
-        if muted is None:
-            return deadline
-        while not muted.over and not self._closed:
-            time.sleep(min(_PAUSE, muted.left()))
-        return Deadline.after(left)
+        muted, began = self._muted.pop(node, None), time.monotonic()
+        while muted is not None and not muted.over and not self._closed:
+            time.sleep(min(_NAP, muted.left()))
+        deadline.put_off(time.monotonic() - began)
 
     def _recover(self, tp: TopicPartition, leader: Leader | None, error: Exception) -> None:
         self.failures += 1
@@ -202,12 +207,6 @@ class Client:
             self._muted.pop(leader.node, None)  # the broker mutes connections, not clients
             with suppress(KeyError):
                 self._connections.pop(leader.node).socket.close()
-
-    def _given_up(self, what: str, error: Exception) -> ClusterError:
-        if isinstance(error, ClusterError):
-            return error
-        advice = "look whether the broker is up and its network is open"
-        return UnreachableError(self._side, what, foreign(error), advice)
 
     def _leader(self, tp: TopicPartition) -> Leader:
         leader = self._leaders.get(tp) or find_leaders(self._admin, [tp]).get(tp)

@@ -16,12 +16,13 @@ from towpath.cluster.data.leaders import Leader, Leaders, find_leaders
 from towpath.cluster.data.reactor import Reactor
 from towpath.cluster.metadata import Broker
 from towpath.config import ClusterConfig
+from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicPartition
 
-_BACK_OFF = 0.1
-_LONGEST_BACK_OFF = 5.0
+_AGAIN = BackOff(first=0.2, longest=5.0)
+_LOOK_AGAIN = 0.5
 _LISTEN = 1.0
 _THREADS = 8
 """Brokers that are connected to at the same time; one that is frozen takes a thread as long as the
@@ -148,7 +149,7 @@ class Nodes:
         else:
             self._report(None, error)
         left = [tp for tp in asked if tp in self._wanted]
-        self.look_up(left, _BACK_OFF * 5)
+        self.look_up(left, _LOOK_AGAIN)
         self._reactor.later(0, self._ask)  # for those that fell due meanwhile
 
     def _connect(self, node: int) -> None:
@@ -157,7 +158,7 @@ class Nodes:
         self._connecting.add(node)
         broker = self._brokers[node]
         failures = self._failures.get(node, 0)
-        wait = min(_LONGEST_BACK_OFF, _BACK_OFF * 2**failures) if failures else 0.0
+        wait = _AGAIN.after(failures) if failures else 0.0
         deadline = Deadline.after(wait + self._config.request_timeout)
 
         def work() -> Connected:

@@ -15,7 +15,7 @@ from towpath.model.reasons import Reason
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.queue import Wait
-from towpath.records.trouble import back_off, passes
+from towpath.records.trouble import AGAIN, passes
 
 _THREADS = 4
 """Questions at a time. They have threads of their own: a slow one keeps no connection waiting."""
@@ -62,7 +62,7 @@ class Waits:
             self._stop(lane, why)
             return
         lane.hinder(Side.TARGET, why)
-        self._jobs.later(lane, back_off(wait.asked - 1), lambda: self._ask(lane, wait))
+        self._jobs.later(lane, AGAIN.after(wait.asked), lambda: self._ask(lane, wait))
 
     def _failed(self, lane: Lane, wait: Wait, error: TowpathError) -> None:
         if isinstance(error, ClusterError) and passes(error):

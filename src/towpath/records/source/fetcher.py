@@ -13,6 +13,7 @@ from towpath.cluster.data.fetch import Fetched, FetchFrom, FetchSession
 from towpath.cluster.data.nodes import Nodes
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
+from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
@@ -34,7 +35,7 @@ _LEAST_READER_BYTES = 64 << 10
 _OVERHEAD = 256 << 10
 """What an answer may have beyond the bytes that were asked for without a single huge batch in it:
 some tens of bytes for each partition."""
-_PARKED, _LONGEST_PARKED = 10.0, 300.0
+_PARKED = BackOff(first=10.0, longest=300.0)
 """Seconds before a reader that stood still is fetched for again; doubled each time."""
 
 
@@ -79,8 +80,8 @@ class Fetcher(Generic[R]):
         """The bytes that were asked for, by node."""
         self._short: dict[int, None] = {}
         """Nodes that wait for memory, the longest waiting first."""
-        self._parked: dict[TopicPartition, float] = {}
-        """How long each reader is not fetched for that stood still with its memory taken away."""
+        self._parked: dict[TopicPartition, int] = {}
+        """How often in a row each reader that stood still had its memory taken away."""
         self._stale: dict[int, set[TopicPartition]] = {}
         """Partitions whose part of the answer under way is from where they do not stand now."""
         self.ended = False
@@ -121,15 +122,15 @@ class Fetcher(Generic[R]):
         self._leave(tp)
         self._at[tp] = node
         self._held.discard(tp)
-        pause = self._parked[tp] = min(_LONGEST_PARKED, 2 * self._parked.get(tp, _PARKED / 2))
-        self._reactor.later(pause, lambda: self._try_again(reader, pause))
+        times = self._parked[tp] = self._parked.get(tp, 0) + 1
+        self._reactor.later(_PARKED.after(times), lambda: self._try_again(reader, times))
 
-    def _try_again(self, reader: R, pause: float) -> None:
+    def _try_again(self, reader: R, times: int) -> None:
         tp = reader.source
-        if self._parked.get(tp) != pause or self._readers.get(tp) is not reader:
+        if self._parked.get(tp) != times or self._readers.get(tp) is not reader:
             return
         if reader.pending:
-            self._reactor.later(pause, lambda: self._try_again(reader, pause))
+            self._reactor.later(_PARKED.after(times), lambda: self._try_again(reader, times))
         else:
             self._ask_on(reader)
 

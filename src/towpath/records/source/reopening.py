@@ -11,7 +11,7 @@ from towpath.model.nouns import Side
 from towpath.model.reasons import Reason
 from towpath.records.jobs import Gathered, Jobs
 from towpath.records.source.reader import Feed, R
-from towpath.records.trouble import LOOKS, back_off, damage, passes
+from towpath.records.trouble import AGAIN, LOOKS, damage, passes
 
 S = TypeVar("S")
 
@@ -52,7 +52,7 @@ class Reopening(Generic[R, S]):
         reader.failures += 1
         reader.busy = True
         self._take_off(reader)
-        pause = back_off(reader.failures - 1)
+        pause = AGAIN.after(reader.failures)
         self._jobs.later(reader, pause, lambda: self._openings.add(reader))
 
     def fetch_anew(self, reader: R, offset: int, why: str) -> None:

@@ -22,12 +22,12 @@ from towpath.records.jobs import Jobs
 from towpath.records.source.fetcher import Fetcher
 from towpath.records.source.reader import R
 from towpath.records.trouble import (
+    AGAIN,
     DELETED,
     LOOKS,
     RECREATED,
     Loss,
     SourceTrouble,
-    back_off,
     cut,
     damage,
     hopeless,
@@ -94,7 +94,7 @@ class SourceSide(Generic[R]):
         match source_trouble(said):
             case SourceTrouble.RETRY:
                 self._refused(reader, said)
-                self.fetcher.moved(reader, back_off(reader.failures - 1))
+                self.fetcher.moved(reader, AGAIN.after(reader.failures))
             case SourceTrouble.FORBIDDEN:
                 error = self._refused(reader, said)
                 self.fetcher.remove(reader)
@@ -119,7 +119,7 @@ class SourceSide(Generic[R]):
         self.fetcher.doubt(reader)
         if looks < LOOKS:
             reader.hinder(Side.SOURCE, damaged)
-            self._jobs.later(reader, back_off(looks), lambda: self.fetcher.add(reader))
+            self._jobs.later(reader, AGAIN.after(looks + 1), lambda: self.fetcher.add(reader))
         else:
             self._end(reader, damaged)
 
@@ -143,7 +143,7 @@ class SourceSide(Generic[R]):
         if hopeless(error, reader.failures, has_end=reader.has_end):
             self._end(reader, error.reason)
         else:
-            pause = back_off(reader.failures - 1)
+            pause = AGAIN.after(reader.failures)
             self._jobs.later(reader, pause, lambda: self.fetcher.add(reader))
 
     # Looking what happened

@@ -29,9 +29,9 @@ from towpath.records.target.reopening import GONE_AFTER, LaneReopening, given_up
 from towpath.records.target.tail import Underway
 from towpath.records.target.writing import DamagedError, TooLargeError
 from towpath.records.trouble import (
+    AGAIN,
     FENCED,
     TargetTrouble,
-    back_off,
     refuses_ids,
     target_trouble,
 )
@@ -178,7 +178,7 @@ class TargetSide:
         """Send the same batches again, to the leader of then."""
         lane.failures += 1
         lane.send_again()
-        self._producers.of(lane).moved(lane, back_off(lane.failures - 1))
+        self._producers.of(lane).moved(lane, AGAIN.after(lane.failures))
 
     def _wait_to_send(self, lane: Lane, error: RefusedError) -> None:
         lane.failures += 1
@@ -191,7 +191,7 @@ class TargetSide:
     def _send_later(self, lane: Lane) -> None:
         lane.send_again()
         self._jobs.later(
-            lane, back_off(lane.failures - 1), lambda: self._producers.of(lane).add(lane)
+            lane, AGAIN.after(lane.failures), lambda: self._producers.of(lane).add(lane)
         )
 
     def _damaged(self, lane: Lane) -> None:

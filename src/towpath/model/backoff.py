@@ -1,0 +1,34 @@
+"""How long to wait before something that failed is tried again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+
+_DOUBLINGS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class BackOff:
+    """Pauses that double with each failure in a row.
+
+    Attributes:
+        first: Seconds after the first failure.
+        longest: Upper bound, in seconds.
+        jitter: Each pause is longer or shorter by up to this share, chosen at random.
+    """
+
+    first: float
+    longest: float
+    jitter: float = 0.0
+
+    def after(self, failures: int) -> float:
+        """Return the seconds to wait after so many failures in a row, 1 or more."""
+        pause = min(self.longest, self.first * 2.0 ** min(failures - 1, _DOUBLINGS))
+        return pause * random.uniform(1 - self.jitter, 1 + self.jitter)  # noqa: S311, no secret
+
+    def pauses(self) -> Iterator[float]:
+        """Return the pause after each failure, without end."""
+        return map(self.after, count(1))
