@@ -1,4 +1,4 @@
-"""A proxy in this process that loses answers on demand."""
+"""A proxy in this process that loses answers, or holds requests back, on demand."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ class Proxy:
 
     Attributes:
         mute: What the broker answers is dropped.
+        holding: What clients send is held back, even when they are gone, as in the buffers of a
+            machine that is frozen.
     """
 
     def __init__(self, cluster: LocalCluster) -> None:
         (upstream,) = cluster.proxy_targets
         self._upstream = int(upstream.rpartition(":")[2])
         host, port = cluster.proxied.rsplit(":", 1)
-        self.mute = self._refusing = False
+        self.mute = self.holding = self._refusing = False
+        self._held: dict[socket.socket, bytearray] = {}
+        self._unanswered: set[socket.socket] = set()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._server = socket.create_server((host, int(port)))
         threading.Thread(target=self._accept, name="proxy", daemon=True).start()
@@ -42,6 +46,24 @@ class Proxy:
     def heal(self) -> None:
         """Let everything through."""
         self.mute = self._refusing = False
+
+    @property
+    def held(self) -> int:
+        """How many bytes are held back."""
+        return sum(map(len, self._held.values()))
+
+    def release(self) -> None:
+        """Let the broker have what was held back."""
+        self.holding = False
+        held, self._held = self._held, {}
+        self._unanswered = set(held)
+        for broker, data in held.items():
+            broker.sendall(data)
+
+    @property
+    def answered(self) -> bool:
+        """Whether the broker has answered on each connection of which something was held back."""
+        return not self._unanswered
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -65,8 +87,15 @@ class Proxy:
     def _pump(self, here: socket.socket, there: socket.socket, answers: bool) -> None:
         with suppress(OSError):
             while data := here.recv(1 << 16):
+                if answers:
+                    self._unanswered.discard(here)
+                elif self.holding:
+                    self._held.setdefault(there, bytearray()).extend(data)
+                    continue
                 if not (answers and self.mute):
                     there.sendall(data)
+        if here in self._held or there in self._held:
+            return  # the broker is not to know that the client is gone
         _close(here, there)
 
 
