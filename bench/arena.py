@@ -8,6 +8,7 @@ it, brokers then do not list it, and deleting the ACL shows it with all its reco
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -89,6 +90,25 @@ class Arena:
             self._admins[cluster.bootstrap].delete_topics([topic])
         except UnknownTopicOrPartitionError:
             return
+
+    @contextmanager
+    def appearing(self, name: str, pause: float) -> Iterator[None]:
+        """Create `<name>.<number>`, a topic of one partition, every `pause` seconds."""
+        over = threading.Event()
+
+        def create() -> None:
+            number = 0
+            while not over.wait(pause):
+                self._admin_of_source.create_topics({f"{name}.{number}": {"num_partitions": 1}})
+                number += 1
+
+        thread = threading.Thread(target=create, name="bench-appearing")
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def hide(self, topic: str) -> None:
         """Let nobody see a topic of the source."""

@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from bench.stamping import STAMP
 
+Numbers = npt.NDArray[np.int64]
 LATE = 20.0
 """Seconds to wait for the last records after they were due."""
 
@@ -55,10 +56,11 @@ def _end(consumer: Consumer, topic: str, partition: int) -> TopicPartition:
 
 def _consume(
     consumer: Consumer, wish: argparse.Namespace
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], bool]:
-    """Return when the records of the window were sent, how old they were, and if all were seen."""
+) -> tuple[Numbers, Numbers, Numbers, bool]:
+    """Return when records were sent, their ages, their partitions, and whether all were seen."""
     stamps: list[int] = []
     ages: list[int] = []
+    partitions: list[int] = []
     first, last = 0, 0
     patience = time.monotonic() + wish.settle + wish.seconds + LATE
     while time.monotonic() < patience:
@@ -73,21 +75,23 @@ def _consume(
             last = first + int(wish.seconds * 1e9)
         # A second more than the window, since partitions are not in step.
         if sent > last + 1_000_000_000:
-            return np.array(stamps), np.array(ages), True
+            return np.array(stamps), np.array(ages), np.array(partitions), True
         if first <= sent < last:
             stamps.append(sent)
             ages.append(now - sent)
-    return np.array(stamps), np.array(ages), False
+            partitions.append(message.partition())
+    return np.array(stamps), np.array(ages), np.array(partitions), False
 
 
 def _figures(
-    stamps: npt.NDArray[np.int64], ages: npt.NDArray[np.int64], complete: bool
+    stamps: Numbers, ages: Numbers, partitions: Numbers, complete: bool
 ) -> dict[str, object]:
     if not len(ages):
         return {"records": 0, "complete": False}
     ms = ages / 1e6
     tell = dict(zip(("p50", "p99", "p99.9"), np.percentile(ms, (50, 99, 99.9)), strict=True))
     tell["max"] = ms.max()
+    tell["gap"] = _largest_gap(stamps + ages, partitions) / 1e6
     seconds = (stamps.max() - stamps.min()) / 1e9
     return {
         "records": len(ages),
@@ -95,6 +99,14 @@ def _figures(
         "per_second": round(len(ages) / max(seconds, 0.001)),
         **{name: round(float(value), 2) for name, value in tell.items()},
     }
+
+
+def _largest_gap(arrived: Numbers, partitions: Numbers) -> int:
+    """Return the longest time in ns in which nothing came of a partition, between two records."""
+    gaps = [0]
+    for each in np.unique(partitions):
+        gaps.extend(np.diff(np.sort(arrived[partitions == each])))
+    return int(max(gaps))
 
 
 if __name__ == "__main__":

@@ -34,13 +34,17 @@ class Wish:
         partitions: Of the topic that counts.
         quick: Whether latency counts rather than throughput.
         round: How long one round of Towpath lasts.
+        discover: Seconds between two looks for new topics.
+        also: An expression for further topics.
     """
 
     topics: tuple[str, ...]
     codec: str
     partitions: int
     quick: bool = False
-    round: str = "10m"
+    round: str = "4h"
+    discover: int = DISCOVER
+    also: str = ""
 
 
 class Copier:
@@ -117,14 +121,15 @@ class Towpath(Copier):
 
     def _command(self) -> Sequence[str]:
         file = self._folder / "link.yaml"
-        names = ", ".join(f'"{topic}"' for topic in self._wish.topics)
+        wanted = filter(None, (*self._wish.topics, self._wish.also))
+        names = ", ".join(f"'{topic}'" for topic in wanted)
         source, target = self._arena.source.bootstrap, self._arena.target.bootstrap
         file.write_text(
             f'source: {{bootstrap: "{source}"}}\n'
             f'target: {{bootstrap: "{target}"}}\n'
             f"link: {self.alias}\n"
             f'topics: {{include: [{names}], rename: "{self.alias}.{{topic}}"}}\n'
-            f"run: {{round: {self._wish.round}, discover: {DISCOVER}s}}\n"
+            f"run: {{round: {self._wish.round}, discover: {self._wish.discover}s}}\n"
         )
         return [sys.executable, "-m", "towpath", "run", str(file), "--master", "local[2]"]
 
@@ -154,7 +159,7 @@ class MirrorMaker(Copier):
             f"{self.alias}->dst.topics": ",".join(self._wish.topics),
             f"dst->{self.alias}.enabled": "false",
             "tasks.max": str(min(8, self._wish.partitions)),
-            "refresh.topics.interval.seconds": str(DISCOVER),
+            "refresh.topics.interval.seconds": str(self._wish.discover),
             # What Towpath does not do either today, and what nothing here needs.
             "emit.heartbeats.enabled": "false",
             "emit.checkpoints.enabled": "false",

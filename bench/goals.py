@@ -53,6 +53,10 @@ def _latency(windows: dict[str, list[dict[str, Any]]]) -> Iterator[Row]:
             if not who.startswith("towpath") or not run.get("records"):
                 continue
             what = f"{who}, {run['load']}"
+            if ", " in who:  # something changes meanwhile
+                yield _row(f"{what}: p99 ms", run["p99"], 30)
+                yield _row(f"{what}: largest gap ms", run["gap"], 150)
+                continue
             if run["rate"] <= 1000:
                 yield _row(f"{what}: p99 ms", run["p99"], 15)
             else:

@@ -23,8 +23,9 @@ from bench.suite import COPIERS, SCALES, Results, Suite
 
 ROOT = Path(__file__).resolve().parents[1]
 LATENCY = "latency"
+CHANGES = "changes"
 INTERRUPTED = "interrupted"
-PARTS = (*(each.name for each in SETS), LATENCY)
+PARTS = (*(each.name for each in SETS), LATENCY, CHANGES)
 
 
 def main() -> int:
@@ -65,6 +66,8 @@ def _measured(wish: argparse.Namespace, home: Path) -> Results:
                     suite.measure(data.scaled(scale.records))
             if LATENCY in wish.sets:
                 suite.latencies()
+            if CHANGES in wish.sets:
+                suite.changes()
         except KeyboardInterrupt:
             suite.results.trouble.append(INTERRUPTED)
         return suite.results

@@ -98,8 +98,9 @@ def _ratios(of_set: dict[str, Any]) -> Iterator[str]:
 
 def _latency(found: dict[str, Any]) -> Iterator[str]:
     head = (
-        "who", "load", "sent/s", "p50 ms", "p99 ms", "p99.9 ms", "max ms", "all seen",
-        "copier CPU s", "source CPU s", "target CPU s", "clients and others CPU s", "seconds",
+        "who", "load", "sent/s", "p50 ms", "p99 ms", "p99.9 ms", "max ms", "largest gap ms",
+        "all seen", "copier CPU s", "source CPU s", "target CPU s", "clients and others CPU s",
+        "seconds",
     )  # fmt: skip
     yield from table(
         head,
@@ -111,7 +112,7 @@ def _window(who: str, run: dict[str, Any]) -> Sequence[Any]:
     cpu, sent = run["cpu"], run["sent"]
     return (
         who, run["load"], f"{sent['sent'] / max(sent['seconds'], 0.1):,.0f}",
-        *(run.get(name) for name in ("p50", "p99", "p99.9", "max")),
+        *(run.get(name) for name in ("p50", "p99", "p99.9", "max", "gap")),
         "yes" if run.get("complete") else "no",
         *(f"{cpu[name]:.1f}" for name in ("copier", "source", "target", "others", "seconds")),
     )  # fmt: skip

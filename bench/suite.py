@@ -6,8 +6,8 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -104,26 +104,43 @@ class Suite:
 
     def latencies(self) -> None:
         """Measure how old records are: on the source, then through each copier."""
-        arena, seconds = self._arena, self._scale.window
-        runs: dict[str, tuple[str | None, tuple[latency.Load, ...], str]] = {
-            "source": (None, latency.LOADS, "10m"),
-            **{name: (name, latency.LOADS, "10m") for name in self._copiers},
-        }
-        if "towpath" in self._copiers:
-            # A round as long as the window ends inside of it once.
-            short = f"{round(seconds)}s"
-            runs["towpath, rounds end"] = ("towpath", latency.LOADS[:2], short)
-        for number, (label, (name, loads, length)) in enumerate(runs.items()):
-            topic = f"latency-{number}"
+        arena = self._arena
+        names = (None, *self._copiers)
+        for number, name in enumerate(names):
+            label, topic = name or "source", f"latency-{number}"
             arena.create(arena.source, topic, latency.PARTITIONS)
             found = self.results.latency[label] = []
             with self._caught("latency", label):
                 if name is None:
-                    found.extend(self._windows(None, topic, loads))
+                    found.extend(self._windows(None, topic, latency.LOADS))
                     continue
-                wish = Wish((topic, "warm"), "none", latency.PARTITIONS, quick=True, round=length)
+                wish = Wish((topic, "warm"), "none", latency.PARTITIONS, quick=True)
                 with self._warmed(name, wish, topic) as copier:
-                    found.extend(self._windows(copier, topic, loads))
+                    found.extend(self._windows(copier, topic, latency.LOADS))
+            arena.delete(arena.source, topic)
+
+    def changes(self) -> None:
+        """Measure how old records of a steady topic are while something changes around it."""
+        arena, seconds = self._arena, self._scale.window
+        if "towpath" not in self._copiers:
+            return
+        # A round as long as the window ends inside of it once.
+        scenes = {
+            "nothing changes": Wish((), "none", latency.PARTITIONS, quick=True),
+            "a topic each second": Wish((), "none", latency.PARTITIONS, quick=True, discover=1),
+            "a round ends": Wish(
+                (), "none", latency.PARTITIONS, quick=True, round=f"{round(seconds)}s"
+            ),
+        }
+        for number, (scene, plain) in enumerate(scenes.items()):
+            topic, label = f"changes-{number}", f"towpath, {scene}"
+            wish = replace(plain, topics=(topic, "warm"), also=f"{topic}[.].*")
+            arena.create(arena.source, topic, latency.PARTITIONS)
+            found = self.results.latency[label] = []
+            with self._caught("changes", scene), self._warmed("towpath", wish, topic) as copier:
+                appear = arena.appearing(topic, 1.0) if wish.discover == 1 else nullcontext()
+                with appear:
+                    found.extend(self._windows(copier, topic, (latency.NATURAL,)))
             arena.delete(arena.source, topic)
 
     def _windows(
