@@ -66,8 +66,10 @@ def _consume(
     while time.monotonic() < patience:
         message = consumer.poll(0.2)
         now = time.monotonic_ns()
-        value = message.value() if message is not None and not message.error() else None
-        if value is None:
+        if message is None or message.error():
+            continue
+        value, partition = message.value(), message.partition()
+        if value is None or partition is None:
             continue
         (sent,) = STAMP.unpack_from(value)
         if not first:
@@ -79,7 +81,7 @@ def _consume(
         if first <= sent < last:
             stamps.append(sent)
             ages.append(now - sent)
-            partitions.append(message.partition())
+            partitions.append(partition)
     return np.array(stamps), np.array(ages), np.array(partitions), False
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.program import environment
-from towpath.config import ClusterConfig, PasswordSasl, files, troubles
+from towpath.config import ClusterConfig, PasswordSasl, files, stamps, troubles
 from towpath.config.files import FileSecret, Stamp
 from towpath.model.secret import Secret, masked
 
@@ -57,6 +57,16 @@ def test_a_secret_is_what_its_file_holds_now(file: Path) -> None:
     replace(file, "third-one")
     assert (secret.reveal(), troubles()) == ("third-one", ())
     assert masked("first-one second-one third-one") == "*** *** ***"
+
+
+def test_a_look_for_trouble_notices_a_change(file: Path) -> None:
+    secret = of(file)
+    secret.reveal()
+    before = stamps()
+    assert (troubles(), stamps()) == ((), before)
+    replace(file, "second-one")
+    assert troubles() == ()
+    assert stamps()[str(file)] != before[str(file)]
 
 
 def test_a_file_that_was_prepared_long_ago_is_new_where_it_is_moved_to(file: Path) -> None:

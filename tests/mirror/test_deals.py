@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from towpath.config import ClusterConfig
 from towpath.mirror.deals import Table, spread
 from towpath.model.nouns import LinkName, ProducerId, TopicId, TopicName, TopicPartition
@@ -58,6 +60,15 @@ def test_only_where_it_begins_and_ends_may_differ_on_the_same_terms() -> None:
     assert moved.terms == plain.terms
     for other in (replace(plain, max_batch=5), replace(plain, source_id=TopicId("another"))):
         assert other.terms != plain.terms
+
+
+@pytest.mark.parametrize(
+    ("hands", "slots", "crowded"), [((16,), 2, True), ((15,), 2, False), ((50, 50), 2, False)]
+)
+def test_more_slices_are_worth_a_new_round_where_many_partitions_came(
+    hands: tuple[int, ...], slots: int, *, crowded: bool
+) -> None:
+    assert table(*hands).is_crowded(slots) is crowded
 
 
 def test_what_comes_first_has_most_to_copy() -> None:

@@ -13,7 +13,7 @@ from towpath.config.clusters import (
     PasswordSasl,
     Tls,
 )
-from towpath.config.files import note, troubles
+from towpath.config.files import note, stamps, troubles
 from towpath.config.link import (
     LinkConfig,
     OffsetsPolicy,
@@ -54,6 +54,7 @@ __all__ = [
     "from_tree",
     "load",
     "note",
+    "stamps",
     "tree",
     "troubles",
 ]

@@ -134,6 +134,11 @@ class _Files:
             self._held.clear()
             self._notes.clear()
 
+    def stamps(self) -> dict[str, Stamp]:
+        """Return the stamp of the content that is used of each file."""
+        with self._lock:
+            return {path: held.stamp for path, held in self._held.items()}
+
     def troubles(self) -> tuple[str, ...]:
         """Look at all files; tell which are not used as they are now."""
         with self._lock:
@@ -180,4 +185,4 @@ def _unused(path: str, why: str) -> str:
 
 
 _FILES = _Files()
-note, troubles = _FILES.note, _FILES.troubles
+note, stamps, troubles = _FILES.note, _FILES.stamps, _FILES.troubles

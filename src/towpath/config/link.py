@@ -141,7 +141,7 @@ class RunConfig(Section):
     """How a run goes on; the defaults fit nearly everyone."""
 
     round: Annotated[Duration, AfterValidator(between("1s", "1d"))] = Field(
-        Duration.parse("10m"), description="Longest time that Spark leaves slices running."
+        Duration.parse("4h"), description="Longest time that Spark leaves slices running."
     )
     discover: Annotated[Duration, AfterValidator(between("100ms", "1h"))] = Field(
         Duration.parse("5s"), description="How often to look for new topics and partitions."

@@ -24,13 +24,21 @@ class Slots:
         count: Tells the present number, 0 while no executor is known.
         first: The number to begin with.
         every: Seconds between two looks.
+        here: Whether slices run on this machine.
 
     Attributes:
         number: How many slices to plan.
     """
 
-    def __init__(self, count: Callable[[], int], first: int, every: float = _LOOK_AGAIN) -> None:
-        self._count, self._every = count, every
+    def __init__(
+        self,
+        count: Callable[[], int],
+        first: int,
+        every: float = _LOOK_AGAIN,
+        *,
+        here: bool = False,
+    ) -> None:
+        self._count, self._every, self.here = count, every, here
         self._found = self.number = first
         self._due = time.monotonic() + every
 
@@ -60,8 +68,9 @@ def following(spark: SparkSession, wished: int | None) -> Slots:
     context = spark.sparkContext
     asks = context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
     first = slots(spark, wished)
-    if str(context.master).startswith("local") or (asks and wished is not None):
-        return Slots(lambda: first, first)
+    here = str(context.master).startswith("local")
+    if here or (asks and wished is not None):
+        return Slots(lambda: first, first, here=here)
     return Slots(lambda: min(wished or sys.maxsize, _places(spark)), first)
 
 

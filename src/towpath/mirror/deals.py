@@ -13,6 +13,9 @@ Weighed = tuple[int, Assignment]
 TOGETHER = 100
 """Partitions in one entry of the ledger."""
 
+_CROWDED = 8
+"""Partitions of each slice from which on all slices should run that can."""
+
 
 @dataclass(slots=True)
 class Hand:
@@ -57,6 +60,14 @@ class Table:
     def held(self) -> Mapping[TopicPartition, Assignment]:
         """All partitions that the slices have."""
         return {tp: a for hand in self.hands for tp, a in hand.held.items()}
+
+    def is_crowded(self, slots: int) -> bool:
+        """Whether so many partitions came that a round of more slices is worth its beginning.
+
+        Args:
+            slots: How many slices could run at the same time.
+        """
+        return len(self.hands) < slots and len(self.held) >= _CROWDED * slots
 
     def deal(self, weighed: Iterable[Weighed]) -> dict[int, list[Assignment]]:
         """Give partitions to the slices with the fewest; return who gets what.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from towpath.config import LinkConfig, troubles
+from towpath.config import LinkConfig, stamps, troubles
 from towpath.engine.failure import of_spark
 from towpath.engine.rounds import Job, Rounds
 from towpath.engine.slots import Slots, following
@@ -147,6 +147,7 @@ class _Mirror:
         self._next_try = time.monotonic() + _TRY_AGAIN
         self._round_over = threading.Event()
         self._redeal = False
+        self._secrets = stamps()
         self._more = False
         """There may be partitions that no slice has."""
         self._dealer = Dealer(link, self._session)
@@ -257,10 +258,11 @@ class _Mirror:
         return True
 
     def _end_round_when_due(self, slots: Slots) -> None:
-        """End the round where executors joined or vanished for good."""
+        """End the round where slices must be dealt anew, or need secrets that they cannot read."""
         if slots.look():
             self._count(slots.number)
             self._redeal = True
+        self._redeal |= self._secrets_changed() and not slots.here
         if not self._wishes.until_caught_up:
             self._more |= self._discover()
             self._deal(slots)
@@ -278,6 +280,12 @@ class _Mirror:
         if self._more or not table.checked:
             self._dealer.deal(self._round_plan(slots), table)
             self._more, table.checked = False, True
+            self._redeal |= table.is_crowded(slots.number)
+
+    def _secrets_changed(self) -> bool:
+        """Whether a file of a secret was replaced since the last look."""
+        before, self._secrets = self._secrets, stamps()
+        return any(before.get(path, stamp) != stamp for path, stamp in self._secrets.items())
 
     def _tell(self) -> None:
         self._meter.in_trouble(bool(self.progress.trouble))
