@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
-from dataclasses import replace
-
-import pytest
 
 from tests.support.program import environment
-from tests.support.standings import ROW
-from towpath.cli.progress import Display
-from towpath.mirror.run import Progress
-from towpath.status.status import State
 
 WHILE_SPARK_STARTS = """
 import sys
@@ -42,16 +36,25 @@ def test_errors_can_be_told_after_a_display_that_began_while_spark_started() -> 
     assert done.returncode == 0
 
 
-def test_partitions_that_stop_are_named_once_where_there_is_no_terminal(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    stopped = replace(ROW, state=State.STOPPED, error="the record is [too] large")
-    display = Display("demo")
-    for row in (ROW, stopped, stopped, replace(stopped, partition=1), ROW):
-        display.show(Progress(rows=(row,)))
-    told = [line for line in capsys.readouterr().err.splitlines() if "stopped" in line]
-    assert told == [
-        "stopped: orders-0: the record is [too] large",
-        "stopped: orders-1: the record is [too] large",
-        "no partition is stopped any more",
+LOGGED = """
+from towpath.cli.progress import Display
+from towpath.metrics import log
+log.event("run.started", "demo", "", {}, trouble=False)
+with Display("demo"):
+    facts = {"state": "stopped", "why": "it is [too] large", "step": {"do": "x"}, "mode": ""}
+    log.event("partition.state", "demo", "orders-0", facts, trouble=True)
+    log.event("round.ended", "demo", "", {"number": 3, "late": False}, trouble=False)
+"""
+
+
+def test_where_there_is_no_terminal_events_are_logged() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOGGED], capture_output=True, text=True, env=environment(),
+        timeout=60, check=True,
+    )  # fmt: skip
+    lines = [re.sub(r"^timestamp=\S+Z ", "", line) for line in done.stderr.splitlines()]
+    assert lines == [
+        "level=warning event=partition.state link=demo about=orders-0 state=stopped"
+        ' why="it is [too] large" step="{\\"do\\": \\"x\\"}"',
+        "level=info event=round.ended link=demo number=3 late=false",
     ]

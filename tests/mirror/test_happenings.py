@@ -74,6 +74,12 @@ def test_a_stop_its_reason_and_its_end() -> None:
     ]  # fmt: skip
 
 
+def test_what_stands_still_when_a_run_begins_is_told() -> None:
+    stopped = replace(ROW, partition=1, state=State.STOPPED, error="too large")
+    [(what, about, facts)] = told([ROW, stopped], [ROW, stopped])
+    assert (what, about, facts["before"]) == ("partition.state", "orders-1", "")
+
+
 def test_a_new_partition_and_a_gap() -> None:
     other = replace(ROW, partition=1)
     gap = replace(other, gaps=(GAP,))

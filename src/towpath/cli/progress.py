@@ -13,14 +13,15 @@ from rich.live import Live
 from rich.text import Text
 
 from towpath.cli.render import console, table
+from towpath.metrics import log
 from towpath.mirror.run import Progress
 from towpath.model.amounts import count, size, span
 from towpath.model.nouns import TopicName
 from towpath.status.status import PartitionStatus
 
 _WINDOW = 10.0
-_LINE_EVERY = 10.0
-_NAMED, _LOGGED = 5, 50
+_LINE_EVERY = 300.0
+_NAMED = 5
 
 
 @dataclass(slots=True)
@@ -53,7 +54,10 @@ def by_topic(progress: Progress) -> dict[TopicName, TopicLine]:
 
 
 class Display:
-    """Shows progress: a live table on a terminal, a line now and then elsewhere (on stderr)."""
+    """Shows progress on stderr: a live table on a terminal, else a log of what happens.
+
+    Beside the events, the log has a line about the whole link now and then.
+    """
 
     def __init__(self, link: str) -> None:
         self._link = link
@@ -63,13 +67,14 @@ class Display:
         self._said = 0.0
         self._trouble = ""
         self._left_out: tuple[str, ...] = ()
-        self._stopped: tuple[str, ...] = ()
         self._files: tuple[str, ...] = ()
         self._slots = 0
 
     def __enter__(self) -> Display:
         if self._live is not None:
             self._live.start()
+        else:
+            log.begin()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -89,19 +94,14 @@ class Display:
         if now - self._said > _LINE_EVERY or progress.trouble != self._trouble:
             self._said, self._trouble = now, progress.trouble
             self._console.print(self._line(progress, lines))
-        left_out, stopped = progress.topics.left_out, _stopped(progress)
+        left_out = progress.topics.left_out
         if left_out != self._left_out:
             self._say(_named("left out", left_out) or ["no topic is left out any more"])
-        if stopped != self._stopped:
-            new = tuple(each for each in stopped if each not in self._stopped)
-            self._say(
-                _named("stopped", new, _LOGGED) if stopped else ["no partition is stopped any more"]
-            )
         if progress.files != self._files:
             self._say([*progress.files] or ["all files of secrets are usable again"])
         if self._slots not in {0, progress.slots}:
             self._say([f"Spark runs {progress.slots} slices at a time now, not {self._slots}"])
-        self._left_out, self._stopped, self._files = left_out, stopped, progress.files
+        self._left_out, self._files = left_out, progress.files
         self._slots = progress.slots
 
     def _say(self, lines: list[str]) -> None:

@@ -16,9 +16,10 @@ from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.ledger.batches import batch
 from towpath.ledger.entries import Entry, Journal, LinkIdentity, Phase, Repaired
-from towpath.ledger.events import PLACE, Event, Origin, What
+from towpath.ledger.events import PLACE, Event, Origin, What, is_trouble
 from towpath.ledger.keys import new_name
 from towpath.ledger.topic import create_events
+from towpath.metrics import log
 from towpath.model.backoff import BackOff
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
@@ -57,7 +58,8 @@ class EventLog:
         self.lost, self.why = 0, ""
 
     def tell(self, what: What, about: str = "", **facts: Any) -> None:
-        """Write down that something happened, soon."""
+        """Log that something happened, and write it down soon."""
+        log.event(what, self._link, about, facts, trouble=is_trouble(what, facts))
         event = Event(
             id=new_name(), at=now_ms(), link=self._link, what=what, about=about, facts=facts,
             origin=self._origin,
@@ -124,7 +126,8 @@ class EventLog:
             try:
                 self._write(some)
             except TowpathError as error:
-                self.why, self._ready = str(error), False
+                self._say(error)
+                self._ready = False
                 if isinstance(error, RefusedError) and not error.retriable:
                     self._drop()
                 failures += 1
@@ -146,6 +149,12 @@ class EventLog:
         with self._news:
             while not self._closed and not until.over:
                 self._news.wait(until.left())
+
+    def _say(self, error: TowpathError) -> None:
+        if not self.why:
+            facts = {"waiting": len(self._waiting), "why": str(error)}
+            log.event("events.not_written", self._link, EVENTS, facts, trouble=True)
+        self.why = str(error)
 
     def _drop(self) -> None:
         with self._news:

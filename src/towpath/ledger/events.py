@@ -25,6 +25,9 @@ from towpath.wire.header import BatchHeader, split
 PLACE = TopicPartition(EVENTS, 0)
 """Events of all links are in one partition, so they have one order."""
 
+STOPPED = "stopped"
+"""The state of a partition that is not mirrored any more, at least for now."""
+
 _FORMAT = 1
 _FETCH_BYTES = 4 << 20
 _REPEATED = 2000
@@ -48,6 +51,20 @@ class What(StrEnum):
     PARTITION_REPAIRED = "partition.repaired"
     CUTOVER_STARTED = "cutover.started"
     CUTOVER_ENDED = "cutover.ended"
+
+
+_TROUBLE = {What.ROUND_FAILED, What.STEP_FAILED, What.PARTITION_GAP}
+
+
+def is_trouble(what: What, facts: Mapping[str, Any]) -> bool:
+    """Whether somebody should look at what happened."""
+    if what is What.PARTITION_STATE:
+        return facts.get("state") == STOPPED
+    if what is What.RUN_ENDED:
+        return bool(facts.get("error"))
+    if what is What.CUTOVER_ENDED:
+        return not facts.get("complete")
+    return what in _TROUBLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

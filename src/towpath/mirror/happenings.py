@@ -46,12 +46,13 @@ class Partitions:
         self._seen: dict[TopicPartition, _Seen] | None = None
 
     def look(self, rows: Iterable[PartitionStatus]) -> None:
-        """Compare with the last look; the first one tells nothing."""
+        """Compare with the last look; of the first one only what stands still is told."""
         before, now = self._seen, {}
         for row in rows:
             last = before.get(row.tp) if before is not None else None
             now[row.tp] = _seen(row, last)
-            if before is not None and now[row.tp] != last:
+            told = before is not None or row.state is State.STOPPED
+            if told and now[row.tp] != last:
                 self._tell(row, last, now[row.tp])
         self._seen = now
 
