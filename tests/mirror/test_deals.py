@@ -20,11 +20,12 @@ def part(topic: str, number: int = 0) -> Assignment:
     return Assignment(tp, replace(tp, topic=TopicName(f"eu.{topic}")), *ids, 0)
 
 
-def table(*hands: int) -> Table:
+def table(*hands: int, settled: bool = True) -> Table:
     slices = [
         Slice(
             LinkName("link"), CLUSTER, CLUSTER,
             tuple(part(f"old-{n}", each) for each in range(count)), "run", 7, 60.0, number=n,
+            settled=settled,
         )
         for n, count in enumerate(hands)
     ]  # fmt: skip
@@ -84,3 +85,8 @@ def test_assignments_travel_as_json() -> None:
         earlier=frozenset({ProducerId(1 << 42)}),
     )  # fmt: skip
     assert from_data(as_data([plain, rich])) == (plain, rich)
+
+
+def test_what_is_dealt_behind_a_round_that_failed_is_not_settled() -> None:
+    assert table(1, 1).settled
+    assert not table(1, 1, settled=False).settled

@@ -64,6 +64,7 @@ class Leader:
     states: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
     """Epoch, last sequence, and whether it may be forgotten, by producer id."""
     end: int = 0
+    start: int = 0
 
     def append(self, data: bytes) -> Produced:
         header = wire.BatchHeader.read(data)
@@ -88,6 +89,11 @@ class Leader:
     def forget(self) -> None:
         """Forget all who wrote nothing but old records."""
         self.states = {number: s for number, s in self.states.items() if not s[2]}
+
+    def delete_before(self, offset: int) -> None:
+        """Delete the records of whole batches before an offset."""
+        self.start = offset
+        self.log = [data for data in self.log if _last(data) >= offset]
 
     def write_foreign(self) -> None:
         """Append a record of another writer."""
@@ -308,7 +314,7 @@ class StandIn:
 
     def earliest(self, tps: Iterable[TopicPartition], *, patience: float) -> Answers[Any, int]:
         del patience
-        return self._all(tps, lambda: 0)
+        return self._all(tps, lambda: self._world.leader.start)
 
     def log_ends(self, tps: Iterable[TopicPartition], *, patience: float) -> Answers[Any, int]:
         del patience
@@ -356,6 +362,9 @@ class StandIn:
         self._read_to = len(self._world.ledger)
         found = [entries.decode(*each) for each in fresh if wanted(entries.decode_key(each[0]))]
         return [each for each in found if each is not None]
+
+    def read_about(self, *_: object) -> list[Found]:
+        return []  # `read` begins at the first entry
 
     def append(self, made: Iterable[Entry]) -> None:
         self._world.meanwhile()

@@ -41,7 +41,7 @@ class Table:
     Attributes:
         round: The number of the round.
         hands: What each slice has.
-        settled: Nothing that was sent before the run began can still arrive at the target.
+        settled: Nothing that was sent before the round began can still arrive at the target.
         checked: Partitions that came while the round was planned were looked for.
     """
 
@@ -52,9 +52,15 @@ class Table:
 
     @classmethod
     def of(cls, slices: Sequence[Slice], number: int, *, settled: bool) -> Table:
-        """Return the table of a round that was just planned."""
+        """Return the table of a round that was just planned.
+
+        Args:
+            slices: Those of the round.
+            number: The number of the round.
+            settled: Nothing that was sent before the run began can still arrive at the target.
+        """
         hands = [Hand({each.source: each for each in one.assignments}) for one in slices]
-        return cls(number, hands, settled)
+        return cls(number, hands, settled and all(each.settled for each in slices))
 
     @property
     def held(self) -> Mapping[TopicPartition, Assignment]:

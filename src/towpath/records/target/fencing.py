@@ -33,24 +33,24 @@ class Fences:
 
     def __init__(self, work: Slice, admin: Admin) -> None:
         self._work, self._admin = work, admin
-        self._refused: dict[TopicPartition, str] = {}
+        self._refused: dict[TopicPartition, tuple[int, str]] = {}
 
-    def refused(self, a: Assignment, name: str) -> None:
-        """The target refused our producer id with the error `name`."""
-        self._refused[a.source] = name
-
-    def accepted(self, a: Assignment) -> None:
-        """The target takes our producer id after all: another copier had fenced it."""
-        self._refused.pop(a.source, None)
+    def refused(self, a: Assignment, generation: int, name: str) -> None:
+        """The target refused our producer id of a generation with the error `name`."""
+        self._refused[a.source] = generation, name
 
     def needed(self, a: Assignment, books: PartitionBooks) -> bool:
-        """Whether a partition is written in transactions."""
-        return bool(books.writers) or a.source in self._refused
+        """Whether a partition is written in transactions.
+
+        An id may be refused because another copier fenced it. That says nothing of the next one.
+        """
+        generation, _ = self._refused.get(a.source, (-1, ""))
+        return bool(books.writers) or generation == books.generation
 
     def why(self, a: Assignment, books: PartitionBooks) -> Reason:
         """Return why a partition is written in transactions; as it was first found, if it was."""
         told = [writer.why for writer in books.writers.values()]
-        return told[0] if told else Reason.of(Code.IDS_REFUSED, error=self._refused[a.source])
+        return told[0] if told else Reason.of(Code.IDS_REFUSED, error=self._refused[a.source][1])
 
     def raise_one(self, a: Assignment, books: PartitionBooks) -> PartitionWriter:
         """Fence all others and return the writer of now.

@@ -116,6 +116,21 @@ def overtaken(a: Assignment) -> UnreachableError:
     return UnreachableError(Side.TARGET, f"opening {a.target}", why)
 
 
+def require_no_fence(a: Assignment, books: PartitionBooks, state: TargetState) -> None:
+    """Make sure that it is no fence for which the target refuses our producer id.
+
+    Raises:
+        UnreachableError: It is one, and the partition could not be taken over: the ledger does not
+            know yet that it is mapped, or the target still remembers the next generation.
+    """
+    if not books.writers and state.is_fenced(of_generation(a.producer_id, books.generation)):
+        raise UnreachableError(
+            Side.TARGET, f"opening {a.target}",
+            "our producer id was fenced, and the target still remembers the next one; it forgets it"
+            " after producer.id.expiration.ms",
+        )  # fmt: skip
+
+
 def _end(books: PartitionBooks) -> int:
     """Return the target offset behind the last record that was acknowledged."""
     return books.receipt.target_end if books.receipt is not None else 0

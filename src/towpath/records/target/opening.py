@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from towpath.cluster.admin import Admin
@@ -33,7 +34,7 @@ from towpath.model.reasons import Reason
 from towpath.records.lane.modes import why_mapped
 from towpath.records.lane.progress import Standing
 from towpath.records.target.fencing import Fences
-from towpath.records.target.generations import Generations, overtaken
+from towpath.records.target.generations import Generations, overtaken, require_no_fence
 from towpath.records.target.known import known_standing
 from towpath.records.target.tail import ANY_NODE, BACKWARDS, Tails, TargetState, Underway, ahead_of
 from towpath.records.trouble import RECREATED
@@ -81,9 +82,9 @@ class Opener:
         """Open no more; an opening under way ends by itself."""
         self.thread.shutdown(wait=False, cancel_futures=True)
 
-    def refused(self, assignment: Assignment, name: str) -> None:
+    def refused(self, assignment: Assignment, generation: int, name: str) -> None:
         """The target refused our producer id with the error `name`: open in another way."""
-        self._fences.refused(assignment, name)
+        self._fences.refused(assignment, generation, name)
 
     def may_arrive(self, assignment: Assignment, sent: Underway) -> None:
         """Records were sent to a broker whose answer was lost."""
@@ -99,14 +100,15 @@ class Opener:
         Args:
             assignments: The partitions.
             facts_from: The first offset of the ledger at which something may be about them.
-            settled: No request of an earlier copier can still arrive for them.
+            settled: No request of an earlier copier can still arrive for them, unless Spark tried
+                this slice before, as it had them then.
         """
         fresh = frozenset(assignment.source for assignment in assignments)
         if self._books.only is not None:
             self._books.only |= fresh
         for entry in self._ledger.read_about(fresh, self._books, facts_from):
             self._books.take(entry)
-        for assignment in () if settled else assignments:
+        for assignment in () if settled and not self._work.attempt else assignments:
             self._tails.may_arrive(assignment.source, Underway())
 
     def open(self, assignments: Iterable[Assignment]) -> Openings:
@@ -263,12 +265,15 @@ class Opener:
             if not known[a].is_first(claim):
                 answers[a.source] = overtaken(a)
                 continue
-            states[a.target] = seen[a.target]
+            left = states[a.target].last_sequence(
+                of_generation(a.producer_id, fenced[a].generation)
+            )
+            states[a.target] = replace(seen[a.target], fenced_at=left)
             self._generations.taken(a, claim)
-            self._fences.accepted(a)
 
     def _resume(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Standing:
         if self._fences.needed(a, books):
+            require_no_fence(a, books, state)
             return self._resume_fenced(a, books, state)
         assert books.opened is not None  # noqa: S101  # by `_known`
         standing = known_standing(books, self._read_at)

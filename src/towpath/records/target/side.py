@@ -81,7 +81,7 @@ class TargetSide:
         lane.progress.hinder(Side.TARGET, error.reason)
         trouble = _trouble(lane, said)
         if trouble is TargetTrouble.FOREIGN_ID:
-            self._opener.refused(lane.work, error.name)
+            self._opener.refused(lane.work, lane.progress.position.generation, error.name)
         elif trouble is TargetTrouble.STOP:
             self._reopening.stop(lane, error.reason)
         elif trouble is TargetTrouble.FORBIDDEN:
@@ -171,7 +171,7 @@ class TargetSide:
     def unfilled(self, lane: Lane, error: TowpathError) -> None:
         """The front of a fresh partition could not be filled."""
         if isinstance(error, RefusedError) and refuses_ids(error.error, fresh=True):
-            self._opener.refused(lane.work, error.name)
+            self._opener.refused(lane.work, lane.progress.position.generation, error.name)
         self.failed(lane, error)
 
     def retry(self, lane: Lane) -> None:

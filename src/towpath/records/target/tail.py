@@ -60,6 +60,8 @@ class TargetState:
         log_end: The log end offset, which the high watermark may trail.
         producers: What the leader remembers of each producer id.
         asked: When it was asked, by the monotonic clock; it does not tell what came later.
+        fenced_at: The last sequence of the generation that was fenced just now, as a fence hides
+            it; `None` where the leader did not remember it.
     """
 
     node: int
@@ -67,6 +69,7 @@ class TargetState:
     log_end: int
     producers: Mapping[ProducerId, ProducerState]
     asked: float = field(default_factory=time.monotonic)
+    fenced_at: int | None = None
 
     def last_sequence(self, producer: ProducerId) -> int | None:
         """Return the last sequence of a producer, `None` if the leader does not remember it."""
@@ -207,6 +210,7 @@ class Tails:
         retained, end = follow(a, found.spans, position, begins_later=start > position.target)
         self._settle(a, state, end)
         last = state.last_sequence(of_generation(a.producer_id, position.generation))
+        last = state.fenced_at if last is None else last
         if start > position.target and not found.spans and last is not None:
             ahead = ahead_of(last, position)
             retained = ahead if ahead < BACKWARDS else 0
