@@ -11,7 +11,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 from uuid import uuid4
@@ -114,6 +114,9 @@ class Client:
             if entry.name in target and target[entry.name][1] == entry.topic_id
         }
         return Seen(source, target, frozenset(made))
+
+    def again(self, seen: Seen) -> Seen:
+        return replace(self.observe(), source=seen.source)
 
     def diff(self, seen: Seen, around: Around) -> Difference[Step]:
         new = [LightLamp(n, c) for n, (c, _) in seen.source.items() if n not in seen.target]

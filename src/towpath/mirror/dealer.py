@@ -9,7 +9,7 @@ from towpath.ledger.books.partition import PartitionBooks
 from towpath.ledger.entries import Dealt
 from towpath.ledger.link import OpenLink
 from towpath.mirror.deals import TOGETHER, Table
-from towpath.mirror.rounds import RoundPlan, plan_more
+from towpath.mirror.rounds import Look, RoundPlan, plan_more
 from towpath.mirror.session import LinkSession
 from towpath.model.nouns import TopicPartition
 from towpath.records.work import Assignment, Slice, as_data
@@ -34,15 +34,20 @@ class Dealer:
         """Take note of the slices of a new round; any thread may call this."""
         self.table = Table.of(slices, number, settled=self._session.settled)
 
-    def deal(self, plan: RoundPlan, table: Table) -> None:
+    def deal(self, plan: RoundPlan, table: Table, look: Look | None = None) -> None:
         """Give the slices what none of them has, what is to be tried again, and what has changed.
+
+        Args:
+            plan: What all rounds of the run have in common.
+            table: The slices.
+            look: A fresh look at both clusters, if there is one.
 
         Raises:
             ClusterError: A cluster cannot be asked, or the ledger not be written.
         """
         self._link.read()
         held = {tp: a for tp, a in table.held.items() if tp not in self.again}
-        found = plan_more(plan, self._link, held)
+        found = plan_more(plan, self._link, held, look)
         self.again.clear()
         for number, assignments in table.deal(found).items():
             self._tell(table, number, assignments)

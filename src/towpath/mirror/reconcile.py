@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.metrics.meter import Meter
@@ -16,19 +18,31 @@ from towpath.model.findings import Note, Obstacle
 from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.model.outcome import Outcome
 from towpath.plan.applier import Applier
-from towpath.plan.differences import differences
+from towpath.plan.build import Planned
+from towpath.plan.differences import Differences, again, differences
 from towpath.plan.journal import JournalWriter
 from towpath.plan.kinds import Step
+from towpath.plan.subject import Checked
+from towpath.plan.subjects import AnySubject, Clients
 from towpath.status.status import PartitionStatus, caught_up
+from towpath.topics.subject import TOPICS
 
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """What was made, and what a person should know."""
+    """What was made, and what a person should know.
+
+    Attributes:
+        outcome: The steps.
+        notes: What goes on in another way than one may think.
+        obstacles: What keeps something from being mirrored.
+        found: Both clusters, as they were behind the steps; `None` before the first look.
+    """
 
     outcome: Outcome[Step] = field(default_factory=Outcome)
     notes: tuple[Note, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
+    found: Differences | None = None
 
     @property
     def topics(self) -> frozenset[str]:
@@ -42,44 +56,101 @@ class Reconciled:
         return (*map(str, self.obstacles), *failed)
 
 
+class Reconciler:
+    """Does the steps of one link, as long as it is open.
+
+    Args:
+        link: The link.
+        clients: The clients of its subjects.
+        meter: Counts the steps, and what is left out.
+        stop: Set to end early, behind steps that are done together.
+    """
+
+    def __init__(
+        self, link: OpenLink, clients: Clients, meter: Meter, stop: threading.Event
+    ) -> None:
+        self._link, self._clients = link, clients
+        self._meter, self._stop = meter, stop
+        self._looked: Differences | None = None
+        self._next: dict[AnySubject, float] = {}
+
+    def first(self, planned: Planned) -> Reconciled:
+        """Do what a plan says that was made just now.
+
+        Raises:
+            ClusterError: A cluster cannot be asked at all, or the journal cannot be written.
+        """
+        if planned.found is None or planned.checked is None:
+            return self.all()
+        self._is_looked_at(self._clients.subjects)
+        return self._do(planned.found, planned.checked, frozenset())
+
+    def all(self, rows: Iterable[PartitionStatus] = ()) -> Reconciled:
+        """Look at both clusters, and make of the target what the file asks for.
+
+        Args:
+            rows: Where each partition stands; what is held while mirror topics are filled depends
+                on it.
+
+        Raises:
+            ClusterError: A cluster cannot be asked at all, or the journal cannot be written.
+        """
+        return self._of(self._clients.subjects, rows)
+
+    def due(self, rows: Iterable[PartitionStatus] = ()) -> Reconciled | None:
+        """Do the same for the subjects whose time has come; `None` if there are none.
+
+        Raises:
+            ClusterError: A cluster cannot be asked at all, or the journal cannot be written.
+        """
+        now = time.monotonic()
+        due = [each for each in self._clients.subjects if now >= self._next.get(each, 0.0)]
+        return self._of(due, rows) if due else None
+
+    def _of(self, subjects: Iterable[AnySubject], rows: Iterable[PartitionStatus]) -> Reconciled:
+        """Do what is left to do of some subjects; one step that fails does not stop the others."""
+        only = list(subjects)
+        self._is_looked_at(only)
+        self._link.read()
+        reached = caught_up(rows)
+        found = differences(self._clients, lambda: reached, only, self._looked)
+        return self._do(found, self._clients.check(found.steps), reached)
+
+    def _is_looked_at(self, subjects: Iterable[AnySubject]) -> None:
+        now = time.monotonic()
+        self._next |= {each: now + each.interval(self._link.config) for each in subjects}
+
+    def _do(
+        self, found: Differences, checked: Checked[Step], reached: Collection[TopicName]
+    ) -> Reconciled:
+        applier = Applier(
+            self._clients,
+            JournalWriter(self._link, self._clients),
+            on_step=telling_steps(self._meter),
+            on_changed=telling_changes(self._meter),
+            stop=self._stop,
+            require=checked.require,
+        )
+        applied = applier.apply(checked.steps)
+        done = applied.done
+        now = again(self._clients, found, done, lambda: reached) if done else found
+        self._looked = now
+        failed = {applied.blamed(step): error for step, error in applied.failed}
+        obstacles = (*now.obstacles, *checked.obstacles)
+        tell_left_out(obstacles, len(failed), self._meter)
+        return Reconciled(Outcome(tuple(done), failed), found.notes, obstacles, now)
+
+
 def reconcile(
     link: OpenLink,
     rows: Iterable[PartitionStatus] = (),
     meter: Meter | None = None,
     stop: threading.Event | None = None,
 ) -> Reconciled:
-    """Make of the target what the file asks for; one step that fails does not stop the others.
-
-    Args:
-        link: The link, its books read.
-        rows: Where each partition stands; what is held while copies are filled depends on it.
-        meter: Counts the steps, and what is left out.
-        stop: Set to end early, behind steps that are done together.
-
-    Raises:
-        ClusterError: A cluster cannot be asked at all, or the journal cannot be written.
-    """
-    link.read()
-    reached = caught_up(rows)
+    """Make of the target what the file asks for, once; see `Reconciler.all`."""
     with SUBJECTS.open(link) as clients:
-        found = differences(clients, lambda: reached)
-        checked = clients.check(found.steps)
-        meter = meter or Meter()
-        applier = Applier(
-            clients,
-            JournalWriter(link, clients),
-            on_step=telling_steps(meter),
-            on_changed=telling_changes(meter),
-            stop=stop or threading.Event(),
-            require=checked.require,
-        )
-        applied = applier.apply(checked.steps)
-        # Only of a copy that is there do brokers tell which rights the login has on it.
-        now = differences(clients, lambda: reached) if applied.done else found
-    failed = {applied.blamed(step): error for step, error in applied.failed}
-    obstacles = (*now.obstacles, *checked.obstacles)
-    tell_left_out(obstacles, len(failed), meter)
-    return Reconciled(Outcome(tuple(applied.done), failed), found.notes, obstacles)
+        reconciler = Reconciler(link, clients, meter or Meter(), stop or threading.Event())
+        return reconciler.all(rows)
 
 
 Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]
@@ -88,12 +159,30 @@ Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]
 
 def shape(config: LinkConfig, source: Admin, target: Admin) -> Shape:
     """Return what growth shows in, and topics that come, go, or are made again."""
-    matching = [info for info in source.topics.describe().values() if config.topics.mirrors(info)]
+    return _shape(config, source.topics.describe(), target.topics.describe)
+
+
+def shape_of(config: LinkConfig, found: Differences) -> Shape:
+    """Return the shape that both clusters had in a look."""
+    seen = found.of(TOPICS).seen
+    return _shape(
+        config,
+        seen.source.listed,
+        lambda names: {name: seen.target[name] for name in names if name in seen.target},
+    )
+
+
+Infos = Mapping[TopicName, TopicInfo]
+
+
+def _shape(
+    config: LinkConfig, listed: Infos, target: Callable[[Collection[TopicName]], Infos]
+) -> Shape:
+    matching = [info for info in listed.values() if config.topics.mirrors(info)]
     names, _ = config.topics.target_names([info.name for info in matching if not info.error])
-    copies = target.topics.describe(names.values())
     return {
         (side, info.name): (info.id, len(info.partitions))
-        for side, infos in ((Side.SOURCE, matching), (Side.TARGET, copies.values()))
+        for side, infos in ((Side.SOURCE, matching), (Side.TARGET, target(names.values()).values()))
         for info in infos
     }
 

@@ -19,12 +19,12 @@ from towpath.mirror.ends import Ends
 from towpath.mirror.gaps import markers
 from towpath.mirror.starts import beginnings, first_look, from_earliest, looks_first
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import ClusterId, Side, TopicPartition
+from towpath.model.nouns import ClusterId, Side, TopicName, TopicPartition
 from towpath.records.source.beginnings import PATIENCE, find_starts
 from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, Slice
-from towpath.topics.circles import without_circles
+from towpath.topics.circles import origins, without_circles
 from towpath.topics.diff import diff
-from towpath.topics.observe import Topic, observe
+from towpath.topics.observe import Observed, Topic, observe
 from towpath.topics.settings import stamps_itself
 
 WORK = "towpath.mirror.slices:run_slice"
@@ -55,8 +55,36 @@ class RoundPlan:
     """Where partitions are done, if the run ends `once` it has caught up."""
 
 
-def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
-    """Return the slices of a round; none when the run is over or nothing matches."""
+@dataclass(frozen=True)
+class Look:
+    """The topics of both clusters, and which of those of the source are mirrored under what name.
+
+    What is mirrored is judged by `diff`, for a plan and for each round alike.
+    """
+
+    seen: Observed
+    topics: Mapping[TopicName, TopicName]
+
+
+def look_at_topics(config: LinkConfig, source: Admin, target: Admin) -> Look:
+    """Look at both clusters.
+
+    Raises:
+        ClusterError: One of them cannot be asked at all.
+    """
+    known = origins(config, source)
+    seen = without_circles(observe(source, target, config), known, config, target)
+    return Look(seen, diff(seen, config).topics)
+
+
+def plan_round(plan: RoundPlan, number: int, look: Look | None = None) -> list[Slice]:
+    """Return the slices of a round; none when the run is over or nothing matches.
+
+    Args:
+        plan: What all rounds of the run have in common.
+        number: That of the round.
+        look: A fresh look at both clusters; without one they are looked at here.
+    """
     config = plan.config
     with (
         Admin(config.source, Side.SOURCE) as source,
@@ -70,7 +98,7 @@ def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
         last = books.session
         if last is not None and last.run_id == plan.run_id and last.over:
             return []
-        weighed = _Assigner(plan, source, target, books, ledger).assignments()
+        weighed = _Assigner(plan, source, target, books, ledger, look).assignments()
         memory_ms = _memory_ms(target)
     parts = spread(weighed, plan.parallelism)
     if not parts and not plan.once:
@@ -83,7 +111,10 @@ def plan_round(plan: RoundPlan, number: int) -> list[Slice]:
 
 
 def plan_more(
-    plan: RoundPlan, link: OpenLink, held: Mapping[TopicPartition, Assignment]
+    plan: RoundPlan,
+    link: OpenLink,
+    held: Mapping[TopicPartition, Assignment],
+    look: Look | None = None,
 ) -> list[Weighed]:
     """Return the partitions that no slice copies as it should, each with its weight.
 
@@ -91,8 +122,10 @@ def plan_more(
         plan: What all rounds of the run have in common.
         link: The link, its books read.
         held: What the slices copy. Partitions whose terms have changed since are returned, too.
+        look: As in `plan_round`.
     """
-    return _Assigner(plan, link.source, link.target, link.books, link.ledger).assignments(held)
+    assigner = _Assigner(plan, link.source, link.target, link.books, link.ledger, look)
+    return assigner.assignments(held)
 
 
 def _memory_ms(target: Admin) -> int:
@@ -115,12 +148,13 @@ class _Assigner:
     """Finds the partitions that exist on both sides and where they begin and end."""
 
     def __init__(
-        self, plan: RoundPlan, source: Admin, target: Admin, books: LinkBooks, ledger: Ledger
-    ) -> None:
+        self, plan: RoundPlan, source: Admin, target: Admin, books: LinkBooks, ledger: Ledger,
+        look: Look | None,
+    ) -> None:  # fmt: skip
         self._config, self._run_id = plan.config, plan.run_id
         self._ends = plan.ends if plan.once else None
         self._source, self._target = source, target
-        self._books, self._ledger = books, ledger
+        self._books, self._ledger, self._look = books, ledger, look
         self._fill = 0
 
     def assignments(self, held: Mapping[TopicPartition, Assignment] = _NONE) -> list[Weighed]:
@@ -142,9 +176,8 @@ class _Assigner:
 
     def _topics(self) -> list[tuple[Topic, Topic]]:
         """Return the topics that nothing keeps from being mirrored, each with its copy."""
-        both = self._source, self._target
-        seen = without_circles(observe(*both, self._config), self._config, *both)
-        mirrored = diff(seen, self._config).topics
+        look = self._look or look_at_topics(self._config, self._source, self._target)
+        seen, mirrored = look.seen, look.topics
         again = self._books.made_again({topic.name: topic.id for topic in seen.source})
         self._look_first([topic for topic in seen.source if topic.name in mirrored])
         return [

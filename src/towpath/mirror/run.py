@@ -21,13 +21,15 @@ from towpath.metrics.meter import Meter
 from towpath.mirror.dealer import Dealer
 from towpath.mirror.ends import Ends
 from towpath.mirror.happenings import Partitions, told_run
-from towpath.mirror.plan import build
-from towpath.mirror.reconcile import Reconciled, Shape, appeared, reconcile, shape
-from towpath.mirror.rounds import SUMMARY, WORK, RoundPlan, plan_round
+from towpath.mirror.plan import planned
+from towpath.mirror.reconcile import Reconciled, Reconciler, Shape, appeared, shape, shape_of
+from towpath.mirror.rounds import SUMMARY, WORK, Look, RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
+from towpath.mirror.subjects import SUBJECTS
 from towpath.mirror.telling import stands, telling
 from towpath.mirror.tidying import Tidying
 from towpath.model.backoff import BackOff
+from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicName
 from towpath.plan.model import refuse
@@ -36,6 +38,7 @@ from towpath.records.source.beginnings import PATIENCE
 from towpath.records.work import Slice
 from towpath.status.losses import Losses
 from towpath.status.status import PartitionStatus, State, status
+from towpath.topics.subject import TOPICS
 
 _LOOK = 1.0
 _PATIENCE = 50
@@ -47,6 +50,8 @@ _TRY_AGAIN = 600.0
 they should be."""
 _IDLE = {State.STOPPED, State.NOT_STARTED}
 _DRAIN = 30.0
+_FRESH = 30.0
+"""Seconds for which a look at both clusters is good enough to plan a round by."""
 _FAILURES = 5
 _AGAIN = BackOff(first=2.0, longest=30.0)
 
@@ -135,6 +140,8 @@ class _Mirror:
         self._link, self._wishes, self._stop, self._show = link, wishes, stop, show
         self._config, self._stack = link.config, stack
         self._session = LinkSession(link.config, link.target)
+        self._clients = stack.enter_context(SUBJECTS.open(link))
+        self._reconciler = Reconciler(link, self._clients, meter, stop)
         self._failures = 0
         self._next_look = 0.0
         self._losses = Losses(patient=False)
@@ -143,7 +150,9 @@ class _Mirror:
         self._reconciled = -1
         self._unopened: dict[tuple[str, int], str] = {}
         self._settled: dict[int, bool] = {}
-        self._next_reconcile = self._next_sync = 0.0
+        self._next_reconcile = 0.0
+        self._looked: tuple[Look, Deadline] | None = None
+        """The last look at topics, until it was used to plan: whoever plans later looks again."""
         self._next_try = time.monotonic() + _TRY_AGAIN
         self._round_over = threading.Event()
         self._redeal = False
@@ -165,14 +174,15 @@ class _Mirror:
 
     def prepare(self) -> None:
         """Make the ledger and the topics ready; nothing is copied yet."""
-        refuse(build(self._config))
+        plan = planned(self._link, self._clients)
+        refuse(plan.plan)
         self._link.prepare()
         self._session.start()
         self._stack.callback(self._session.close)
         tidying = Tidying(self._config, self._link.target)
         tidying.start()
         self._stack.callback(tidying.close)
-        self._reconcile()
+        self._is_reconciled(self._reconciler.first(plan))
         self._look(PATIENCE)
         rows = self.progress.rows
         self.progress.before = {row.producer_id: (row.records, row.bytes) for row in rows}
@@ -198,11 +208,12 @@ class _Mirror:
         self._look_at_the_end()
         if self._wishes.until_caught_up and not self._stop.is_set():
             # What was held back while copies were filled gets its value.
-            self._reconcile()
+            self._is_reconciled(self._reconciler.all(self.progress.rows))
 
     def _plan(self, slots: Slots, number: int) -> list[Slice]:
         """Plan a round for as many slices as Spark can run now."""
-        slices = plan_round(self._round_plan(slots, settled=self._is_settled(number)), number)
+        plan = self._round_plan(slots, settled=self._is_settled(number))
+        slices = plan_round(plan, number, self._fresh_look())
         self._dealer.planned(slices, number)
         partitions = sum(len(each.assignments) for each in slices)
         events = self._link.events
@@ -278,7 +289,7 @@ class _Mirror:
             return  # the next round is not planned yet
         self._dealer.repeat()
         if self._more or not table.checked:
-            self._dealer.deal(self._round_plan(slots), table)
+            self._dealer.deal(self._round_plan(slots), table, self._fresh_look())
             self._more, table.checked = False, True
             self._redeal |= table.is_crowded(slots.number)
 
@@ -333,31 +344,42 @@ class _Mirror:
         if began < self._next_reconcile:
             return False
         try:
-            return self._reconcile(all_subjects=began >= self._next_sync) or self._wants_more()
+            return self._reconcile() or self._wants_more()
         finally:
             took = time.monotonic() - began
             self._next_reconcile = began + max(self._config.run.discover, _SPARING * took)
 
-    def _reconcile(self, *, all_subjects: bool = True) -> bool:
+    def _reconcile(self) -> bool:
         """Make of the target what the file asks for; whether there is more to copy then.
 
         Only a round that was planned anew may leave out more than we know, as far as the shape is
         the same. What shows in no shape, as settings and ACLs, is looked at when it is time.
         """
-        link = self._link
-        now, number = shape(link.config, link.source, link.target), self.progress.round
-        before = self.progress.topics
-        same = now == self._shape and number == self._reconciled
-        if same and not before.left_out and not all_subjects:
-            return False
-        self.progress.topics = reconcile(link, self.progress.rows, self._meter, self._stop)
-        self._next_sync = time.monotonic() + self._config.run.sync_interval
-        fresh = appeared(self._shape, now)
-        self._shape, self._reconciled = now, number
-        after = self.progress.topics
-        mended = before.topics - after.topics
+        link, rows = self._link, self.progress.rows
+        now = shape(link.config, link.source, link.target)
+        same = now == self._shape and self.progress.round == self._reconciled
+        if same and not self.progress.topics.left_out:
+            made = self._reconciler.due(rows)
+        else:
+            made = self._reconciler.all(rows)
+        return made is not None and self._is_reconciled(made)
+
+    def _is_reconciled(self, made: Reconciled) -> bool:
+        """Take in what was made; return whether there is more to copy now."""
+        before, was = self.progress.topics, self._shape
+        self.progress.topics, self._reconciled = made, self.progress.round
+        if made.found is not None:
+            self._shape = shape_of(self._config, made.found)
+            topics = made.found.of(TOPICS)
+            look = Look(topics.seen.topics, topics.found.topics)
+            self._looked = look, Deadline.after(_FRESH)
+        mended = before.topics - made.topics
         self._dealer.mended(mended)
-        return bool(after.outcome.done or fresh or mended)
+        return bool(made.outcome.done or appeared(was, self._shape) or mended)
+
+    def _fresh_look(self) -> Look | None:
+        looked, self._looked = self._looked, None
+        return looked[0] if looked is not None and not looked[1].over else None
 
     def _wants_more(self) -> bool:
         """Whether a partition is to be tried again, or no slice has one that should be copied."""

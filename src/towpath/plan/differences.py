@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
@@ -10,7 +10,7 @@ from towpath.model.findings import Note, Obstacle
 from towpath.model.nouns import TopicName
 from towpath.plan.kinds import S, Step
 from towpath.plan.subject import Around, Difference, Seen, Subject
-from towpath.plan.subjects import Clients
+from towpath.plan.subjects import AnySubject, Clients
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,10 @@ class Differences:
 
 
 def differences(
-    clients: Clients, caught_up: Callable[[], Iterable[TopicName]] = tuple
+    clients: Clients,
+    caught_up: Callable[[], Iterable[TopicName]] = tuple,
+    only: Collection[AnySubject] | None = None,
+    before: Differences | None = None,
 ) -> Differences:
     """Look at both clusters, changing nothing.
 
@@ -59,16 +62,55 @@ def differences(
         clients: The clients of a link whose books were read.
         caught_up: Tells which topics of the source have mirror topics that have reached them;
             called only if something waits for that.
+        only: The subjects to look at, if not at all; of the others there is nothing to do.
+        before: The look before, which tells of the others.
 
     Raises:
         ClusterError: A cluster cannot be asked at all.
     """
+
+    def part(subject: AnySubject, around: Around) -> Part[Any, Any]:
+        if before is not None and only is not None and subject not in only:
+            known = before.of(subject)
+            return replace(known, found=replace(known.found, steps=()))
+        client = clients.of(subject)
+        seen = client.observe()
+        return Part(subject, seen, client.diff(seen, around))
+
+    return _gathered(clients, caught_up, part)
+
+
+def again(
+    clients: Clients,
+    before: Differences,
+    done: Iterable[Step],
+    caught_up: Callable[[], Iterable[TopicName]] = tuple,
+) -> Differences:
+    """Look again at what steps changed on the target; the source is not asked again.
+
+    Raises:
+        ClusterError: The target cannot be asked.
+    """
+    changed = clients.subjects.parted(done)
+
+    def part(subject: AnySubject, around: Around) -> Part[Any, Any]:
+        known, client = before.of(subject), clients.of(subject)
+        if subject not in changed:
+            return known
+        seen = client.again(known.seen)
+        return Part(subject, seen, client.diff(seen, around))
+
+    return _gathered(clients, caught_up, part)
+
+
+def _gathered(
+    clients: Clients,
+    caught_up: Callable[[], Iterable[TopicName]],
+    part: Callable[[AnySubject, Around], Part[Any, Any]],
+) -> Differences:
     parts: list[Part[Any, Any]] = []
     around = Around(caught_up=caught_up)
     for subject in clients.subjects:
-        client = clients.of(subject)
-        seen = client.observe()
-        found = client.diff(seen, around)
-        parts.append(Part(subject, seen, found))
-        around = replace(around, topics={**around.topics, **found.topics})
+        parts.append(part(subject, around))
+        around = replace(around, topics={**around.topics, **parts[-1].found.topics})
     return Differences(tuple(parts), dict(around.topics))

@@ -128,6 +128,14 @@ class SubjectClient(Protocol[S, Seen]):
         """
         ...
 
+    def again(self, seen: Seen) -> Seen:
+        """Look again at the target behind steps; what was seen of the source stays.
+
+        Raises:
+            ClusterError: The target cannot be asked at all.
+        """
+        ...
+
     def diff(self, seen: Seen, around: Around) -> Difference[S]:
         """Return what is to be done on the target.
 

@@ -40,18 +40,23 @@ class Origin:
 Origins = Mapping[tuple[TopicName, TopicId], Origin]
 
 
-def without_circles(seen: Observed, config: LinkConfig, source: Admin, target: Admin) -> Observed:
+def without_circles(
+    seen: Observed, known: Origins | Note, config: LinkConfig, target: Admin
+) -> Observed:
     """Return what was observed, and what speaks against copying a copy.
+
+    Args:
+        seen: What was observed.
+        known: What `origins` told.
+        config: The file.
+        target: The cluster to write to.
 
     Raises:
         ClusterError: The target cannot be asked.
     """
+    if isinstance(known, Note):
+        return replace(seen, notes=(*seen.notes, known))
     notes: list[Note] = []
-    try:
-        known = _origins(config, source)
-    except (ClusterError, LedgerError) as error:
-        text = f"it is not known which topics are copies that other links make: {error}"
-        return replace(seen, notes=(*seen.notes, Note("source", text)))
     cluster = target.cluster.id() if known else ClusterId("")
     obstacles: list[Obstacle] = []
     for topic in seen.source:
@@ -85,6 +90,15 @@ _STOPPED = (
     "that link has no run now; while both had one, each record would be copied again and again"
 )
 _FURTHER = "no link may bring these records back to that cluster under the name they had"
+
+
+def origins(config: LinkConfig, source: Admin) -> Origins | Note:
+    """Return which topics of the source are copies, or why that is not known."""
+    try:
+        return _origins(config, source)
+    except (ClusterError, LedgerError) as error:
+        text = f"it is not known which topics are copies that other links make: {error}"
+        return Note("source", text)
 
 
 def _origins(config: LinkConfig, source: Admin) -> Origins:

@@ -108,12 +108,32 @@ class Observed:
         return taken(self.kind, self.known)
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The topics of the source as they were when looked at.
+
+    Attributes:
+        listed: All of them.
+        topics: Those that match and can be looked at.
+        names: The names on the target of those that match.
+        cluster: Its id.
+        obstacles: Why topics that match cannot be mirrored.
+    """
+
+    listed: Mapping[TopicName, TopicInfo]
+    topics: tuple[Topic, ...]
+    names: Mapping[TopicName, TopicName]
+    cluster: ClusterId
+    obstacles: tuple[Obstacle, ...] = ()
+
+
 def observe(
     source: Admin,
     target: Admin,
     config: LinkConfig,
     ours: Ours = NOTHING,
     there: Mapping[TopicName, TopicInfo] | None = None,
+    known: Source | None = None,
 ) -> Observed:
     """Look at both clusters, changing nothing.
 
@@ -123,36 +143,52 @@ def observe(
         config: What the file says.
         ours: What earlier steps of this link made; its copies are looked for.
         there: The topics of the target, if it was asked already.
+        known: Those of the source, likewise.
 
     Raises:
         ClusterError: One of them cannot be asked at all.
     """
-    found = source.topics.describe()
+    seen_there = look_at_source(source, config) if known is None else known
     there = target.topics.describe() if there is None else there
-    matched = [info for info in found.values() if config.topics.mirrors(info)]
-    names, misnamed = config.topics.target_names([info.name for info in matched if not info.error])
-    settings = source.configs.describe(names)
-    topics = tuple(_topic(found[name], settings[name]) for name in sorted(settings))
+    topics, names = seen_there.topics, seen_there.names
     seen = _look(target, there, topics, names, config)
-    cluster = source.cluster.id()
-    one_cluster = cluster if cluster == target.cluster.id() else None
-    orphans, said = _orphans(source, found, there, config.topics, ours)
+    one_cluster = seen_there.cluster if seen_there.cluster == target.cluster.id() else None
+    orphans, said = _orphans(source, seen_there.listed, there, config.topics, ours)
     held = {name: keys for name, copy in seen.target.items() if (keys := _held(copy, ours))}
     copies = {names[topic.name]: topic.name for topic in topics if names[topic.name] in seen.target}
     missing, unreleased = on_copies(target, config.target, copies, held)
+    others = (info for info in seen_there.listed.values() if not config.topics.mirrors(info))
     return replace(
         seen,
         one_cluster=one_cluster,
         circular=_circular(names, config.topics) if one_cluster else frozenset(),
         orphans=orphans,
-        unmatched=tuple(sorted(found.keys() - {info.name for info in matched})),
+        unmatched=tuple(sorted(info.name for info in others)),
         notes=(*seen.notes, *said, *unreleased),
+        obstacles=(*seen_there.obstacles, *missing),
+    )
+
+
+def look_at_source(source: Admin, config: LinkConfig) -> Source:
+    """Return the topics of the source.
+
+    Raises:
+        ClusterError: It cannot be asked at all.
+    """
+    found = source.topics.describe()
+    matched = [info for info in found.values() if config.topics.mirrors(info)]
+    names, misnamed = config.topics.target_names([info.name for info in matched if not info.error])
+    settings = source.configs.describe(names)
+    return Source(
+        listed=found,
+        topics=tuple(_topic(found[name], settings[name]) for name in sorted(settings)),
+        names=names,
+        cluster=source.cluster.id(),
         obstacles=(
             *(Obstacle.of(info.error, info.name) for info in matched if info.error),
             *(Obstacle(name, text, Cause.TOPIC) for name, text in misnamed.items()),
             *undescribed(config.source, Side.SOURCE, settings.failed),
             *on_sources(source, settings),
-            *missing,
         ),
     )
 

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.model.amounts import counted
@@ -17,11 +18,11 @@ from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.model.outcome import Changed
 from towpath.plan.subject import Around, Checked, Columns, Difference, Failed, Settled
 from towpath.topics.apply import apply_all, settled
-from towpath.topics.circles import without_circles
+from towpath.topics.circles import Origins, origins, without_circles
 from towpath.topics.diff import diff
 from towpath.topics.narrow import narrowed
 from towpath.topics.neighbours import beside_neighbours
-from towpath.topics.observe import Observed, observe
+from towpath.topics.observe import Observed, Source, look_at_source, observe
 from towpath.topics.others import spared, writes_of_others
 from towpath.topics.ours import Ours, ours_of
 from towpath.topics.remarks import unmatched_expressions
@@ -38,8 +39,19 @@ from towpath.topics.steps import (
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The topics of both clusters, and what the link made of those on the target."""
+    """The topics of both clusters, and what the link made of those on the target.
 
+    Attributes:
+        source: All topics of the source.
+        origins: Which of them are copies.
+        target: All topics of the target.
+        topics: Those of both that the link is about.
+        ours: What the link made.
+    """
+
+    source: Source
+    origins: Origins | Note
+    target: Mapping[TopicName, TopicInfo]
     topics: Observed
     ours: Ours
 
@@ -53,11 +65,22 @@ class Client:
     def observe(self) -> Seen:
         """See `SubjectClient`."""
         link = self.link
+        source = look_at_source(link.source, link.config)
+        return self._beside(source, origins(link.config, link.source))
+
+    def again(self, seen: Seen) -> Seen:
+        """See `SubjectClient`: only of topics that exist do brokers tell what the login may do."""
+        return self._beside(seen.source, seen.origins)
+
+    def _beside(self, source: Source, known: Origins | Note) -> Seen:
+        """Look at the target, beside what is known of the source."""
+        link = self.link
         there = link.target.topics.describe()
         ids = {name: info.id for name, info in there.items() if not info.error}
         ours = ours_of(link.books, ids)
-        seen = observe(link.source, link.target, link.config, ours, there)
-        return Seen(without_circles(seen, link.config, link.source, link.target), ours)
+        seen = observe(link.source, link.target, link.config, ours, there, source)
+        topics = without_circles(seen, known, link.config, link.target)
+        return Seen(source, known, there, topics, ours)
 
     def diff(self, seen: Seen, around: Around) -> Difference[Step]:
         """See `SubjectClient`."""
