@@ -148,8 +148,19 @@ def test_records_that_the_source_lost_before_a_receipt(
 
 def test_a_gap_that_grows_while_it_is_filled() -> None:
     tp, topic_id = TopicPartition(TopicName("t"), 0), TopicId("id")
-    work = Assignment(tp, tp, topic_id, topic_id, ProducerId(1), ProducerId(2), 10)
-    lane = Lane(work, Standing(Position(10, 10, 0), Mode.IDENTICAL, (), (10, 10, 0)))
+    work = Assignment(
+        source=tp,
+        target=tp,
+        source_id=topic_id,
+        target_id=topic_id,
+        producer_id=ProducerId(1),
+        filler_id=ProducerId(2),
+        start=10,
+    )
+    lane = Lane(
+        work,
+        Standing(position=Position(10, 10, 0), mode=Mode.IDENTICAL, reasons=(), run=(10, 10, 0)),
+    )
     lane.queue.put(Fill(10, 14))
     assert lane.fill_due == Fill(10, 14)
     lane.queue.put(Fill(14, 18))

@@ -118,9 +118,22 @@ def test_records_that_only_read_uncommitted_sees_are_counted(mirror: Mirror) -> 
     assert (found.equal, found.counts.uncommitted) == (True, 3)
     assert found.notes[-1].endswith("read_uncommitted only, the first at target offset 5")
     row = PartitionStatus(
-        TopicName(mirror.topic), 0, TopicName(mirror.topic), State.CAUGHT_UP, "mapped", "", 1, 10,
-        14, 0, 0.0, 10, 1, (), "",
-    )  # fmt: skip
+        topic=TopicName(mirror.topic),
+        partition=0,
+        target_topic=TopicName(mirror.topic),
+        state=State.CAUGHT_UP,
+        mode="mapped",
+        reason="",
+        producer_id=1,
+        source_end=10,
+        target_end=14,
+        lag_records=0,
+        lag_seconds=0.0,
+        records=10,
+        bytes=1,
+        gaps=(),
+        error="",
+    )
     books = mirror.books()
     assert verdict(row, books, found, "", "").verdict is Verdict.EQUAL
     said = verdict(row, books, found, "", "", uncommitted=True)

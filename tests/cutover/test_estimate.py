@@ -10,17 +10,23 @@ MIB = 1 << 20
 
 
 def test_it_goes_by_what_was_read() -> None:
-    measured = Measured(5.0, 1.0, 3.0, 10.0, 500 * MIB, 100.0 * MIB, 20)
+    measured = Measured(
+        look=5.0, plan=1.0, spark=3.0, verify=10.0, read=500 * MIB, behind=100.0 * MIB, steps=20
+    )
     assert not measured.assumed
     assert measured.estimate() == {"look": 5.0, "drain": 9.0, "sync": 3.0, "verify": 14.0}
 
 
 @pytest.mark.parametrize(("read", "took"), [(0, 0.0), (0, 4.0), (1000, 4.0)])
 def test_little_tells_nothing_of_the_speed(read: int, took: float) -> None:
-    measured = Measured(5.0, 1.0, 0.0, took, read, 10.0 * ASSUMED, 0)
+    measured = Measured(
+        look=5.0, plan=1.0, spark=0.0, verify=took, read=read, behind=10.0 * ASSUMED, steps=0
+    )
     assert measured.assumed
     assert measured.estimate() == {"look": 5.0, "drain": 14.0, "sync": 1.0, "verify": took + 20}
 
 
 def test_nothing_behind_needs_no_speed() -> None:
-    assert not Measured(0.0, 0.0, 0.0, 0.1, 0, 0.0, 0).assumed
+    assert not Measured(
+        look=0.0, plan=0.0, spark=0.0, verify=0.1, read=0, behind=0.0, steps=0
+    ).assumed

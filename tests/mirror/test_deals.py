@@ -16,19 +16,32 @@ CLUSTER = ClusterConfig(bootstrap=("host:1",))
 
 def part(topic: str, number: int = 0) -> Assignment:
     tp = TopicPartition(TopicName(topic), number)
-    ids = TopicId("source"), TopicId("target"), ProducerId(1 << 40), ProducerId(1 << 41)
-    return Assignment(tp, replace(tp, topic=TopicName(f"eu.{topic}")), *ids, 0)
+    return Assignment(
+        source=tp,
+        target=replace(tp, topic=TopicName(f"eu.{topic}")),
+        source_id=TopicId("source"),
+        target_id=TopicId("target"),
+        producer_id=ProducerId(1 << 40),
+        filler_id=ProducerId(1 << 41),
+        start=0,
+    )
 
 
 def table(*hands: int, settled: bool = True) -> Table:
     slices = [
         Slice(
-            LinkName("link"), CLUSTER, CLUSTER,
-            tuple(part(f"old-{n}", each) for each in range(count)), "run", 7, 60.0, number=n,
+            link=LinkName("link"),
+            source=CLUSTER,
+            target=CLUSTER,
+            assignments=tuple(part(f"old-{n}", each) for each in range(count)),
+            run_id="run",
+            round=7,
+            seconds=60.0,
+            number=n,
             settled=settled,
         )
         for n, count in enumerate(hands)
-    ]  # fmt: skip
+    ]
     return Table.of(slices, 7, settled=True)
 
 

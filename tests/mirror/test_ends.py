@@ -9,7 +9,15 @@ from towpath.model.nouns import ProducerId, TopicId, TopicName, TopicPartition
 from towpath.records.work import UNKNOWN, Assignment
 
 TP = TopicPartition(TopicName("orders"), 0)
-WORK = Assignment(TP, TP, TopicId("id"), TopicId("copy"), ProducerId(1), ProducerId(2), 0)
+WORK = Assignment(
+    source=TP,
+    target=TP,
+    source_id=TopicId("id"),
+    target_id=TopicId("copy"),
+    producer_id=ProducerId(1),
+    filler_id=ProducerId(2),
+    start=0,
+)
 
 
 def test_a_later_round_ends_where_the_first_one_would_have() -> None:

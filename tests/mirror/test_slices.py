@@ -30,7 +30,16 @@ def test_what_a_lost_task_sent_may_still_arrive_when_its_slice_is_tried_again(
 
     monkeypatch.setattr(slices, "copy", copy)
     cluster = ClusterConfig(bootstrap=("host:1",))
-    work = Slice(LinkName("link"), cluster, cluster, (), "run", 1, 1.0, settled=True)
+    work = Slice(
+        link=LinkName("link"),
+        source=cluster,
+        target=cluster,
+        assignments=(),
+        run_id="run",
+        round=1,
+        seconds=1.0,
+        settled=True,
+    )
     assert [batch.num_rows for batch in slices.run_slice(work)] == [0]
     assert done == [settled]
 
@@ -44,7 +53,15 @@ def test_how_long_brokers_asked_a_slice_to_wait_is_told_in_a_row_of_its_own(
 
     monkeypatch.setattr(slices, "copy", copy)
     cluster = ClusterConfig(bootstrap=("host:1",))
-    work = Slice(LinkName("link"), cluster, cluster, (), "run", 1, 1.0)
+    work = Slice(
+        link=LinkName("link"),
+        source=cluster,
+        target=cluster,
+        assignments=(),
+        run_id="run",
+        round=1,
+        seconds=1.0,
+    )
     [row] = [row for batch in slices.run_slice(work) for row in batch.to_pylist()]
     assert row == {
         "topic": "", "partition": -1, "error": "", "under_way": False,

@@ -24,7 +24,7 @@ from towpath.plan.model import Plan
 )
 def test_a_side_is_said_once(about: str, text: str, said: str) -> None:
     note, obstacle = Note(about, text), Obstacle(about, text, Cause.CLUSTER)
-    plan = Plan(LinkName("l"), None, None, notes=(note,), obstacles=(obstacle,))
+    plan = Plan(link=LinkName("l"), source=None, target=None, notes=(note,), obstacles=(obstacle,))
     assert (str(note), str(obstacle)) == (said, said)
     assert remarks(plan) == [f"note: {said}", f"problem: {said}"]
     shown = as_markdown(plan)

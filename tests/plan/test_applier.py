@@ -160,7 +160,16 @@ def created(both: Both) -> tuple[Step, ...]:
     acls = [both.acl(".a", Permission.DENY), both.acl("."), both.acl(".b", who="other")]
     return SUBJECTS.kinds.ordered(
         (
-            *(CreateTopic(name, name, 2, 1, {"segment.ms": "600000"}) for name in names),
+            *(
+                CreateTopic(
+                    source=name,
+                    target=name,
+                    partitions=2,
+                    replication_factor=1,
+                    configs={"segment.ms": "600000"},
+                )
+                for name in names
+            ),
             *(CreateAcl(acl, str(acl)) for acl in acls),
             SetQuota(quota, 1024.0, None),
             SetQuota(other, 2048.0, None),
@@ -220,10 +229,16 @@ def test_what_is_denied_in_vain_holds_back_what_is_allowed(
 
 def test_one_refused_change_does_not_fail_the_others_of_its_request(both: Both) -> None:
     good, bad, late = (both.topic(letter) for letter in "abc")
-    wrong = CreateTopic(bad, bad, 1, 1, {"no.such.setting": "1"})
+    wrong = CreateTopic(
+        source=bad, target=bad, partitions=1, replication_factor=1, configs={"no.such.setting": "1"}
+    )
     acl = both.acl("x")
     with process(both.config) as one:
-        steps = [CreateTopic(good, good, 3, 1, {}), wrong, CreateTopic(late, late, 1, 1, {})]
+        steps = [
+            CreateTopic(source=good, target=good, partitions=3, replication_factor=1, configs={}),
+            wrong,
+            CreateTopic(source=late, target=late, partitions=1, replication_factor=1, configs={}),
+        ]
         made = one.apply(steps)
         [(step, error)] = made.failed
         assert (step, "no.such.setting" in str(error)) == (wrong, True)
@@ -234,9 +249,27 @@ def test_one_refused_change_does_not_fail_the_others_of_its_request(both: Both) 
                 AddPartitions(good, good, 3, 4),
                 AddPartitions(bad, bad, 1, 2),
                 AddPartitions(late, late, 1, 3),
-                SetConfigs(good, good, {"segment.ms": "700000"}, (), {"segment.ms": None}),
-                SetConfigs(bad, bad, {"segment.ms": "700000"}, (), {"segment.ms": None}),
-                SetConfigs(late, late, {"segment.ms": "-1"}, (), {"segment.ms": None}),
+                SetConfigs(
+                    source=good,
+                    target=good,
+                    set={"segment.ms": "700000"},
+                    remove=(),
+                    before={"segment.ms": None},
+                ),
+                SetConfigs(
+                    source=bad,
+                    target=bad,
+                    set={"segment.ms": "700000"},
+                    remove=(),
+                    before={"segment.ms": None},
+                ),
+                SetConfigs(
+                    source=late,
+                    target=late,
+                    set={"segment.ms": "-1"},
+                    remove=(),
+                    before={"segment.ms": None},
+                ),
                 CreateAcl(acl, ""),
             ]
         )
@@ -286,7 +319,13 @@ def test_a_process_that_fails_disowns_nothing(both: Both) -> None:
 def _as_before(step: Step) -> Step:
     match step:
         case CreateTopic():
-            return CreateTopic(step.source, step.target, 1, 1, {})
+            return CreateTopic(
+                source=step.source,
+                target=step.target,
+                partitions=1,
+                replication_factor=1,
+                configs={},
+            )
         case SetQuota():
             return SetQuota(step.quota, 1.0, None)
         case SetUser():
@@ -326,7 +365,16 @@ def test_what_a_stranger_makes_meanwhile_is_not_ours(both: Both) -> None:
 def test_what_was_made_without_an_answer_is_ours_once_the_run_goes_on(
     both: Both, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    good, lost = (CreateTopic(both.topic(n), both.topic(n), 2, 1, {}) for n in "ab")
+    good, lost = (
+        CreateTopic(
+            source=both.topic(n),
+            target=both.topic(n),
+            partitions=2,
+            replication_factor=1,
+            configs={},
+        )
+        for n in "ab"
+    )
     with process(both.config) as one:
         real = one.link.target.topics.create_all
 

@@ -358,7 +358,13 @@ def test_what_a_stranger_made_as_the_killed_step_would_not_have_is_not_ours(file
     with open_link(files.config) as link:
         link.prepare()
         made = [
-            CreateTopic(name, TopicName(f"eu.{name}"), 1, 1, {"segment.ms": "60000"})
+            CreateTopic(
+                source=name,
+                target=TopicName(f"eu.{name}"),
+                partitions=1,
+                replication_factor=1,
+                configs={"segment.ms": "60000"},
+            )
             for name in (ours, theirs)
         ]
         with SUBJECTS.open(link) as clients:

@@ -32,7 +32,9 @@ def acl(name: str, permission: Permission, who: str = "ann") -> Acl:
 
 def create(number: int, partitions: int = 1) -> CreateTopic:
     name = TopicName(f"t{number}")
-    return CreateTopic(name, name, partitions, 1, {})
+    return CreateTopic(
+        source=name, target=name, partitions=partitions, replication_factor=1, configs={}
+    )
 
 
 def test_steps_of_a_kind_are_done_together() -> None:

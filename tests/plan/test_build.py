@@ -58,7 +58,13 @@ def test_a_plan_tells_clusters_and_steps(
     assert (plan.source.brokers, plan.source.bootstrap) == (1, source.addresses)
     assert plan.source.version.startswith("4.")
     assert plan.steps == (
-        CreateTopic(name, TopicName(f"eu.{name}"), 2, 1, {"segment.ms": "60000"}),
+        CreateTopic(
+            source=name,
+            target=TopicName(f"eu.{name}"),
+            partitions=2,
+            replication_factor=1,
+            configs={"segment.ms": "60000"},
+        ),
     )
     assert plan.topics == {name: f"eu.{name}"}
     assert (problems(plan), plan.exit_code) == ([], 0)
@@ -159,7 +165,13 @@ def test_a_setting_that_the_target_refuses_stops_nothing_else(
     ).model_copy(update={"link": prefix})
     plan = build(config)
     assert plan.steps == (
-        CreateTopic(new, new, 1, 1, {"segment.ms": "60000"}),
+        CreateTopic(
+            source=new,
+            target=new,
+            partitions=1,
+            replication_factor=1,
+            configs={"segment.ms": "60000"},
+        ),
         AddPartitions(grown, grown, 1, 3),
     )
     assert (set(plan.topics), plan.exit_code) == ({new, grown}, 3)

@@ -182,10 +182,12 @@ class Lamps:
     folder: Path
     open_clients: int = 0
     names: ClassVar[tuple[str, ...]] = ("lamps",)
-    kinds: ClassVar[Kinds] = Kinds((
-        Kind(LightLamp, "light", identified=True),
-        Kind(PutOutLamp, "put out", removes=True, identified=True),
-    ))  # fmt: skip
+    kinds: ClassVar[Kinds] = Kinds(
+        (
+            Kind(step=LightLamp, verb="light", identified=True),
+            Kind(step=PutOutLamp, verb="put out", removes=True, identified=True),
+        )
+    )
     columns: ClassVar[Columns] = Columns(("lamp", "color"))
 
     __hash__ = object.__hash__

@@ -34,7 +34,9 @@ OTHER = ClusterFacts(("b:1", "c:1"), ClusterId("id-2"), "3.9", 3)
 
 def test_an_expression_without_topics_is_noted_with_near_names() -> None:
     names = tuple(map(TopicName, ("order", "orderz", "payments")))
-    observed = Observed((), {}, {}, 1, frozenset(), unmatched=names)
+    observed = Observed(
+        source=(), names={}, target={}, brokers=1, known=frozenset(), unmatched=names
+    )
     spoken = [note.text for note in unmatched_expressions(observed, link("a:1", "b:1", "orders"))]
     assert spoken == [
         "'orders' matches no topic that the login may describe; the nearest names are order,"
@@ -49,7 +51,9 @@ def test_an_expression_without_topics_is_noted_with_near_names() -> None:
 
 def test_a_topic_that_cannot_be_mirrored_was_matched_all_the_same() -> None:
     refused = Obstacle("orders", "no", Cause.TOPIC)
-    observed = Observed((), {}, {}, 1, frozenset(), obstacles=(refused,))
+    observed = Observed(
+        source=(), names={}, target={}, brokers=1, known=frozenset(), obstacles=(refused,)
+    )
     assert not list(unmatched_expressions(observed, link("a:1", "b:1", "orders")))
 
 
@@ -85,15 +89,20 @@ def test_old_targets_are_told_apart() -> None:
 def test_the_worst_cause_decides_the_exit_code(causes: tuple[Cause, ...], code: int) -> None:
     obstacles = tuple(Obstacle("a", "b", cause) for cause in causes)
     topics = {TopicName("b"): TopicName("b")}
-    assert Plan(LinkName("l"), ONE, OTHER, topics, obstacles=obstacles).exit_code == code
+    assert (
+        Plan(
+            link=LinkName("l"), source=ONE, target=OTHER, topics=topics, obstacles=obstacles
+        ).exit_code
+        == code
+    )
 
 
 def test_missing_rights_count_as_a_refusal_where_no_topic_is_left() -> None:
     lacking, odd = (Obstacle(c, "text", c) for c in (Cause.RIGHTS, Cause.TOPIC))
-    assert Plan(LinkName("l"), ONE, OTHER, obstacles=(lacking,)).exit_code == 4
-    both = Plan(LinkName("l"), ONE, OTHER, obstacles=(lacking, odd))
+    assert Plan(link=LinkName("l"), source=ONE, target=OTHER, obstacles=(lacking,)).exit_code == 4
+    both = Plan(link=LinkName("l"), source=ONE, target=OTHER, obstacles=(lacking, odd))
     assert (both.exit_code, both.refusals) == (4, (lacking,))
-    assert Plan(LinkName("l"), ONE, OTHER, obstacles=(odd,)).exit_code == 3
+    assert Plan(link=LinkName("l"), source=ONE, target=OTHER, obstacles=(odd,)).exit_code == 3
 
 
 def test_a_missing_right_is_told_from_other_refusals() -> None:
@@ -108,20 +117,33 @@ def test_a_plan_in_words() -> None:
     names = {TopicName(name): TopicName(f"eu.{name}") for name in ("a", "b", "c")}
     a, b, _ = names
     plan = Plan(
-        LinkName("to-eu"), ONE, None, names,
-        (
+        link=LinkName("to-eu"),
+        source=ONE,
+        target=None,
+        topics=names,
+        steps=(
             CreateTopic(
-                a, names[a], 2, -1, {"retention.ms": "-1", "cleanup.policy": "delete"},
-                {"retention.ms": None},
+                source=a,
+                target=names[a],
+                partitions=2,
+                replication_factor=-1,
+                configs={"retention.ms": "-1", "cleanup.policy": "delete"},
+                held={"retention.ms": None},
             ),
             AddPartitions(b, names[b], 1, 4),
-            SetConfigs(b, names[b], {"x": "1"}, ("y",), {"x": None, "y": "2"}),
+            SetConfigs(
+                source=b,
+                target=names[b],
+                set={"x": "1"},
+                remove=("y",),
+                before={"x": None, "y": "2"},
+            ),
             SetUser(Credential("ann", Mechanism.SHA_256), 4096, None),
             CreateAcl(READ, f"{READ} of old"),
         ),
-        (*(Note(f"t{number}", "same") for number in range(7)), Note("c", "other")),
-        (Obstacle("target", "is down", Cause.CLUSTER),),
-    )  # fmt: skip
+        notes=(*(Note(f"t{number}", "same") for number in range(7)), Note("c", "other")),
+        obstacles=(Obstacle("target", "is down", Cause.CLUSTER),),
+    )
     assert clusters(plan) == [
         "link    to-eu",
         "source  a:1: cluster id-1, Kafka 4.1, 1 broker",

@@ -20,18 +20,31 @@ from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
 
 ORDERS = TopicName("orders")
 PLAN = Plan(
-    LinkName("orders-to-new"),
-    ClusterFacts(("a:1",), ClusterId("A"), "4.1", 3),
-    ClusterFacts(("b:1", "b:2"), ClusterId("B"), "4.1", 1),
-    {ORDERS: ORDERS},
-    (
-        CreateTopic(ORDERS, ORDERS, 3, 1, {"retention.ms": "-1"}, {"retention.ms": "5"}),
+    link=LinkName("orders-to-new"),
+    source=ClusterFacts(("a:1",), ClusterId("A"), "4.1", 3),
+    target=ClusterFacts(("b:1", "b:2"), ClusterId("B"), "4.1", 1),
+    topics={ORDERS: ORDERS},
+    steps=(
+        CreateTopic(
+            source=ORDERS,
+            target=ORDERS,
+            partitions=3,
+            replication_factor=1,
+            configs={"retention.ms": "-1"},
+            held={"retention.ms": "5"},
+        ),
         AddPartitions(ORDERS, ORDERS, 1, 2),
-        SetConfigs(ORDERS, ORDERS, {"a": "1"}, ("b",), {"a": None, "b": "2"}),
+        SetConfigs(
+            source=ORDERS,
+            target=ORDERS,
+            set={"a": "1"},
+            remove=("b",),
+            before={"a": None, "b": "2"},
+        ),
         SetQuota(Quota((Entity(EntityKind.USER, "ann"),), QuotaKey.PRODUCER_BYTE_RATE), 2.0, None),
     ),
-    (Note("orders", "a note"),),
-    (Obstacle("payments", "a problem", Cause.TOPIC),),
+    notes=(Note("orders", "a note"),),
+    obstacles=(Obstacle("payments", "a problem", Cause.TOPIC),),
 )
 
 

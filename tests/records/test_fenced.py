@@ -46,9 +46,18 @@ class Opening:
         self.leader = self.world.leader
         config = ClusterConfig.model_validate({"bootstrap": "host:1", "request_timeout": "1h"})
         work = Slice(
-            LINK, config, config, (WORK,), "run", 1, 0.0, OffsetsPolicy.AUTO,
-            settled=settled, target_memory_ms=DAY_MS, attempt=attempt,
-        )  # fmt: skip
+            link=LINK,
+            source=config,
+            target=config,
+            assignments=(WORK,),
+            run_id="run",
+            round=1,
+            seconds=0.0,
+            offsets=OffsetsPolicy.AUTO,
+            settled=settled,
+            target_memory_ms=DAY_MS,
+            attempt=attempt,
+        )
         stand_in: Any = StandIn(self.world)
         self.stand_in = stand_in
         self.opener = Opener(work, stand_in, stand_in, stand_in, LinkBooks(LINK))

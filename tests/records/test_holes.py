@@ -41,7 +41,9 @@ NewName = Callable[[str], str]
 def filling(most: int, holes: int = 0) -> Lane:
     """Return a lane whose holes may be filled, so many of them in all."""
     made = lane()
-    standing = Standing(Position(0, 0, 0), Mode.IDENTICAL, (), (0, 0, 0), holes=holes)
+    standing = Standing(
+        position=Position(0, 0, 0), mode=Mode.IDENTICAL, reasons=(), run=(0, 0, 0), holes=holes
+    )
     return Lane(replace(made.work, fill=most), standing)
 
 

@@ -63,12 +63,26 @@ class Restore:
         topic = admin.topics.describe([self.tp.topic])[self.tp.topic]
         ids = self.link, ClusterId("archive"), ARCHIVED, topic.id, self.tp
         assignment = Assignment(
-            self.tp, self.tp, ARCHIVED, topic.id, producer_id(*ids),
-            producer_id(*ids, purpose="filler"), START, end,
-            marker_id=producer_id(*ids, purpose="marker"), fill=10,
-        )  # fmt: skip
+            source=self.tp,
+            target=self.tp,
+            source_id=ARCHIVED,
+            target_id=topic.id,
+            producer_id=producer_id(*ids),
+            filler_id=producer_id(*ids, purpose="filler"),
+            start=START,
+            end=end,
+            marker_id=producer_id(*ids, purpose="marker"),
+            fill=10,
+        )
         return Slice(
-            self.link, NOWHERE, self.config, (assignment,), "restore", 1, float("inf"), settled=True
+            link=self.link,
+            source=NOWHERE,
+            target=self.config,
+            assignments=(assignment,),
+            run_id="restore",
+            round=1,
+            seconds=float("inf"),
+            settled=True,
         )
 
     def books(self) -> PartitionBooks:

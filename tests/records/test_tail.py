@@ -83,7 +83,17 @@ class StandInLog:
         buffer = np.frombuffer(self._data, np.uint8)
         table = wire.scan(buffer, 0, len(buffer))
         end = int(table[-1, wire.LAST]) + 1 if len(table) else at
-        said = Fetched(tp, 0, end, end, self.start, (), -1, 0, len(buffer) if at < end else 0)
+        said = Fetched(
+            tp=tp,
+            error=0,
+            high_watermark=end,
+            last_stable=end,
+            log_start=self.start,
+            aborted=(),
+            preferred_replica=-1,
+            start=0,
+            end=len(buffer) if at < end else 0,
+        )
         return Records(buffer, said)
 
 

@@ -255,7 +255,7 @@ def test_a_transaction_that_does_not_show_in_time(mirror: Mirror) -> None:
 def dense() -> Batch:
     """Return a batch of one record."""
     data = memoryview(bytearray(filler(1, now_ms=1, keyed=True)))
-    return Batch(data, None, 0, 1, 1, 0, 0, 0, 1)
+    return Batch(data=data, frame=None, base=0, end=1, count=1, sequence=0, crc=0, epoch=0, time=1)
 
 
 def test_an_open_transaction_of_somebody_else_hides_nothing(mirror: Mirror) -> None:

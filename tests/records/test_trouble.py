@@ -24,7 +24,18 @@ TP = TopicPartition(TopicName("orders"), 0)
 
 
 def fetched(error: int, diverging: tuple[int, int] | None = None) -> Fetched:
-    return Fetched(TP, error, 0, 0, 0, (), -1, 0, 0, diverging)
+    return Fetched(
+        tp=TP,
+        error=error,
+        high_watermark=0,
+        last_stable=0,
+        log_start=0,
+        aborted=(),
+        preferred_replica=-1,
+        start=0,
+        end=0,
+        diverging=diverging,
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,16 @@ from towpath.records.work import Slice
 
 LINK = LinkName("orders")
 CLUSTER = ClusterConfig(bootstrap=("host:1",))
-WORK = Slice(LINK, CLUSTER, CLUSTER, (), "ours", 1, 60.0, number=3)
+WORK = Slice(
+    link=LINK,
+    source=CLUSTER,
+    target=CLUSTER,
+    assignments=(),
+    run_id="ours",
+    round=1,
+    seconds=60.0,
+    number=3,
+)
 OURS = Session(
     link=LINK,
     run_id="ours",

@@ -73,7 +73,15 @@ WRITER = Writer(
     at=2,
 )
 LOST = Loss(60, 100, 60, 100, 40)
-GOOD = Facts((1, 2), (2, 1), 60, 60, -1, 0, 120)
+GOOD = Facts(
+    replicas=(1, 2),
+    in_sync=(2, 1),
+    high_watermark=60,
+    log_end=60,
+    open_since=-1,
+    source_first=0,
+    source_end=120,
+)
 
 
 def books() -> LinkBooks:

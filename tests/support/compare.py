@@ -114,7 +114,12 @@ class Pair:
         known = tuple(runs) or ((0, 0, end),)
         told: dict[str, Any] = {"first": 0, "target_first": 0, "target_end": sum(known[-1][1:])}
         part = Range(
-            self.source.tp, self.target.tp, frozenset({US}), end=end, runs=known, **(told | facts)
+            source=self.source.tp,
+            target=self.target.tp,
+            producers=frozenset({US}),
+            end=end,
+            runs=known,
+            **(told | facts),
         )
         work = CompareSlice(self.source.access, self.target.access, (part,))
         [found] = compare(work)

@@ -45,13 +45,20 @@ def tp(partition: int = 0) -> TopicPartition:
 def lane(partition: int = 0, at: int = 0, *, end: int | None = None) -> Lane:
     """Return a lane that begins at `at`."""
     work = Assignment(
-        tp(partition), tp(partition), NO_TOPIC_ID, NO_TOPIC_ID, PRODUCER, ProducerId(7), 0, end
+        source=tp(partition),
+        target=tp(partition),
+        source_id=NO_TOPIC_ID,
+        target_id=NO_TOPIC_ID,
+        producer_id=PRODUCER,
+        filler_id=ProducerId(7),
+        start=0,
+        end=end,
     )
     return Lane(work, standing(at))
 
 
 def standing(at: int = 0) -> Standing:
-    return Standing(Position(at, at, at), Mode.IDENTICAL, (), (0, 0, at))
+    return Standing(position=Position(at, at, at), mode=Mode.IDENTICAL, reasons=(), run=(0, 0, at))
 
 
 def plain(base: int, count: int = 1, *, size: int = 10) -> bytearray:

@@ -44,7 +44,15 @@ TP = tp()
 LINK = LinkName("race")
 TOPIC_ID = TopicId("t")
 DAY_MS = 86_400_000
-WORK = Assignment(TP, TP, TopicId("s"), TOPIC_ID, PRODUCER, ProducerId(7), 0)
+WORK = Assignment(
+    source=TP,
+    target=TP,
+    source_id=TopicId("s"),
+    target_id=TOPIC_ID,
+    producer_id=PRODUCER,
+    filler_id=ProducerId(7),
+    start=0,
+)
 NOTHING = Record(None, b"of others")
 _DEEP = 2
 """So many openings go on inside of each other at most."""
@@ -208,9 +216,16 @@ class Racer:
         self.world = world
         config = ClusterConfig.model_validate({"bootstrap": "host:1", "request_timeout": "1h"})
         work = Slice(
-            LINK, config, config, (WORK,), new_name(), 1, 0.0, OffsetsPolicy.MAPPED,
+            link=LINK,
+            source=config,
+            target=config,
+            assignments=(WORK,),
+            run_id=new_name(),
+            round=1,
+            seconds=0.0,
+            offsets=OffsetsPolicy.MAPPED,
             target_memory_ms=DAY_MS,
-        )  # fmt: skip
+        )
         stand_in: Any = StandIn(world)
         self.opener = Opener(work, stand_in, stand_in, stand_in, LinkBooks(LINK))
         self.lane: Lane | None = None
@@ -351,7 +366,17 @@ class StandIn:
     def fetch(self, _tp: TopicPartition, at: int, **_: object) -> Records:
         end = self._world.leader.end
         data = b"".join(each for each in self._world.leader.log if _last(each) >= at)
-        said = Fetched(TP, 0, end, end, 0, (), -1, 0, len(data))
+        said = Fetched(
+            tp=TP,
+            error=0,
+            high_watermark=end,
+            last_stable=end,
+            log_start=0,
+            aborted=(),
+            preferred_replica=-1,
+            start=0,
+            end=len(data),
+        )
         return Records(np.frombuffer(bytearray(data), np.uint8), said)
 
     # As `Ledger` has them

@@ -9,5 +9,19 @@ ORDERS = TopicName("orders")
 
 
 ROW = PartitionStatus(
-    ORDERS, 0, ORDERS, State.BEHIND, "identical", "", 7, 10, 10, 5, 1.0, 10, 100, (), ""
+    topic=ORDERS,
+    partition=0,
+    target_topic=ORDERS,
+    state=State.BEHIND,
+    mode="identical",
+    reason="",
+    producer_id=7,
+    source_end=10,
+    target_end=10,
+    lag_records=5,
+    lag_seconds=1.0,
+    records=10,
+    bytes=100,
+    gaps=(),
+    error="",
 )

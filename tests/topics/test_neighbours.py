@@ -13,9 +13,22 @@ from towpath.topics.steps import KINDS, CreateTopic, SetConfigs, Step
 
 OURS, OTHER = LinkName("ours"), LinkName("other")
 NAME, ID = TopicName("orders"), TopicId("id-orders")
-MADE = CreateTopic(NAME, NAME, 1, 1, {"retention.ms": "-1"}, {"retention.ms": "7"})
+MADE = CreateTopic(
+    source=NAME,
+    target=NAME,
+    partitions=1,
+    replication_factor=1,
+    configs={"retention.ms": "-1"},
+    held={"retention.ms": "7"},
+)
 RELEASED = SetConfigs(
-    NAME, NAME, {"retention.ms": "7"}, (), {"retention.ms": "-1"}, ("retention.ms",), ID
+    source=NAME,
+    target=NAME,
+    set={"retention.ms": "7"},
+    remove=(),
+    before={"retention.ms": "-1"},
+    owned=("retention.ms",),
+    id=ID,
 )
 
 

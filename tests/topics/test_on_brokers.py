@@ -97,7 +97,9 @@ def test_a_topic_is_created_as_on_the_source(sides: Sides, new_name: NewName) ->
     name = TopicName(new_name("same"))
     sides.create(name, 3, **configs)
     found = sides.diff(name)
-    assert found.steps == (CreateTopic(name, name, 3, 1, configs),)
+    assert found.steps == (
+        CreateTopic(source=name, target=name, partitions=3, replication_factor=1, configs=configs),
+    )
     assert found.topics == {name: name}
     assert not found.obstacles
     assert apply_all(found.steps, sides.target).done == found.steps
@@ -160,7 +162,7 @@ def test_times_of_records_are_kept_on_the_target(sides: Sides, new_name: NewName
 def test_one_refused_topic_does_not_stop_the_others(sides: Sides, new_name: NewName) -> None:
     first, bad, last = (sides.create(new_name("several")) for _ in range(3))
     good = sides.diff(first, last).steps
-    wrong = CreateTopic(bad, bad, 1, 7, {})
+    wrong = CreateTopic(source=bad, target=bad, partitions=1, replication_factor=7, configs={})
     outcome = apply_all((good[0], wrong, good[1]), sides.target)
     assert outcome.done == good
     assert list(outcome.failed) == [bad]
@@ -180,27 +182,68 @@ def test_a_step_done_twice_is_done(sides: Sides, new_name: NewName) -> None:
 
 def test_a_step_is_refused_when_the_target_changed(sides: Sides, new_name: NewName) -> None:
     name = TopicName(new_name("changed"))
-    apply(CreateTopic(name, name, 2, 1, {"retention.ms": "1000"}), sides.target)
+    apply(
+        CreateTopic(
+            source=name,
+            target=name,
+            partitions=2,
+            replication_factor=1,
+            configs={"retention.ms": "1000"},
+        ),
+        sides.target,
+    )
     advice = "; look who else changes it, then plan again"
     changed = f"target: topic {name} changed since this was planned: it should have "
     for step, expected in (
-        (CreateTopic(name, name, 3, 1, {}), "3 partitions and has 2 partitions"),
-        (CreateTopic(name, name, 1, 1, {}), "1 partition and has 2 partitions"),
         (
-            CreateTopic(name, name, 2, 1, {"retention.ms": "5"}),
+            CreateTopic(source=name, target=name, partitions=3, replication_factor=1, configs={}),
+            "3 partitions and has 2 partitions",
+        ),
+        (
+            CreateTopic(source=name, target=name, partitions=1, replication_factor=1, configs={}),
+            "1 partition and has 2 partitions",
+        ),
+        (
+            CreateTopic(
+                source=name,
+                target=name,
+                partitions=2,
+                replication_factor=1,
+                configs={"retention.ms": "5"},
+            ),
             "retention.ms=5 and has retention.ms=1000",
         ),
         (AddPartitions(name, name, 1, 4), "1 partition and has 2 partitions"),
         (
-            SetConfigs(name, name, {"retention.ms": "5"}, ("segment.ms",), {"retention.ms": "6"}),
+            SetConfigs(
+                source=name,
+                target=name,
+                set={"retention.ms": "5"},
+                remove=("segment.ms",),
+                before={"retention.ms": "6"},
+            ),
             "retention.ms=6 and has retention.ms=1000",
         ),
         (
-            SetConfigs(name, name, {"retention.ms": "5"}, (), {"retention.ms": None}),
+            SetConfigs(
+                source=name,
+                target=name,
+                set={"retention.ms": "5"},
+                remove=(),
+                before={"retention.ms": None},
+            ),
             "no retention.ms of its own and has retention.ms=1000",
         ),
         (
-            SetConfigs(name, name, {"retention.ms": "5"}, (), {}, (), TopicId("another")),
+            SetConfigs(
+                source=name,
+                target=name,
+                set={"retention.ms": "5"},
+                remove=(),
+                before={},
+                owned=(),
+                id=TopicId("another"),
+            ),
             "id another and has id ",
         ),
         (DeleteTopic(name, name, NO_TOPIC_ID, 2), "an id that nobody told and has id "),
@@ -213,7 +256,7 @@ def test_a_step_is_refused_when_the_target_changed(sides: Sides, new_name: NewNa
     gone = TopicName(new_name("gone"))
     for lost, expected in (
         (AddPartitions(gone, gone, 2, 4), "2 partitions"),
-        (SetConfigs(gone, gone, {"a": "b"}, (), {"a": "c"}), "a=c"),
+        (SetConfigs(source=gone, target=gone, set={"a": "b"}, remove=(), before={"a": "c"}), "a=c"),
     ):
         with pytest.raises(StepOutdatedError, match=f"{expected} and has none: it is gone"):
             apply(lost, sides.target)
@@ -265,7 +308,15 @@ def test_replicas_and_in_sync_replicas_fit_the_target(
         name = TopicName(new_name("replicated"))
         sides.source.topics.create(name, 1, 3, {"min.insync.replicas": "2"})
         found = sides.diff(name)
-        assert found.steps == (CreateTopic(name, name, 1, 1, {"min.insync.replicas": "1"}),)
+        assert found.steps == (
+            CreateTopic(
+                source=name,
+                target=name,
+                partitions=1,
+                replication_factor=1,
+                configs={"min.insync.replicas": "1"},
+            ),
+        )
         assert not apply_all(found.steps, sides.target).failed
     assert "replication factor 1 instead of the source's 3" in texts(found, name)
     assert "min.insync.replicas 1 instead of 2" in texts(found, name)
@@ -282,12 +333,15 @@ def test_settings_are_followed_and_what_is_not_ours_stays(sides: Sides, new_name
     found = sides.diff(name, ours=ours)
     assert found.steps == (
         SetConfigs(
-            name, name, {"max.message.bytes": "2000000", "segment.ms": "600000"},
-            ("cleanup.policy",),
-            {"cleanup.policy": "compact", "max.message.bytes": None, "segment.ms": "700000"},
-            ("cleanup.policy", "segment.ms"), sides.id(name),
+            source=name,
+            target=name,
+            set={"max.message.bytes": "2000000", "segment.ms": "600000"},
+            remove=("cleanup.policy",),
+            before={"cleanup.policy": "compact", "max.message.bytes": None, "segment.ms": "700000"},
+            owned=("cleanup.policy", "segment.ms"),
+            id=sides.id(name),
         ),
-    )  # fmt: skip
+    )
     assert "settings that the source does not have: flush.ms=5" in texts(found, name)
     for _ in range(2):  # a step done twice is done
         assert apply_all(found.steps, sides.target).done == found.steps
@@ -309,7 +363,14 @@ def test_old_records_stay_on_the_target_until_the_copy_is_filled(
     witness = create_topic(target.bootstrap, new_name("unheld"), 1, {"retention.ms": "1000"})
     made = sides.diff(name).steps
     assert made == (
-        CreateTopic(name, name, 1, 1, {"retention.ms": "-1"}, {"retention.ms": "1000"}),
+        CreateTopic(
+            source=name,
+            target=name,
+            partitions=1,
+            replication_factor=1,
+            configs={"retention.ms": "-1"},
+            held={"retention.ms": "1000"},
+        ),
     )
     assert not apply_all(made, sides.target).failed
 
@@ -326,10 +387,15 @@ def test_old_records_stay_on_the_target_until_the_copy_is_filled(
     released = sides.diff(name, ours=Ours.of(made, [name])).steps
     assert released == (
         SetConfigs(
-            name, name, {"retention.ms": "1000"}, (), {"retention.ms": "-1"}, ("retention.ms",),
-            sides.id(name),
+            source=name,
+            target=name,
+            set={"retention.ms": "1000"},
+            remove=(),
+            before={"retention.ms": "-1"},
+            owned=("retention.ms",),
+            id=sides.id(name),
         ),
-    )  # fmt: skip
+    )
     assert not apply_all(released, sides.target).failed
     wait_until(lambda: begins(name) == 1, "retention deletes what is old in the copy, too")
     assert not sides.diff(name, ours=Ours.of((*made, *released), [name])).steps
@@ -377,15 +443,39 @@ def test_many_steps_are_checked_in_few_requests(
     for name in (there, small, odd):
         sides.target.topics.create(name, 2, 1, {})
     steps: tuple[Step, ...] = (
-        CreateTopic(new, new, 3, -1, {"segment.ms": "600000"}),
-        CreateTopic(bad, bad, 1, 7, {}),
-        CreateTopic(there, there, 1, 1, {}),
+        CreateTopic(
+            source=new,
+            target=new,
+            partitions=3,
+            replication_factor=-1,
+            configs={"segment.ms": "600000"},
+        ),
+        CreateTopic(source=bad, target=bad, partitions=1, replication_factor=7, configs={}),
+        CreateTopic(source=there, target=there, partitions=1, replication_factor=1, configs={}),
         AddPartitions(there, there, 2, 4),
         AddPartitions(small, small, 2, 1),
-        SetConfigs(there, there, {"segment.ms": "600000"}, (), {"segment.ms": None}),
-        SetConfigs(odd, odd, {"segment.ms": "soon"}, (), {"segment.ms": None}),
+        SetConfigs(
+            source=there,
+            target=there,
+            set={"segment.ms": "600000"},
+            remove=(),
+            before={"segment.ms": None},
+        ),
+        SetConfigs(
+            source=odd,
+            target=odd,
+            set={"segment.ms": "soon"},
+            remove=(),
+            before={"segment.ms": None},
+        ),
         *(
-            CreateTopic(TopicName(f"{new}{n}"), TopicName(f"{new}{n}"), 40, 1, {})
+            CreateTopic(
+                source=TopicName(f"{new}{n}"),
+                target=TopicName(f"{new}{n}"),
+                partitions=40,
+                replication_factor=1,
+                configs={},
+            )
             for n in range(600)
         ),
     )
@@ -417,10 +507,38 @@ def test_what_is_held_back_is_checked_as_it_will_be(sides: Sides, new_name: NewN
     sides.target.topics.create(there, 1, 1, {})
     held = {"retention.ms": "-1", "flush.ms": "-5"}
     steps = (
-        CreateTopic(fine, fine, 1, 1, {"retention.ms": "-1"}, {"retention.ms": None}),
-        CreateTopic(typo, typo, 1, 1, held, {"retention.ms": "abc"}),
-        CreateTopic(ended, ended, 1, 7, {"retention.ms": "-1"}, {"retention.ms": "abc"}),
-        CreateTopic(there, there, 1, 1, {"retention.ms": "-1"}, {"retention.ms": "7"}),
+        CreateTopic(
+            source=fine,
+            target=fine,
+            partitions=1,
+            replication_factor=1,
+            configs={"retention.ms": "-1"},
+            held={"retention.ms": None},
+        ),
+        CreateTopic(
+            source=typo,
+            target=typo,
+            partitions=1,
+            replication_factor=1,
+            configs=held,
+            held={"retention.ms": "abc"},
+        ),
+        CreateTopic(
+            source=ended,
+            target=ended,
+            partitions=1,
+            replication_factor=7,
+            configs={"retention.ms": "-1"},
+            held={"retention.ms": "abc"},
+        ),
+        CreateTopic(
+            source=there,
+            target=there,
+            partitions=1,
+            replication_factor=1,
+            configs={"retention.ms": "-1"},
+            held={"retention.ms": "7"},
+        ),
     )
     found = narrowed(steps, sides.target)
     assert found.possible == (steps[0], steps[3])
@@ -439,24 +557,68 @@ def test_refused_settings_are_left_out_one_by_one(sides: Sides, new_name: NewNam
         sides.target.topics.create(name, 1, 1, {})
     fine, wrong = {"segment.ms": "600000"}, {"flush.ms": "-5", "flush.messages": "many"}
     steps: tuple[Step, ...] = (
-        CreateTopic(new, new, 1, 1, {**fine, **wrong, "retention.ms": "-1"}, {"retention.ms": "7"}),
-        CreateTopic(pair, pair, 1, 1, {"min.compaction.lag.ms": "9", "max.compaction.lag.ms": "5"}),
-        CreateTopic(large, large, 1, 1, {**fine, **wrong, "max.message.bytes": "99999999999"}),
-        CreateTopic(many, many, 1, 7, wrong),
+        CreateTopic(
+            source=new,
+            target=new,
+            partitions=1,
+            replication_factor=1,
+            configs={**fine, **wrong, "retention.ms": "-1"},
+            held={"retention.ms": "7"},
+        ),
+        CreateTopic(
+            source=pair,
+            target=pair,
+            partitions=1,
+            replication_factor=1,
+            configs={"min.compaction.lag.ms": "9", "max.compaction.lag.ms": "5"},
+        ),
+        CreateTopic(
+            source=large,
+            target=large,
+            partitions=1,
+            replication_factor=1,
+            configs={**fine, **wrong, "max.message.bytes": "99999999999"},
+        ),
+        CreateTopic(source=many, target=many, partitions=1, replication_factor=7, configs=wrong),
         AddPartitions(there, there, 1, 2),
-        SetConfigs(there, there, {**fine, **wrong}, ("retention.ms",),
-                   dict.fromkeys((*fine, *wrong, "retention.ms")), ("segment.ms", "flush.ms")),
-        SetConfigs(odd, odd, wrong, (), dict.fromkeys(wrong)),
-    )  # fmt: skip
+        SetConfigs(
+            source=there,
+            target=there,
+            set={**fine, **wrong},
+            remove=("retention.ms",),
+            before=dict.fromkeys((*fine, *wrong, "retention.ms")),
+            owned=("segment.ms", "flush.ms"),
+        ),
+        SetConfigs(source=odd, target=odd, set=wrong, remove=(), before=dict.fromkeys(wrong)),
+    )
     found = narrowed(steps, sides.target)
     assert [step for step, _ in found.refused] == [steps[2], steps[3]]
     assert found.possible == (
-        CreateTopic(new, new, 1, 1, {**fine, "retention.ms": "-1"}, {"retention.ms": "7"}),
-        CreateTopic(pair, pair, 1, 1, {"max.compaction.lag.ms": "5"}),
+        CreateTopic(
+            source=new,
+            target=new,
+            partitions=1,
+            replication_factor=1,
+            configs={**fine, "retention.ms": "-1"},
+            held={"retention.ms": "7"},
+        ),
+        CreateTopic(
+            source=pair,
+            target=pair,
+            partitions=1,
+            replication_factor=1,
+            configs={"max.compaction.lag.ms": "5"},
+        ),
         steps[4],
-        SetConfigs(there, there, fine, ("retention.ms",),
-                   dict.fromkeys((*fine, "retention.ms")), ("segment.ms",)),
-    )  # fmt: skip
+        SetConfigs(
+            source=there,
+            target=there,
+            set=fine,
+            remove=("retention.ms",),
+            before=dict.fromkeys((*fine, "retention.ms")),
+            owned=("segment.ms",),
+        ),
+    )
     assert found.steps == (*found.possible[:2], steps[2], steps[3], *found.possible[2:])
     named = {(each.about, each.text.partition(",")[0]) for each in found.obstacles}
     assert named == {
@@ -501,8 +663,23 @@ def test_values_come_to_rest_however_they_are_written(sides: Sides, new_name: Ne
 def test_every_version_takes_what_is_sent(version_target: LocalCluster, new_name: NewName) -> None:
     config = link(version_target.bootstrap, version_target.bootstrap, ".*", rename="x.{topic}")
     name = TopicName(new_name("versions"))
-    change = SetConfigs(name, name, {"segment.ms": "600000"}, (), {"segment.ms": None})
-    steps = (CreateTopic(name, name, 1, -1, {"retention.ms": "-1"}), change)
+    change = SetConfigs(
+        source=name,
+        target=name,
+        set={"segment.ms": "600000"},
+        remove=(),
+        before={"segment.ms": None},
+    )
+    steps = (
+        CreateTopic(
+            source=name,
+            target=name,
+            partitions=1,
+            replication_factor=-1,
+            configs={"retention.ms": "-1"},
+        ),
+        change,
+    )
     with Admin(config.target, Side.TARGET) as admin:
         assert not check_all(steps[:1], admin)
         assert apply_all(steps, admin).done == steps

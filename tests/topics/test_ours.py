@@ -21,9 +21,16 @@ from towpath.topics.steps import KINDS, CreateTopic, DeleteTopic, SetConfigs, St
 LINK, NAME = LinkName("link"), TopicName("orders")
 ONE, OTHER = TopicId("one"), TopicId("other")
 CREATE = CreateTopic(
-    NAME, NAME, 1, 1, {"retention.ms": "-1", "segment.ms": "5"}, {"retention.ms": "7"}
+    source=NAME,
+    target=NAME,
+    partitions=1,
+    replication_factor=1,
+    configs={"retention.ms": "-1", "segment.ms": "5"},
+    held={"retention.ms": "7"},
 )
-CHANGE = SetConfigs(NAME, NAME, {"flush.ms": "5"}, (), {"flush.ms": None}, id=ONE)
+CHANGE = SetConfigs(
+    source=NAME, target=NAME, set={"flush.ms": "5"}, remove=(), before={"flush.ms": None}, id=ONE
+)
 
 
 def journal(
@@ -106,14 +113,25 @@ def test_what_was_begun_only_may_be_done() -> None:
 
 def test_the_last_word_is_that_which_was_written_last() -> None:
     undo = SetConfigs(
-        NAME, NAME, {}, ("flush.ms", "segment.ms"), {"flush.ms": "5", "segment.ms": "5"}, id=ONE
+        source=NAME,
+        target=NAME,
+        set={},
+        remove=("flush.ms", "segment.ms"),
+        before={"flush.ms": "5", "segment.ms": "5"},
+        id=ONE,
     )
     books = Books().wrote(CREATE, ONE).wrote(CHANGE, ONE).wrote(undo, ONE)
     assert books.ours(ONE).set_keys == {NAME: {"retention.ms"}}
     assert books.wrote(CHANGE, ONE).ours(ONE).set_keys == {NAME: {"retention.ms", "flush.ms"}}
     failed = SetConfigs(
-        NAME, NAME, {"flush.ms": "6"}, (), {"flush.ms": "5"}, ("flush.ms",), ONE
-    )  # fmt: skip
+        source=NAME,
+        target=NAME,
+        set={"flush.ms": "6"},
+        remove=(),
+        before={"flush.ms": "5"},
+        owned=("flush.ms",),
+        id=ONE,
+    )
     books.wrote(failed, phase=Phase.FAILED, owned=False)
     assert books.ours(ONE).set_keys == {NAME: {"retention.ms", "flush.ms"}}
 
@@ -138,7 +156,10 @@ class Copy:
     """A copy whose settings follow the source by steps that go wrong, and by another hand."""
 
     def __init__(self) -> None:
-        self.books = Books().wrote(CreateTopic(NAME, NAME, 1, 1, {}), ONE)
+        self.books = Books().wrote(
+            CreateTopic(source=NAME, target=NAME, partitions=1, replication_factor=1, configs={}),
+            ONE,
+        )
         self.own: dict[str, str] = {}
         self.made: set[str] = set()
         self.tried: set[str] = set()

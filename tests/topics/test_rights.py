@@ -88,7 +88,7 @@ def test_rights_that_are_missing_are_told_and_prune_nothing(
         create_topic(secured_target.back_door, name, 1, {"retention.ms": "-1"})
         allow(secured_target, name, READ, AclOperation.WRITE, AclOperation.DELETE, last)
     waiting = {key: {"retention.ms": "7"} for key in (held, able)}
-    ours = Ours({name: name for name in (hidden, deleted, doubtful)}, held=waiting)
+    ours = Ours(created={name: name for name in (hidden, deleted, doubtful)}, held=waiting)
     config = link(
         secured_source.bootstrap, secured_target.bootstrap, f"{prefix}-.*", security=login,
         prune=True,
@@ -135,7 +135,13 @@ def test_rights_that_are_missing_are_told_and_prune_nothing(
             (
                 *found.steps,
                 AddPartitions(blind[0], blind[0], 1, 2),
-                SetConfigs(blind[1], blind[1], {"segment.ms": "9"}, (), {"segment.ms": None}),
+                SetConfigs(
+                    source=blind[1],
+                    target=blind[1],
+                    set={"segment.ms": "9"},
+                    remove=(),
+                    before={"segment.ms": None},
+                ),
                 DeleteTopic(TopicName("none"), TopicName("none"), TopicId("x"), 1),
             ),
             target,

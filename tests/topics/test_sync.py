@@ -21,10 +21,10 @@ def ours(*keys: str, caught_up: bool = False, **held: str | None) -> Ours:
     """Return that we made the topic `orders` and set these keys; `held` are with `_` for `.`."""
     waiting = {key.replace("_", "."): value for key, value in held.items()}
     return Ours(
-        {NAME: NAME},
-        {NAME: frozenset((*keys, *waiting))},
-        {NAME: waiting},
-        frozenset({NAME} if caught_up else ()),
+        created={NAME: NAME},
+        set_keys={NAME: frozenset((*keys, *waiting))},
+        held={NAME: waiting},
+        caught_up=frozenset({NAME} if caught_up else ()),
     )
 
 
@@ -35,7 +35,15 @@ def change(
     owned: tuple[str, ...] = (),
 ) -> SetConfigs:
     """Return the step which changes the topic `orders`."""
-    return SetConfigs(NAME, NAME, set_, remove, before, owned, TopicId("id-orders"))
+    return SetConfigs(
+        source=NAME,
+        target=NAME,
+        set=set_,
+        remove=remove,
+        before=before,
+        owned=owned,
+        id=TopicId("id-orders"),
+    )
 
 
 def test_drift_of_what_the_source_has_is_followed_whoever_made_the_copy() -> None:
@@ -218,18 +226,27 @@ def test_another_hand_may_release_what_is_held_back() -> None:
 def test_what_is_ours_is_told_by_the_steps() -> None:
     a, b = TopicName("a"), TopicName("b")
     create = CreateTopic(
-        a, b, 1, 1, {"retention.ms": "-1", "segment.ms": "5"}, {"retention.ms": "7"}
+        source=a,
+        target=b,
+        partitions=1,
+        replication_factor=1,
+        configs={"retention.ms": "-1", "segment.ms": "5"},
+        held={"retention.ms": "7"},
     )
     assert (create.subject, create.about) == ("topics", b)
     made = Ours.of([create, AddPartitions(a, b, 1, 2)], [a])
     assert made == Ours(
-        {b: a},
-        {b: frozenset({"retention.ms", "segment.ms"})},
-        {b: {"retention.ms": "7"}},
-        frozenset({a}),
+        created={b: a},
+        set_keys={b: frozenset({"retention.ms", "segment.ms"})},
+        held={b: {"retention.ms": "7"}},
+        caught_up=frozenset({a}),
     )
     release = SetConfigs(
-        a, b, {"retention.ms": "7"}, ("segment.ms",), {"retention.ms": "-1", "segment.ms": "5"}
+        source=a,
+        target=b,
+        set={"retention.ms": "7"},
+        remove=("segment.ms",),
+        before={"retention.ms": "-1", "segment.ms": "5"},
     )
     released = Ours.of([create, release])
     assert released.set_keys == {b: frozenset({"retention.ms"})}
@@ -241,9 +258,24 @@ def test_what_is_ours_is_told_by_the_steps() -> None:
 def test_steps_can_be_written_down_and_read() -> None:
     a, b = TopicName("a"), TopicName("b")
     steps: tuple[Step, ...] = (
-        CreateTopic(a, b, 1, -1, {"x": "1"}, {"x": None}),
+        CreateTopic(
+            source=a,
+            target=b,
+            partitions=1,
+            replication_factor=-1,
+            configs={"x": "1"},
+            held={"x": None},
+        ),
         AddPartitions(a, b, 1, 2),
-        SetConfigs(a, b, {"x": "1"}, ("y",), {"x": None, "y": "2"}, ("y",), TopicId("id")),
+        SetConfigs(
+            source=a,
+            target=b,
+            set={"x": "1"},
+            remove=("y",),
+            before={"x": None, "y": "2"},
+            owned=("y",),
+            id=TopicId("id"),
+        ),
         DeleteTopic(a, b, TopicId("id"), 3),
     )
     for step in steps:
@@ -291,7 +323,12 @@ SEGMENT = "segment.ms"
 
 def after(*steps: Step | Tried) -> Ours:
     """Return what is ours after the copy was made without settings, and then these steps."""
-    return Ours.of([CreateTopic(NAME, NAME, 1, 1, {}), *steps])
+    return Ours.of(
+        [
+            CreateTopic(source=NAME, target=NAME, partitions=1, replication_factor=1, configs={}),
+            *steps,
+        ]
+    )
 
 
 def removes(present: str, known: Ours) -> bool:

@@ -37,7 +37,7 @@ class Both(Generic[T]):
     target: T
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     """Both clusters as they were when looked at.
 

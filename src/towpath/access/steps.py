@@ -133,21 +133,23 @@ class RemoveQuota:
 
 Step = CreateAcl | DeleteAcl | SetUser | DeleteUser | SetQuota | RemoveQuota
 
-KINDS = Kinds((
-    Kind(SetUser, "set", grants=True, weight=lambda _: FULL_BATCH),
-    Kind(SetQuota, "set"),
-    Kind(
-        CreateAcl,
-        "create",
-        grants=True,
-        once=True,
-        first=lambda step: step.acl.permission is Permission.DENY,
-        apart=lambda step: step.acl.permission,
-        blamed=lambda step: step.source,
-    ),
-    Kind(DeleteAcl, "delete", removes=True, apart=lambda step: step.acl.permission),
-    Kind(RemoveQuota, "remove", removes=True),
-    Kind(DeleteUser, "delete", removes=True, weight=lambda _: FULL_BATCH),
-))  # fmt: skip
+KINDS = Kinds(
+    (
+        Kind(step=SetUser, verb="set", grants=True, weight=lambda _: FULL_BATCH),
+        Kind(step=SetQuota, verb="set"),
+        Kind(
+            step=CreateAcl,
+            verb="create",
+            grants=True,
+            once=True,
+            first=lambda step: step.acl.permission is Permission.DENY,
+            apart=lambda step: step.acl.permission,
+            blamed=lambda step: step.source,
+        ),
+        Kind(step=DeleteAcl, verb="delete", removes=True, apart=lambda step: step.acl.permission),
+        Kind(step=RemoveQuota, verb="remove", removes=True),
+        Kind(step=DeleteUser, verb="delete", removes=True, weight=lambda _: FULL_BATCH),
+    )
+)
 """What is denied is denied before anything exists that it is about, and never together with what is
 allowed: one of both must be done before. A user has requests of its own, which take a while."""

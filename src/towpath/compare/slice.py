@@ -97,11 +97,19 @@ class _Comparing:
         self._tell_uncommitted()
         part, behind = self._part, self._behind()
         return Comparison(
-            part.source, part.target, part.first, part.end, self._digest, self._target_digest,
-            self._counts, self._source.bytes + self._target.bytes, self._first,
-            tuple(self._notes), self._watch.found.then(replace(behind.found, seen=())),
-            behind.beyond,
-        )  # fmt: skip
+            source=part.source,
+            target=part.target,
+            first=part.first,
+            end=part.end,
+            source_digest=self._digest,
+            target_digest=self._target_digest,
+            counts=self._counts,
+            bytes=self._source.bytes + self._target.bytes,
+            difference=self._first,
+            notes=tuple(self._notes),
+            doubled=self._watch.found.then(replace(behind.found, seen=())),
+            beyond=behind.beyond,
+        )
 
     def _behind(self) -> Watch:
         """Look at the records of ours behind the end of what was copied, as far as they show."""

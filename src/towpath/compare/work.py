@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field, fields
 
 from pydantic import TypeAdapter
 
@@ -14,7 +14,7 @@ from towpath.model.nouns import ProducerId, TopicPartition
 from towpath.wire.digest import Digest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
     """Source offsets [first, end) of a partition, and the target offsets that belong to them.
 
@@ -72,7 +72,7 @@ class Difference:
     what: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Counts:
     """Records by what came of them.
 
@@ -105,7 +105,8 @@ class Counts:
 
     def plus(self, other: Counts) -> Counts:
         """Return the sums."""
-        return Counts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        names = [each.name for each in fields(self)]
+        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
     @property
     def different(self) -> int:
@@ -113,7 +114,7 @@ class Counts:
         return self.changed + self.missing + self.extra
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """What comparing a range came to.
 
@@ -148,14 +149,19 @@ class Comparison:
     def then(self, other: Comparison) -> Comparison:
         """Return what this range and a later one of the same partition came to together."""
         return Comparison(
-            self.source, self.target, self.first, other.end,
-            self.source_digest.then(other.source_digest),
-            self.target_digest.then(other.target_digest),
-            self.counts.plus(other.counts), self.bytes + other.bytes,
-            self.difference or other.difference,
-            tuple(dict.fromkeys((*self.notes, *other.notes))),
-            self.doubled.then(other.doubled), self.beyond + other.beyond,
-        )  # fmt: skip
+            source=self.source,
+            target=self.target,
+            first=self.first,
+            end=other.end,
+            source_digest=self.source_digest.then(other.source_digest),
+            target_digest=self.target_digest.then(other.target_digest),
+            counts=self.counts.plus(other.counts),
+            bytes=self.bytes + other.bytes,
+            difference=self.difference or other.difference,
+            notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
+            doubled=self.doubled.then(other.doubled),
+            beyond=self.beyond + other.beyond,
+        )
 
     def to_json(self) -> str:
         """Return it as text, for the way through Spark."""

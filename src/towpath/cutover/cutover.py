@@ -212,9 +212,14 @@ class _Cutover:
         read = sum(each.comparison.bytes for each in report.verdicts if each.comparison)
         report.behind = sum(max(0, row.lag_records) for row in rows)
         report.measured = Measured(
-            report.seconds["look"], self._planning, started - began, time.monotonic() - started,
-            read, sum(map(bytes_behind, rows)), len(report.plan.steps),
-        )  # fmt: skip
+            look=report.seconds["look"],
+            plan=self._planning,
+            spark=started - began,
+            verify=time.monotonic() - started,
+            read=read,
+            behind=sum(map(bytes_behind, rows)),
+            steps=len(report.plan.steps),
+        )
         report.trouble += _named(row for row in report.verdicts if row.verdict is Verdict.DIFFERENT)
 
     def _standing(self) -> tuple[PartitionStatus, ...]:

@@ -17,7 +17,7 @@ _RECORD = 1000
 """Bytes of a record where none was copied yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """What a rehearsal measured, in seconds and bytes.
 

@@ -30,7 +30,7 @@ class Row:
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """A topic, and how its records come to be.
 
@@ -201,22 +201,38 @@ def _clicks(count: int, rng: random.Random) -> Iterator[Row]:
 
 SHAPES = (
     Shape(
-        "customers",
-        2,
-        30_000,
-        None,
-        {
+        topic="customers",
+        partitions=2,
+        records=30_000,
+        codec=None,
+        config={
             "cleanup.policy": "compact",
             "segment.bytes": str(1024 * 1024),
             "min.cleanable.dirty.ratio": "0.01",
             "min.compaction.lag.ms": "0",
         },
-        _customers,
+        rows=_customers,
     ),
-    Shape("orders", 8, 100_000, "lz4", {}, _orders),
-    Shape("payments", 4, 20_000, None, {"compression.type": "zstd"}, _payments, transactional=True),
-    Shape("clicks", 3, 40_000, "gzip", {}, _clicks),
-    Shape("clicks.archive", 2, 10_000, None, {"compression.type": "snappy"}, _clicks, forget=0.4),
+    Shape(topic="orders", partitions=8, records=100_000, codec="lz4", config={}, rows=_orders),
+    Shape(
+        topic="payments",
+        partitions=4,
+        records=20_000,
+        codec=None,
+        config={"compression.type": "zstd"},
+        rows=_payments,
+        transactional=True,
+    ),
+    Shape(topic="clicks", partitions=3, records=40_000, codec="gzip", config={}, rows=_clicks),
+    Shape(
+        topic="clicks.archive",
+        partitions=2,
+        records=10_000,
+        codec=None,
+        config={"compression.type": "snappy"},
+        rows=_clicks,
+        forget=0.4,
+    ),
 )
 
 

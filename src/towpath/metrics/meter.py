@@ -29,7 +29,7 @@ class Tried:
     """The stable code of the error; empty where it was done."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """Everything that was counted up to a moment.
 

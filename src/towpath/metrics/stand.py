@@ -15,7 +15,7 @@ Key = tuple[str, str]
 """Topic and partition as labels; empty where a series tells of all of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
     """Where one source partition stands.
 

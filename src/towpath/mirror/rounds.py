@@ -138,10 +138,18 @@ def _memory_ms(target: Admin) -> int:
 def _slice(plan: RoundPlan, number: int, assignments: tuple[Assignment, ...]) -> Slice:
     config = plan.config
     return Slice(
-        config.link, config.source, config.target, assignments, plan.run_id, number,
-        float("inf") if plan.once else float(config.run.round), config.records.offsets,
-        config.records.on_gap is OnGap.STOP, float(config.run.receipts), int(config.run.memory),
-    )  # fmt: skip
+        link=config.link,
+        source=config.source,
+        target=config.target,
+        assignments=assignments,
+        run_id=plan.run_id,
+        round=number,
+        seconds=float("inf") if plan.once else float(config.run.round),
+        offsets=config.records.offsets,
+        stop_on_gap=config.records.on_gap is OnGap.STOP,
+        receipts=float(config.run.receipts),
+        memory=int(config.run.memory),
+    )
 
 
 class _Assigner:
@@ -215,13 +223,22 @@ class _Assigner:
                 own = books.heir(first)
                 earlier = frozenset() if own == first else books.own - {own}
                 yield Assignment(
-                    tp, TopicPartition(target.name, tp.partition), source.id, target.id,
-                    own, producer_id(*ids, purpose="filler"), 0, None,
-                    compacted, both_clocks, max(_OVERHEAD, most),
-                    self._config.records.offsets is OffsetsPolicy.IDENTICAL,
-                    marker_id=producer_id(*ids, purpose="marker"), fill=self._fill,
+                    source=tp,
+                    target=TopicPartition(target.name, tp.partition),
+                    source_id=source.id,
+                    target_id=target.id,
+                    producer_id=own,
+                    filler_id=producer_id(*ids, purpose="filler"),
+                    start=0,
+                    end=None,
+                    compacted=compacted,
+                    keep_append_time=both_clocks,
+                    max_batch=max(_OVERHEAD, most),
+                    must_be_identical=self._config.records.offsets is OffsetsPolicy.IDENTICAL,
+                    marker_id=producer_id(*ids, purpose="marker"),
+                    fill=self._fill,
                     earlier=earlier,
-                )  # fmt: skip
+                )
 
     def _new(self, a: Assignment) -> bool:
         return not self._books.of(a.source).is_of(a.producer_id)

@@ -75,8 +75,12 @@ def _met(link: OpenLink) -> Plan:
             met[side] = _facts(admin, where)
         except ClusterError as error:
             obstacles.append(_whole(error, side))
-    found = met.get(Side.SOURCE), met.get(Side.TARGET)
-    return Plan(link.config.link, *found, obstacles=tuple(obstacles))
+    return Plan(
+        link=link.config.link,
+        source=met.get(Side.SOURCE),
+        target=met.get(Side.TARGET),
+        obstacles=tuple(obstacles),
+    )
 
 
 def _whole(error: ClusterError, side: str) -> Obstacle:

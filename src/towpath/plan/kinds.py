@@ -48,7 +48,7 @@ class Step(Protocol):
 S = TypeVar("S", bound=Step)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kind(Generic[S]):
     """A kind of step.
 

@@ -32,7 +32,7 @@ class ClusterFacts:
     login: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What a run of one link would begin with.
 

@@ -126,13 +126,13 @@ def _load(path: Path, kinds: Kinds) -> SavedPlan:
 
 def _plan(data: Mapping[str, Any], kinds: Kinds) -> Plan:
     return Plan(
-        data["link"],
-        _facts(data["source"]),
-        _facts(data["target"]),
-        data["topics"],
-        tuple(kinds.from_data(step, f"steps[{at}]") for at, step in enumerate(data["steps"])),
-        tuple(Note(**note) for note in data["notes"]),
-        tuple(
+        link=data["link"],
+        source=_facts(data["source"]),
+        target=_facts(data["target"]),
+        topics=data["topics"],
+        steps=tuple(kinds.from_data(step, f"steps[{at}]") for at, step in enumerate(data["steps"])),
+        notes=tuple(Note(**note) for note in data["notes"]),
+        obstacles=tuple(
             Obstacle(each["about"], each["text"], Cause(each["cause"])) for each in data["problems"]
         ),
     )

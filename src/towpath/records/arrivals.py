@@ -59,7 +59,17 @@ class Arrivals:
         """Tell of each partition that has no lane."""
         for tp in self.assigned.keys() - self._landing.lanes.keys():
             why = self._left_out.get(tp) or self._unopened.get(tp)
-            yield Summary(tp, -1, -1, 0, 0, Mode.MAPPED, (), why, not self._opener.settled(tp))
+            yield Summary(
+                tp=tp,
+                source_end=-1,
+                target_end=-1,
+                records=0,
+                bytes=0,
+                mode=Mode.MAPPED,
+                reasons=(),
+                trouble=why,
+                under_way=not self._opener.settled(tp),
+            )
 
     def assign(self, assignments: Iterable[Assignment]) -> None:
         """Take partitions into account from now on."""

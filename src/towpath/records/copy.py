@@ -131,9 +131,16 @@ class Copier:
         for tp, lane in self.landing.lanes.items():
             done = lane.progress
             yield Summary(
-                tp, done.position.source, done.position.target, done.copied_records,
-                done.copied_bytes, done.mode, done.reasons, done.trouble, lane.unanswered > 0,
-            )  # fmt: skip
+                tp=tp,
+                source_end=done.position.source,
+                target_end=done.position.target,
+                records=done.copied_records,
+                bytes=done.copied_bytes,
+                mode=done.mode,
+                reasons=done.reasons,
+                trouble=done.trouble,
+                under_way=lane.unanswered > 0,
+            )
         yield from self._arrivals.summaries()
 
     @property

@@ -44,7 +44,7 @@ EARLIEST = Beginning()
 _FIRST_ID = ProducerId(1 << 40)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
     """One source partition of a slice.
 
@@ -99,7 +99,7 @@ def from_data(data: tuple[Mapping[str, Any], ...]) -> tuple[Assignment, ...]:
     return _ASSIGNMENTS.validate_python(data)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
     """Some partitions, from where they stand, until told to stop.
 
@@ -150,7 +150,7 @@ class Position:
     generation: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """What one slice did with one partition in one round."""
 

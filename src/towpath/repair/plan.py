@@ -85,7 +85,7 @@ class RepairPlan:
         return dict(self.unfinished) | {each.tp: each.lost.source_end for each in self.repairs}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What the clusters say of one partition that lost something.
 

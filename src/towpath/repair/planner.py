@@ -86,12 +86,16 @@ def _facts(link: OpenLink, lost: Iterable[TopicPartition]) -> dict[TopicPartitio
     infos = {tp: topics[copy.topic].partitions[copy.partition] for tp, copy in there.items()}
     return {
         tp: Facts(
-            infos[tp].replicas, infos[tp].in_sync, marks.sure(copy), ends.sure(copy),
-            max((state.open_since for state in states.sure(copy)), default=-1),
-            first.sure(tp), end.sure(tp),
+            replicas=infos[tp].replicas,
+            in_sync=infos[tp].in_sync,
+            high_watermark=marks.sure(copy),
+            log_end=ends.sure(copy),
+            open_since=max((state.open_since for state in states.sure(copy)), default=-1),
+            source_first=first.sure(tp),
+            source_end=end.sure(tp),
         )
         for tp, copy in there.items()
-    }  # fmt: skip
+    }
 
 
 def _different(

@@ -35,7 +35,7 @@ class State(StrEnum):
     """The file no longer asks for its topic."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStatus:
     """One source partition.
 
@@ -195,15 +195,25 @@ def _row(
     error = trouble or str(lost or (receipt.error if receipt else ""))
     mode = receipt.mode if receipt else opened.mode if opened else ""
     return PartitionStatus(
-        tp.topic, tp.partition, target, _state(lag, error, started=opened is not None), str(mode),
-        receipt.reason if receipt else opened.reason if opened else "",
-        opened.producer_id if opened else -1, position,
-        receipt.target_end if receipt else opened.target_start if opened else 0,
-        lag, _lag_seconds(lag, receipt.last_timestamp if receipt else -1),
-        receipt.records if receipt else 0, receipt.bytes if receipt else 0,
-        books.gaps, error, lost, receipt.holes if receipt else 0,
-        receipt.transacted if receipt else 0,
-    )  # fmt: skip
+        topic=tp.topic,
+        partition=tp.partition,
+        target_topic=target,
+        state=_state(lag, error, started=opened is not None),
+        mode=str(mode),
+        reason=receipt.reason if receipt else opened.reason if opened else "",
+        producer_id=opened.producer_id if opened else -1,
+        source_end=position,
+        target_end=receipt.target_end if receipt else opened.target_start if opened else 0,
+        lag_records=lag,
+        lag_seconds=_lag_seconds(lag, receipt.last_timestamp if receipt else -1),
+        records=receipt.records if receipt else 0,
+        bytes=receipt.bytes if receipt else 0,
+        gaps=books.gaps,
+        error=error,
+        lost=lost,
+        holes=receipt.holes if receipt else 0,
+        transacted=receipt.transacted if receipt else 0,
+    )
 
 
 def _excluded(tp: TopicPartition, books: PartitionBooks) -> PartitionStatus:

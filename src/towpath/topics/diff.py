@@ -76,7 +76,16 @@ def _create(
     notes = [*asked.reasons.values(), *asked.notes, *notes]
     notes += (_holding(key, value) for key, value in held.items())
     notes += remarks(topic, {**seen.defaults, **asked.values}, seen.request_bytes)
-    return [CreateTopic(topic.name, name, topic.partitions, replicas, configs, held)], notes
+    return [
+        CreateTopic(
+            source=topic.name,
+            target=name,
+            partitions=topic.partitions,
+            replication_factor=replicas,
+            configs=configs,
+            held=held,
+        )
+    ], notes
 
 
 def _replicas(topic: Topic, seen: Observed, topics: TopicsConfig) -> tuple[int, list[str]]:

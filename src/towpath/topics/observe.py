@@ -62,7 +62,7 @@ class Orphan:
     gone: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     """Both clusters as they were when looked at.
 

@@ -31,7 +31,7 @@ class Tried:
     step: SetConfigs
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ours:
     """What the link made, and how far it came.
 
@@ -77,11 +77,11 @@ class Ours:
                 case _:
                     assert_never(each)
         return cls(
-            created,
-            {name: frozenset(copy.mine) for name, copy in copies.items() if copy.mine},
-            {name: copy.held for name, copy in copies.items() if copy.held},
-            frozenset(caught_up),
-            {name: copy.tried for name, copy in copies.items() if copy.tried},
+            created=created,
+            set_keys={name: frozenset(copy.mine) for name, copy in copies.items() if copy.mine},
+            held={name: copy.held for name, copy in copies.items() if copy.held},
+            caught_up=frozenset(caught_up),
+            tried={name: copy.tried for name, copy in copies.items() if copy.tried},
         )
 
     def waiting(self, copy: TopicName, own: Mapping[str, str]) -> dict[str, str | None]:

@@ -10,7 +10,7 @@ from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
 from towpath.plan.kinds import FULL_BATCH, Kind, Kinds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopic:
     """Create `target`; requires that there is no topic of this name.
 
@@ -58,7 +58,7 @@ class AddPartitions:
         return self.target
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetConfigs:
     """Change settings of `target`; requires that each still is as in `before`.
 
@@ -129,37 +129,39 @@ class DeleteTopic:
 
 Step = CreateTopic | AddPartitions | SetConfigs | DeleteTopic
 
-KINDS = Kinds((
-    Kind(
-        CreateTopic,
-        "create",
-        once=True,
-        identified=True,
-        weight=lambda step: step.partitions,
-        blamed=lambda step: step.source,
-    ),
-    Kind(
-        AddPartitions,
-        "grow",
-        identified=True,
-        weight=lambda step: step.to_count - step.from_count,
-        blamed=lambda step: step.source,
-    ),
-    Kind(
-        SetConfigs,
-        "set",
-        identified=True,
-        part=lambda step: ",".join(sorted(step.before)),
-        blamed=lambda step: step.source,
-    ),
-    Kind(
-        DeleteTopic,
-        "delete",
-        removes=True,
-        identified=True,
-        weight=lambda _: FULL_BATCH,
-        blamed=lambda step: step.source,
-    ),
-))  # fmt: skip
+KINDS = Kinds(
+    (
+        Kind(
+            step=CreateTopic,
+            verb="create",
+            once=True,
+            identified=True,
+            weight=lambda step: step.partitions,
+            blamed=lambda step: step.source,
+        ),
+        Kind(
+            step=AddPartitions,
+            verb="grow",
+            identified=True,
+            weight=lambda step: step.to_count - step.from_count,
+            blamed=lambda step: step.source,
+        ),
+        Kind(
+            step=SetConfigs,
+            verb="set",
+            identified=True,
+            part=lambda step: ",".join(sorted(step.before)),
+            blamed=lambda step: step.source,
+        ),
+        Kind(
+            step=DeleteTopic,
+            verb="delete",
+            removes=True,
+            identified=True,
+            weight=lambda _: FULL_BATCH,
+            blamed=lambda step: step.source,
+        ),
+    )
+)
 """A partition weighs 1; a small broker takes a second or two to make as many as fill a batch.
 A deletion has a request of its own, and takes a while."""

@@ -61,13 +61,13 @@ class _Copy:
             return None
         changes = dict(sorted(self.changes.items()))
         return SetConfigs(
-            self.topic.name,
-            self.there.name,
-            {key: value for key, value in changes.items() if value is not None},
-            tuple(key for key, value in changes.items() if value is None),
-            {key: self.there.own.get(key) for key in changes},
-            tuple(key for key in changes if key in self.mine),
-            self.there.id,
+            source=self.topic.name,
+            target=self.there.name,
+            set={key: value for key, value in changes.items() if value is not None},
+            remove=tuple(key for key, value in changes.items() if value is None),
+            before={key: self.there.own.get(key) for key in changes},
+            owned=tuple(key for key in changes if key in self.mine),
+            id=self.there.id,
         )
 
     def notes(self, asked: Wanted) -> list[str]:

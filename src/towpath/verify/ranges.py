@@ -51,11 +51,20 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
     if first >= end or (receipt.records == 0 and not books.repairs):
         return None
     part = Range(
-        tp, opened.target, books.producers, first, end, offsets.next_target(first), target_end,
-        offsets.runs, offsets.replaced, bounds.source_compacted, bounds.target_compacted,
+        source=tp,
+        target=opened.target,
+        producers=books.producers,
+        first=first,
+        end=end,
+        target_first=offsets.next_target(first),
+        target_end=target_end,
+        runs=offsets.runs,
+        replaced=offsets.replaced,
+        source_compacted=bounds.source_compacted,
+        target_compacted=bounds.target_compacted,
         own=books.own,
         following=((opened.producer_id, receipt.sequence),),
-    )  # fmt: skip
+    )
     return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
 
 
@@ -66,9 +75,17 @@ def kept_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds, end: i
     if opened is None or receipt is None or first >= end:
         return None
     part = Range(
-        tp, opened.target, books.producers, first, end, first, end, ((first, first, end - first),),
-        source_compacted=bounds.source_compacted, target_compacted=bounds.target_compacted,
-    )  # fmt: skip
+        source=tp,
+        target=opened.target,
+        producers=books.producers,
+        first=first,
+        end=end,
+        target_first=first,
+        target_end=end,
+        runs=((first, first, end - first),),
+        source_compacted=bounds.source_compacted,
+        target_compacted=bounds.target_compacted,
+    )
     return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
 
 

@@ -20,7 +20,7 @@ class Verdict(StrEnum):
     LEFT_OUT = "left out"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionVerdict:
     """One source partition; `why` is empty if everything was compared and is equal."""
 
@@ -73,9 +73,16 @@ def verdict(
     different = bool(row.lost or seen) or (comparison is not None and not comparison.equal)
     verdict = Verdict.DIFFERENT if different else Verdict.LEFT_OUT if reasons else Verdict.EQUAL
     return PartitionVerdict(
-        row.topic, row.partition, row.target_topic, row.mode, verdict, "; ".join(reasons),
-        max(0, row.lag_records), comparison, tuple(_notes(books, comparison, hidden)),
-    )  # fmt: skip
+        topic=row.topic,
+        partition=row.partition,
+        target_topic=row.target_topic,
+        mode=row.mode,
+        verdict=verdict,
+        why="; ".join(reasons),
+        behind=max(0, row.lag_records),
+        comparison=comparison,
+        notes=tuple(_notes(books, comparison, hidden)),
+    )
 
 
 def _told(comparison: Comparison) -> Iterator[str]:

@@ -51,7 +51,7 @@ class FetchFrom:
     last_epoch: int = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
     """What a broker said of one partition; records lie at [start, end) of the response."""
 
@@ -164,7 +164,20 @@ class FetchSession:
             self.reset()
             if error in _SESSION_ERRORS:
                 return None
-            return [Fetched(tp, error, -1, -1, -1, (), -1, 0, 0) for tp in self._wanted]
+            return [
+                Fetched(
+                    tp=tp,
+                    error=error,
+                    high_watermark=-1,
+                    last_stable=-1,
+                    log_start=-1,
+                    aborted=(),
+                    preferred_replica=-1,
+                    start=0,
+                    end=0,
+                )
+                for tp in self._wanted
+            ]
         self._epoch = 1 if self._epoch == _LAST_EPOCH else self._epoch + 1
         if not self._id:
             self.reset()
@@ -252,9 +265,16 @@ def _oldest_topics(reader: Reader) -> Iterable[Fetched]:
             at = reader.at
             reader.take(size)
             yield Fetched(
-                TopicPartition(topic, partition), error, high, stable, start,
-                aborted, preferred, at, at + size,  # type: ignore[arg-type]  # pairs by _ABORTED
-            )  # fmt: skip
+                tp=TopicPartition(topic, partition),
+                error=error,
+                high_watermark=high,
+                last_stable=stable,
+                log_start=start,
+                aborted=aborted,  # type: ignore[arg-type]  # pairs by _ABORTED
+                preferred_replica=preferred,
+                start=at,
+                end=at + size,
+            )
 
 
 def _partition(reader: Reader, topic: TopicName) -> Fetched:
@@ -270,7 +290,14 @@ def _partition(reader: Reader, topic: TopicName) -> Fetched:
     tags = reader.tags()
     diverging = struct.unpack_from(">iq", tags[0]) if 0 in tags else None
     return Fetched(
-        TopicPartition(topic, partition), error, high, stable, start,
-        tuple(aborted), preferred, at, at + size,
-        diverging if diverging and diverging[1] >= 0 else None,
-    )  # fmt: skip
+        tp=TopicPartition(topic, partition),
+        error=error,
+        high_watermark=high,
+        last_stable=stable,
+        log_start=start,
+        aborted=tuple(aborted),
+        preferred_replica=preferred,
+        start=at,
+        end=at + size,
+        diverging=diverging if diverging and diverging[1] >= 0 else None,
+    )

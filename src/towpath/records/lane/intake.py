@@ -121,10 +121,17 @@ class Intake:
         for position, length, base, last, count, _, _, time, epoch, crc in table.tolist():
             self._queue.put(
                 Batch(
-                    view[position : position + length], frame.hold(), base, last + 1,
-                    count, self._sequence, crc, epoch, time,
+                    data=view[position : position + length],
+                    frame=frame.hold(),
+                    base=base,
+                    end=last + 1,
+                    count=count,
+                    sequence=self._sequence,
+                    crc=crc,
+                    epoch=epoch,
+                    time=time,
                 )
-            )  # fmt: skip
+            )
             self._advance(count)
         self._at(last + 1, epoch)
 

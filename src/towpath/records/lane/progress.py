@@ -18,7 +18,7 @@ _DIGEST_PRIME = 0x100000001B3
 _64 = (1 << 64) - 1
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Standing:
     """What opening or resuming a partition found out."""
 

@@ -16,7 +16,7 @@ _PINNED = 4
 """A batch is copied out of a buffer that is so many times larger, where memory is scarce."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Batch:
     """One batch to be sent, stamped; it covers the source offsets [base, end).
 

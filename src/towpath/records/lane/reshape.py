@@ -96,10 +96,17 @@ def _stamped(
         following = int(dense[index + 1].offsets[0][0]) if index + 1 < len(dense) else end
         made.append(
             Batch(
-                memoryview(one.batch), None, runs[0][0] if index else max(first, runs[0][0]),
-                following, one.count, sequence % wire.SEQUENCES, int(table[0, wire.CRC]), epoch,
-                int(table[0, wire.MAX_TIME]), runs if len(runs) > 1 else None,
+                data=memoryview(one.batch),
+                frame=None,
+                base=runs[0][0] if index else max(first, runs[0][0]),
+                end=following,
+                count=one.count,
+                sequence=sequence % wire.SEQUENCES,
+                crc=int(table[0, wire.CRC]),
+                epoch=epoch,
+                time=int(table[0, wire.MAX_TIME]),
+                pieces=runs if len(runs) > 1 else None,
             )
-        )  # fmt: skip
+        )
         sequence += one.count
     return made

@@ -144,7 +144,14 @@ def _due(lane: Lane) -> Due:
     source, mapped = _base(lane, fill), lane.progress.mode is Mode.MAPPED
     base = lane.progress.position.target if mapped else source
     end = base + fill.end - source
-    return Due(lane.work.target, lane.work.marker_id, base, end, lane.openings, alone=mapped)
+    return Due(
+        tp=lane.work.target,
+        first_id=lane.work.marker_id,
+        base=base,
+        end=end,
+        opening=lane.openings,
+        alone=mapped,
+    )
 
 
 def _base(lane: Lane, fill: Fill) -> int:

@@ -61,7 +61,7 @@ class Fronts:
         )
 
     def _mark(self, work: Assignment, at: int, end: int) -> int:
-        due = Due(work.target, work.marker_id, at, end)
+        due = Due(tp=work.target, first_id=work.marker_id, base=at, end=end)
         self._markers.fill([due])
         if due.error is not None:
             raise due.error

@@ -16,15 +16,30 @@ def known_standing(books: PartitionBooks, at: int) -> Standing:
     if receipt is None:
         target = min([opened.target_start, *(w.target_start for w in books.writers.values())])
         run = (opened.source_start, opened.target_start, 0)
-        return Standing(Position(opened.source_start, target, 0), opened.mode, opened.reasons, run)
+        return Standing(
+            position=Position(opened.source_start, target, 0),
+            mode=opened.mode,
+            reasons=opened.reasons,
+            run=run,
+        )
     position = Position(
         receipt.source_end, receipt.target_end, receipt.sequence, receipt.source_epoch,
         books.generation,
     )  # fmt: skip
     return Standing(
-        position, receipt.mode, receipt.reasons, receipt.run, receipt.records,
-        receipt.bytes, receipt.first_timestamp, receipt.last_timestamp, receipt.digest,
-        trouble=receipt.trouble, cuts=receipt.cuts, closed=runs_of(receipt.packed),
-        holes=receipt.holes, transacted=receipt.transacted,
+        position=position,
+        mode=receipt.mode,
+        reasons=receipt.reasons,
+        run=receipt.run,
+        records=receipt.records,
+        bytes=receipt.bytes,
+        first_time=receipt.first_timestamp,
+        last_time=receipt.last_timestamp,
+        digest=receipt.digest,
+        trouble=receipt.trouble,
+        cuts=receipt.cuts,
+        closed=runs_of(receipt.packed),
+        holes=receipt.holes,
+        transacted=receipt.transacted,
         abandoned=tuple(each for each in books.standing if is_abandoned(each.at, at)),
-    )  # fmt: skip
+    )

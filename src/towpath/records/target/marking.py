@@ -39,7 +39,7 @@ _FENCED = frozenset({47, 52})
 """INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED: another copier was faster."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Due:
     """Offsets [base, end) of a target partition that hold nothing; `first_id` serves for them.
 

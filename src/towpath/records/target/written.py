@@ -69,7 +69,7 @@ def find(client: Client, tp: TopicPartition, wanted: Wanted) -> Found:
     Raises:
         ClusterError: The target could not be read.
     """
-    at, found = wanted.start, Found(wanted)
+    at, found = wanted.start, Found(wanted=wanted)
     while True:
         chunk = client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=_WAIT)
         behind = found.take(chunk)
@@ -79,7 +79,7 @@ def find(client: Client, tp: TopicPartition, wanted: Wanted) -> Found:
             return found
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Found:
     """What is there of what is wanted: `plain` records of our own, read up to `end`."""
 
