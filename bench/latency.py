@@ -43,7 +43,12 @@ TRICKLE = Load(100, 0, 2, partitions=100)
 
 
 def window(
-    arena: Arena, copier: Copier | None, topic: str, load: Load, seconds: float
+    arena: Arena,
+    copier: Copier | None,
+    topic: str,
+    load: Load,
+    seconds: float,
+    settle: float = SETTLE,
 ) -> dict[str, Any]:
     """Produce to the source for a while and return how old the records arrived.
 
@@ -53,15 +58,16 @@ def window(
         topic: Of the source.
         load: What is produced.
         seconds: Length of the window.
+        settle: Seconds before it, which do not count.
     """
     cluster, name = arena.source, topic
     if copier is not None:
         cluster, name = arena.target, copier.copy_of(topic)
     shared = [f"--partitions={load.partitions}"]
-    length = SETTLE + seconds + 2.0
+    length = settle + seconds + 2.0
     consumer = _start(
         "bench.arriving",
-        [cluster.bootstrap, name, *shared, f"--settle={SETTLE}", f"--seconds={seconds}"],
+        [cluster.bootstrap, name, *shared, f"--settle={settle}", f"--seconds={seconds}"],
     )
     try:
         if _output(consumer).readline().strip() != "ready":

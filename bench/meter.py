@@ -121,6 +121,15 @@ class Watch:
                 total += max(0.0, seen.of_children - ended.get(pid, 0.0))
             return total
 
+    def cpu_by_role(self) -> dict[str, float]:
+        """Return the CPU seconds of processes that were seen, by role."""
+        found: dict[str, float] = {}
+        with self._lock:
+            self._look()
+            for seen in self._seen.values():
+                found[seen.role] = found.get(seen.role, 0.0) + seen.own
+        return found
+
     def peaks(self) -> dict[str, list[int]]:
         """Return the peaks in MiB by role, the largest first."""
         found: dict[str, list[int]] = {}

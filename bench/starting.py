@@ -1,0 +1,212 @@
+"""`bench/start`: where the seconds from `towpath run` to its first record go.
+
+Every Python process of a start marks when what began (`bench/marks`). A start is warm when loops
+and Java classes lie in the user's cache, cold when that is empty, as after the first `pip install`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench import latency, throughput
+from bench.arena import Arena
+from bench.copiers import Towpath, Wish, towpath_environment
+from bench.data import WARM, Prepared, prepare
+from bench.meter import machine, machine_busy
+from bench.report import table
+
+ROOT = Path(__file__).resolve().parents[1]
+MARKS = ROOT / "bench" / "marks"
+END, BEGIN = "ended", "began"
+STEPS = (
+    ("the command and the file are read", "import towpath.cli.run", END),
+    ("PySpark is imported", "import towpath.engine.session", END),
+    ("Spark's JVM answers", "SparkContext._ensure_initialized", END),
+    ("Spark's session stands", "session", END),
+    ("Spark has made the data source and started the query", "Rounds.__init__", END),
+    ("the reader of the query has asked for the round, and it is planned", "plan_round", END),
+    ("Spark has planned the job, and a slice begins", "copy", BEGIN),
+    ("partitions are opened", "Opener.open", END),
+    ("the first batch comes from the source", "Lane.take", BEGIN),
+)
+"""One after the other: what is done, the mark of it, and which end of that counts."""
+BESIDE = (
+    ("plan, ledger, lease and topics are done", "_Mirror.prepare", END),
+    ("the template has imported what workers need", "import towpath.mirror.slices", END),
+)
+"""What goes on beside them."""
+PATIENCE = 300.0
+WINDOW = 5.0
+WINDOWS = 3
+OWN = "lone", "both", "ours"
+"""Topics of the windows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start, in seconds since the program was started."""
+
+    first: float
+    steps: dict[str, float]
+    cpu: dict[str, float]
+    others: float
+    """CPU seconds of processes that are none of Towpath's."""
+
+
+def main() -> None:
+    """Measure, and write the page and its figures."""
+    parser = argparse.ArgumentParser(prog="bench/start", description=__doc__)
+    parser.add_argument("--starts", type=int, default=5, help="warm ones")
+    parser.add_argument("--cold", type=int, default=1, help="cold ones")
+    parser.add_argument("--heap", default="1g", help="of each broker")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    wish = parser.parse_args()
+    towpath_environment(ROOT)
+    told, prepared = machine(), prepare(WARM.scaled(0.02))
+    with tempfile.TemporaryDirectory(prefix="towpath-bench-") as folder:
+        found = _measured(wish, Path(folder), prepared)
+    name = f"{datetime.now(UTC).date()}-start"
+    data = {"machine": told, **found}
+    (wish.out / f"{name}.json").write_text(json.dumps(data, indent=1) + "\n")
+    page = "\n".join(_page(told, found)) + "\n"
+    (wish.out / f"{name}.md").write_text(page)
+    print(page)
+
+
+def _measured(wish: argparse.Namespace, home: Path, prepared: Prepared) -> dict[str, Any]:
+    windows: dict[str, list[dict[str, Any]]] = {}
+    with Arena(home / "fresh", wish.heap) as arena:
+        arena.create(arena.source, "lone", latency.PARTITIONS)
+        windows["source, brokers just started"] = list(_windows(arena, None, "lone"))
+    with Arena(home / "brokers", wish.heap) as arena:
+        throughput.load(arena, prepared, "warm")
+        for topic in OWN:
+            arena.create(arena.source, topic, latency.PARTITIONS)
+        with _running(arena, home, prepared, "first") as (copier, _):
+            windows["Towpath, brokers just started"] = list(_windows(arena, copier, "both"))
+        warm = [asdict(_start(arena, home, prepared, f"warm{n}")) for n in range(wish.starts)]
+        with _running(arena, home, prepared, "last") as (copier, _):
+            windows["Towpath just started, brokers warm"] = list(_windows(arena, copier, "ours"))
+        windows["source, brokers warm"] = list(_windows(arena, None, "lone"))
+        cold = []
+        for number in range(wish.cold):
+            os.environ["TOWPATH_HOME"] = str(home / f"cache{number}")
+            cold.append(asdict(_start(arena, home, prepared, f"cold{number}")))
+            del os.environ["TOWPATH_HOME"]
+    return {"warm": warm, "cold": cold, "windows": windows}
+
+
+def _windows(arena: Arena, copier: Towpath | None, topic: str) -> Iterator[dict[str, Any]]:
+    for _ in range(WINDOWS):
+        yield latency.window(arena, copier, topic, latency.NATURAL, WINDOW, settle=0.0)
+
+
+def _start(arena: Arena, home: Path, prepared: Prepared, label: str) -> Start:
+    with _running(arena, home, prepared, label) as (_, start):
+        return start
+
+
+@contextmanager
+def _running(
+    arena: Arena, home: Path, prepared: Prepared, label: str
+) -> Iterator[tuple[Towpath, Start]]:
+    """Start Towpath with marks; yield it when its first record is on the target."""
+    marks = home / f"marks-{label}"
+    marks.mkdir()
+    wish = Wish(("warm", *OWN), "none", prepared.data.partitions, quick=True)
+    busy, began = machine_busy(), time.time()  # noqa: TID251 - the marks are of the same clock
+    before = dict(os.environ)
+    path = os.pathsep.join((str(MARKS), os.environ["PYTHONPATH"]))
+    os.environ.update(TOWPATH_BENCH_MARKS=str(marks), PYTHONPATH=path)
+    with Towpath(arena, wish, home, label) as copier:
+        os.environ.clear()
+        os.environ.update(before)
+        partitions = prepared.data.partitions
+        copy = copier.copy_of("warm")
+        first = arena.await_records(arena.target, copy, partitions, 1, PATIENCE)
+        spent = copier.watch.cpu_by_role()
+        others = machine_busy() - busy - sum(spent.values())
+        yield copier, Start(first, _steps(marks, began), spent, others)
+
+
+def _steps(folder: Path, since: float) -> dict[str, float]:
+    marks = [json.loads(line) for file in folder.iterdir() for line in file.open()]
+    lacking = [mark["what"] for mark in marks if mark["what"].startswith("lacking")]
+    if lacking:
+        raise LookupError(f"marks must follow the source: {lacking}")
+    return {
+        what: min(mark[end] for mark in marks if mark["what"] == name) - since
+        for what, name, end in (*STEPS, *BESIDE)
+    }
+
+
+def _page(told: Mapping[str, str], found: Mapping[str, Any]) -> Iterator[str]:
+    yield "# The start of a run\n"
+    yield "Made by `bench/start`: one topic of 8 partitions, two brokers, `local[2]`, on the"
+    yield "processors below, which brokers and Towpath share. Medians.\n"
+    for kind, starts in (("Warm", found["warm"]), ("Cold, with an empty cache", found["cold"])):
+        if starts:
+            yield from _starts(kind, starts)
+    yield from _first_records(found["windows"])
+    yield ""
+    yield from (f"- {name}: {value}" for name, value in told.items())
+
+
+def _starts(kind: str, starts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    def median(values: Iterator[float]) -> float:
+        return statistics.median(values)
+
+    yield f"## {kind}: {len(starts)} starts\n"
+    each = ", ".join(f"{start['first']:.1f}" for start in starts)
+    yield f"First record after {each} s.\n"
+    rows, last = [], 0.0
+    for what, *_ in STEPS:
+        at = median(start["steps"][what] for start in starts)
+        rows.append((what, f"{at:.2f}", f"{at - last:.2f}"))
+        last = at
+    at = median(start["first"] for start in starts)
+    rows.append(("the first record is on the target", f"{at:.2f}", f"{at - last:.2f}"))
+    yield from table(("until", "at, s", "takes, s"), rows)
+    yield "\nBeside that:\n"
+    yield from table(
+        ("what", "at, s"),
+        [(what, f"{median(s['steps'][what] for s in starts):.2f}") for what, *_ in BESIDE],
+    )
+    yield "\nCPU until the first record:\n"
+    roles = sorted({role for start in starts for role in start["cpu"]})
+    spent = [(role, median(s["cpu"].get(role, 0.0) for s in starts)) for role in roles]
+    total = median(sum(start["cpu"].values()) for start in starts)
+    others = median(start["others"] for start in starts)
+    of_roles = [(role, f"{seconds:.2f}") for role, seconds in spent]
+    both = ("all of Towpath", f"{total:.2f}"), ("others, brokers too", f"{others:.2f}")
+    yield from table(("process", "CPU s"), (*of_roles, *both))
+    yield ""
+
+
+def _first_records(windows: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+    yield "## First records\n"
+    yield f"How old records are when a consumer gets them, {latency.NATURAL}, in windows of"
+    yield f"{WINDOW:.0f} s that follow each other, all of each counted: p50 / p99 in ms.\n"
+    heads = ("consumer of", *(f"window {number + 1}" for number in range(WINDOWS)))
+    yield from table(
+        heads,
+        (
+            (who, *(f"{run['p50']:.1f} / {run['p99']:.1f}" for run in runs))
+            for who, runs in windows.items()
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main()
