@@ -196,3 +196,25 @@ def test_memory_of_lanes_that_stand_still_goes_to_the_others(
     made._opened(NODE)
     channel.answer(Part(0, [plain(0, size=100_000)]))
     assert stuck.queue  # a new connection asks for all
+
+
+def test_a_lane_stands_still_from_when_memory_is_scarce(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("towpath.records.relief.time.monotonic", lambda: now[0])
+    reactor = StandInReactor()
+    made, channel = fetcher(reactor, take, memory=8 * MIB)
+    stuck = lane(0)
+    Relief(reactor, made._pool, {tp(0): stuck}, made)  # type: ignore[arg-type]
+    made.add(stuck)
+    channel.answer(Part(0, [plain(0, size=MIB)]))
+    for _ in range(2):  # there is enough, so nobody looks at the lane
+        reactor.ring()
+        now[0] += 100
+    frame = made._pool.frame(6 * MIB)
+    for seconds in (relief._PATIENCE, 1):
+        reactor.ring()
+        assert stuck.queue
+        now[0] += seconds
+    reactor.ring()
+    assert not stuck.queue
+    frame.release()

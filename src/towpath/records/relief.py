@@ -43,6 +43,11 @@ class Relief:
         reactor.later(_LOOK, self._look)
 
     def _look(self) -> None:
+        self._reactor.later(_LOOK, self._look)
+        if self._pool.left > self._pool.limit // 2:
+            self._stands.clear()  # nobody needs to know; thousands of lanes that rest cost nothing
+            self._copied.clear()
+            return
         now = time.monotonic()
         patience = self._patience(now)
         lacking = self._pool.left < self._pool.limit // 4
@@ -53,7 +58,6 @@ class Relief:
                 self._stands[tp] = at, now
             elif lacking and now - since > patience and lane.shed():
                 self._feed.park(lane)
-        self._reactor.later(_LOOK, self._look)
 
     def _patience(self, now: float) -> float:
         """Return the seconds after which a lane stands still."""

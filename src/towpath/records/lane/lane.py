@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -80,7 +79,7 @@ class Lane:
         self.unanswered = 0
         self.refused: Produced | None = None
         self.overtaken = self.lost = False
-        self.bases: deque[int] = deque()
+        self.bases: list[int] = []
         self.looked_to = 0
         self.busy = False
         self.openings = 0
@@ -369,7 +368,7 @@ class Lane:
 
     def acknowledge(self, base_offset: int) -> None:
         """The first flying batch lies on the target from `base_offset` on."""
-        batch = self.queue.flying.popleft()
+        batch = self.queue.flying.pop(0)
         assert isinstance(batch, Batch)  # noqa: S101  # fills land at once
         if self.progress.mode is Mode.IDENTICAL and base_offset != batch.base:
             self.progress.become_mapped(taken(base_offset, batch.base))
@@ -397,5 +396,5 @@ class Lane:
     def _land_fills(self) -> None:
         flying = self.queue.flying
         while flying and isinstance(fill := flying[0], Fill):
-            flying.popleft()
+            flying.pop(0)
             self.progress.pass_fill(fill)

@@ -149,7 +149,7 @@ class Queue:
 
     def __init__(self) -> None:
         self.waiting: deque[Item] = deque()
-        self.flying: deque[Batch | Fill] = deque()
+        self.flying: list[Batch | Fill] = []  # at most a few; an empty deque takes 760 bytes
         self.bytes = 0
 
     def __bool__(self) -> bool:

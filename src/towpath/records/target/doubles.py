@@ -50,7 +50,7 @@ class Doubles:
             if ahead > 0:
                 self._look(lane, base - ahead, base)
                 return
-            lane.bases.popleft()
+            lane.bases.pop(0)
             lane.acknowledge(base)
         self._on_landed(lane)
 
