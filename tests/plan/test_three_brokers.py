@@ -75,7 +75,7 @@ class Three:
         return non_default(self.target.configs.describe([TopicName(topic)])[TopicName(topic)])
 
     def replicas(self, topic: str) -> list[tuple[int, ...]]:
-        """Return the brokers that have each partition of a copy, its leader first."""
+        """Return the brokers that have each partition of a mirror topic, its leader first."""
         found = AdminClient({"bootstrap.servers": self.addresses[1]}).list_topics(topic, 30)
         parts = found.topics[topic].partitions
         return [
@@ -156,7 +156,7 @@ def test_everything_goes_over_to_three_brokers(three: Three, here: Here, tmp_pat
     assert three.acls() == [renamed] * 4
     assert three.target.users.describe([three.name]) == {user: 8192}
     assert three.target.quotas.describe().known[quota] == 1e6
-    for copy in copies:  # as many replicas are in sync as the copy asks for
+    for copy in copies:  # as many replicas are in sync as the mirror topic asks for
         produce(three.addresses[1], copy, [Record(b"k", b"v")], {"acks": "all"})
         assert len(consume(three.addresses[1], copy)) == 1
 
