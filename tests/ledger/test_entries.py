@@ -167,7 +167,7 @@ def test_kinds_of_a_later_minor_version_are_passed_over() -> None:
     assert entries.decode(b'["segment","l"]', b'{"v":1,"x":2}') is None
 
 
-def newer(entry: Entry) -> entries.Found:
+def newer(entry: Entry) -> entries.ReadEntry:
     key, value = entries.encode(entry)
     assert value is not None
     found = entries.decode(key, json.dumps({**json.loads(value), "v": 2}).encode())
@@ -252,7 +252,7 @@ def test_runs_come_back(some: list[entries.Run]) -> None:
     assert entries.decode(*entries.encode(entry)) == entry
 
 
-def books_of(*facts: entries.Found) -> LinkBooks:
+def books_of(*facts: entries.ReadEntry) -> LinkBooks:
     books = LinkBooks(LINK)
     for fact in facts:
         books.take(fact)

@@ -14,7 +14,7 @@ import pytest
 
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Found, Removed, Unreadable
+from towpath.ledger.entries import ReadEntry, Removed, Unreadable
 from towpath.model.nouns import LinkName, Mode, TopicName, TopicPartition
 
 LINES = [
@@ -27,7 +27,7 @@ def value_of(text: bytes) -> bytes | None:
     return None if text == b"null" else text
 
 
-def decoded(key: bytes, value: bytes) -> Found:
+def decoded(key: bytes, value: bytes) -> ReadEntry:
     entry = entries.decode(key, value_of(value))
     assert entry is not None
     return entry

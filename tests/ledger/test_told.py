@@ -62,7 +62,7 @@ MEANT = [
 """What each line says: the reasons that are recognised, else the sentence as it is shown."""
 
 
-def reasons(entry: entries.Found | None) -> Reason | tuple[Reason, ...]:
+def reasons(entry: entries.ReadEntry | None) -> Reason | tuple[Reason, ...]:
     match entry:
         case Opened():
             return entry.reasons
@@ -102,7 +102,7 @@ def test_older_versions_read_the_sentence_beside_the_code(line: tuple[bytes, byt
     )
 
 
-def known(line: int, **changed: Any) -> entries.Found | None:
+def known(line: int, **changed: Any) -> entries.ReadEntry | None:
     """Return an entry of today with other values in its JSON."""
     entry = entries.decode(*LINES[line])
     assert isinstance(entry, Opened | Receipt | Gap | Writer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.support.standings import ORDERS, ROW
-from towpath.mirror.run import Progress
+from towpath.mirror.run import RunProgress
 from towpath.status.losses import Loss
 from towpath.status.status import State, caught_up
 
@@ -13,7 +13,7 @@ from towpath.status.status import State, caught_up
 def test_what_comes_while_it_runs_need_not_be_copied() -> None:
     """Else a run until caught up would miss something wherever producers go on."""
     grown = replace(ROW, partition=1, source_end=0)
-    progress = Progress(ends={(ORDERS, 0): 10})
+    progress = RunProgress(ends={(ORDERS, 0): 10})
     assert progress.caught_up(ROW)
     assert progress.caught_up(grown)
     assert not progress.caught_up(replace(ROW, source_end=9))
@@ -22,7 +22,7 @@ def test_what_comes_while_it_runs_need_not_be_copied() -> None:
 
 def test_a_partition_whose_end_was_unknown_is_caught_up_only_without_lag() -> None:
     """It had no leader when the run began, so no round may have asked for it."""
-    progress = Progress(ends={(ORDERS, 0): None})
+    progress = RunProgress(ends={(ORDERS, 0): None})
     assert not progress.caught_up(ROW)
     assert not progress.caught_up(replace(ROW, lag_records=-1))
     assert progress.caught_up(replace(ROW, lag_records=0))
@@ -46,6 +46,6 @@ def test_a_copy_is_filled_only_when_it_is_known_to_be() -> None:
 
 
 def test_only_what_this_run_copied_is_counted() -> None:
-    progress = Progress(before={7: (4, 30)})
+    progress = RunProgress(before={7: (4, 30)})
     assert progress.copied(ROW) == (6, 70)
     assert progress.copied(replace(ROW, producer_id=8)) == (10, 100), "it was made again"

@@ -32,7 +32,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import LinkName, Mode, Side, TopicId
 from towpath.records import receipts
 from towpath.records.lane import progress as progressing
-from towpath.records.lane.progress import Progress
+from towpath.records.lane.progress import LaneProgress
 from towpath.records.receipts import Key
 from towpath.records.target.known import known_standing
 
@@ -64,7 +64,7 @@ Record = tuple[bytes, bytes | None]
 class Slice:
     """One copier of the partition, with a clock that may be wrong."""
 
-    progress: Progress
+    progress: LaneProgress
     skew: int
     key: Key
     blocked: bool = False

@@ -25,9 +25,9 @@ from towpath.cluster.metadata import Answers, PartitionInfo, ProducerState, Topi
 from towpath.config import ClusterConfig, OffsetsPolicy
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Entry, Found
+from towpath.ledger.entries import Entry, ReadEntry
 from towpath.ledger.keys import new_name
-from towpath.ledger.ledger import Wanted
+from towpath.ledger.ledger import KeyFilter
 from towpath.model.errors import ClusterError, TowpathError, UnreachableError
 from towpath.model.nouns import LinkName, ProducerId, Side, TopicId, TopicName, TopicPartition
 from towpath.records.lane.lane import Lane
@@ -381,14 +381,14 @@ class StandIn:
 
     # As `Ledger` has them
 
-    def read(self, *, wanted: Wanted) -> list[Found]:
+    def read(self, *, wanted: KeyFilter) -> list[ReadEntry]:
         self._world.meanwhile()
         fresh = self._world.ledger[self._read_to :]
         self._read_to = len(self._world.ledger)
         found = [entries.decode(*each) for each in fresh if wanted(entries.decode_key(each[0]))]
         return [each for each in found if each is not None]
 
-    def read_about(self, *_: object) -> list[Found]:
+    def read_about(self, *_: object) -> list[ReadEntry]:
         return []  # `read` begins at the first entry
 
     def append(self, made: Iterable[Entry]) -> None:

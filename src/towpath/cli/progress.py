@@ -14,7 +14,7 @@ from rich.text import Text
 
 from towpath.cli.render import console, table
 from towpath.metrics import log
-from towpath.mirror.run import Progress
+from towpath.mirror.run import RunProgress
 from towpath.model.amounts import count, size, span
 from towpath.model.nouns import TopicName
 from towpath.status.status import PartitionStatus
@@ -45,7 +45,7 @@ class TopicLine:
         self.stopped += row.stands_still
 
 
-def by_topic(progress: Progress) -> dict[TopicName, TopicLine]:
+def by_topic(progress: RunProgress) -> dict[TopicName, TopicLine]:
     """Add the partitions of each topic up."""
     lines: dict[TopicName, TopicLine] = defaultdict(TopicLine)
     for row in progress.rows:
@@ -81,7 +81,7 @@ class Display:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: RunProgress) -> None:
         """Show the progress as it is now."""
         now = time.monotonic()
         lines = by_topic(progress)
@@ -117,7 +117,7 @@ class Display:
             return 0.0, 0.0
         return (line.records - old.records) / passed, (line.size - old.size) / passed
 
-    def _picture(self, progress: Progress, lines: dict[TopicName, TopicLine]) -> RenderableType:
+    def _picture(self, progress: RunProgress, lines: dict[TopicName, TopicLine]) -> RenderableType:
         rows = []
         for topic, line in lines.items():
             records, speed = self._rate(topic, line)
@@ -143,7 +143,7 @@ class Display:
         ]
         return Group(head, shown, *(Text(line, style="yellow") for line in told), *notes)
 
-    def _line(self, progress: Progress, lines: dict[TopicName, TopicLine]) -> str:
+    def _line(self, progress: RunProgress, lines: dict[TopicName, TopicLine]) -> str:
         records = sum(line.records for line in lines.values())
         copied = sum(line.size for line in lines.values())
         lag = sum(line.lag for line in lines.values())
@@ -156,7 +156,7 @@ class Display:
         return f"{text}; {progress.trouble}" if progress.trouble else text
 
     @staticmethod
-    def _age(progress: Progress) -> float:
+    def _age(progress: RunProgress) -> float:
         return time.monotonic() - progress.began
 
 
@@ -169,7 +169,7 @@ def _live(console: Console) -> Live:
     return Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
 
 
-def _stopped(progress: Progress) -> tuple[str, ...]:
+def _stopped(progress: RunProgress) -> tuple[str, ...]:
     """Return a sentence for each partition that is copied no further."""
     return tuple(row.named(row.error) for row in progress.rows if row.stands_still)
 

@@ -16,7 +16,7 @@ from towpath.cli.progress import Display
 from towpath.cli.statustable import as_json, picture
 from towpath.config import LinkConfig
 from towpath.engine.starting import Starting
-from towpath.mirror.run import Progress, Wishes, run
+from towpath.mirror.run import RunProgress, Wishes, run
 from towpath.model.amounts import count, size, span
 
 
@@ -35,7 +35,7 @@ def mirror(
     return 0 if data["complete"] else 3
 
 
-def _report(link: str, wishes: Wishes, progress: Progress, *, stopped: bool) -> dict[str, Any]:
+def _report(link: str, wishes: Wishes, progress: RunProgress, *, stopped: bool) -> dict[str, Any]:
     copied = [progress.copied(row) for row in progress.rows]
     behind = [row for row in progress.rows if not progress.caught_up(row)]
     untold = {row for row in behind if row.topic not in progress.topics.topics}
@@ -63,11 +63,11 @@ def _report(link: str, wishes: Wishes, progress: Progress, *, stopped: bool) -> 
     }
 
 
-def _events(progress: Progress) -> list[str]:
+def _events(progress: RunProgress) -> list[str]:
     return [progress.events] if progress.events else []
 
 
-def _sentence(progress: Progress, data: dict[str, Any]) -> str:
+def _sentence(progress: RunProgress, data: dict[str, Any]) -> str:
     how = "stopped" if data["stopped"] else "caught up" if data["caught_up"] else "ended"
     return (
         f"{how} after {span(time.monotonic() - progress.began)}: {count(data['records'])} records,"

@@ -18,7 +18,7 @@ from towpath.ledger.events import What
 from towpath.ledger.link import open_events, open_link
 from towpath.mirror.plan import build
 from towpath.mirror.reconcile import reconcile
-from towpath.mirror.run import Progress, Wishes, run
+from towpath.mirror.run import RunProgress, Wishes, run
 from towpath.mirror.session import LinkSession
 from towpath.model.errors import LedgerError, LinkBusyError, StoppedError, TowpathError
 from towpath.model.nouns import Side, TopicName, TopicPartition
@@ -34,7 +34,7 @@ def cutover(
     cut: Cut,
     spark: Starting,
     stop: threading.Event,
-    show: Callable[[Progress], None],
+    show: Callable[[RunProgress], None],
 ) -> Report:
     """End a migration: nobody writes, all is copied, all else is the same, and proven.
 
@@ -59,7 +59,7 @@ class _Cutover:
         cut: Cut,
         spark: Starting,
         stop: threading.Event,
-        show: Callable[[Progress], None],
+        show: Callable[[RunProgress], None],
     ) -> None:
         self._config, self._cut, self._spark = config, cut, spark
         self._stop, self._show = stop, show

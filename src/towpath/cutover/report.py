@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from towpath.cutover.estimate import Measured
 from towpath.cutover.writers import Writing
 from towpath.mirror.reconcile import Reconciled
-from towpath.mirror.run import Progress
+from towpath.mirror.run import RunProgress
 from towpath.model.errors import TowpathError
 from towpath.model.findings import Note
 from towpath.plan.model import Plan
@@ -49,7 +49,7 @@ class Report:
 
     plan: Plan
     writing: tuple[Writing, ...] = ()
-    progress: Progress | None = None
+    progress: RunProgress | None = None
     synced: Reconciled | None = None
     verdicts: tuple[PartitionVerdict, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)

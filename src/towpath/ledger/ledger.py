@@ -8,7 +8,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client, Records
 from towpath.ledger.batches import packed, rows
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Entry, Found, Key, Receipt, Runs, decode, decode_key
+from towpath.ledger.entries import Entry, Key, ReadEntry, Receipt, Runs, decode, decode_key
 from towpath.ledger.topic import TOPIC, create, find
 from towpath.model.errors import LedgerError, RefusedError, TowpathError
 from towpath.model.nouns import LinkName, TopicPartition
@@ -29,7 +29,7 @@ _FETCH_BYTES = 8 << 20
 _SHARED = 2
 """Parts of a receipt's key behind kind and link where all copiers share one."""
 
-Wanted = Callable[[Key], bool]
+KeyFilter = Callable[[Key], bool]
 """Tells by its key whether an entry is wanted."""
 Heard = Callable[[Iterable[Entry]], None]
 
@@ -112,7 +112,7 @@ class Ledger:
                 books.take(entry)
         books.runs_read = True
 
-    def stream_runs(self, link: LinkName) -> Iterator[Found]:
+    def stream_runs(self, link: LinkName) -> Iterator[ReadEntry]:
         """Return the runs of a link that were added since the last call, one entry at a time."""
         for _, key, value in self._fetched(self._runs(), 0.0):
             entry = decode(key, value) if decode_key(key)[:2] == (Runs.kind, link) else None
@@ -120,8 +120,8 @@ class Ledger:
                 yield entry
 
     def read(
-        self, tp: TopicPartition = FACTS, *, wait: float = 0.0, wanted: Wanted = _is_small
-    ) -> list[Found]:
+        self, tp: TopicPartition = FACTS, *, wait: float = 0.0, wanted: KeyFilter = _is_small
+    ) -> list[ReadEntry]:
         """Return the entries that were added since the last call of this object.
 
         The first call begins with the first fact, and with recent sessions. Of receipts under one
@@ -153,7 +153,7 @@ class Ledger:
 
     def read_about(
         self, tps: Collection[TopicPartition], books: LinkBooks, first: int
-    ) -> list[Found]:
+    ) -> list[ReadEntry]:
         """Return the facts about source partitions from an offset of the ledger on.
 
         Where this object reads on later stays as it is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from towpath.ledger.entries import Found, Journal, Opened, Phase
+from towpath.ledger.entries import Journal, Opened, Phase, ReadEntry
 from towpath.model.nouns import NO_TOPIC_ID, LinkName, TopicId, TopicName
 
 _TOPICS, _CREATE, _CHANGE, _DELETE = "topics", "CreateTopic", "SetConfigs", "DeleteTopic"
@@ -34,7 +34,7 @@ class Neighbours:
         default_factory=dict
     )
 
-    def take(self, entry: Found) -> None:
+    def take(self, entry: ReadEntry) -> None:
         """Take in one fact of another link, in the order of the ledger.
 
         What a newer version wrote about another link is passed over.

@@ -7,7 +7,7 @@ from collections import defaultdict
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.ledger.chunks import Incarnation, slim, tidied
-from towpath.ledger.entries import Entry, Found, Removed, Runs, Unreadable
+from towpath.ledger.entries import Entry, ReadEntry, Removed, Runs, Unreadable
 from towpath.ledger.keys import is_abandoned
 from towpath.ledger.ledger import Ledger
 from towpath.model.clock import now_ms
@@ -59,7 +59,7 @@ class Tidy:
         for entry in entries:
             self._note(entry)
 
-    def _note(self, entry: Found) -> None:
+    def _note(self, entry: ReadEntry) -> None:
         match entry:
             case Unreadable():
                 raise entry.error

@@ -41,7 +41,7 @@ _NEEDED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LedgerTopic:
     """The topic as it is.
 
     Attributes:
@@ -84,7 +84,7 @@ def create_events(admin: Admin) -> None:
             raise
 
 
-def find(admin: Admin) -> Found | None:
+def find(admin: Admin) -> LedgerTopic | None:
     """Look at the topic, if there is one; what may not be looked at counts as good.
 
     Raises:
@@ -94,10 +94,10 @@ def find(admin: Admin) -> Found | None:
     if info is None:
         return None
     if info.error is not None:
-        return Found(unseen=info.error)
+        return LedgerTopic(unseen=info.error)
     settings = admin.configs.describe([TOPIC])
     faults = _faults(info, settings.get(TOPIC, {}))
-    return Found(tuple(faults), settings.failed.get(TOPIC))
+    return LedgerTopic(tuple(faults), settings.failed.get(TOPIC))
 
 
 def _faults(info: TopicInfo, settings: Mapping[str, ConfigEntry]) -> Iterator[str]:

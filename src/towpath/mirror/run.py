@@ -65,7 +65,7 @@ class Wishes:
 
 
 @dataclass(slots=True)
-class Progress:
+class RunProgress:
     """What the run tells while it goes on; `rows` is replaced, never changed."""
 
     began: float = field(default_factory=time.monotonic)
@@ -102,8 +102,8 @@ def run(
     wishes: Wishes,
     spark: Starting,
     stop: threading.Event,
-    show: Callable[[Progress], None],
-) -> Progress:
+    show: Callable[[RunProgress], None],
+) -> RunProgress:
     """Mirror until `stop` is set, or until everything that is there at the start was copied.
 
     Raises:
@@ -132,7 +132,7 @@ class _Mirror:
         link: OpenLink,
         wishes: Wishes,
         stop: threading.Event,
-        show: Callable[[Progress], None],
+        show: Callable[[RunProgress], None],
         stack: ExitStack,
         meter: Meter,
     ) -> None:
@@ -165,7 +165,7 @@ class _Mirror:
         self._ends = Ends()
         self._cut_short = 0
         """The last round that was told to end before it had caught up."""
-        self.progress = Progress()
+        self.progress = RunProgress()
 
     def told(self) -> AbstractContextManager[None]:
         """Tell the topic of events the beginning and the end of the run."""

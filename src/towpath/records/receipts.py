@@ -22,7 +22,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName, Side, TopicPartition
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.progress import Progress
+from towpath.records.lane.progress import LaneProgress
 from towpath.records.run_log import RunLog, again
 from towpath.records.work import Slice
 
@@ -47,7 +47,7 @@ class Key:
         self._copier, self._last = new_name(), None
 
     def write(
-        self, progress: Progress, link: LinkName, packed: str = ""
+        self, progress: LaneProgress, link: LinkName, packed: str = ""
     ) -> tuple[Receipt, list[Removed]]:
         """Return the receipt to write now, and what is useless once the ledger holds it.
 

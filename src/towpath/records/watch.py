@@ -14,7 +14,7 @@ from enum import Enum, auto
 from functools import partial
 
 from towpath.cluster.data.reactor import Reactor
-from towpath.ledger.entries import Attempt, Dealt, Found, Session
+from towpath.ledger.entries import Attempt, Dealt, ReadEntry, Session
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.errors import TowpathError
@@ -71,7 +71,7 @@ class Watch(threading.Thread):
         """Signs of other runs since then."""
         self._name = new_name()
         self._announced = False
-        self._before: list[Found] = []
+        self._before: list[ReadEntry] = []
         """What was read before this attempt was announced."""
         self._attempts: dict[str, None] = {}
         """The attempts at the slice, in the order in which they began."""
@@ -107,7 +107,7 @@ class Watch(threading.Thread):
             if told is None:
                 self._hand_over(entries)
 
-    def _read(self) -> list[Found]:
+    def _read(self) -> list[ReadEntry]:
         """Read on; the first time, announce this attempt, so that whatever follows is heard."""
         if self._announced:
             return self._ledger.read(SESSIONS, wait=_WAIT)
@@ -127,14 +127,14 @@ class Watch(threading.Thread):
         mine = work.link, work.run_id, work.round, work.number
         return (entry.link, entry.run_id, entry.round, entry.slice) == mine
 
-    def _is_repeated(self, entries: Iterable[Found]) -> bool:
+    def _is_repeated(self, entries: Iterable[ReadEntry]) -> bool:
         """Whether another attempt at this slice has begun after this one."""
         for entry in entries:
             if isinstance(entry, Attempt) and self._is_mine(entry):
                 self._attempts.setdefault(entry.name)
         return self._name in self._attempts and self._name != next(reversed(self._attempts))
 
-    def _hand_over(self, entries: Iterable[Found]) -> None:
+    def _hand_over(self, entries: Iterable[ReadEntry]) -> None:
         for entry in entries:
             if isinstance(entry, Dealt) and self._is_mine(entry):
                 self._reactor.soon(partial(self._on_dealt, entry))

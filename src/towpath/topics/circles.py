@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, StartAt
-from towpath.ledger.entries import Found, LinkIdentity, Opened, Session, Unreadable
+from towpath.ledger.entries import LinkIdentity, Opened, ReadEntry, Session, Unreadable
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.topic import TOPIC
 from towpath.model.errors import ClusterError, LedgerError
@@ -115,7 +115,7 @@ def _origins(config: LinkConfig, source: Admin) -> Origins:
         return dict(_found((*facts, *ledger.read(SESSIONS))))
 
 
-def _found(entries: Iterable[Found]) -> Iterator[tuple[tuple[TopicName, TopicId], Origin]]:
+def _found(entries: Iterable[ReadEntry]) -> Iterator[tuple[tuple[TopicName, TopicId], Origin]]:
     clusters: dict[LinkName, ClusterId] = {}
     sessions: dict[LinkName, Session] = {}
     opened: list[Opened] = []

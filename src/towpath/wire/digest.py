@@ -17,7 +17,7 @@ import numpy.typing as npt
 from towpath.wire import rows
 from towpath.wire.batch import NO_END, Buffer, Bytes, Table
 from towpath.wire.loops import inlined, loop
-from towpath.wire.opened import READ_ONLY, Opened, open_batch, open_batches, read_only
+from towpath.wire.opened import READ_ONLY, OpenedBatches, open_batch, open_batches, read_only
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -87,7 +87,7 @@ def fold(hashes: Hashes) -> Digest:
     return Digest(len(hashes), int(unordered), int(ordered))
 
 
-def _hashes(source: Opened, *, timed: bool) -> tuple[Table, Hashes]:
+def _hashes(source: OpenedBatches, *, timed: bool) -> tuple[Table, Hashes]:
     table = rows.parse(source)
     hashes = np.empty(len(table), np.uint64)
     _hash_records(source.data, table, hashes, timed)

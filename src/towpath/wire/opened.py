@@ -40,7 +40,7 @@ READ_ONLY = "Array(uint8, 1, 'C', readonly=True)"
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedBatches:
     """Record bytes of several batches in one buffer, and a row of facts for each batch."""
 
     data: Buffer
@@ -62,7 +62,7 @@ class Opened:
         return int((self.batches[:, END] - self.batches[:, START]).sum())
 
 
-def open_batches(buffer: Buffer, positions: Table, lengths: Table) -> Opened:
+def open_batches(buffer: Buffer, positions: Table, lengths: Table) -> OpenedBatches:
     """Check and decompress batches of magic 2; together they may take `LIMIT` bytes.
 
     Args:
@@ -81,11 +81,11 @@ def open_batches(buffer: Buffer, positions: Table, lengths: Table) -> Opened:
     if bad >= 0:
         raise CorruptBatchError(f"batch {bad} of {len(positions)}: {_REASONS[reason]}")
     if not (batches[:, ATTRIBUTES] & CODEC_MASK).any():
-        return Opened(data, batches)
+        return OpenedBatches(data, batches)
     return _decompressed(data, batches)
 
 
-def open_batch(batch: Bytes) -> Opened:
+def open_batch(batch: Bytes) -> OpenedBatches:
     """Do the same with one batch that is all of `batch`."""
     data = np.frombuffer(batch, np.uint8)
     return open_batches(data, np.zeros(1, np.int64), np.array([len(data)], np.int64))
@@ -98,7 +98,7 @@ def read_only(buffer: npt.NDArray[Number]) -> npt.NDArray[Number]:
     return view
 
 
-def _decompressed(data: Buffer, batches: Table) -> Opened:
+def _decompressed(data: Buffer, batches: Table) -> OpenedBatches:
     parts: list[Buffer] = []
     position = 0
     for row in batches:
@@ -108,7 +108,7 @@ def _decompressed(data: Buffer, batches: Table) -> Opened:
         row[START], row[END] = position, position + len(part)
         position += len(part)
     whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    return Opened(read_only(whole), batches)
+    return OpenedBatches(read_only(whole), batches)
 
 
 def _large_checksums(data: Buffer, positions: Table, lengths: Table) -> tuple[int, int]:

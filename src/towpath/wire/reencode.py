@@ -25,7 +25,7 @@ from towpath.wire.batch import (
 )
 from towpath.wire.codec import NONE, compress
 from towpath.wire.loops import inlined, loop
-from towpath.wire.opened import READ_ONLY, Opened, open_batches
+from towpath.wire.opened import READ_ONLY, OpenedBatches, open_batches
 
 FROM, TO, RECORDS, FIRST, LAST, CODEC, RUN = range(7)
 """Columns of the table of written batches: bytes, records, first and greatest time, first run."""
@@ -93,7 +93,7 @@ def reencode(
     return _write(source, first_offset, end_offset, max_bytes, room, apart=apart)
 
 
-def _room(source: Opened, max_bytes: int) -> Table:
+def _room(source: OpenedBatches, max_bytes: int) -> Table:
     """Return, for each source batch, how many record bytes a batch of its codec may hold."""
     batches = source.batches
     room = np.full(len(batches), max_bytes - HEADER_SIZE, np.int64)
@@ -106,7 +106,7 @@ def _room(source: Opened, max_bytes: int) -> Table:
 
 
 def _write(
-    source: Opened, first: int, end: int, max_bytes: int, room: Table, *, apart: bool
+    source: OpenedBatches, first: int, end: int, max_bytes: int, room: Table, *, apart: bool
 ) -> list[Dense]:
     batches = source.batches
     count = source.count()

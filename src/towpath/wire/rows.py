@@ -10,7 +10,7 @@ from towpath.model.errors import CorruptBatchError
 from towpath.wire import opened, varint
 from towpath.wire.batch import LOG_APPEND_TIME, Table
 from towpath.wire.loops import inlined, loop
-from towpath.wire.opened import READ_ONLY, Opened
+from towpath.wire.opened import READ_ONLY, OpenedBatches
 
 OFFSET, TIME, KEY_AT, KEY_SIZE, VALUE_AT, VALUE_SIZE, HEADERS_AT, HEADERS = range(8)
 """Columns of the table that `parse` returns; a size of -1 is null, `HEADERS` their number."""
@@ -24,7 +24,7 @@ _REASONS = (
 )
 
 
-def parse(source: Opened) -> Table:
+def parse(source: OpenedBatches) -> Table:
     """Locate what the records consist of, one row per record.
 
     Raises:

@@ -43,12 +43,12 @@ class Marker:
     coordinator_epoch: int
 
 
-Wanted = Mapping[TopicPartition, Sequence[Marker]]
+MarkersOf = Mapping[TopicPartition, Sequence[Marker]]
 """Markers for some partitions, those of a partition in the order in which they are written."""
 
 
 def write_markers(
-    control: Control, markers: Wanted, patience: float, leaders: KnownLeaders | None = None
+    control: Control, markers: MarkersOf, patience: float, leaders: KnownLeaders | None = None
 ) -> Answers[TopicPartition, None]:
     """Ask each leader once to write the markers of its partitions, onto all in-sync replicas.
 
@@ -100,14 +100,14 @@ def refuses(error: ClusterError) -> bool:
     }
 
 
-def _question(markers: Wanted) -> Question[None]:
+def _question(markers: MarkersOf) -> Question[None]:
     return Question(
         "writing markers to", lambda tps: _request({tp: markers[tp] for tp in tps}), _results,
         _ACL, of_cluster=True,
     )  # fmt: skip
 
 
-def _request(markers: Wanted) -> Any:
+def _request(markers: MarkersOf) -> Any:
     kind = WriteTxnMarkersRequest.WritableTxnMarker
     topic = kind.WritableTxnMarkerTopic
     written = []

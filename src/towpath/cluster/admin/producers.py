@@ -14,7 +14,7 @@ from towpath.cluster.admin.leaders import (
     by_topic,
     each_partition,
 )
-from towpath.cluster.admin.markers import Wanted, refusal, write_markers
+from towpath.cluster.admin.markers import MarkersOf, refusal, write_markers
 from towpath.cluster.admin.transactions import Transactions
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers, ProducerState
@@ -43,7 +43,7 @@ class ProducerAdmin:
         return self._describe(tps, _states, patience)
 
     def write_markers(
-        self, markers: Wanted, *, patience: float, leaders: KnownLeaders | None = None
+        self, markers: MarkersOf, *, patience: float, leaders: KnownLeaders | None = None
     ) -> Answers[TopicPartition, None]:
         """Write markers; see `towpath.cluster.admin.markers.write_markers`."""
         return write_markers(self._control, markers, patience, leaders)

@@ -12,11 +12,11 @@ from towpath.ledger.entries import (
     Dealt,
     End,
     FirstLook,
-    Found,
     Journal,
     Key,
     LinkIdentity,
     Opened,
+    ReadEntry,
     Receipt,
     Removed,
     Runs,
@@ -94,7 +94,7 @@ class LinkBooks:
             return key.kind != Runs.kind
         return key.partition in self.only
 
-    def take(self, entry: Found) -> None:
+    def take(self, entry: ReadEntry) -> None:
         """Take one more fact in; facts may come twice and in any order of writers.
 
         Raises:

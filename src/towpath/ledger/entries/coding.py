@@ -71,7 +71,7 @@ Written = (
 )
 Entry = Written | Removed
 """What can be written."""
-Found = Entry | Unreadable
+ReadEntry = Entry | Unreadable
 """What can be read."""
 
 _KINDS: Mapping[str, type[Written]] = {each.kind: each for each in get_args(Written)}
@@ -118,7 +118,7 @@ def decode_key(key: bytes) -> Key:
     return Key(kind, link, tuple(about))
 
 
-def decode(key: bytes | None, value: bytes | None) -> Found | None:
+def decode(key: bytes | None, value: bytes | None) -> ReadEntry | None:
     """Return the entry of a record, or `None` for a kind of a later minor version.
 
     Raises:

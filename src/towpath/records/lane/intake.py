@@ -15,7 +15,7 @@ from towpath.model.nouns import Mode
 from towpath.model.reasons import Code, Reason
 from towpath.records.lane.modes import taken
 from towpath.records.lane.passed import NotHereError
-from towpath.records.lane.progress import Progress, Standing
+from towpath.records.lane.progress import LaneProgress, Standing
 from towpath.records.lane.queue import Batch, BecomeMapped, Fill, Queue
 from towpath.records.lane.reshape import open_row
 from towpath.wire import batch as wire
@@ -36,7 +36,7 @@ class Intake:
         expected: The next source offset to take in.
     """
 
-    def __init__(self, progress: Progress, queue: Queue, standing: Standing) -> None:
+    def __init__(self, progress: LaneProgress, queue: Queue, standing: Standing) -> None:
         self._work = progress.work
         self._progress, self._queue = progress, queue
         self.stand(standing)

@@ -22,7 +22,7 @@ from towpath.model.nouns import Mode, Side
 from towpath.model.reasons import Reason
 from towpath.records.lane.intake import Aborted, Intake
 from towpath.records.lane.modes import taken
-from towpath.records.lane.progress import Progress, Standing
+from towpath.records.lane.progress import LaneProgress, Standing
 from towpath.records.lane.queue import Batch, BecomeMapped, Fill, Queue, Stop, Wait
 from towpath.records.lane.reshape import merge
 from towpath.records.work import Assignment
@@ -71,7 +71,7 @@ class Lane:
         self.source, self.source_id = work.source, work.source_id
         self._small = small
         self.queue = Queue()
-        self.progress = Progress(work, standing)
+        self.progress = LaneProgress(work, standing)
         self._intake = Intake(self.progress, self.queue, standing)
         self.writer = standing.writer
         self.largest = sys.maxsize

@@ -17,7 +17,7 @@ from towpath.wire.digest import Hashes
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Passage:
     """First `vanished` records of the target that the source has no more, then `count` of both.
 
     The target has deleted those `count` records since where `target` is -1.
@@ -76,7 +76,7 @@ class Passed:
         """Those that the target deleted lie before the position, so none is counted off."""
         self._retained = 0
 
-    def match(self, offsets: Table, hashes: Hashes, *, identical: bool) -> Iterator[Step]:
+    def match(self, offsets: Table, hashes: Hashes, *, identical: bool) -> Iterator[Passage]:
         """Join the source's next records, hashed as `timed` says, to ours, in steps.
 
         It ends before the first record that the target does not hold; then nothing is left here.
@@ -92,17 +92,17 @@ class Passed:
         while done < len(offsets) and self:
             cleaned = self._cleaned(offsets[done:], hashes[done:], identical=identical)
             if cleaned:
-                yield Step(0, int(offsets[done]), -1, cleaned)
+                yield Passage(0, int(offsets[done]), -1, cleaned)
                 done += cleaned
                 continue
             vanished = self._skip(self._find(int(offsets[done]), hashes[done], identical=identical))
             count = self._together(offsets[done:], hashes[done:])
             target = int(self._offsets[self._at]) if count else -1
             self._at += count
-            yield Step(vanished, int(offsets[done]), target, count)
+            yield Passage(vanished, int(offsets[done]), target, count)
             done += count
 
-    def _count_off(self, offsets: Table, hashes: Hashes) -> Step:
+    def _count_off(self, offsets: Table, hashes: Hashes) -> Passage:
         """Pass over the source's next records, which the target has deleted."""
         most = min(self._retained, len(offsets))
         holes = np.flatnonzero(np.diff(offsets[:most]) != 1)
@@ -111,7 +111,7 @@ class Passed:
         count = int(known[0]) if len(known) else most
         vanished = self._retained - count if len(known) else 0
         self._retained -= vanished + count
-        return Step(vanished, int(offsets[0]), -1, count)
+        return Passage(vanished, int(offsets[0]), -1, count)
 
     def _cleaned(self, offsets: Table, hashes: Hashes, *, identical: bool) -> int:
         """Return how many of the source's next records the target's cleaner removed.

@@ -75,7 +75,7 @@ class Standing:
         self.records += records
 
 
-class Progress:
+class LaneProgress:
     """How far a partition came. It moves only over what the target holds.
 
     Attributes:

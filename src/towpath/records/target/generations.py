@@ -20,7 +20,7 @@ from towpath.ledger.producers import of_generation
 from towpath.model.clock import now_ms
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import Mode, Side, TopicPartition
-from towpath.records.lane.progress import Progress
+from towpath.records.lane.progress import LaneProgress
 from towpath.records.target.known import known_standing
 from towpath.records.target.tail import Tails, TargetState, Underway
 from towpath.records.work import Assignment, Slice
@@ -95,7 +95,7 @@ class Generations:
         position = replace(
             position, target=position.target + ours_alone, generation=t.generation + 1
         )
-        progress = Progress(t.work, replace(standing, position=position))
+        progress = LaneProgress(t.work, replace(standing, position=position))
         made = progress.receipt(self._link, new_name(), receipt.packed if receipt else "")
         return replace(made, trouble=standing.trouble)
 

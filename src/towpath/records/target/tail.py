@@ -20,7 +20,7 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import DoubledError, TargetLostError, TowpathError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
 from towpath.records.lane.passed import Passed
-from towpath.records.target.written import Found, Span, Wanted, find
+from towpath.records.target.written import OwnRecords, Sought, Span, find
 from towpath.records.work import Assignment, Position
 from towpath.wire import batch as wire
 
@@ -157,7 +157,7 @@ class Tails:
         if not ahead:
             return Tail(Passed())
         plain = 0 if a.compacted else ahead  # the cleaner may have removed some of them
-        found = self._complete(a, Wanted(start, state.log_end, plain, own_of(a)), position)
+        found = self._complete(a, Sought(start, state.log_end, plain, own_of(a)), position)
         # A copier that was frozen may have written some twice before the leader knew us again.
         _, end = follow(a, found.spans, position, begins_later=False)
         if last is not None and end != (last + 1) % wire.SEQUENCES:
@@ -177,10 +177,10 @@ class Tails:
         writers: AbstractSet[ProducerId],
     ) -> Passed:  # fmt: skip
         """Return what we wrote in transactions, and `plain` records without, from `start` on."""
-        wanted = Wanted(start, end, plain, own_of(a), writers)
+        wanted = Sought(start, end, plain, own_of(a), writers)
         return self._complete(a, wanted, position).passed()
 
-    def _complete(self, a: Assignment, wanted: Wanted, position: Position) -> Found:
+    def _complete(self, a: Assignment, wanted: Sought, position: Position) -> OwnRecords:
         """Find all that is wanted.
 
         What lies behind the high watermark shows once the replicas have it or have left the ISR,
@@ -206,7 +206,7 @@ class Tails:
         if state.log_end == start == position.target:
             self._settle(a, state, position.sequence)
             return Tail(Passed())  # no reading: there may be thousands of partitions
-        found = self._complete(a, Wanted(start, state.log_end, 0, own_of(a)), position)
+        found = self._complete(a, Sought(start, state.log_end, 0, own_of(a)), position)
         retained, end = follow(a, found.spans, position, begins_later=start > position.target)
         self._settle(a, state, end)
         last = state.last_sequence(of_generation(a.producer_id, position.generation))
@@ -259,7 +259,7 @@ def own_of(a: Assignment) -> frozenset[ProducerId]:
     return generations(a.producer_id)
 
 
-def _passed(a: Assignment, found: Found, position: Position, retained: int) -> Passed:
+def _passed(a: Assignment, found: OwnRecords, position: Position, retained: int) -> Passed:
     begun = position.source, position.sequence
     return found.passed(retained, begun if a.compacted else None)
 

@@ -44,7 +44,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Sought:
     """What to look for.
 
     Attributes:
@@ -63,13 +63,13 @@ class Wanted:
     writers: AbstractSet[ProducerId] = frozenset()
 
 
-def find(client: Client, tp: TopicPartition, wanted: Wanted) -> Found:
+def find(client: Client, tp: TopicPartition, wanted: Sought) -> OwnRecords:
     """Return the records of ours in `tp` from an offset on, as far as they can be read now.
 
     Raises:
         ClusterError: The target could not be read.
     """
-    at, found = wanted.start, Found(wanted=wanted)
+    at, found = wanted.start, OwnRecords(wanted=wanted)
     while True:
         chunk = client.fetch(tp, at, max_bytes=_FETCH_BYTES, wait=_WAIT)
         behind = found.take(chunk)
@@ -80,10 +80,10 @@ def find(client: Client, tp: TopicPartition, wanted: Wanted) -> Found:
 
 
 @dataclass(slots=True, kw_only=True)
-class Found:
+class OwnRecords:
     """What is there of what is wanted: `plain` records of our own, read up to `end`."""
 
-    wanted: Wanted
+    wanted: Sought
     plain: int = 0
     spans: list[Span] = field(default_factory=list)
     """The batches of these records."""
