@@ -1,4 +1,4 @@
-"""What the control plane tells of a cluster, as frozen values."""
+"""Facts about a cluster that the control plane returns, as frozen values."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TopicInfo:
 
 @dataclass(frozen=True, slots=True)
 class ProducerState:
-    """What a leader remembers of one producer; times in ms, -1 where it does not tell.
+    """Producer state that a leader holds for one producer; times in ms, -1 where unknown.
 
     Attributes:
         id: Its producer id; producers that are not idempotent have none and are not remembered.
@@ -91,19 +91,19 @@ class Metadata:
     topics: Mapping[TopicName, TopicInfo]
 
     def partition(self, tp: TopicPartition) -> PartitionInfo | None:
-        """Return what is said of `tp`; partitions are numbered from 0 without a gap."""
+        """Return the facts about `tp`; partitions are numbered from 0 without a gap."""
         topic = self.topics.get(tp.topic)
         known = topic is not None and 0 <= tp.partition < len(topic.partitions)
         return topic.partitions[tp.partition] if topic and known else None
 
     def leader(self, tp: TopicPartition) -> Broker | None:
-        """Return who leads `tp` and can be asked."""
+        """Return the leader of `tp`, `None` if there is none."""
         found = self.partition(tp)
         return self.brokers.get(found.leader) if found else None
 
 
 class Source(IntEnum):
-    """Where the value of a setting comes from."""
+    """Where the value of a config comes from."""
 
     UNKNOWN = 0
     TOPIC = 1
@@ -118,7 +118,7 @@ class Source(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One setting; the broker does not tell the value of a sensitive one."""
+    """One config; brokers do not return the value of a sensitive one."""
 
     value: str | None
     source: Source
@@ -127,21 +127,21 @@ class ConfigEntry:
 
 
 class Answers(dict[K, T]):
-    """One answer for each thing asked about; what has none is in `failed`, with the reason."""
+    """One answer for each item asked about; items without one are in `failed`, with the error."""
 
     def __init__(self, done: Mapping[K, T], failed: Mapping[K, ClusterError]) -> None:
         super().__init__(done)
         self.failed = failed
 
     def sure(self, about: K) -> T:
-        """Return the answer about one thing, or raise why there is none."""
+        """Return the answer about one item, or raise its error."""
         if about in self.failed:
             raise self.failed[about]
         return self[about]
 
 
 def non_default(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
-    """Return the settings that were made on the topic itself and can be made elsewhere."""
+    """Return the configs that were set on the topic itself and can be set on another one."""
     return {
         name: entry.value
         for name, entry in entries.items()
@@ -152,7 +152,7 @@ def non_default(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
 
 
 def read_metadata(side: str, answer: Any) -> Metadata:
-    """Return what an answer to a MetadataRequest says; unknown topics are left out."""
+    """Return the content of a metadata response; unknown topics are left out."""
     brokers = {b.node_id: Broker(b.node_id, b.host, b.port) for b in answer.brokers}
     topics = [
         _topic(side, topic)
@@ -202,7 +202,7 @@ def _source(number: int) -> Source:
 
 
 def read_configs(resource: Any) -> dict[str, ConfigEntry]:
-    """Return the settings in one result of a DescribeConfigsRequest."""
+    """Return the configs in one result of a DescribeConfigsRequest."""
     return {
         entry.name: ConfigEntry(
             entry.value,

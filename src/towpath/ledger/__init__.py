@@ -1,1 +1,1 @@
-"""Floor 2: what was done, kept on the target: entries, their topic, the offset map."""
+"""Floor 2: the ledger on the target: its entries, its topic, events, and the offset map."""

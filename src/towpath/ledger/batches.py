@@ -48,7 +48,7 @@ def packed(entries: Iterable[Entry]) -> Iterator[bytearray]:
 
 
 def batch(pairs: Iterable[tuple[bytes | None, bytes | None]]) -> bytearray:
-    """Return one batch of records with these keys and values, all of now."""
+    """Return one record batch with these keys and values; each timestamp is the current time."""
     now = now_ms()
     records = [plain.Record(key, value, (), now) for key, value in pairs]
     size = sum(len(record.value or b"") for record in records)

@@ -1,4 +1,4 @@
-"""Chunks of packed runs, as entries, and the merging of small ones. Pure."""
+"""Chunks of packed runs: their ledger entries, and merging small chunks. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, ProducerId, TopicPartition
 
 LARGE_RUNS = 1 << 16
-"""Runs of a chunk to which no more are added."""
+"""Number of runs from which on a chunk is full."""
 LARGE_BYTES = 256 << 10
-"""Bytes, before compression, of a chunk to which no more is added."""
+"""Size from which on a chunk is full, in bytes before compression."""
 _MANY = 8
-"""Chunks that are merged at least, so that a chunk is not merged over and over."""
+"""Minimum number of chunks to merge at once, so that no chunk is merged over and over."""
 
 
 def is_full(packer: Packer) -> bool:
@@ -52,7 +52,7 @@ class Incarnation:
 
 
 def slim(chunk: Runs) -> Runs:
-    """Return a chunk without its runs if it is large, as they are of no use for merging then."""
+    """Return the chunk without its runs if it is too large to be merged."""
     return replace(chunk, packed="") if _is_large(chunk) else chunk
 
 
@@ -64,11 +64,11 @@ def _is_large(chunk: Runs) -> bool:
 def tidied(
     of: Incarnation, chunks: Collection[Runs], floor: int
 ) -> tuple[list[Runs], list[Removed]]:
-    """Return the chunks that replace others, to be written first, and those that are of no use.
+    """Return the merged chunks, to be written first, and the chunks to remove.
 
     Args:
         of: What all chunks are about.
-        chunks: Chunks to which nobody adds any more.
+        chunks: Chunks that no writer changes any more.
         floor: Target offset before which the target holds no record.
     """
     gone = [chunk for chunk in chunks if chunk.end <= floor]

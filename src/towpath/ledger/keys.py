@@ -1,9 +1,9 @@
-"""Keys with one writer: what is written under them arrives in order (docs/decisions/0018).
+"""Ledger keys with one writer each: their entries arrive in order (docs/decisions/0018).
 
 Kafka's cleaner keeps the last record of each key, so an entry that arrives late must never replace
 a newer one. A writer therefore takes a key of its own. It takes another one after every write that
-did not succeed at once, as that write may still arrive, and after a silence. Everybody else may
-remove what stands under a key that was old when they read it.
+did not succeed at once, because that write may still arrive, and after a silence. Any other process
+may remove the entry of a key that was old when it read the ledger.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import uuid
 from towpath.model.clock import now_ms
 
 SILENT = 900_000
-"""Milliseconds of silence after which a writer takes another key."""
+"""Time without a write after which a writer takes another key, in ms."""
 ABANDONED = 3_600_000
-"""Milliseconds after which nobody writes under a key any more. Far above `SILENT`: the rest is for
+"""Time after which no writer uses a key any more, in ms. It is far above `SILENT`, to allow for
 slow requests and for clocks that differ."""
 
 
 def new_name() -> str:
-    """Return the part of a key that makes it the writer's own."""
+    """Return a random name that makes a key the writer's own."""
     return uuid.uuid4().hex[:16]
 
 

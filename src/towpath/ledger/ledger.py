@@ -1,4 +1,4 @@
-"""The ledger: what the target remembers of every link, read and appended."""
+"""Reads and appends the entries of the ledger on the target."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from towpath.model.nouns import LinkName, TopicPartition
 from towpath.wire.header import BatchHeader, split
 
 FACTS = TopicPartition(TOPIC, 0)
-"""Everything that stays true."""
+"""Partition of the facts: entries that stay true."""
 SESSIONS = TopicPartition(TOPIC, 1)
-"""Signs of life and round ends; a slice waits here, so nothing else may wake it."""
+"""Partition of heartbeats and round ends. Slices wait for news here, so it holds nothing else."""
 RUNS = TopicPartition(TOPIC, 2)
-"""The offset maps, apart from the facts: they may be large, and only few read them."""
+"""Partition of the offset maps. They can be large and few commands need them."""
 
 _RECENT = 1000
-"""Of sessions so many of the latest entries are read at first. A run that lives gives a sign every
-two seconds, with its whole state, and is taken for dead after seven; so of 250 links that run at
-once each is among them. No clock is asked: those of machines differ."""
+"""Number of the latest session entries that the first read returns. A live run writes its whole
+state every two seconds and counts as dead after seven, so the entries cover 250 links that run at
+once. No clock is compared, because the clocks of machines differ."""
 _FETCH_BYTES = 8 << 20
 _SHARED = 2
-"""Parts of a receipt's key behind kind and link where all copiers share one."""
+"""Length of a receipt's key after kind and link, in old entries that all copiers shared."""
 
 KeyFilter = Callable[[Key], bool]
-"""Tells by its key whether an entry is wanted."""
+"""Decides by its key whether to read an entry."""
 Heard = Callable[[Iterable[Entry]], None]
 
 
@@ -39,7 +39,7 @@ def _is_small(key: Key) -> bool:
 
 
 def _only_last_counts(key: Key) -> bool:
-    """Whether one copier alone writes under the key, each time something that reaches further."""
+    """Whether the key has a single writer, whose last entry replaces all earlier ones."""
     return key.kind == Runs.kind or (key.kind == Receipt.kind and len(key.about) > _SHARED)
 
 
@@ -61,7 +61,7 @@ class Ledger:
         """Create the topic if it is missing, with three replicas or as many as brokers.
 
         Raises:
-            LedgerError: There is one that is of no use.
+            LedgerError: The topic exists with configs that would lose entries.
         """
         if self.usable():
             return
@@ -73,10 +73,10 @@ class Ledger:
             self.usable()
 
     def usable(self) -> bool:
-        """Whether there is a topic, and then one that keeps what is written to it.
+        """Whether the topic exists with usable configs.
 
         Raises:
-            LedgerError: There is one that is of no use.
+            LedgerError: The topic exists with configs that would lose entries.
         """
         found = find(self._admin)
         if found is not None:
@@ -99,7 +99,7 @@ class Ledger:
         return books
 
     def read_runs(self, books: LinkBooks) -> None:
-        """Read all runs of a link, which take far more room than all else.
+        """Read all runs of a link. They are far larger than the other entries.
 
         Raises:
             NewerLedgerError: A newer version wrote about this link.
@@ -107,7 +107,7 @@ class Ledger:
         """
         fresh = Ledger(self._admin, self._client)
         wanted = Runs.kind, books.link
-        for tp in {FACTS, self._runs()}:  # those of older versions are among the facts
+        for tp in {FACTS, self._runs()}:  # older versions wrote runs among the facts
             for entry in fresh.read(tp, wanted=lambda key: key[:2] == wanted):
                 books.take(entry)
         books.runs_read = True

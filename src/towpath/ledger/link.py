@@ -19,7 +19,7 @@ from towpath.model.nouns import Side
 
 @dataclass(frozen=True, slots=True)
 class OpenLink:
-    """What every command needs that does more than to look.
+    """An open link: what every command needs that changes something.
 
     Attributes:
         config: The file.
@@ -38,7 +38,7 @@ class OpenLink:
     books: LinkBooks
 
     def prepare(self) -> None:
-        """Make the ledger ready and write down which clusters the link joins.
+        """Create the ledger if it is missing, and record which clusters the link joins.
 
         Raises:
             ClusterError: The target refuses the ledger.
@@ -55,7 +55,7 @@ class OpenLink:
             self.ledger.append([mine])
 
     def look(self) -> None:
-        """Take in what the ledger holds, if there is one; nothing is written.
+        """Read the ledger, if it exists, without writing anything.
 
         Raises:
             LedgerError: The ledger is of no use, or the link joins other clusters.
@@ -65,7 +65,7 @@ class OpenLink:
         self.books.check_clusters(self.source.cluster.id(), self.target.cluster.id())
 
     def read(self) -> None:
-        """Take in what was added to the ledger since the last call."""
+        """Read what was added to the ledger since the last call."""
         for entry in self.ledger.read(wanted=self.books.wants):
             self.books.take(entry)
 
@@ -83,7 +83,7 @@ def open_events(config: LinkConfig) -> Iterator[EventLog]:
 
 @contextmanager
 def open_link(config: LinkConfig) -> Iterator[OpenLink]:
-    """Connect to both clusters as soon as they are asked, and close what was opened."""
+    """Open a link. Connections are made on first use and closed at the end."""
     with ExitStack() as stack:
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
         target = stack.enter_context(Admin(config.target, Side.TARGET))

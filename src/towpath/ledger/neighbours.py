@@ -17,8 +17,8 @@ class Neighbour:
 
     Attributes:
         link: Its name.
-        id: The topic; one that was made again under its name has another.
-        held: Settings that the link holds back there until it has filled the topic.
+        id: The topic id. A topic that was deleted and created again has another id.
+        held: Configs that the link withholds until the mirror topic has caught up.
     """
 
     link: LinkName
@@ -35,7 +35,7 @@ class Neighbours:
     )
 
     def take(self, entry: ReadEntry) -> None:
-        """Take in one fact of another link, in the order of the ledger.
+        """Add one fact of another link, in the order of the ledger.
 
         What a newer version wrote about another link is passed over.
         """
@@ -57,7 +57,7 @@ class Neighbours:
                 del known[each]
 
     def of(self, name: TopicName, number: TopicId) -> Iterable[Neighbour]:
-        """Return who writes to a topic, too; where no ids are told, its name tells."""
+        """Return the other links that write to a topic; without topic ids, its name counts."""
         merged: dict[LinkName, frozenset[str]] = {}
         for (link, id_), held in self._known.get(name, {}).items():
             if number == id_ or NO_TOPIC_ID in (number, id_):

@@ -1,4 +1,4 @@
-"""Runs in few bytes: what each run skips on either side, and its length, column by column.
+"""Compact encoding of runs: the offsets skipped on each side, and the lengths, column by column.
 
 All numbers are varints, compressed with zlib; what is skipped may be negative, so it is zigzag. A
 source of equal transactions takes a fraction of a byte for each run, any other about a byte.
@@ -21,7 +21,7 @@ Table = npt.NDArray[np.int64]
 
 
 class Packer:
-    """Runs that are added one by one.
+    """Encodes runs that are added one by one.
 
     Attributes:
         count: How many there are.

@@ -21,7 +21,7 @@ def producer_id(
     tp: TopicPartition,
     purpose: str = "data",
 ) -> ProducerId:
-    """Return the id under which a partition is written: the same for every copier that asks.
+    """Return the producer id of a partition; every copier computes the same one.
 
     Brokers give out ids from 0 upward, so ours begin at 2^40. Nothing has to be handed out or
     remembered: two copiers that start at once agree, and a topic that was deleted and created

@@ -14,7 +14,7 @@ from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, ProducerId, TopicName, TopicPartition
 
 _PATIENCE = 5.0
-"""Seconds to wait for leaders; what a partition without one has deleted is looked at next time."""
+"""Seconds to wait for leaders. Partitions without a leader are left to the next call."""
 
 
 class Tidy:
@@ -35,7 +35,7 @@ class Tidy:
         read_at = now_ms()
         for entry in self._ledger.stream_runs(self._link):
             self._note(entry)
-        # Read later than the runs, so that it knows every incarnation that has runs.
+        # The facts are read after the runs, so that they name every incarnation that has runs.
         books = Ledger(self._admin, self._client).books(self._link, runs=False)
         targets = [each.opened.target for each in books.partitions.values() if each.opened]
         floors = self._admin.offsets.earliest(targets, patience=_PATIENCE)
@@ -52,7 +52,7 @@ class Tidy:
         return count
 
     def _write(self, made: list[Runs], removed: list[Removed]) -> None:
-        """Append what replaces chunks, then remove them."""
+        """Append the merged chunks, then remove the old ones."""
         entries: list[Entry] = [*made, *removed]
         if entries:
             self._ledger.append(entries)
@@ -72,4 +72,4 @@ class Tidy:
                 of = Incarnation(entry.link, entry.tp, entry.producer_id)
                 self._known[of][chunk] = slim(entry)
             case _:
-                pass  # runs as older versions wrote them, which stay as they are
+                pass  # runs that older versions wrote stay as they are

@@ -13,15 +13,15 @@ from towpath.model.nouns import EVENTS, LEDGER
 
 TOPIC = LEDGER
 APPEND_BYTES = 512 << 10
-"""Of so many bytes of entries a batch is made at most."""
+"""Upper bound on the size of the entries in one batch, in bytes."""
 _BATCH_BYTES = APPEND_BYTES * 3 // 2
-"""So large is no batch, with what it puts around each entry."""
+"""Upper bound on the size of a record batch, in bytes."""
 
 _CONFIGS = {
     "cleanup.policy": "compact",
     "max.message.bytes": "10485760",
     "segment.bytes": "67108864",
-    # Only closed segments are compacted: signs of life and receipts would else pile up.
+    # The cleaner compacts closed segments only; heartbeats and receipts would pile up otherwise.
     "segment.ms": "600000",
     "message.timestamp.type": "CreateTime",
 }
@@ -37,17 +37,17 @@ _EVENT_CONFIGS = {
 _REPLICAS = 3
 _PARTITIONS = 3
 _NEEDED = 2
-"""Partitions that it must have; without the third one, runs are among the facts."""
+"""Minimum number of partitions. Without a third one, runs are kept among the facts."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerTopic:
-    """The topic as it is.
+    """The ledger topic as it exists on the target.
 
     Attributes:
-        faults: Sentences about what makes it useless.
-        hidden: Why its settings cannot be seen.
-        unseen: Why nothing of it can be seen.
+        faults: Sentences about configs that make the topic unusable.
+        hidden: Why the topic configs cannot be read, if so.
+        unseen: Why the topic cannot be described, if so.
     """
 
     faults: tuple[str, ...] = ()
@@ -55,17 +55,17 @@ class LedgerTopic:
     unseen: ClusterError | None = None
 
     def require(self) -> None:
-        """Make sure that it is of use.
+        """Raise if the topic is unusable.
 
         Raises:
-            LedgerError: It would lose entries, or cannot take them.
+            LedgerError: The topic would lose entries or refuse them.
         """
         if self.faults:
             raise LedgerError("\n".join(self.faults))
 
 
 def create(admin: Admin, brokers: int, *, validate_only: bool = False) -> None:
-    """Create the topic, or only let the target check whether it would do so."""
+    """Create the ledger topic, or only let the target validate the request."""
     replicas = min(_REPLICAS, brokers)
     admin.topics.create(TOPIC, _PARTITIONS, replicas, _CONFIGS, validate_only=validate_only)
 
@@ -85,7 +85,7 @@ def create_events(admin: Admin) -> None:
 
 
 def find(admin: Admin) -> LedgerTopic | None:
-    """Look at the topic, if there is one; what may not be looked at counts as good.
+    """Describe the ledger topic, if it exists; what the login may not see counts as good.
 
     Raises:
         ClusterError: The target cannot be asked.

@@ -34,7 +34,7 @@ _SINCE: Mapping[Resource | Operation, tuple[int, int]] = {
     Operation.DESCRIBE_TOKENS: (3, 3),
     Operation.TWO_PHASE_COMMIT: (4, 1),
 }
-"""The Kafka that brought words (KIP-373, KIP-939); older brokers refuse ACLs with them."""
+"""The Kafka version that introduced each word (KIP-373, KIP-939); older brokers refuse it."""
 
 
 class AclAdmin:
@@ -61,12 +61,12 @@ class AclAdmin:
         return None if answer.error_code else _read(answer)
 
     def unknown_words(self) -> frozenset[Resource | Operation]:
-        """Return what ACLs may be about elsewhere, and these brokers are too old to know."""
+        """Return the resources and operations that these brokers are too old to know."""
         version = broker_version(self._control)
         return frozenset(word for word, since in _SINCE.items() if version < since)
 
     def create(self, acls: Iterable[Acl]) -> Answers[Acl, None]:
-        """Create ACLs; one that is there already counts as created."""
+        """Create ACLs; one that already exists counts as created."""
         return self._each(
             "creating the ACL", acls,
             lambda part: CreateAclsRequest(creations=[_creation(acl) for acl in part]),
@@ -74,7 +74,7 @@ class AclAdmin:
         )  # fmt: skip
 
     def delete(self, acls: Iterable[Acl]) -> Answers[Acl, None]:
-        """Delete ACLs; one that is gone already counts as deleted."""
+        """Delete ACLs; one that no longer exists counts as deleted."""
         return self._each(
             "deleting the ACL", acls,
             lambda part: DeleteAclsRequest(filters=[_filter(**_exactly(acl)) for acl in part]),
@@ -123,7 +123,7 @@ def _creation(acl: Acl) -> Any:
 
 
 def _exactly(acl: Acl) -> dict[str, Any]:
-    """Return the terms by which requests find this ACL alone."""
+    """Return the filter fields that match exactly this ACL."""
     return {
         "resource_type_filter": RESOURCES[acl.resource], "resource_name_filter": acl.name,
         "pattern_type_filter": PATTERNS[acl.pattern], "principal_filter": acl.principal,
@@ -133,12 +133,12 @@ def _exactly(acl: Acl) -> dict[str, Any]:
 
 
 def _worst(said: Any) -> Any:
-    """Return what is said of a deletion, or of the ACL that it met and did not delete."""
+    """Return the result of a deletion, or of a matching ACL that was not deleted."""
     return next((acl for acl in said.matching_acls if acl.error_code), said)
 
 
 class _StrangeError(Exception):
-    """A number that this program does not know."""
+    """A number in the broker's answer that this program does not know."""
 
 
 def _read(answer: Any) -> Listing[frozenset[Acl]]:

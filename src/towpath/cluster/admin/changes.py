@@ -1,4 +1,4 @@
-"""What all parts of the control plane that change something need."""
+"""Helpers for the parts of the control plane that change something."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from towpath.model.errors import ClusterError, RefusedError
 T = TypeVar("T")
 
 _PATIENCE, _PAUSE = 5.0, 0.02
-"""Seconds in which brokers should have heard of a change, and between two looks."""
+"""Seconds to wait until all brokers know of a change, and between two requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[T]):
-    """What a cluster listed.
+    """A listing from a cluster.
 
     Attributes:
-        known: What this program has words for.
-        strange: Kinds of other entries, each in a few words.
+        known: Entries that this program understands.
+        strange: Kinds of entries that it does not, each in a few words.
     """
 
     known: T
@@ -33,13 +33,13 @@ class Listing(Generic[T]):
 
 
 def check(side: str, said: Any, what: str, acl: str = "") -> None:
-    """Raise the error that an answer, or one result in it, tells."""
+    """Raise if an answer, or one result in it, has an error code."""
     if said.error_code:
         raise refusal(side, said, what, acl)
 
 
 def refusal(side: str, said: Any, what: str, acl: str) -> RefusedError:
-    """Return the error that an answer tells.
+    """Return the error for the error code of an answer.
 
     The broker's own message about a missing right is left out: it describes our connection.
     """
@@ -50,7 +50,7 @@ def refusal(side: str, said: Any, what: str, acl: str) -> RefusedError:
 
 
 def tell_controller(control: Control, what: str, request: Any, read: Callable[[Any], T]) -> T:
-    """Send a change to the controller; it must do no harm when it comes twice."""
+    """Send a change to the controller. The change must be harmless if it is applied twice."""
 
     def once(deadline: Deadline) -> T:
         controller = control.controller(deadline)
@@ -62,13 +62,13 @@ def tell_controller(control: Control, what: str, request: Any, read: Callable[[A
 def wait_for_brokers(
     control: Control, what: str, request: Any, is_told: Callable[[Any], bool]
 ) -> None:
-    """Wait until each broker that can be reached tells of a change, or a few seconds are over.
+    """Wait until each reachable broker shows a change, at most a few seconds.
 
-    Brokers hear of changes one after the other, in the order in which they were made.
+    Brokers apply changes in the order in which they were made.
     """
     deadline = Deadline.after(_PATIENCE)
     for broker in control.found().brokers.values():
-        with suppress(ClusterError):  # the change is made, whoever knows
+        with suppress(ClusterError):  # the change is made, whether or not this broker shows it
             while not is_told(control.ask(broker, request, deadline, what)):
                 if deadline.left() < _PAUSE:
                     return

@@ -30,29 +30,29 @@ class ClusterAdmin:
         self._control = control
 
     def id(self) -> ClusterId:
-        """Return the id that the cluster got when it was made."""
+        """Return the cluster id."""
         return self._control.found().cluster_id
 
     def brokers(self) -> tuple[Broker, ...]:
-        """Return the brokers that are there now, by id."""
+        """Return the live brokers, sorted by id."""
         found = self._control.found().brokers.values()
         return tuple(sorted(found, key=lambda broker: broker.id))
 
     def broker_config(self, name: str) -> str | None:
-        """Return one setting of one broker, or `None` if it has none of this name."""
+        """Return one config of one broker, `None` if the broker has no config of this name."""
         return self._control.retried(lambda deadline: self._broker_config(name, deadline))
 
     def api_versions(self) -> Versions:
-        """Return which requests, in which versions, one broker takes."""
+        """Return the request versions that one broker supports."""
         return self._control.retried(self._control.versions)
 
     @property
     def version(self) -> tuple[int, ...]:
-        """The Kafka version that one broker's requests show; the newest known one, if newer."""
+        """The Kafka version that a broker's request versions imply, at most the newest known."""
         return broker_version(self._control)
 
     def configs(self) -> dict[str, ConfigEntry]:
-        """Return the settings that hold for all brokers and were made while they ran (KIP-226)."""
+        """Return the dynamic configs that hold for all brokers (KIP-226)."""
         what = "asking for the settings of all brokers"
         request = describe_configs(BROKER, [_EVERY_BROKER])
 
@@ -64,12 +64,12 @@ class ClusterAdmin:
         return self._control.retried(once)
 
     def rights(self) -> frozenset[Operation] | None:
-        """Return what the login may do with the cluster as a whole (KIP-430, KIP-700), if told.
+        """Return the operations that the login may do on the cluster (KIP-430, KIP-700), if told.
 
-        To a login without the right Describe, brokers tell of no other right either.
+        Brokers answer only logins that have Describe on the cluster.
 
         Raises:
-            RefusedError: Also where the brokers do not know this question.
+            RefusedError: The request failed, or the brokers do not support it.
         """
         what = "asking for the rights on the cluster"
         request = DescribeClusterRequest(include_cluster_authorized_operations=True)
@@ -95,7 +95,7 @@ class ClusterAdmin:
         return entry.value if entry else None
 
     def _any_broker(self, name: str, deadline: Deadline, what: str) -> Any:
-        """Ask the first broker that can be reached for its own setting."""
+        """Ask the first reachable broker for its own config."""
         errors: list[UnreachableError] = []
         brokers = self._control.metadata(deadline).brokers.values()
         for broker in brokers:
@@ -111,7 +111,7 @@ class ClusterAdmin:
 
 
 def broker_version(control: Control) -> tuple[int, ...]:
-    """Return the Kafka version that one broker's requests show; the newest known one, if newer."""
+    """Return the Kafka version that a broker's request versions imply, at most the newest known."""
     versions = dict(control.retried(control.versions))
     version: tuple[int, ...] = BrokerVersionData(api_versions=versions).broker_version
     return version

@@ -27,9 +27,9 @@ class ConfigAdmin:
         self._control = control
 
     def describe(self, topics: Iterable[TopicName]) -> Answers[TopicName, dict[str, ConfigEntry]]:
-        """Return all settings of each topic, those it inherits included.
+        """Return all configs of each topic, inherited ones included.
 
-        Where no topic's settings may be seen, all of them are in `failed`; that is no error.
+        If no topic may be described, all of them are in `failed`; that does not raise.
         """
         found: dict[TopicName, dict[str, ConfigEntry]] = {}
         failed: dict[TopicName, ClusterError] = {}
@@ -49,16 +49,17 @@ class ConfigAdmin:
         return Answers(found, failed)
 
     def change(self, topic: TopicName, configs: Settings) -> None:
-        """Change these settings of a topic and no others, and wait until all brokers tell so.
+        """Change these configs of a topic and no others, and wait until all brokers show them.
 
-        `None` takes a setting back to the default.
+        The value `None` resets a config to its default.
         """
         self.change_all({topic: configs}).sure(topic)
 
     def change_all(self, changes: Mapping[TopicName, Settings]) -> Answers[TopicName, float]:
-        """Change settings of many topics; each answer is the seconds that it took.
+        """Change configs of many topics.
 
-        That is its share of its request's.
+        Returns:
+            The seconds that each change took: its share of the time of its request.
         """
         changed = change_all(self._control, setting(), changes)
         if changed:
@@ -77,7 +78,7 @@ class ConfigAdmin:
         return results
 
     def _wait(self, changes: Mapping[TopicName, Settings]) -> None:
-        """Nothing is wrong if a broker is late, or another hand was quicker."""
+        """Wait until all brokers show the configs; a late broker is no error."""
         what = "waiting for the settings of topics"
         keys = sorted({key for settings in changes.values() for key in settings})
         request = describe_configs(TOPIC, sorted(changes), keys)

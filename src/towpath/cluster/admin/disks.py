@@ -1,4 +1,4 @@
-"""Disks: how much partitions take on them, and how much is free."""
+"""Disks: the size of partitions, and free space."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DiskAdmin:
         self._control = control
 
     def describe(self, topics: Mapping[TopicName, int]) -> Disks:
-        """Return the free bytes, and what these topics take (KIP-113, KIP-827).
+        """Return the free bytes, and the size of these topics (KIP-113, KIP-827).
 
         Args:
             topics: How many partitions each of them has.
@@ -56,7 +56,7 @@ class DiskAdmin:
         return Disks(sum(free) if known else None, {tp: tuple(s) for tp, s in replicas.items()})
 
     def _folders(self, topics: Mapping[TopicName, int], deadline: Deadline) -> Iterator[Any]:
-        """Ask all brokers: what one does not tell would make the sums wrong."""
+        """Ask all brokers; the sums would be wrong without one of them."""
         what = "asking for the disks"
         for broker in self._control.metadata(deadline).brokers.values():
             answer = self._control.ask(broker, _request(topics), deadline, what)

@@ -26,17 +26,17 @@ class GroupAdmin:
     def names(self) -> tuple[str, ...]:
         """Return the names of all consumer groups that the login may describe.
 
-        Brokers leave out groups without a word where the login lacks Describe on them.
+        Brokers silently leave out groups on which the login lacks Describe.
         """
         return self._control.retried(self._names)
 
     def committed(self, group: str, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offsets that a consumer group has committed; partitions without are absent."""
+        """Return the committed offsets of a consumer group; partitions without one are absent."""
         wanted = tuple(tps)
         return self._control.retried(lambda deadline: self._committed(group, wanted, deadline))
 
     def _names(self, deadline: Deadline) -> tuple[str, ...]:
-        """Ask every broker, as each tells only of the groups that it coordinates."""
+        """Ask every broker, because each lists only the groups that it coordinates."""
         what = "listing consumer groups"
         found: set[str] = set()
         for broker in self._control.metadata(deadline).brokers.values():

@@ -1,4 +1,4 @@
-"""Questions about many partitions: one request to each leader, and again where it could not say."""
+"""Requests about many partitions: one to each leader, repeated where a leader could not answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from towpath.model.nouns import TopicName, TopicPartition
 T = TypeVar("T")
 
 _ELECTION = 2.0
-"""Seconds for which other partitions wait for one that has no leader: elections take less."""
+"""Seconds to wait for partitions without a leader once others have answered."""
 
 KnownLeaders = dict[TopicPartition, Broker]
 """Leaders that answered, kept by callers who ask often. One that did not answer is removed."""
@@ -32,7 +32,7 @@ KnownLeaders = dict[TopicPartition, Broker]
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
-    """What leaders are asked.
+    """A request to the leaders of partitions.
 
     Attributes:
         what: For errors; a partition's name is put behind it.
@@ -92,7 +92,7 @@ def ask_leaders(
                 failed.pop(tp, None)
         left = {tp for tp, error in failed.items() if healable(error, unknown_until)}
         if done and unknown_until.over:
-            # The others need not wait for somebody to mend a name.
+            # The other partitions need not wait until somebody corrects a host name.
             left = {tp for tp in left if not isinstance(failed[tp], UnresolvedError)}
         if done and elected_until.over:
             left = {tp for tp in left if not _has_no_leader(failed[tp])}

@@ -31,12 +31,12 @@ _ACL = "Alter (or ClusterAction)"
 BYTES = 78
 """Size of a marker in the log: header 61, record 17."""
 _NOWHERE = TopicPartition(LEDGER, 2**31 - 1)
-"""A partition that no topic has: a broker looks at the login's rights before it looks for it."""
+"""A partition that no topic has. Brokers check the login's rights before they look for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """An abort marker: whose it is, and the epochs by which the leader judges it."""
+    """An abort marker: its producer id, and the epochs that the leader checks."""
 
     producer_id: ProducerId
     epoch: int
@@ -69,9 +69,9 @@ def write_markers(
 
 
 def refusal(control: Control) -> RefusedError | None:
-    """Return why the target takes no markers from this login, `None` if it takes them.
+    """Return why the target refuses markers from this login, `None` if it accepts them.
 
-    The target is asked to write one to a partition that does not exist, so nothing is written.
+    The request names a partition that does not exist, so nothing is written.
 
     Raises:
         ClusterError: No broker can be asked.
@@ -113,7 +113,7 @@ def _request(markers: MarkersOf) -> Any:
     written = []
     for tp, some in markers.items():
         place = [topic(name=tp.topic, partition_indexes=[tp.partition])]
-        # Many are alike, and are made once.
+        # Equal markers share one object.
         made = {
             each: kind(
                 producer_id=each.producer_id, producer_epoch=each.epoch, transaction_result=False,

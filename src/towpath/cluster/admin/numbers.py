@@ -1,4 +1,4 @@
-"""The numbers that access control has in the Kafka protocol (KIP-11, KIP-290, KIP-373, KIP-554)."""
+"""The numbers of access control in the Kafka protocol (KIP-11, KIP-290, KIP-373, KIP-554)."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class OffsetAdmin:
     def earliest(
         self, tps: Iterable[TopicPartition], *, patience: float | None = None
     ) -> Answers[TopicPartition, int]:
-        """Return the first offset that is still there; for `patience` see `ask_leaders`."""
+        """Return the log start offset; for `patience` see `ask_leaders`."""
         return self._list_offsets(tps, lambda _: _EARLIEST, patience=patience)
 
     def latest(
@@ -42,11 +42,11 @@ class OffsetAdmin:
         patience: float | None = None,
         leaders: KnownLeaders | None = None,
     ) -> Answers[TopicPartition, int]:
-        """Return the high watermark: the offset behind the last record on all in-sync replicas.
+        """Return the high watermark, or the last stable offset.
 
         Args:
             tps: The partitions.
-            committed: Stop before the first transaction that is still open.
+            committed: Return the last stable offset: that of the first open transaction.
             patience: See `ask_leaders`.
             leaders: See `ask_leaders`.
         """
@@ -78,7 +78,7 @@ class OffsetAdmin:
     def at_time(
         self, tps: Iterable[TopicPartition], ms: int, *, patience: float | None = None
     ) -> Answers[TopicPartition, int]:
-        """Return the offset of the first record of this time or later, else the log's end.
+        """Return the first offset with this timestamp or a later one, else the log end.
 
         For `patience` see `ask_leaders`.
         """
@@ -93,7 +93,7 @@ class OffsetAdmin:
     def first_times(
         self, tps: Iterable[TopicPartition], *, patience: float | None = None
     ) -> Answers[TopicPartition, int]:
-        """Return the time of the first record, in ms since 1970, -1 where there is none.
+        """Return the timestamp of the first record, in ms since 1970; -1 for an empty log.
 
         For `patience` see `ask_leaders`.
         """
@@ -115,7 +115,7 @@ class OffsetAdmin:
         return ask_leaders(self._control, question, epochs, patience)
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> Answers[TopicPartition, int]:
-        """Delete all records before these offsets; return where each log begins now."""
+        """Delete all records before these offsets; return the new log start offsets."""
         topic = DeleteRecordsRequest.DeleteRecordsTopic
         partition = topic.DeleteRecordsPartition
 

@@ -33,13 +33,13 @@ class ProducerAdmin:
     def sequences(
         self, tps: Iterable[TopicPartition], *, patience: float | None = None
     ) -> Answers[TopicPartition, dict[ProducerId, int]]:
-        """Return which producer ids the leader remembers, and the last sequence of each."""
+        """Return the last sequence of each producer id in the leader's producer state."""
         return self._describe(tps, _sequences, patience)
 
     def states(
         self, tps: Iterable[TopicPartition], *, patience: float | None = None
     ) -> Answers[TopicPartition, tuple[ProducerState, ...]]:
-        """Return what the leader remembers of producers that have an id (KIP-664)."""
+        """Return the leader's producer state (KIP-664)."""
         return self._describe(tps, _states, patience)
 
     def write_markers(
@@ -53,7 +53,7 @@ class ProducerAdmin:
         return refusal(self._control)
 
     def transactions(self, transactional_id: str) -> Transactions:
-        """Return the transactions of an id; nothing is asked yet."""
+        """Return the transactions of a transactional id, without asking a broker yet."""
         return Transactions(self._control, transactional_id)
 
     def _describe(

@@ -1,4 +1,4 @@
-"""Client quotas: how much clients may do (KIP-546)."""
+"""Client quotas (KIP-546)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class QuotaAdmin:
         self._control = control
 
     def describe(self, whose: Sequence[Entity] = ()) -> Listing[dict[Quota, float]]:
-        """Return all quotas, or those of these entities together.
+        """Return all quotas, or those of exactly these entities.
 
         Raises:
-            RefusedError: Also where the brokers do not know this question.
+            RefusedError: The request failed, or the brokers do not support it.
         """
         what = "asking for the client quotas"
         request = _asking(whose)
@@ -49,11 +49,11 @@ class QuotaAdmin:
         return self._control.retried(once)
 
     def change(self, quota: Quota, value: float | None) -> None:
-        """Set a quota; `None` removes it, and one that is gone already counts as removed."""
+        """Set a quota; `None` removes it. A quota that does not exist counts as removed."""
         self.change_all({quota: value}).sure(quota)
 
     def change_all(self, values: Mapping[Quota, float | None]) -> Answers[Quota, None]:
-        """Set quotas; those of the same entities are set together, or none of them."""
+        """Set quotas. Those of the same entities are set together or not at all."""
         changes: dict[tuple[Entity, ...], list[Quota]] = defaultdict(list)
         for quota in values:
             changes[quota.entities].append(quota)

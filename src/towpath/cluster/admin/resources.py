@@ -1,4 +1,4 @@
-"""DescribeConfigs, which topics and brokers share."""
+"""The DescribeConfigs request, for topics and brokers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOPIC, BROKER = 2, 4
 
 
 def describe_configs(kind: int, names: Sequence[str], keys: Sequence[str] | None = None) -> Any:
-    """Return the request for settings of these resources, by default for all settings."""
+    """Return the request for the configs of these resources, by default for all configs."""
     resource = DescribeConfigsRequest.DescribeConfigsResource
     return DescribeConfigsRequest(
         resources=[

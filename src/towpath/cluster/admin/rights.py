@@ -1,4 +1,4 @@
-"""What the login may do with topics, as the brokers tell it."""
+"""The login's rights on topics, as brokers report them."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Right(IntEnum):
 def missing_rights(
     control: Control, needed: Mapping[TopicName, Sequence[Right]]
 ) -> dict[TopicName, tuple[Right, ...]]:
-    """Return which of the rights needed on each existing topic the login lacks.
+    """Return the rights that the login lacks on each existing topic.
 
-    Brokers before Kafka 2.3, and topics that do not exist, are silent: nothing is said to be
-    missing there.
+    Brokers before Kafka 2.3 report no rights, and neither do topics that do not exist; those count
+    as complete.
 
     Raises:
         ClusterError: The cluster cannot be asked.

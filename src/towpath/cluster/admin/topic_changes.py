@@ -1,4 +1,4 @@
-"""Changes of topics, many in one request: made, or only checked by the cluster."""
+"""Changes of many topics in one request: applied, or only validated by the cluster."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from towpath.model.nouns import TopicName
 
 T = TypeVar("T")
 Settings = Mapping[str, str | None]
-"""Settings with their new values, `None` for the default."""
+"""Configs with their new values, `None` for the default."""
 
 _SET, _DELETE = 0, 1
 _CHECKING = "checking changes of topics"
 _TOPICS_AT_ONCE = 500
 _PARTITIONS_AT_ONCE = 5000
-"""A KRaft controller refuses requests about more than 10,000 partitions, each of their topics."""
+"""A KRaft controller refuses requests about more than 10,000 partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic that is to be created; a replication factor of -1 is the cluster's default."""
+    """A topic to create; a replication factor of -1 means the cluster's default."""
 
     name: TopicName
     partitions: int
@@ -76,12 +76,12 @@ class Change(Generic[T]):
 
 
 class Trial(Generic[T]):
-    """Changes that are tried until each is made or refused for good.
+    """Changes that are tried until each is applied or finally refused.
 
     Attributes:
-        left: Those that may still be made.
-        done: The seconds that each took that was made, its shares of its requests.
-        refused: What was said last of those that were not.
+        left: Changes that may still succeed.
+        done: Seconds that each applied change took: its shares of its requests.
+        refused: The last error of each other change.
     """
 
     def __init__(self, change: Change[T], wanted: Mapping[TopicName, T], side: str) -> None:
@@ -93,21 +93,21 @@ class Trial(Generic[T]):
         self._unsure: set[TopicName] = set()
 
     def unanswered(self) -> None:
-        """Remember that all that are left may have been made all the same."""
+        """Note that a request had no answer, so its changes may have been applied."""
         self._unsure |= self.left.keys()
 
     def take(self, answer: Any, seconds: float) -> None:
-        """Take in an answer about all that are left, and how long it took.
+        """Process the answer to a request for all changes that are left.
 
         Raises:
-            RefusedError: Time may heal what is said of one of them.
+            RefusedError: An error of one change may pass.
         """
         for name in self.left:
             self._spent[name] += seconds / len(self.left)
         for text, said in self.change.answers(answer):
             self._take(TopicName(text), said)
         errors = [self.refused[name] for name in self.left]
-        # Of an unknown topic news may come, but not for long.
+        # Brokers may not know a new topic yet, but only for a moment.
         for error in sorted(errors, key=lambda e: e.error == UNKNOWN_TOPIC_OR_PARTITION):
             raise error
 
@@ -129,7 +129,7 @@ class Trial(Generic[T]):
             del self.left[name]
 
     def failed(self, error: ClusterError | None) -> dict[TopicName, ClusterError]:
-        """Return why changes were not made; for want of an answer that is `error`."""
+        """Return the error of each failed change; `error` for those without an answer."""
         unanswered = dict.fromkeys(self.left, error) if error is not None else {}
         return {**unanswered, **self.refused}
 
@@ -234,7 +234,7 @@ def check_all(
 def change_all(
     control: Control, change: Change[T], wanted: Mapping[TopicName, T]
 ) -> Answers[TopicName, float]:
-    """Change topics; each answer is the seconds that it took, its share of its request's."""
+    """Change topics; return the seconds that each took: its share of its request."""
     done: dict[TopicName, float] = {}
     failed: dict[TopicName, ClusterError] = {}
     for part in _parts(wanted, change.partitions):
@@ -245,9 +245,9 @@ def change_all(
 
 
 def _try(control: Control, trial: Trial[T], what: str) -> ClusterError | None:
-    """Ask the controller, again about what time may heal; return why it ended before all is.
+    """Ask the controller until all changes are settled; return the error that ended it earlier.
 
-    It limits how much is changed at once (KIP-599): as long as something is, patience is new.
+    The controller limits the rate of changes (KIP-599), so each success restarts the timeout.
     """
     error = None
     while trial.left:
@@ -276,7 +276,7 @@ def _once(control: Control, trial: Trial[T], what: str, deadline: Deadline) -> N
 def _parts(
     things: Mapping[TopicName, T], partitions: Callable[[T], int]
 ) -> Iterator[dict[TopicName, T]]:
-    """Cut into as many as one request may be about."""
+    """Cut the changes into requests of at most the allowed size."""
     part: dict[TopicName, T] = {}
     total = 0
     for name, thing in things.items():

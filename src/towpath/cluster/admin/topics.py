@@ -29,7 +29,7 @@ from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
 
 _DELETE_TOPICS, _DELETE_BY_ID = 20, 6
-"""From that version on a request may name topics by id (KIP-516)."""
+"""The first DeleteTopics version that can name topics by id (KIP-516)."""
 _UNKNOWN_TOPIC_ID = 100
 
 
@@ -40,12 +40,12 @@ class TopicAdmin:
         self._control = control
 
     def describe(self, names: Iterable[TopicName] | None = None) -> dict[TopicName, TopicInfo]:
-        """Return the topics of these names, without those that do not exist; by default all."""
+        """Return the topics of these names that exist; by default all topics."""
         wanted = None if names is None else sorted(set(names))
         return dict(self._control.found(wanted).topics)
 
     def nowhere(self, names: Iterable[TopicName]) -> frozenset[TopicName]:
-        """Return which of these topics no broker knows; none where a broker does not answer."""
+        """Return the topics that no broker knows; empty if a broker does not answer."""
         wanted = sorted(set(names))
 
         def once(deadline: Deadline) -> frozenset[TopicName]:
@@ -59,13 +59,14 @@ class TopicAdmin:
     def lacking(
         self, needed: Mapping[TopicName, Sequence[Right]]
     ) -> dict[TopicName, tuple[Right, ...]]:
-        """Return which of the rights needed on each topic the login lacks, as far as told."""
+        """Return the rights that the login lacks on each topic, as far as brokers report them."""
         return missing_rights(self._control, needed)
 
     def create_all(self, topics: Iterable[NewTopic]) -> Answers[TopicName, float]:
-        """Create topics; each answer is the seconds that it took, its share of its request's.
+        """Create topics, without waiting for their leaders.
 
-        They may have no leaders yet, for which one can wait.
+        Returns:
+            The seconds that each creation took: its share of the time of its request.
         """
         change = creation(self._control.timeout_ms)
         return change_all(self._control, change, {topic.name: topic for topic in topics})
@@ -79,7 +80,7 @@ class TopicAdmin:
         *,
         validate_only: bool = False,
     ) -> None:
-        """Create a topic, and wait until it has leaders; or only let the cluster check all this."""
+        """Create a topic and wait until it has leaders, or only let the cluster validate it."""
         topic = NewTopic(name, partitions, replication_factor, configs)
         if validate_only:
             for error in self.check_creations([topic]).values():
@@ -89,13 +90,14 @@ class TopicAdmin:
         self.wait_for_leaders({name: partitions}).sure(name)
 
     def grow(self, name: TopicName, count: int) -> None:
-        """Let a topic grow to `count` partitions, and wait until they have leaders."""
+        """Grow a topic to `count` partitions, and wait until they have leaders."""
         self.grow_all({name: count}).sure(name)
 
     def grow_all(self, counts: Mapping[TopicName, int]) -> Answers[TopicName, float]:
-        """Let topics grow to so many partitions, and wait until they have leaders.
+        """Grow topics to these partition counts, and wait until the partitions have leaders.
 
-        Each answer is the seconds that it took, its share of its request's.
+        Returns:
+            The seconds that each change took: its share of the time of its request.
         """
         grown = change_all(self._control, growth(self._control.timeout_ms), counts)
         led = self.wait_for_leaders({name: counts[name] for name in grown})
@@ -112,9 +114,9 @@ class TopicAdmin:
         return check_all(self._control, change, counts)
 
     def wait_for_leaders(self, counts: Mapping[TopicName, int]) -> Answers[TopicName, None]:
-        """Wait until topics have leaders for so many partitions each.
+        """Wait until topics have leaders for these partition counts.
 
-        A change is acknowledged before all brokers have heard of it.
+        The controller acknowledges a change before all brokers know of it.
         """
         left = dict(counts)
         missing: dict[TopicName, ClusterError] = {}
@@ -139,7 +141,7 @@ class TopicAdmin:
         return Answers(dict.fromkeys(counts), {})
 
     def delete(self, name: TopicName, number: TopicId) -> None:
-        """Delete a topic, where brokers can do so only if it has this id, and wait for that."""
+        """Delete a topic and wait until it is gone; by id, where brokers support that."""
         versions = self._control.retried(self._control.versions)
         by_id = versions.get(_DELETE_TOPICS, (0, -1))[1] >= _DELETE_BY_ID and number
         kind = DeleteTopicsRequest.DeleteTopicState

@@ -1,8 +1,8 @@
-"""A transactional producer that knows just what fills need: begin on one partition, end.
+"""A minimal transactional producer for fills: it begins on one partition, and ends.
 
-Request versions are old ones, which every broker from 2.8 to 4.x takes (KIP-98, KIP-896) and in
-which a fenced producer is always told by INVALID_PRODUCER_EPOCH, and an epoch lasts for more than
-one transaction (before KIP-890).
+It uses old request versions, which every broker from 2.8 to 4.x accepts (KIP-98, KIP-896). With
+them a fenced producer always gets INVALID_PRODUCER_EPOCH, and an epoch lasts for more than one
+transaction (before KIP-890).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NEWEST = 1
 _AGAIN = BackOff(first=0.02, longest=0.02)
 _LEAST = 0.1
 _MOVED = frozenset({COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR})
-"""The coordinator is away, loading, unknown, or elsewhere: look for it again."""
+"""Errors after which the coordinator is looked up again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Transactions:
     def _ask(
         self, request: Any, what: str, deadline: Deadline, error_of: Callable[[Any], int]
     ) -> Any:
-        """Ask the coordinator until it has an answer that time will not change."""
+        """Ask the coordinator until its answer is final."""
 
         def once() -> Any:
             try:
@@ -108,7 +108,7 @@ class Transactions:
             self._coordinator = self._control.coordinator(
                 self.transactional_id, deadline, CoordinatorType.TRANSACTION
             )
-        # What was begun in time is not given up half-way.
+        # A request that began in time gets a minimum of time for its answer.
         soon = Deadline.after(max(_LEAST, deadline.left()))
         answer = self._control.ask(self._coordinator, request, soon, what, newest=_NEWEST)
         number = error_of(answer)

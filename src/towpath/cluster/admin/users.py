@@ -32,10 +32,10 @@ class UserAdmin:
         self._control = control
 
     def describe(self, users: Iterable[str] = ()) -> dict[Credential, int]:
-        """Return the iterations of each credential of these users; of all if none is named.
+        """Return the iterations of each credential of these users, by default of all users.
 
         Raises:
-            RefusedError: Also where the brokers do not know this question.
+            RefusedError: The request failed, or the brokers do not support it.
         """
         what = "asking for the SCRAM users"
         request = _asking(users)
@@ -50,7 +50,7 @@ class UserAdmin:
         return self._control.retried(once)
 
     def set_credential(self, credential: Credential, iterations: int, password: Secret) -> None:
-        """Give a user this password; only what is derived from it goes to the cluster."""
+        """Set a user's password; the cluster gets only the salted hash."""
         salt = secrets.token_bytes(_SALT_BYTES)
         upsertion = AlterUserScramCredentialsRequest.ScramCredentialUpsertion(
             name=credential.user, mechanism=MECHANISMS[credential.mechanism],
@@ -61,7 +61,7 @@ class UserAdmin:
         self._user_heard(credential, iterations)
 
     def delete_credential(self, credential: Credential) -> None:
-        """Delete a credential; one that is gone already counts as deleted."""
+        """Delete a credential; one that does not exist counts as deleted."""
         deletion = AlterUserScramCredentialsRequest.ScramCredentialDeletion(
             name=credential.user, mechanism=MECHANISMS[credential.mechanism]
         )
@@ -94,8 +94,8 @@ def salted(mechanism: Mechanism, password: Secret, salt: bytes, iterations: int)
 def _asking(users: Iterable[str]) -> Any:
     """Return the request for these users, or for all.
 
-    All are meant by null, too, but then brokers do not answer a login without the right. They
-    refuse a list with a name twice.
+    Null also means all users, but then brokers do not answer a login without the right. Brokers
+    refuse a list that contains a name twice.
     """
     kind = DescribeUserScramCredentialsRequest.UserName
     names = sorted(set(users))

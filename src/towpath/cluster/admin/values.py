@@ -1,4 +1,4 @@
-"""What the value of a setting means. Pure."""
+"""The meaning of a config value. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Meaning = str | float | tuple[str | float, ...] | None
 
 
 def meaning(value: str | None) -> Meaning:
-    """Return what a value comes to, equal for all that Kafka takes for the same.
+    """Return a form of the value that is equal for all values that Kafka treats as equal.
 
-    Kafka's `ConfigDef` trims what it is given, reads numbers as Java does and truths in any case,
-    and brokers tell the outcome: `0.50` comes back as `0.5`, `TRUE` as `true`.
+    Kafka's `ConfigDef` trims values, parses numbers as Java does and booleans in any case, and
+    brokers return the result: `0.50` comes back as `0.5`, `TRUE` as `true`.
     """
     if value is None:
         return None

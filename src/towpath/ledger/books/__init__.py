@@ -1,4 +1,4 @@
-"""What the entries of the ledger come to: of one source partition, of one link."""
+"""The state that ledger entries add up to: of one source partition, and of one link."""
 
 from towpath.ledger.books.link import LinkBooks
 from towpath.ledger.books.partition import PartitionBooks

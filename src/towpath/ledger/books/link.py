@@ -35,7 +35,7 @@ class LinkBooks:
     """What the ledger knows of one link.
 
     Attributes:
-        only: If not `None`, nothing but the facts about these source partitions is wanted.
+        only: If not `None`, only facts about these source partitions are read.
         runs_read: The runs were read, so that the offset maps are complete.
     """
 
@@ -60,7 +60,7 @@ class LinkBooks:
         return any(books.opened is not None for books in self.partitions.values())
 
     def check_clusters(self, source: ClusterId, target: ClusterId) -> None:
-        """Make sure that the link still joins the clusters that it joined first.
+        """Raise if the link joins other clusters than at first.
 
         Raises:
             LedgerError: It joins others.
@@ -87,7 +87,7 @@ class LinkBooks:
         return self.partitions.setdefault(tp, PartitionBooks())
 
     def wants(self, key: Key) -> bool:
-        """Whether a fact with this key is of use here; runs are not (`Ledger.read_runs`)."""
+        """Whether to read the fact with this key; runs are read apart (`Ledger.read_runs`)."""
         if key.link != self.link:
             return self.only is None and key.kind in _OF_NEIGHBOURS
         if self.only is None or key.kind == Runs.kind:
@@ -95,7 +95,7 @@ class LinkBooks:
         return key.partition in self.only
 
     def take(self, entry: ReadEntry) -> None:
-        """Take one more fact in; facts may come twice and in any order of writers.
+        """Add one fact. Facts may come twice and in any order of writers.
 
         Raises:
             NewerLedgerError: A newer version wrote about this link.

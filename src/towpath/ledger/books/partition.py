@@ -25,7 +25,7 @@ class PartitionBooks:
     noted: dict[tuple[ProducerId, int], Gap] = field(default_factory=dict)
     """Gaps of all incarnations, by producer id and first offset."""
     writers: dict[ProducerId, Writer] = field(default_factory=dict)
-    """Whom the target lets write in transactions; empty where it takes our own id."""
+    """Producer ids of our transactions; empty where the target accepts our private producer id."""
     repairs: list[Repaired] = field(default_factory=list)
     """The repairs from which the present incarnation came, in order."""
     _first: dict[tuple[ProducerId, int], str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class PartitionBooks:
         )
 
     def _got_over(self, gap: Gap) -> bool:
-        """Whether copying stopped at a gap, and goes on since without anything left out."""
+        """Whether copying stopped at a gap and has continued since without leaving anything out."""
         if gap.went_on or self.opened is None:
             return False
         receipt = self.receipt
@@ -76,7 +76,7 @@ class PartitionBooks:
         return known.at > gap.at and not (receipt is not None and receipt.trouble)
 
     def is_of(self, producer_id: ProducerId) -> bool:
-        """Whether they are about the incarnation of this producer id."""
+        """Whether the producer id is that of the present incarnation."""
         return self.opened is not None and self.opened.producer_id == producer_id
 
     @property
@@ -103,7 +103,7 @@ class PartitionBooks:
         return self.repairs[-1].successor if repaired else first
 
     def take(self, entry: Opened | Receipt | Runs | Gap | Writer | Repaired) -> None:
-        """Take one more fact in."""
+        """Add one fact."""
         match entry:
             case Opened():
                 self._open(entry)

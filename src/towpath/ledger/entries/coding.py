@@ -35,20 +35,20 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """The entry with this key is of no use any more; `key` is what stands behind kind and link."""
+    """Removal of the entry with this key; `key` is the part after kind and link."""
 
     kind: str
     link: LinkName
     key: tuple[str | int, ...]
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the key behind kind and link."""
+        """Return the part of the key after kind and link."""
         return self.key
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An entry that this program cannot read; `error` is for those whom the link concerns."""
+    """An entry that this program cannot read; readers of that link raise `error`."""
 
     link: LinkName
     error: LedgerError
@@ -70,9 +70,9 @@ Written = (
     | Attempt
 )
 Entry = Written | Removed
-"""What can be written."""
+"""An entry that can be written."""
 ReadEntry = Entry | Unreadable
-"""What can be read."""
+"""An entry that was read."""
 
 _KINDS: Mapping[str, type[Written]] = {each.kind: each for each in get_args(Written)}
 _FIELDS = {kind: tuple(each.name for each in fields(cls)) for kind, cls in _KINDS.items()}
@@ -109,7 +109,7 @@ def decode_key(key: bytes) -> Key:
     """Return the key of a record.
 
     Raises:
-        LedgerError: The key is none of the ledger's.
+        LedgerError: The key is not a ledger key.
     """
     try:
         kind, link, *about = json.loads(key)
@@ -122,7 +122,7 @@ def decode(key: bytes | None, value: bytes | None) -> ReadEntry | None:
     """Return the entry of a record, or `None` for a kind of a later minor version.
 
     Raises:
-        LedgerError: The key is none of the ledger's.
+        LedgerError: The key is not a ledger key.
     """
     if key is None:
         return None

@@ -34,7 +34,7 @@ class LinkIdentity:
     version: str = ""
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the key behind kind and link."""
+        """Return the part of the key after kind and link."""
         return ()
 
 
@@ -52,7 +52,7 @@ class FirstLook:
     at: int
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the key behind kind and link."""
+        """Return the part of the key after kind and link."""
         return ()
 
 
@@ -74,5 +74,5 @@ class End:
     at: int
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the key behind kind and link."""
+        """Return the part of the key after kind and link."""
         return (self.topic, self.topic_id)

@@ -50,7 +50,7 @@ class Opened(_OfPartition):
     at: int
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the key behind kind and link."""
+        """Return the part of the key after kind and link."""
         return (self.topic, self.partition, self.producer_id, self.run_id)
 
     @property
@@ -107,7 +107,7 @@ class Receipt(_OfPartition):
     generation: int = 0
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the key behind kind and link."""
+        """Return the part of the key after kind and link."""
         if not self.copier:
             return (self.topic, self.partition)
         return (self.topic, self.partition, self.producer_id, self.copier)
@@ -152,7 +152,7 @@ class Runs(_OfPartition):
     end: int = 0
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the key behind kind and link."""
+        """Return the part of the key after kind and link."""
         last = self.chunk or self.runs[0][0]
         return (self.topic, self.partition, self.producer_id, last)
 
@@ -176,7 +176,7 @@ class Gap(_OfPartition):
         return str(self.why)
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the key behind kind and link."""
+        """Return the part of the key after kind and link."""
         return (self.topic, self.partition, self.producer_id, self.first)
 
 
@@ -204,7 +204,7 @@ class Writer(_OfPartition):
         return str(self.why)
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the key behind kind and link."""
+        """Return the part of the key after kind and link."""
         return (self.topic, self.partition, self.producer_id, self.writer)
 
 
@@ -228,5 +228,5 @@ class Repaired(_OfPartition):
     at: int
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the key behind kind and link."""
+        """Return the part of the key after kind and link."""
         return (self.topic, self.partition, self.producer_id)

@@ -20,7 +20,7 @@ before so many others follow, and the ledger stays small."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A sign of life of one `towpath run`, and what it tells its slices.
+    """Heartbeat of one `towpath run`, with what it tells its slices.
 
     Rounds up to `ended_round` are over: a slice of such a round drains and returns.
     """
@@ -39,7 +39,7 @@ class Session:
     """All slices of the run ended by themselves, so nothing that they sent can still arrive."""
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the key behind kind and link."""
+        """Return the part of the key after kind and link."""
         return ()
 
     @property
@@ -74,7 +74,7 @@ class Dealt:
     partitions: tuple[Mapping[str, Any], ...]
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the key behind kind and link."""
+        """Return the part of the key after kind and link."""
         return (self.slice, self.number % _KEYS)
 
 
@@ -97,5 +97,5 @@ class Attempt:
     name: str
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the key behind kind and link."""
+        """Return the part of the key after kind and link."""
         return (self.slice, self.attempt)

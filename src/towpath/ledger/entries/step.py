@@ -11,10 +11,10 @@ from towpath.model.nouns import LinkName, TopicId
 
 
 class Phase(StrEnum):
-    """How far a step of a plan has come."""
+    """Progress of a step of a plan."""
 
     BEGUN = "begun"
-    """It may have been done: the journal was written before it, and not yet behind it."""
+    """The step may have been applied: its start was journalled, its end was not."""
     DONE = "done"
     FAILED = "failed"
 
@@ -46,5 +46,5 @@ class Journal:
     at: int
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the key behind kind and link."""
+        """Return the part of the key after kind and link."""
         return (self.subject, self.name, self.do, self.part)

@@ -24,7 +24,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
 
 
 def written(entry: object, kind: str) -> dict[str, Any]:
-    """Return what stands in the ledger for the reasons of an entry."""
+    """Return the JSON values that stand for the reasons of an entry."""
     body: dict[str, Any] = {}
     for field, text in _TEXTS.get(kind, {}).items():
         body[field] = _data(getattr(entry, field))
@@ -39,7 +39,7 @@ def _data(value: Reason | tuple[Reason, ...] | None) -> Any:
 
 
 def read(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Return the reasons of an entry by field; of another version's, the sentence that it wrote."""
+    """Return the reasons of an entry by field; unknown ones as the sentence that was written."""
     found: dict[str, Any] = {}
     for field, name in _TEXTS.get(kind, {}).items():
         data = body.get(field)
