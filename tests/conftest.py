@@ -1,16 +1,18 @@
 """Shared fixtures. All clusters are real, started when a test first asks, and shared by all tests
 and all processes of a session; `tests.support.guardian` stops them at its end.
 
-`source` and `target` are single brokers of the newest Kafka; `version_source` and `version_target`
-run a test once per version that we claim. `three_source` and `three_target` have three brokers each
-(kill one with `.kill9(id)`, then `.restart(id)` before the test ends) and keep ACLs, which bind
-nobody there, as each client is a super user. `secured_source` and `secured_target` ask for TLS and
-SASL and hold ACLs (users in `tests.support.clusters.USERS`, certificates in `vault`). `toxiproxy`
-stands before `proxied_source` and `proxied_target`: give clients their `.proxied` address, then
-`toxiproxy.cut(cluster)` and `.heal(cluster)`. In the same way `refusal` stands before
-`refusing_target`, and refuses producer ids of ours. Anything else comes from
-`clusters.get(name, ...)`. Each is a `towpath.dev.broker.LocalCluster`: clients take `.bootstrap`,
-or `.addresses` as a tuple; `.back_door` lets a super user in without a password.
+`source` and `target` are single brokers of the newest Kafka. `lone` is one that a test has to
+itself, to stop, freeze or change it; so is `three`, which has three brokers (kill one with
+`.kill9(id)`, then `.restart(id)` before the test ends) and keeps ACLs, which bind nobody there.
+`secured_source` and `secured_target` ask for TLS and SASL and hold ACLs (users in
+`tests.support.fleet.USERS`, certificates in `vault`). `version_target`, `pair` and their secured
+kin are of the newest Kafka and of older ones; `pytest -k 3.9.2` plays the contract of that version,
+`old` gives its cluster. `toxiproxy` stands
+before `source` and `lone`: give clients the address of `cluster.through("PROXIED")`, then
+`toxiproxy.cut(cluster)` and `.heal(cluster)`. In the same way `refusal` stands before `target`, and
+refuses producer ids of ours. All ways into a cluster stand in `tests.support.fleet`. Each is a
+`towpath.dev.broker.LocalCluster`: clients take `.bootstrap`, or `.addresses` as a tuple;
+`.back_door` lets a super user in without a password.
 
 Other tests use the same clusters at the same time, in other processes, except where
 `tests.support.turns` says otherwise. So name topics with `new_name("orders")`, which is never twice
@@ -36,10 +38,15 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.support import fleet
+from tests.support.brokers import SharedCluster
+from tests.support.certificates import Vault
 from tests.support.chaos import Copiers
-from tests.support.clusters import Clusters, Vault
+from tests.support.clusters import Clusters
 from tests.support.guardian import Guard
 from tests.support.here import Here
+from tests.support.keys import OLD as OLD_PASSWORD
+from tests.support.keys import Keys
 from tests.support.program import environment
 from tests.support.refusal import Refusal
 from tests.support.selection import Selection
@@ -47,9 +54,8 @@ from tests.support.toxiproxy import Toxiproxy
 from tests.support.toxiproxy import fetch as fetch_toxiproxy
 from tests.support.turns import Turns
 from towpath.config import files
-from towpath.dev import distribution, ports
-from towpath.dev.broker import LocalCluster, archive_classes
-from towpath.dev.settings import Security
+from towpath.dev import distribution
+from towpath.dev.broker import archive_classes
 from towpath.model import secret
 
 SEED = int(os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randrange(2**32))))
@@ -58,6 +64,16 @@ SEED = int(os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randr
 # Compiling a function takes longer than any deadline of a single example.
 settings.register_profile("towpath", deadline=None, print_blob=True)
 settings.load_profile("towpath")
+
+OLDEST, BETWEEN, NEWEST = distribution.VERSIONS
+VERSIONS = (NEWEST, OLDEST, pytest.param(BETWEEN, marks=pytest.mark.soak))
+"""Whatever the newest Kafka does, the oldest one does in every session, the other in a soak."""
+WAYS = (
+    NEWEST, f"from {OLDEST}", f"to {OLDEST}",
+    *(pytest.param(f"{way} {BETWEEN}", marks=pytest.mark.soak) for way in ("from", "to")),
+)  # fmt: skip
+Old = Callable[[str], SharedCluster]
+Pair = tuple[SharedCluster, SharedCluster]
 
 SELECTION = Selection(SEED)
 FOLDER = pytest.StashKey[Path]()
@@ -177,38 +193,34 @@ def clusters(pytestconfig: pytest.Config) -> Clusters:
 
 
 @pytest.fixture(scope="session")
-def source(clusters: Clusters) -> LocalCluster:
-    return clusters.get("source")
+def source(clusters: Clusters) -> SharedCluster:
+    return clusters.get("source", listeners=fleet.PLAIN)
 
 
 @pytest.fixture(scope="session")
-def target(clusters: Clusters) -> LocalCluster:
-    return clusters.get("target")
-
-
-@pytest.fixture(scope="session", params=distribution.VERSIONS)
-def version(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def target(clusters: Clusters) -> SharedCluster:
+    return clusters.get("target", listeners=fleet.PLAIN)
 
 
 @pytest.fixture(scope="session")
-def version_source(clusters: Clusters, version: str) -> LocalCluster:
-    return clusters.get("source", version)
+def keys(clusters: Clusters) -> Keys:
+    """Return what the listener `ROTATING` of `lone` and its clients have."""
+    return clusters.once("keys", lambda: Keys(clusters.folder / "keys"))
 
 
 @pytest.fixture(scope="session")
-def version_target(clusters: Clusters, version: str) -> LocalCluster:
-    return clusters.get("target", version)
+def lone(clusters: Clusters, keys: Keys) -> SharedCluster:
+    return clusters.get("lone", **fleet.lone(keys.served, keys.trusted, OLD_PASSWORD))
 
 
 @pytest.fixture(scope="session")
-def three_source(clusters: Clusters) -> LocalCluster:
-    return clusters.get("three-source", brokers=3, security=Security(authorize=True))
+def three(clusters: Clusters) -> SharedCluster:
+    return clusters.get("three", **fleet.three())
 
 
 @pytest.fixture(scope="session")
-def three_target(clusters: Clusters) -> LocalCluster:
-    return clusters.get("three-target", brokers=3, security=Security(authorize=True))
+def three_more(clusters: Clusters) -> SharedCluster:
+    return clusters.get("three-more", **fleet.three())
 
 
 @pytest.fixture(scope="session")
@@ -217,13 +229,66 @@ def vault(clusters: Clusters) -> Vault:
 
 
 @pytest.fixture(scope="session")
-def secured_source(clusters: Clusters, vault: Vault) -> LocalCluster:
-    return clusters.get("secured-source", security=vault.security())
+def secured_source(clusters: Clusters, vault: Vault) -> SharedCluster:
+    return clusters.get("secured-source", **fleet.secured(vault)).through("SECURED")
 
 
 @pytest.fixture(scope="session")
-def secured_target(clusters: Clusters, vault: Vault) -> LocalCluster:
-    return clusters.get("secured-target", security=vault.security())
+def secured_target(clusters: Clusters, vault: Vault) -> SharedCluster:
+    return clusters.get("secured-target", **fleet.secured(vault)).through("SECURED")
+
+
+@pytest.fixture(scope="session")
+def old(clusters: Clusters, vault: Vault) -> Old:
+    """Return what gives a cluster of an older version; it has all ways in."""
+    return lambda version: clusters.get("old", version, **fleet.secured(vault))
+
+
+@pytest.fixture(scope="session")
+def oldest(old: Old) -> SharedCluster:
+    return old(OLDEST)
+
+
+@pytest.fixture(params=VERSIONS)
+def version_target(
+    request: pytest.FixtureRequest, target: SharedCluster, old: Old
+) -> SharedCluster:
+    return target if request.param == NEWEST else old(request.param)
+
+
+@pytest.fixture(params=VERSIONS)
+def secured_version(
+    request: pytest.FixtureRequest, secured_target: SharedCluster, old: Old
+) -> SharedCluster:
+    is_newest = request.param == NEWEST
+    return secured_target if is_newest else old(request.param).through("SECURED")
+
+
+@pytest.fixture(params=WAYS)
+def pair(
+    request: pytest.FixtureRequest, source: SharedCluster, target: SharedCluster, old: Old
+) -> Pair:
+    """Return a source and a target, one of which may be of an older version."""
+    return _pair(request.param, (source, target), old)
+
+
+@pytest.fixture(params=WAYS)
+def secured_pair(
+    request: pytest.FixtureRequest,
+    secured_source: SharedCluster,
+    secured_target: SharedCluster,
+    old: Old,
+) -> Pair:
+    """Return a source and a target that ask for a login, one of which may be older."""
+    both = (secured_source, secured_target)
+    return _pair(request.param, both, lambda version: old(version).through("SECURED"))
+
+
+def _pair(way: str, newest: Pair, old: Old) -> Pair:
+    kind, _, version = way.partition(" ")
+    if kind == "from":
+        return old(version), newest[1]
+    return (newest[0], old(version)) if kind == "to" else newest
 
 
 @pytest.fixture(scope="session")
@@ -235,37 +300,25 @@ def toxiproxy_program() -> Path:
 
 
 @pytest.fixture
-def toxiproxy(toxiproxy_program: Path, tmp_path: Path) -> Iterator[Toxiproxy]:
-    """Return the proxy; whatever the test broke is healed behind it."""
+def toxiproxy(
+    toxiproxy_program: Path, tmp_path: Path, source: SharedCluster, lone: SharedCluster
+) -> Iterator[Toxiproxy]:
+    """Return the proxy before `source` and `lone`."""
     proxy = Toxiproxy(toxiproxy_program, tmp_path / "toxiproxy.log")
+    for cluster in (source, lone):
+        proxy.stand_before(cluster)
     yield proxy
     proxy.stop()
 
 
 @pytest.fixture
-def proxied_source(clusters: Clusters, toxiproxy: Toxiproxy) -> LocalCluster:
-    cluster = clusters.get("proxied-source", proxy_ports=ports.reserve(1))
-    toxiproxy.stand_before(cluster)
-    return cluster
-
-
-@pytest.fixture
-def proxied_target(clusters: Clusters, toxiproxy: Toxiproxy) -> LocalCluster:
-    """Return a cluster that forgets producers of old records within a second."""
-    check = {"producer.id.expiration.check.interval.ms": "1000"}
-    cluster = clusters.get("proxied-target", proxy_ports=ports.reserve(1), properties=check)
-    toxiproxy.stand_before(cluster)
-    return cluster
-
-
-@pytest.fixture
-def refusal(clusters: Clusters) -> Iterator[Refusal]:
-    """Return the proxy, which refuses our producer ids."""
-    proxy = Refusal(clusters.get("refusing-target", proxy_ports=ports.reserve(1)))
+def refusal(target: SharedCluster) -> Iterator[Refusal]:
+    """Return the proxy before `target`, which refuses our producer ids."""
+    proxy = Refusal(target)
     yield proxy
     proxy.stop()
 
 
 @pytest.fixture
-def refusing_target(refusal: Refusal) -> LocalCluster:
+def refusing_target(refusal: Refusal) -> SharedCluster:
     return refusal.cluster

@@ -17,7 +17,7 @@ from confluent_kafka.admin._scram import (
 from kafka.protocol.admin import IncrementalAlterConfigsRequest
 
 from tests.support.access_sides import Sides, clear, every_kind, link
-from tests.support.clusters import Clusters, Vault
+from tests.support.certificates import Vault
 from tests.support.kafka import wait_until
 from towpath.access.apply import apply
 from towpath.access.diff import diff
@@ -27,7 +27,6 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.changes import tell_controller
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
-from towpath.dev.distribution import NEWEST
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import ClusterError, ConfigError, RefusedError, StepOutdatedError
 from towpath.model.nouns import Side
@@ -41,15 +40,14 @@ NewName = Callable[[str], str]
 PASSWORD = Secret("the new one")
 
 
-@pytest.fixture(params=[NEWEST, "3.9.2"])
+@pytest.fixture
 def sides(
-    request: pytest.FixtureRequest,
-    clusters: Clusters,
     secured_source: LocalCluster,
+    secured_version: LocalCluster,
     vault: Vault,
     new_name: NewName,
 ) -> Iterator[Sides]:
-    target = clusters.get("secured-target", request.param, security=vault.security())
+    target = secured_version
     user = new_name("person") + "-x"  # so that no name begins another's
     config = link(secured_source, target, vault, rename="eu.{topic}", users={user: PASSWORD})
     doors = (secured_source.back_door, target.back_door)
@@ -138,7 +136,7 @@ def of(user: str) -> AclBindingFilter:
 
 
 def link_side(config: LinkConfig, vault: Vault, login: dict[str, Any]) -> Any:
-    tls = {"ca": str(vault.authority.certificate)}
+    tls = {"ca": str(vault.ca)}
     written = {"bootstrap": list(config.target.bootstrap), "tls": tls, "sasl": login}
     return type(config.target).model_validate(written)
 

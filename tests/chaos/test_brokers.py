@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import ElectionType, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from tests.support.brokers import SharedCluster
 from tests.support.chaos import (
     PARTITIONS,
     PLAIN,
@@ -48,17 +49,17 @@ def playing(scene: Scene) -> Iterator[None]:
 @pytest.mark.chaos
 def test_brokers_that_die_and_come_back(
     tmp_path: Path,
-    three_source: LocalCluster,
-    three_target: LocalCluster,
+    three_more: LocalCluster,
+    three: LocalCluster,
     new_name: NewName,
     rng: random.Random,
     soak_seconds: int,
 ) -> None:
     for rounds in parts(2, 6, soak_seconds):
-        mirror = Mirror(tmp_path, three_source, three_target, new_name("brokers"))
+        mirror = Mirror(tmp_path, three_more, three, new_name("brokers"))
         with playing(Scene(mirror, rng, KINDS)):
             for number in range(rounds):
-                cluster = (three_source, three_target)[number % 2]
+                cluster = (three_more, three)[number % 2]
                 _strike(cluster, rng)
                 time.sleep(rng.uniform(0.2, 2.0))
         sys.stderr.write(f"{rounds} rounds (brokers), no difference\n")
@@ -80,18 +81,18 @@ def _strike(cluster: LocalCluster, rng: random.Random) -> None:
 @pytest.mark.chaos
 def test_leaders_that_move(
     tmp_path: Path,
-    three_source: LocalCluster,
-    three_target: LocalCluster,
+    three_more: LocalCluster,
+    three: LocalCluster,
     new_name: NewName,
     rng: random.Random,
 ) -> None:
-    mirror = Mirror(tmp_path, three_source, three_target, new_name("moves"))
+    mirror = Mirror(tmp_path, three_more, three, new_name("moves"))
     scene = Scene(mirror, rng, KINDS)
     topics = [scene.topic(kind) for kind in KINDS]
     with playing(scene):
-        boot = three_target.bootstrap
+        boot = three.bootstrap
         wait_until(lambda: end_offsets(boot, topics[0])[1] > 0, "something is copied")
-        for cluster in (three_source, three_target):
+        for cluster in (three_more, three):
             for _ in range(2):
                 _freeze_a_leader(cluster, topics, rng)
             _prefer_again(cluster, topics)
@@ -135,25 +136,25 @@ def _prefer_again(cluster: LocalCluster, topics: list[str]) -> None:
 @pytest.mark.chaos
 def test_cuts_and_latency(
     tmp_path: Path,
-    proxied_source: LocalCluster,
-    proxied_target: LocalCluster,
+    source: SharedCluster,
+    lone: SharedCluster,
     toxiproxy: Toxiproxy,
     new_name: NewName,
     rng: random.Random,
     soak_seconds: int,
 ) -> None:
     for rounds in parts(4, 20, soak_seconds):
-        mirror = Proxied(tmp_path, proxied_source, proxied_target, new_name("cuts"))
+        mirror = Proxied(tmp_path, source, lone, new_name("cuts"))
         with playing(Scene(mirror, rng, KINDS)):
             for _ in range(rounds):
-                cluster = rng.choice((proxied_source, proxied_target))
+                cluster = rng.choice((source, lone))
                 _disturb(toxiproxy, cluster, rng)
                 time.sleep(rng.uniform(0.5, 2.0))
                 toxiproxy.reset()
         sys.stderr.write(f"{rounds} rounds (connections), no difference\n")
 
 
-def _disturb(toxiproxy: Toxiproxy, cluster: LocalCluster, rng: random.Random) -> None:
+def _disturb(toxiproxy: Toxiproxy, cluster: SharedCluster, rng: random.Random) -> None:
     kind = rng.choice(("cut", "latency", "limit", "reset"))
     if kind == "cut":
         toxiproxy.cut(cluster)
@@ -170,45 +171,46 @@ class Proxied(Mirror):
     """A mirror that reaches both clusters through the proxy; nobody else does."""
 
     def address(self, cluster: LocalCluster) -> str:
-        return cluster.proxied
+        assert isinstance(cluster, SharedCluster)
+        return cluster.through("PROXIED").bootstrap
 
 
 @pytest.mark.chaos
 def test_a_frozen_target(
     tmp_path: Path,
-    proxied_source: LocalCluster,
-    proxied_target: LocalCluster,
+    source: LocalCluster,
+    lone: LocalCluster,
     new_name: NewName,
     rng: random.Random,
 ) -> None:
-    mirror = Proxied(tmp_path, proxied_source, proxied_target, new_name("frozen"))
+    mirror = Mirror(tmp_path, source, lone, new_name("frozen"))
     with playing(Scene(mirror, rng, KINDS)):
         for _ in range(2):
             time.sleep(rng.uniform(0.5, 1.5))
-            proxied_target.pause(1)
+            lone.pause(1)
             time.sleep(rng.uniform(0.5, 4.0))
-            proxied_target.resume(1)
+            lone.resume(1)
 
 
 def test_a_marker_that_a_later_leader_wrote(
-    tmp_path: Path, three_source: LocalCluster, target: LocalCluster, new_name: NewName
+    tmp_path: Path, three: LocalCluster, target: LocalCluster, new_name: NewName
 ) -> None:
     """Nothing was cut: what lies before the marker is of an earlier leader epoch."""
-    mirror = Mirror(tmp_path, three_source, target, new_name("marker"))
+    mirror = Mirror(tmp_path, three, target, new_name("marker"))
     mirror.create()
-    boot, topic = three_source.bootstrap, mirror.topic
+    boot, topic = three.bootstrap, mirror.topic
     writer = Producer({"bootstrap.servers": boot, "transactional.id": topic})
     writer.init_transactions(30)
     writer.begin_transaction()
     writer.produce(topic, b"before", partition=0)
     writer.flush(30)
     leader = AdminClient({"bootstrap.servers": boot}).list_topics(topic).topics[topic].partitions[0]
-    three_source.stop_broker(leader.leader)
+    three.stop_broker(leader.leader)
     try:
         writer.commit_transaction(60)
         assert [done.error for done in mirror.catch_up()] == [""]
         produce(boot, topic, [Record(None, b"after")])
         assert [done.error for done in mirror.catch_up()] == [""]
     finally:
-        three_source.restart(leader.leader)
+        three.restart(leader.leader)
     assert [record.value for record in consume(target.bootstrap, topic)] == [b"before", b"after"]

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.brokers import SharedCluster
 from tests.support.chaos import Copiers, parts, same_by_map, same_records
+from tests.support.fleet import PLAIN
 from tests.support.forgetful import (
     PARTITIONS,
     Proxied,
@@ -21,7 +23,7 @@ from tests.support.forgetful import (
 )
 from tests.support.kafka import consume
 from tests.support.proxy import Proxy
-from towpath.dev import distribution, ports
+from towpath.dev import distribution
 from towpath.dev.broker import LocalCluster
 
 pytestmark = pytest.mark.broker
@@ -31,9 +33,9 @@ LOOKS = {"often": "1000", "default": "600000"}
 
 
 @pytest.fixture(params=[*LOOKS])
-def forgetful(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalCluster]:
+def forgetful(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SharedCluster]:
     check = {"producer.id.expiration.check.interval.ms": LOOKS[request.param]}
-    cluster = LocalCluster(home=tmp_path / "kafka", properties=check, proxy_ports=ports.reserve(1))
+    cluster = SharedCluster(home=tmp_path / "kafka", properties=check, listeners=PLAIN)
     with cluster:
         yield cluster
 
@@ -43,7 +45,7 @@ def forgetful(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalC
 def test_runs_that_freeze_and_lose_answers(
     tmp_path: Path,
     source: LocalCluster,
-    forgetful: LocalCluster,
+    forgetful: SharedCluster,
     new_name: NewName,
     rng: random.Random,
     copiers: Copiers,
@@ -103,8 +105,8 @@ def test_older_targets_forget_alike(
     version: str,
 ) -> None:
     check = {"producer.id.expiration.check.interval.ms": "1000"}
-    with LocalCluster(
-        version, home=tmp_path / "kafka", properties=check, proxy_ports=ports.reserve(1)
+    with SharedCluster(
+        version, home=tmp_path / "kafka", properties=check, listeners=PLAIN
     ) as target:
         test_runs_that_freeze_and_lose_answers(
             tmp_path, source, target, new_name, rng, copiers, 0, "auto"

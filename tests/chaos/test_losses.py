@@ -51,14 +51,14 @@ def log_end(cluster: LocalCluster, topic: str) -> int:
 def test_no_election_is_taken_for_a_loss(
     tmp_path: Path,
     source: LocalCluster,
-    three_target: LocalCluster,
+    three: LocalCluster,
     new_name: NewName,
     copiers: Copiers,
     rng: random.Random,
 ) -> None:
-    mirror = Mirror(tmp_path, source, three_target, new_name("elected"))
+    mirror = Mirror(tmp_path, source, three, new_name("elected"))
     create_topic(source.bootstrap, mirror.topic)
-    create_topic(three_target.bootstrap, mirror.topic, 1, {"min.insync.replicas": "2"}, 3)
+    create_topic(three.bootstrap, mirror.topic, 1, {"min.insync.replicas": "2"}, 3)
     [work] = mirror.slices()
     copiers.start(endless(work))
     found: list[Loss] = []
@@ -83,10 +83,10 @@ def test_no_election_is_taken_for_a_loss(
         for round_ in range(4):
             produce(source.bootstrap, mirror.topic, numbered(500 * round_, 500 * round_ + 500))
             time.sleep(rng.uniform(0.0, 1.0))
-            victim = replicas(three_target, mirror.topic)[0]
-            three_target.kill9(victim)
+            victim = replicas(three, mirror.topic)[0]
+            three.kill9(victim)
             time.sleep(rng.uniform(1.0, 4.0))
-            three_target.restart(victim)
+            three.restart(victim)
     finally:
         over.set()
         thread.join(90)
@@ -97,34 +97,34 @@ def test_no_election_is_taken_for_a_loss(
 @pytest.mark.spark
 @pytest.mark.timeout(400)
 def test_what_an_unclean_election_took_is_copied_again(
-    tmp_path: Path, source: LocalCluster, three_target: LocalCluster, new_name: NewName, here: Here
+    tmp_path: Path, source: LocalCluster, three: LocalCluster, new_name: NewName, here: Here
 ) -> None:
-    mirror = Mirror(tmp_path, source, three_target, new_name("unclean"))
+    mirror = Mirror(tmp_path, source, three, new_name("unclean"))
     create_topic(source.bootstrap, mirror.topic)
     settings = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
-    create_topic(three_target.bootstrap, mirror.topic, 1, settings, 2)
+    create_topic(three.bootstrap, mirror.topic, 1, settings, 2)
     file = str(tmp_path / f"{mirror.topic}.yaml")
     produce(source.bootstrap, mirror.topic, numbered(0, 50))
     mirror.catch_up()
-    leader, both, _ = replicas(three_target, mirror.topic)
+    leader, both, _ = replicas(three, mirror.topic)
     follower = next(each for each in both if each != leader)
 
-    three_target.kill9(follower)
+    three.kill9(follower)
     produce(source.bootstrap, mirror.topic, numbered(50, 120))
     mirror.catch_up()
-    three_target.kill9(leader)
-    three_target.restart(follower)
-    wait_until(lambda: replicas(three_target, mirror.topic)[0] == follower, "elected", 120)
-    wait_until(lambda: log_end(three_target, mirror.topic) == 50, "it leads")
+    three.kill9(leader)
+    three.restart(follower)
+    wait_until(lambda: replicas(three, mirror.topic)[0] == follower, "elected", 120)
+    wait_until(lambda: log_end(three, mirror.topic) == 50, "it leads")
     told = here("status", file)
     assert "the log ends at offset 50" in told.said, told.said
     assert told.code == 3
     early = here("repair", file, "--topics", mirror.topic, "--yes", *MASTER, "-o", "json")
     assert (early.code, [each["cause"] for each in early.json["left"]]) == (3, ["replicas"])
 
-    three_target.restart(leader)
-    wait_until(lambda: len(replicas(three_target, mirror.topic)[2]) == 2, "in sync again", 120)
+    three.restart(leader)
+    wait_until(lambda: len(replicas(three, mirror.topic)[2]) == 2, "in sync again", 120)
     done = here("repair", file, "--topics", mirror.topic, "--yes", *MASTER)
     assert done.code == 0, done.said
-    assert consume(three_target.bootstrap, mirror.topic) == consume(source.bootstrap, mirror.topic)
+    assert consume(three.bootstrap, mirror.topic) == consume(source.bootstrap, mirror.topic)
     assert here("status", file).code == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.brokers import SharedCluster
 from tests.support.chaos import Copiers, endless
 from tests.support.forgetful import DAY_MS, Proxied
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
@@ -58,14 +59,14 @@ class OldRecords:
 def test_what_was_appended_without_an_answer_is_not_sent_again(
     tmp_path: Path,
     source: LocalCluster,
-    proxied_target: LocalCluster,
+    lone: SharedCluster,
     toxiproxy: Toxiproxy,
     new_name: NewName,
     copiers: Copiers,
 ) -> None:
     modes = {"auto": "identical", "mapped": "mapped"}
     mirrors = [
-        Proxied(tmp_path, source, proxied_target, new_name(mode), "", {"offsets": mode}, "4s")
+        Proxied(tmp_path, source, lone, new_name(mode), "", {"offsets": mode}, "4s")
         for mode in modes
     ]
     for mirror in mirrors:
@@ -76,11 +77,11 @@ def test_what_was_appended_without_an_answer_is_not_sent_again(
         copiers.start(endless(mirror.slices()[0]))
     old.await_copied()
     old.await_forgotten()
-    toxiproxy.add(proxied_target, "timeout", timeout=0)  # no answer comes through
+    toxiproxy.add(lone, "timeout", timeout=0)  # no answer comes through
     old.produce(30)
     old.await_copied()
     old.await_forgotten()
-    toxiproxy.cut(proxied_target)
+    toxiproxy.cut(lone)
     time.sleep(0.5)  # of the outage
     toxiproxy.reset()
     old.produce(5)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.brokers import SharedCluster
 from tests.support.chaos import Copiers, endless, parts, same_by_map
 from tests.support.forgetful import DAY_MS, PARTITIONS, Proxied, Run, Writer, faster
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
@@ -19,7 +20,6 @@ from tests.support.mirror import Mirror
 from tests.support.proxy import Proxy
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
-from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.model.clock import now_ms
 from towpath.model.nouns import Side, TopicName, TopicPartition
@@ -31,16 +31,13 @@ COUNT = 200
 
 
 @pytest.fixture
-def forgetful(tmp_path: Path) -> Iterator[LocalCluster]:
+def forgetful(lone: SharedCluster) -> SharedCluster:
     """Return a target that looks for producers to forget each second."""
-    check = {"producer.id.expiration.check.interval.ms": "1000"}
-    cluster = LocalCluster(home=tmp_path / "kafka", properties=check, proxy_ports=ports.reserve(1))
-    with cluster:
-        yield cluster
+    return lone
 
 
 @pytest.fixture
-def proxy(forgetful: LocalCluster) -> Iterator[Proxy]:
+def proxy(forgetful: SharedCluster) -> Iterator[Proxy]:
     made = Proxy(forgetful)
     yield made
     made.close()
@@ -50,7 +47,7 @@ def proxy(forgetful: LocalCluster) -> Iterator[Proxy]:
 def test_what_a_frozen_machine_still_delivers_is_refused(
     tmp_path: Path,
     source: LocalCluster,
-    forgetful: LocalCluster,
+    forgetful: SharedCluster,
     proxy: Proxy,
     new_name: NewName,
     copiers: Copiers,
@@ -85,7 +82,7 @@ def test_what_a_frozen_machine_still_delivers_is_refused(
 def test_runs_that_wake_while_others_copy(
     tmp_path: Path,
     source: LocalCluster,
-    forgetful: LocalCluster,
+    forgetful: SharedCluster,
     new_name: NewName,
     rng: random.Random,
     copiers: Copiers,

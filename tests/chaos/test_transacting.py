@@ -170,13 +170,13 @@ def told(mirror: Mirror) -> int:
 @pytest.mark.timeout(300)
 def test_brokers_that_die_and_come_back(
     tmp_path: Path,
-    three_source: LocalCluster,
-    three_target: LocalCluster,
+    three_more: LocalCluster,
+    three: LocalCluster,
     new_name: NewName,
     rng: random.Random,
 ) -> None:
     """The target refuses nothing, but the ledger says that it once did."""
-    mirror = Mirror(tmp_path, three_source, three_target, new_name("refused-brokers"))
+    mirror = Mirror(tmp_path, three_more, three, new_name("refused-brokers"))
     scene = Scene(mirror, rng, (PLAIN, TRANSACTIONAL), mapped=True)
     try:
         scene.begin(pause=0.05)
@@ -186,9 +186,9 @@ def test_brokers_that_die_and_come_back(
             scene.copiers.start(work)
         for _ in range(2):
             broker = rng.randrange(1, 4)
-            three_target.kill9(broker)
+            three.kill9(broker)
             time.sleep(rng.uniform(0.0, 4.0))
-            three_target.restart(broker)
+            three.restart(broker)
         scene.finish()
         assert scene.compare() > 0
     finally:

@@ -119,29 +119,29 @@ def test_a_table_tells_why_a_partition_is_mapped(
 
 def test_a_partition_without_a_leader_is_named(
     tmp_path: Path,
-    three_source: LocalCluster,
+    three: LocalCluster,
     target: LocalCluster,
     new_name: Callable[[str], str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    mirror = Mirror(tmp_path, three_source, target, new_name("leaderless"))
-    create_topic(three_source.bootstrap, mirror.topic, 3, replication=1)
+    mirror = Mirror(tmp_path, three, target, new_name("leaderless"))
+    create_topic(three.bootstrap, mirror.topic, 3, replication=1)
     create_topic(target.bootstrap, mirror.topic, 3)
     mirror.catch_up()
-    admin = AdminClient({"bootstrap.servers": three_source.bootstrap})
+    admin = AdminClient({"bootstrap.servers": three.bootstrap})
     topics = admin.list_topics(timeout=30)
     gone = topics.topics[mirror.topic].partitions[0].leader
-    other = Mirror(tmp_path, three_source, target, new_name("leaderless"), timeout="3s")
+    other = Mirror(tmp_path, three, target, new_name("leaderless"), timeout="3s")
     made = NewTopic(other.topic, 1, replica_assignment=[[gone]])
     admin.create_topics([made])[other.topic].result(30)
-    three_source.stop_broker(gone)
+    three.stop_broker(gone)
     try:
         began = time.monotonic()
         rows = status(mirror, capsys, code=3)
         took = time.monotonic() - began
         plan = build(other.config)
     finally:
-        three_source.restart(gone)
+        three.restart(gone)
     assert took < 5, "it waited for the leader, though its request_timeout is 30 s"
     assert [row["state"] for row in rows] == ["no leader now", "caught up", "caught up"]
     assert f"source: asking for offsets of {mirror.topic}-0" in rows[0]["error"]

@@ -223,21 +223,26 @@ def test_masters_that_spark_knows(master: str, capsys: pytest.CaptureFixture[str
 
 @pytest.mark.broker
 @pytest.mark.spark
-@pytest.mark.alone("target")
 @pytest.mark.timeout(180)
-def test_ctrl_c_ends_it_though_a_broker_is_silent(mirror: Mirror, tmp_path: Path) -> None:
+def test_ctrl_c_ends_it_though_a_broker_is_silent(
+    tmp_path: Path, source: LocalCluster, lone: LocalCluster, new_name: Callable[[str], str]
+) -> None:
+    mirror = Mirror(tmp_path, source, lone, new_name("silent"))
+    mirror.create(2)
+    produce(source.bootstrap, mirror.topic, [Record(b"k", b"v", partition=i) for i in range(2)])
+    mirror.catch_up()
     program = Program(tmp_path, "verify", file_of(mirror), *MASTER)
     try:
         # By then it knows what to compare; Spark needs seconds to start.
         wait_until(lambda: bool(program.jvms()), "Spark starts", START)
-        mirror.target.pause(1)
+        lone.pause(1)
         wait_until(lambda: bool(program.workers()), "a slice runs", START)
         children = program.children()
         began = time.monotonic()
         assert program.interrupt() == 3, program.said
         assert time.monotonic() - began < 20, "request_timeout is 30 s, and there are four attempts"
     finally:
-        mirror.target.resume(1)
+        lone.resume(1)
         program.close()
     assert program.err.read_text() == (
         "stopped: not everything was compared, so nothing is proven; compare again, from the"

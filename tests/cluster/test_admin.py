@@ -12,7 +12,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
-from tests.support.clusters import USERS, Vault
+from tests.support.certificates import Vault
+from tests.support.fleet import USERS
 from tests.support.kafka import Record, create_topic, produce, wait_until
 from towpath.cluster.admin import Admin, leaders
 from towpath.cluster.connect import control
@@ -259,7 +260,7 @@ def test_a_cluster_that_was_never_reached_is_given_up_soon(
 
 def secured(cluster: LocalCluster, vault: Vault, user: str) -> Admin:
     sasl = {"mechanism": "SCRAM-SHA-512", "username": user, "password": USERS[user]}
-    tls = {"ca": str(vault.authority.certificate)}
+    tls = {"ca": str(vault.ca)}
     return Admin(config(*cluster.addresses, tls=tls, sasl=sasl), Side.SOURCE)
 
 
@@ -328,49 +329,47 @@ def test_an_acl_for_one_topic_opens_no_other(
             mirror.producers.sequences([TopicPartition(open_, 0)])
 
 
-def test_brokers_go_and_come_back(three_target: LocalCluster, new_name: Names) -> None:
+def test_brokers_go_and_come_back(three: LocalCluster, new_name: Names) -> None:
     name = TopicName(new_name("moving"))
-    with Admin(config(*three_target.addresses, timeout="40s"), Side.TARGET) as admin:
+    with Admin(config(*three.addresses, timeout="40s"), Side.TARGET) as admin:
         admin.topics.create(name, 6, 3, {})
         tps = parts(name, 6)
         assert {p.leader for p in admin.topics.describe([name])[name].partitions} == {1, 2, 3}
         assert set(admin.producers.sequences(tps)) == set(tps)
-        three_target.kill9(2)
+        three.kill9(2)
         try:
             assert admin.offsets.latest(tps) == dict.fromkeys(tps, 0)
             assert set(admin.producers.sequences(tps)) == set(tps)
             admin.configs.change(name, {"segment.ms": "99999"})
         finally:
-            three_target.restart(2)
+            three.restart(2)
         wait_until(lambda: len(admin.cluster.brokers()) == 3, "all brokers are back")
         assert admin.offsets.latest(tps) == dict.fromkeys(tps, 0)
 
 
-def test_a_silent_broker_does_not_silence_the_others(
-    three_target: LocalCluster, new_name: Names
-) -> None:
+def test_a_silent_broker_does_not_silence_the_others(three: LocalCluster, new_name: Names) -> None:
     name = TopicName(new_name("frozen"))
     tps = parts(name, 6)
     # A third of it is for the silent one; others lead what it led after four seconds.
-    with Admin(config(*three_target.addresses, timeout="20s"), Side.TARGET) as admin:
+    with Admin(config(*three.addresses, timeout="20s"), Side.TARGET) as admin:
         admin.topics.create(name, 6, 3, {})
         assert len({p.leader for p in admin.topics.describe([name])[name].partitions}) == 3
         assert admin.offsets.latest(tps) == dict.fromkeys(tps, 0)
-        three_target.pause(2)
+        three.pause(2)
         try:
             assert admin.offsets.latest(tps) == dict.fromkeys(tps, 0)
         finally:
-            three_target.resume(2)
+            three.resume(2)
         wait_until(lambda: len(admin.cluster.brokers()) == 3, "all brokers are back")
 
 
-@pytest.mark.alone("target")
-def test_a_broker_that_restarts_is_waited_for(
-    target: LocalCluster, admin: Admin, topic: TopicName
-) -> None:
-    assert admin.offsets.latest(parts(topic)) == dict.fromkeys(parts(topic), 0)
-    target.stop_broker(1)
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(lambda: admin.offsets.latest(parts(topic)))
-        target.restart(1)
-        assert waiting.result(30) == dict.fromkeys(parts(topic), 0)
+def test_a_broker_that_restarts_is_waited_for(lone: LocalCluster, new_name: Names) -> None:
+    name = TopicName(new_name("restarted"))
+    with Admin(config(*lone.addresses, timeout="40s"), Side.TARGET) as admin:
+        admin.topics.create(name, 3, 1, {})
+        assert admin.offsets.latest(parts(name)) == dict.fromkeys(parts(name), 0)
+        lone.stop_broker(1)
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(lambda: admin.offsets.latest(parts(name)))
+            lone.restart(1)
+            assert waiting.result(30) == dict.fromkeys(parts(name), 0)

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.clusters import USERS, Vault
+from tests.support.certificates import Vault
+from tests.support.fleet import USERS
 from tests.support.kafka import Record, create_topic, produce
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.topics import TopicAdmin
@@ -51,7 +52,7 @@ def test_trouble_with_security_is_told_at_once(
     known: bool,
 ) -> None:
     tp = TopicPartition(TopicName(create_topic(secured_source.back_door, new_name("told"))), 0)
-    trusted = {"ca": str(vault.authority.certificate)}
+    trusted = {"ca": str(vault.ca)}
     good = config(secured_source, USERS["admin"], trusted)
     bad = {
         "password": config(secured_source, Secret("wr0ng"), trusted),

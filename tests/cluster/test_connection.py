@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from kafka.protocol.metadata import MetadataRequest
 
-from tests.support.clusters import USERS, Clusters, Vault
+from tests.support.brokers import SharedCluster
+from tests.support.certificates import Vault
+from tests.support.fleet import USERS
 from tests.support.kafka import wait_until
 from towpath.cluster.connect.connection import Connected, connect
 from towpath.cluster.connect.exchange import ask
@@ -19,7 +21,6 @@ from towpath.cluster.connect.login import SecurityError
 from towpath.config import ClusterConfig
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
-from towpath.dev.settings import Security
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.secret import Secret
@@ -27,29 +28,21 @@ from towpath.model.secret import Secret
 pytestmark = pytest.mark.broker
 
 _NO_FAMILY = 9999
-OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 
 
-@pytest.fixture(scope="module")
-def mutual(clusters: Clusters, vault: Vault) -> LocalCluster:
-    security = Security(vault.broker, vault.authority.certificate, "required")
-    return clusters.get("mutual", security=security)
+@pytest.fixture
+def mutual(secured_source: SharedCluster) -> SharedCluster:
+    return secured_source.through("MUTUAL")
 
 
-@pytest.fixture(scope="module")
-def expired(clusters: Clusters, vault: Vault) -> LocalCluster:
-    return clusters.get("expired", security=Security(vault.expired, vault.authority.certificate))
+@pytest.fixture
+def expired(secured_source: SharedCluster) -> SharedCluster:
+    return secured_source.through("EXPIRED")
 
 
-@pytest.fixture(scope="module")
-def oauth(clusters: Clusters) -> LocalCluster:
-    own = "listener.name.client"
-    properties = {
-        f"{own}.sasl.enabled.mechanisms": "OAUTHBEARER",
-        f"{own}.oauthbearer.sasl.jaas.config": f'{OAUTH} unsecuredLoginStringClaim_sub="x";',
-        f"{own}.oauthbearer.connections.max.reauth.ms": "60000",
-    }
-    return clusters.get("oauth", security=Security(users=USERS), properties=properties)
+@pytest.fixture
+def oauth(secured_source: SharedCluster) -> SharedCluster:
+    return secured_source.through("OAUTH")
 
 
 def config(cluster: LocalCluster | None, **options: Any) -> ClusterConfig:
@@ -62,7 +55,7 @@ def login(mechanism: str, user: str = "admin", password: str | None = None) -> d
 
 
 def trust(vault: Vault, **more: Any) -> dict[str, Any]:
-    return {"ca": str(vault.authority.certificate), **more}
+    return {"ca": str(vault.ca), **more}
 
 
 def connected(config: ClusterConfig, host: str | None = None) -> Connected:
@@ -198,7 +191,7 @@ def test_an_expired_certificate_of_the_broker(expired: LocalCluster, vault: Vaul
 
 
 def test_an_unknown_authority(secured_source: LocalCluster, vault: Vault) -> None:
-    other = vault.stranger.certificate.parent / "other-ca.crt"
+    other = vault.other_ca
     said = why_not(config(secured_source, tls={"ca": str(other)}))
     assert f"signed by none of `tls.ca` ({other}); give the PEM file" in said
     said = why_not(config(secured_source, tls=True))
@@ -256,15 +249,15 @@ def test_a_port_that_says_nothing(silent: int) -> None:
         connect(config(None), "target", "127.0.0.1", silent, Deadline.after(0.3))
 
 
-def test_a_frozen_broker_is_given_up_in_time(oauth: LocalCluster) -> None:
-    oauth.pause(1)
+def test_a_frozen_broker_is_given_up_in_time(lone: LocalCluster) -> None:
+    lone.pause(1)
     try:
-        host, port = config(oauth).addresses[0]
+        host, port = config(lone).addresses[0]
         with pytest.raises(UnreachableError, match="no answer in time"):
-            connect(config(oauth), "target", host, port, Deadline.after(0.5))
+            connect(config(lone), "target", host, port, Deadline.after(0.5))
     finally:
-        oauth.resume(1)
-    wait_until(lambda: oauth._answers(1, int(oauth.back_door.rpartition(":")[2])), "it goes on")
+        lone.resume(1)
+    wait_until(lambda: lone._answers(1, int(lone.back_door.rpartition(":")[2])), "it goes on")
 
 
 def test_nothing_secret_is_logged(

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.clusters import Vault
+from tests.support.certificates import Certificate, Vault
 from towpath.cluster.connect.security import sasl_mechanism, sasl_options, ssl_context
 from towpath.config import ClusterConfig, Tls, troubles
-from towpath.dev.certificates import Certificate
 from towpath.model.secret import Secret
 
 
@@ -155,7 +154,7 @@ def test_aws_without_credentials_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_context_is_made_once_and_from_texts_alone(vault: Vault) -> None:
     tls = {
-        "ca": str(vault.authority.certificate),
+        "ca": str(vault.ca),
         "cert": str(vault.client.certificate),
         "key": str(vault.client.key),
     }
@@ -181,10 +180,10 @@ def copied(to: Path, ca: Path, pair: Certificate) -> Tls:
 
 
 def test_a_context_is_made_again_when_files_change(vault: Vault, tmp_path: Path) -> None:
-    tls = copied(tmp_path, vault.authority.certificate, vault.client)
+    tls = copied(tmp_path, vault.ca, vault.client)
     first = ssl_context(tls)
     assert ssl_context(tls) is first
-    shutil.copy(vault.stranger.certificate.with_name("other-ca.crt"), tmp_path / "ca")
+    shutil.copy(vault.other_ca, tmp_path / "ca")
     second = ssl_context(tls)
     assert second is not first
     assert [first.get_ca_certs() == second.get_ca_certs(), troubles()] == [False, ()]
@@ -192,7 +191,7 @@ def test_a_context_is_made_again_when_files_change(vault: Vault, tmp_path: Path)
 
 def test_certificate_and_key_that_do_not_fit_yet(vault: Vault, tmp_path: Path) -> None:
     """They are replaced one after the other, and a connection may be made between."""
-    tls = copied(tmp_path, vault.authority.certificate, vault.client)
+    tls = copied(tmp_path, vault.ca, vault.client)
     before = ssl_context(tls)
     shutil.copy(vault.broker.certificate, tmp_path / "cert")
     assert ssl_context(tls) is before

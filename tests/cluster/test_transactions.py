@@ -31,23 +31,23 @@ def test_many_ids_share_a_connection(target: LocalCluster, new_name: NewName) ->
 
 
 def test_a_coordinator_that_died_is_looked_for_elsewhere(
-    three_target: LocalCluster, new_name: NewName
+    three: LocalCluster, new_name: NewName
 ) -> None:
-    name = create_topic(three_target.bootstrap, new_name("moved"))
+    name = create_topic(three.bootstrap, new_name("moved"))
     tp = TopicPartition(TopicName(name), 0)
-    config = ClusterConfig(bootstrap=three_target.addresses)
+    config = ClusterConfig(bootstrap=three.addresses)
     with Admin(config, Side.TARGET) as admin:
         transactions = admin.producers.transactions(name)
         who = transactions.fence(Deadline.after(30))
         died = transactions._coordinator
         assert died is not None
-        three_target.kill9(died.id)
+        three.kill9(died.id)
         try:
             transactions.add(who, tp, Deadline.after(60))
             transactions.end(who, Deadline.after(60), commit=True)
             assert transactions._coordinator != died
         finally:
-            three_target.restart(died.id)
+            three.restart(died.id)
 
 
 def test_one_that_was_fenced_hears_of_it(target: LocalCluster, new_name: NewName) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from tests.support.clusters import Clusters
 from tests.support.compare import Pair, row
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.mirror import Mirror
@@ -239,15 +238,13 @@ def test_a_lost_tombstone_is_missing_while_its_key_is_there(
     assert found.source_digest != found.target_digest
 
 
-@pytest.mark.alone("old-format")
 def test_old_formats_are_compared_as_what_they_become(
-    tmp_path: Path, clusters: Clusters, target: LocalCluster, new_name: NewName
+    tmp_path: Path, lone: LocalCluster, target: LocalCluster, new_name: NewName
 ) -> None:
-    old = clusters.get("old-format")
-    mirror = Mirror(tmp_path, old, target, new_name("verify-old"))
+    mirror = Mirror(tmp_path, lone, target, new_name("verify-old"))
     mirror.create()
-    lay(old, mirror.topic, b"".join(OLD))
-    produce(old.bootstrap, mirror.topic, [Record(b"new", b"batch", (), 1_700_000_000_000)])
+    lay(lone, mirror.topic, b"".join(OLD))
+    produce(lone.bootstrap, mirror.topic, [Record(b"new", b"batch", (), 1_700_000_000_000)])
     mirror.catch_up()
     found = compared(mirror)
     assert found.equal, found.difference

@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from tests.support.kafka import Record, consume, create_topic, produce
 from towpath.dev import ports
@@ -38,25 +37,24 @@ def test_records_outlive_a_kill_and_a_new_start(tmp_path: Path) -> None:
 
 
 def test_three_brokers_go_on_without_any_one(
-    three_source: LocalCluster, new_name: Callable[[str], str], rng: Random
+    three: LocalCluster, new_name: Callable[[str], str], rng: Random
 ) -> None:
-    topic = create_topic(three_source.bootstrap, new_name("three"), partitions=3)
+    topic = create_topic(three.bootstrap, new_name("three"), partitions=3)
     dead = rng.choice((1, 2, 3))
-    three_source.kill9(dead)
+    three.kill9(dead)
     records = [Record(b"k", b"while %d was dead" % dead, partition=each) for each in range(3)]
-    produce(three_source.bootstrap, topic, records, {"acks": "all"})
-    three_source.restart(dead)
-    assert len(consume(three_source.bootstrap, topic, (0, 1, 2))) == 3
+    produce(three.bootstrap, topic, records, {"acks": "all"})
+    three.restart(dead)
+    assert len(consume(three.bootstrap, topic, (0, 1, 2))) == 3
 
 
 @pytest.fixture
-def frozen(source: LocalCluster) -> Iterator[LocalCluster]:
-    source.pause(1)
-    yield source
-    source.resume(1)
+def frozen(lone: LocalCluster) -> Iterator[LocalCluster]:
+    lone.pause(1)
+    yield lone
+    lone.resume(1)
 
 
-@pytest.mark.alone
 def test_a_frozen_broker_keeps_its_port_but_does_not_answer(frozen: LocalCluster) -> None:
     host, _, port = frozen.bootstrap.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=0.5) as connection:
@@ -84,9 +82,3 @@ def test_a_broker_that_ends_while_starting_shows_its_log(tmp_path: Path) -> None
     assert "could not be formatted" in text or "ended while starting" in text
     assert "message.max.bytes" in text
     assert cluster.identities == ()
-
-
-def test_clients_behind_the_proxy_are_sent_back_to_it(proxied_source: LocalCluster) -> None:
-    admin = AdminClient({"bootstrap.servers": proxied_source.proxied})
-    (broker,) = admin.list_topics(timeout=10).brokers.values()
-    assert f"{broker.host}:{broker.port}" == proxied_source.proxied != proxied_source.bootstrap

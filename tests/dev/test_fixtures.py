@@ -11,7 +11,9 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from tests.support.clusters import USERS, Vault
+from tests.support.brokers import SharedCluster
+from tests.support.certificates import Vault
+from tests.support.fleet import USERS
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, raw_batches
 from tests.support.toxiproxy import Toxiproxy
 from towpath.dev.broker import LocalCluster
@@ -20,9 +22,9 @@ pytestmark = pytest.mark.broker
 
 
 def test_records_come_back_as_they_went(
-    version_source: LocalCluster, new_name: Callable[[str], str], rng: Random
+    source: LocalCluster, new_name: Callable[[str], str], rng: Random
 ) -> None:
-    topic = create_topic(version_source.bootstrap, new_name("fixtures"), partitions=2)
+    topic = create_topic(source.bootstrap, new_name("fixtures"), partitions=2)
     sent = [
         Record(
             key=None if n % 3 else rng.randbytes(4),
@@ -33,12 +35,12 @@ def test_records_come_back_as_they_went(
         )
         for n in range(20)
     ]
-    produce(version_source.bootstrap, topic, sent, {"compression.type": "zstd"})
-    got = consume(version_source.bootstrap, topic, (0, 1))
+    produce(source.bootstrap, topic, sent, {"compression.type": "zstd"})
+    got = consume(source.bootstrap, topic, (0, 1))
     assert [(r.key, r.value, r.headers, r.timestamp) for r in got if r.partition == 1] == [
         (r.key, r.value, r.headers, r.timestamp) for r in sent if r.partition == 1
     ]
-    assert end_offsets(version_source.bootstrap, topic) == (0, 10)
+    assert end_offsets(source.bootstrap, topic) == (0, 10)
 
 
 def test_raw_batches_begin_with_the_batch_asked_for(
@@ -57,7 +59,7 @@ def test_a_secured_cluster_lets_in_whom_it_should(
     settings: dict[str, str | int | float | bool] = {
         "bootstrap.servers": secured_source.bootstrap,
         "security.protocol": "SASL_SSL",
-        "ssl.ca.location": str(vault.authority.certificate),
+        "ssl.ca.location": str(vault.ca),
         "sasl.mechanism": "SCRAM-SHA-512",
         "sasl.username": "admin",
         "sasl.password": USERS["admin"].reveal(),
@@ -69,15 +71,19 @@ def test_a_secured_cluster_lets_in_whom_it_should(
 
 
 def test_the_proxy_cuts_and_heals(
-    toxiproxy: Toxiproxy, proxied_source: LocalCluster, new_name: Callable[[str], str]
+    toxiproxy: Toxiproxy, source: SharedCluster, new_name: Callable[[str], str]
 ) -> None:
-    topic = create_topic(proxied_source.bootstrap, new_name("proxied"))
-    produce(proxied_source.proxied, topic, [Record(None, b"before")])
-    toxiproxy.cut(proxied_source)
+    topic = create_topic(source.bootstrap, new_name("proxied"))
+    proxied = source.through("PROXIED").bootstrap
+    direct = AdminClient({"bootstrap.servers": source.bound("PROXIED")[0]})
+    [broker] = direct.list_topics(timeout=10).brokers.values()
+    assert f"{broker.host}:{broker.port}" == proxied, "clients cannot get around the proxy"
+    produce(proxied, topic, [Record(None, b"before")])
+    toxiproxy.cut(source)
     with pytest.raises(KafkaException):
-        AdminClient({"bootstrap.servers": proxied_source.proxied}).list_topics(timeout=1)
-    toxiproxy.heal(proxied_source)
-    assert [r.value for r in consume(proxied_source.proxied, topic)] == [b"before"]
+        AdminClient({"bootstrap.servers": proxied}).list_topics(timeout=1)
+    toxiproxy.heal(source)
+    assert [r.value for r in consume(proxied, topic)] == [b"before"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux tells")

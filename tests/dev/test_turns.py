@@ -24,7 +24,6 @@ def item(*fixtures: str, alone: tuple[str, ...] | None = None) -> Any:
     [
         (item("tmp_path"), {}),
         (item("source", "target", "rng"), {"source": False, "target": False}),
-        (item("version_source", "source"), {"source": False}),
         (item("source", "lone"), {"source": False, "lone": True}),
         (item("source", "target", alone=()), {"source": True, "target": True}),
         (item("source", "target", alone=("target",)), {"source": False, "target": True}),

@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.support.clusters import Clusters
 from tests.support.kafka import Record, produce, wait_until
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
@@ -64,17 +63,16 @@ def test_a_later_version_may_add_kinds_and_fields() -> None:
 
 
 @pytest.fixture
-def config(clusters: Clusters) -> ClusterConfig:
-    return ClusterConfig(bootstrap=clusters.get("lone").addresses)
+def config(lone: LocalCluster) -> ClusterConfig:
+    return ClusterConfig(bootstrap=lone.addresses)
 
 
 @pytest.fixture
-def admin(clusters: Clusters, config: ClusterConfig) -> Iterator[Admin]:
-    """Connect to a cluster without events; it has none afterwards."""
-    cluster = clusters.get("lone")
+def admin(lone: LocalCluster, config: ClusterConfig) -> Iterator[Admin]:
+    """Connect to a cluster without events."""
     with Admin(config, Side.TARGET) as made:
+        forget(lone, made)
         yield made
-        forget(cluster, made)
 
 
 def forget(cluster: LocalCluster, admin: Admin) -> None:
@@ -125,14 +123,14 @@ def test_what_the_ledger_takes_is_told(config: ClusterConfig, admin: Admin) -> N
 
 @pytest.mark.broker
 def test_a_repeated_event_is_read_once_and_a_foreign_record_is_counted(
-    clusters: Clusters, config: ClusterConfig, admin: Admin
+    lone: LocalCluster, config: ClusterConfig, admin: Admin
 ) -> None:
     log = EventLog(config, admin, LINK)
     log.tell(What.RUN_STARTED)
     log.close()
     twice = replace(EVENT, what=What.RUN_ENDED).encode()
     records = [Record(*twice), Record(b"shop", b"not an event"), Record(*twice)]
-    produce(clusters.get("lone").bootstrap, EVENTS, records)
+    produce(lone.bootstrap, EVENTS, records)
     with Client(config, Side.TARGET, admin) as client:
         reader = EventReader(admin, client)
         assert [event.what for event in reader.read()] == [What.RUN_STARTED, What.RUN_ENDED]

@@ -16,7 +16,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
-from tests.support.clusters import USERS, Clusters, Vault
+from tests.support.certificates import Vault
+from tests.support.chaos import delete_topic
+from tests.support.fleet import USERS
 from tests.support.kafka import Record, create_topic, produce, wait_until
 from tests.support.links import link
 from towpath.cluster.admin import Admin
@@ -65,15 +67,13 @@ OPENED = Opened(
 )
 
 
-@pytest.fixture
-def lone(clusters: Clusters) -> Iterator[LocalCluster]:
-    """Return a cluster without a ledger; it has none afterwards."""
-    cluster = clusters.get("lone")
-    yield cluster
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    if TOPIC in admin.list_topics(timeout=10).topics:
-        admin.delete_topics([TOPIC])[TOPIC].result(10)
-        wait_until(lambda: TOPIC not in admin.list_topics(timeout=10).topics, "it is gone")
+@pytest.fixture(autouse=True)
+def no_ledger(request: pytest.FixtureRequest) -> None:
+    """Begin without a ledger on the cluster that a test has to itself."""
+    if "lone" in request.fixturenames:
+        boot = request.getfixturevalue("lone").bootstrap
+        if TOPIC in AdminClient({"bootstrap.servers": boot}).list_topics(timeout=10).topics:
+            delete_topic(boot, TOPIC)
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_settings_that_may_not_be_seen_are_no_reason_to_refuse(
     for future in door.create_acls(rules).values():
         future.result(10)
     (tmp_path / "password").write_text(USERS["nobody"].reveal())
-    login = {"tls": {"ca": str(vault.authority.certificate)}, "sasl": {
+    login = {"tls": {"ca": str(vault.ca)}, "sasl": {
         "mechanism": "PLAIN", "username": "nobody", "password": f"file:{tmp_path / 'password'}",
     }}  # fmt: skip
     config = link("a:1", secured_target.bootstrap, "orders", security=login).target
@@ -231,7 +231,7 @@ def test_a_ledger_whose_first_entries_were_deleted_is_refused(
         opened(stack, lone, admin).books(LINK)
     assert str(caught.value) == (
         "target: the first entries of topic __towpath_ledger were deleted, and with them where"
-        " partitions stand; delete the topic and the mirror topics to have everything copied again"
+        " partitions stand; delete the topic and the copies to have everything copied again"
     )
 
 

@@ -1,4 +1,4 @@
-"""Where copying begins: `start: latest` counts from the first run on; nobody waits for a leader."""
+"""Where copies begin: `start: latest` counts from the first run on; nobody waits for a leader."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ def test_what_was_there_at_the_first_look_begins_where_it_ended_then() -> None:
 
 @pytest.mark.broker
 def test_latest_holds_for_a_partition_without_a_leader_and_others_do_not_wait(
-    tmp_path: Path, three_source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+    tmp_path: Path, three: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
 ) -> None:
-    mirror = Mirror(tmp_path, three_source, target, new_name("since"), records={"start": "latest"})
-    create_topic(three_source.bootstrap, mirror.topic, 3, replication=1)
+    mirror = Mirror(tmp_path, three, target, new_name("since"), records={"start": "latest"})
+    create_topic(three.bootstrap, mirror.topic, 3, replication=1)
     create_topic(target.bootstrap, mirror.topic, 3)
     said = [Record(b"k", b"%d" % i, partition=i % 3) for i in range(300)]
-    produce(three_source.bootstrap, mirror.topic, said)
-    admin = AdminClient({"bootstrap.servers": three_source.bootstrap})
+    produce(three.bootstrap, mirror.topic, said)
+    admin = AdminClient({"bootstrap.servers": three.bootstrap})
     leaders = admin.list_topics(mirror.topic, 30).topics[mirror.topic].partitions
     lost = next(n for n, each in leaders.items() if each.leader == leaders[0].leader)
     others = [n for n in range(3) if n != lost]
-    three_source.stop_broker(leaders[lost].leader)
+    three.stop_broker(leaders[lost].leader)
     try:
         mirror.config  # noqa: B018  # writes the file
         began = time.monotonic()
@@ -81,9 +81,9 @@ def test_latest_holds_for_a_partition_without_a_leader_and_others_do_not_wait(
         assert found[lost].source_end == -1
         assert f"{mirror.topic}-{lost}" in found[lost].error
     finally:
-        three_source.restart(leaders[lost].leader)
-    wait_until(lambda: end_offsets(three_source.bootstrap, mirror.topic, lost)[1] == 100, "back")
+        three.restart(leaders[lost].leader)
+    wait_until(lambda: end_offsets(three.bootstrap, mirror.topic, lost)[1] == 100, "back")
     old = [Record(b"k", b"old", (), 1000, -1, lost)] * 2  # their times are of no account
-    produce(three_source.bootstrap, mirror.topic, old)
+    produce(three.bootstrap, mirror.topic, old)
     copied = {d.tp.partition: (d.records, d.error) for d in mirror.catch_up()}
     assert copied == {lost: (2, ""), **dict.fromkeys(others, (0, ""))}

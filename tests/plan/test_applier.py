@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.access_sides import clear
 from tests.support.access_sides import link as link_of
-from tests.support.clusters import Vault
+from tests.support.certificates import Vault
 from tests.support.kafka import wait_until
 from towpath.access.apply import apply as make_access
 from towpath.access.ours import ours_of as access_ours

@@ -13,7 +13,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
-from tests.support.clusters import USERS, Vault
+from tests.support.certificates import Vault
+from tests.support.fleet import USERS
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import link
 from towpath.cluster.admin import Admin
@@ -117,7 +118,7 @@ def test_a_topic_that_comes_later_is_not_copied_in_a_circle(
         made = reconcile(opened, meter=meter)
         [said] = made.left_out
         assert said.startswith("topics.include: source and target are the same cluster (")
-        assert f"the mirror topics match `topics.include` again ({name}.copy.{name})" in said
+        assert f"the copies match `topics.include` again ({name}.copy.{name})" in said
         assert {cause: n for cause, n in meter.read().left_out.items() if n} == {"file": 1}
         assert list(opened.target.topics.describe([TopicName(f"{name}.copy.{name}")])) == []
 
@@ -270,7 +271,7 @@ class Guarded:
 def login(vault: Vault, tmp_path: Path) -> dict[str, Any]:
     (tmp_path / "password").write_text(USERS["mirror"].reveal())
     return {
-        "tls": {"ca": str(vault.authority.certificate)},
+        "tls": {"ca": str(vault.ca)},
         "sasl": {
             "mechanism": "SCRAM-SHA-256", "username": "mirror",
             "password": f"file:{tmp_path / 'password'}",
@@ -379,7 +380,7 @@ def test_missing_rights_are_named(
     notes = [f"{note.about}: {note.text}" for note in plan.notes]
     [limits] = [n for n in notes if n.startswith("target: target: asking for the broker setting")]
     assert "log.cleanup.policy" in limits
-    assert "new mirror topics get the source's limits as settings of their own" in limits
+    assert "new copies get the source's limits as settings of their own" in limits
     lacks = f"{unseen}: target: the login mirror lacks the ACL DescribeConfigs on this topic"
     assert any(note.startswith(lacks) for note in notes)
     assert any("settings of all brokers" in note for note in notes), notes

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.access_sides import clear
-from tests.support.clusters import USERS, Vault
+from tests.support.certificates import Vault
+from tests.support.fleet import USERS
 from tests.support.here import Here
 from tests.support.kafka import create_topic, grow, wait_until
 from towpath.cluster.admin import Admin
@@ -132,7 +133,7 @@ def world(
     password.write_text("on the target")
     of_admin.write_text(USERS["admin"].reveal())
     login = f"{{mechanism: SCRAM-SHA-512, username: admin, password: 'file:{of_admin}'}}"
-    tls = f"{{ca: '{vault.authority.certificate}'}}"
+    tls = f"{{ca: '{vault.ca}'}}"
     file = tmp_path / "link.yaml"
     file.write_text(
         "".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from kafka.protocol.admin import DescribeAclsRequest
 
 from tests.support.access_sides import clear
+from tests.support.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, grow, produce, wait_until
 from towpath.cluster.admin import Admin
@@ -27,7 +29,8 @@ from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+# Plans of ACLs and quotas are about all that the source has.
+pytestmark = [pytest.mark.broker, pytest.mark.alone("secured_source"), pytest.mark.timeout(300)]
 NewName = Callable[[str], str]
 
 
@@ -42,14 +45,15 @@ class Three:
         )
         (folder / "password").write_text("secret-of-ann")
 
-    def file(self, topics: str = "", more: str = "") -> str:
+    def file(self, replicas: str = "3", more: str = "") -> str:
         """Write the link's file."""
         source, target = self.addresses
         file = self.folder / "link.yaml"
         file.write_text(
             f"source: {{bootstrap: '{source}'}}\ntarget: {{bootstrap: '{target}'}}\n"
             f"link: {self.name}\n"
-            f"topics: {{include: ['{self.name}[.].*'], rename: 'eu.{{topic}}'{topics}}}\n{more}"
+            f"topics: {{include: ['{self.name}[.].*'], rename: 'eu.{{topic}}',"
+            f" replication_factor: {replicas}}}\n{more}"
         )
         return str(file)
 
@@ -58,10 +62,10 @@ class Three:
         access = f"access: {{acls: {mode}, quotas: true, users: {users}}}\n"
         return self.file(more=access + more)
 
-    def topic(self, end: str, partitions: int, replicas: int, **configs: str) -> str:
+    def topic(self, end: str, partitions: int, **configs: str) -> str:
         name = f"{self.name}.{end}"
         settings = {key.replace("_", "."): value for key, value in configs.items()}
-        return create_topic(self.addresses[0], name, partitions, settings, replicas)
+        return create_topic(self.addresses[0], name, partitions, settings)
 
     def acl(self, operation: Operation, name: str = "", **others: Any) -> Acl:
         given = {
@@ -75,7 +79,7 @@ class Three:
         return non_default(self.target.configs.describe([TopicName(topic)])[TopicName(topic)])
 
     def replicas(self, topic: str) -> list[tuple[int, ...]]:
-        """Return the brokers that have each partition of a mirror topic, its leader first."""
+        """Return the brokers that have each partition of a copy, its leader first."""
         found = AdminClient({"bootstrap.servers": self.addresses[1]}).list_topics(topic, 30)
         parts = found.topics[topic].partitions
         return [
@@ -104,69 +108,76 @@ class Three:
 
 
 @pytest.fixture
-def three(
-    tmp_path: Path, three_source: LocalCluster, three_target: LocalCluster, new_name: NewName
+def sides(
+    tmp_path: Path, secured_source: SharedCluster, three: SharedCluster, new_name: NewName
 ) -> Iterator[Three]:
-    made = Three(tmp_path, three_source, three_target, new_name("three") + "-x")
+    made = Three(tmp_path, secured_source.through("CLIENT"), three, new_name("three") + "-x")
     with made.source, made.target:
         yield made
         for admin in (made.source, made.target):
             clear(admin, made.name)
 
 
-def test_everything_goes_over_to_three_brokers(three: Three, here: Here, tmp_path: Path) -> None:
-    wide = three.topic("wide", 6, 3, min_insync_replicas="2", segment_ms="600000")
-    lean = three.topic("lean", 3, 1)
-    user, quota = Credential(three.name, Mechanism.SHA_512), _quota(three.name)
+def test_everything_goes_over_to_three_brokers(sides: Three, here: Here, tmp_path: Path) -> None:
+    wide = sides.topic("wide", 6, min_insync_replicas="2", segment_ms="600000")
+    lean = sides.topic("lean", 3)
+    user, quota = Credential(sides.name, Mechanism.SHA_512), _quota(sides.name)
     acls = {
-        three.acl(Operation.READ),
-        three.acl(Operation.WRITE, f"{three.name}.", pattern=Pattern.PREFIXED),
-        three.acl(Operation.DESCRIBE, EVERY, permission=Permission.DENY, host="10.0.0.1"),
-        three.acl(Operation.READ, "readers", resource=Resource.GROUP, pattern=Pattern.PREFIXED),
+        sides.acl(Operation.READ),
+        sides.acl(Operation.WRITE, f"{sides.name}.", pattern=Pattern.PREFIXED),
+        sides.acl(Operation.DESCRIBE, EVERY, permission=Permission.DENY, host="10.0.0.1"),
+        sides.acl(Operation.READ, "readers", resource=Resource.GROUP, pattern=Pattern.PREFIXED),
     }
-    assert not three.source.acls.create(acls).failed
-    three.source.users.set_credential(user, 8192, Secret("at the source"))
-    three.source.quotas.change(quota, 1e6)
+    assert not sides.source.acls.create(acls).failed
+    sides.source.users.set_credential(user, 8192, Secret("at the source"))
+    sides.source.quotas.change(quota, 1e6)
     file, saved = (
-        three.access("full", f"{{'{three.name}': 'file:password'}}"),
+        sides.access("full", f"{{'{sides.name}': 'file:password'}}"),
         str(tmp_path / "plan.json"),
     )
     wanted = 2 + len(acls) + 2
-    wait_until(lambda: len(_steps(here, file)) == wanted, "all brokers of the source know all")
+    wait_until(
+        lambda: len(_planned(sides, here, file)) == wanted, "all brokers of the source know all"
+    )
     assert here("plan", file, "--save", saved).code == 0
     applied = here("apply", saved, "--yes", "--output", "json")
-    assert (applied.code, len(applied.json["done"])) == (0, wanted), applied.said
+    done = _mine(sides, applied.json["done"])
+    assert (applied.code, len(done)) == (0, wanted), applied.said
     # Brokers hear of users, quotas and ACLs one after the other; whoever is asked knows them.
     assert here("diff", file).code == 0
     copies = {f"eu.{name}" for name in (wide, lean)}
-    assert all(len({*nodes}) == 3 for nodes in three.replicas(f"eu.{wide}"))
-    assert Counter(nodes[0] for nodes in three.replicas(f"eu.{wide}")) == {1: 2, 2: 2, 3: 2}
-    assert [len(nodes) for nodes in three.replicas(f"eu.{lean}")] == [1, 1, 1]
-    assert {nodes[0] for nodes in three.replicas(f"eu.{lean}")} == {1, 2, 3}
-    assert three.own(f"eu.{wide}") == {"min.insync.replicas": "2", "segment.ms": "600000"}
+    assert all(len({*nodes}) == 3 for copy in copies for nodes in sides.replicas(copy))
+    assert Counter(nodes[0] for nodes in sides.replicas(f"eu.{wide}")) == {1: 2, 2: 2, 3: 2}
+    assert {nodes[0] for nodes in sides.replicas(f"eu.{lean}")} == {1, 2, 3}
+    assert sides.own(f"eu.{wide}") == {"min.insync.replicas": "2", "segment.ms": "600000"}
     renamed = {
-        three.acl(Operation.READ, f"eu.{wide}"),
-        three.acl(Operation.WRITE, f"eu.{three.name}.", pattern=Pattern.PREFIXED),
-        three.acl(
+        sides.acl(Operation.READ, f"eu.{wide}"),
+        sides.acl(Operation.WRITE, f"eu.{sides.name}.", pattern=Pattern.PREFIXED),
+        sides.acl(
             Operation.DESCRIBE, "eu.", permission=Permission.DENY, host="10.0.0.1",
             pattern=Pattern.PREFIXED,
         ),
-        three.acl(Operation.READ, "readers", resource=Resource.GROUP, pattern=Pattern.PREFIXED),
+        sides.acl(Operation.READ, "readers", resource=Resource.GROUP, pattern=Pattern.PREFIXED),
     }  # fmt: skip
-    assert three.acls() == [renamed] * 4
-    assert three.target.users.describe([three.name]) == {user: 8192}
-    assert three.target.quotas.describe().known[quota] == 1e6
-    for copy in copies:  # as many replicas are in sync as the mirror topic asks for
-        produce(three.addresses[1], copy, [Record(b"k", b"v")], {"acks": "all"})
-        assert len(consume(three.addresses[1], copy)) == 1
+    assert sides.acls() == [renamed] * 4
+    assert sides.target.users.describe([sides.name]) == {user: 8192}
+    assert sides.target.quotas.describe().known[quota] == 1e6
+    for copy in copies:  # as many replicas are in sync as the copy asks for
+        produce(sides.addresses[1], copy, [Record(b"k", b"v")], {"acks": "all"})
+        assert len(consume(sides.addresses[1], copy)) == 1
 
 
 def _quota(name: str) -> Quota:
     return Quota((Entity(EntityKind.USER, name),), QuotaKey.CONSUMER_BYTE_RATE)
 
 
-def _steps(here: Here, file: str) -> list[Any]:
-    return list(here("plan", file, "--output", "json").json["steps"])
+def _mine(sides: Three, steps: list[Any]) -> list[Any]:
+    """Return the steps about this test's topics and user: others use the source, too."""
+    return [step for step in steps if sides.name in json.dumps(step)]
+
+
+def _planned(sides: Three, here: Here, file: str) -> list[Any]:
+    return _mine(sides, here("plan", file, "--output", "json").json["steps"])
 
 
 @pytest.mark.parametrize(
@@ -178,67 +189,69 @@ def _steps(here: Here, file: str) -> list[Any]:
     ],
 )
 def test_replication_factors(
-    three: Three, here: Here, asked: str, planned: int, given: int, in_sync: str, said: str
+    sides: Three, here: Here, asked: str, planned: int, given: int, in_sync: str, said: str
 ) -> None:
-    strict = three.topic("strict", 2, 3, min_insync_replicas="3")
-    file = three.file(f", replication_factor: {asked}")
+    strict = sides.topic("strict", 2, min_insync_replicas="3")
+    file = sides.file(asked)
     plan = here("plan", file, "--output", "json").json
     assert [step["replication_factor"] for step in plan["steps"]] == [planned]
-    assert [note["text"].startswith(said) for note in plan["notes"]] == [True] * bool(said)
+    # That the brokers of both sides differ is told, too.
+    notes = [n["text"] for n in plan["notes"] if not n["text"].startswith("setting of all brokers")]
+    assert [note.startswith(said) for note in notes] == [True] * bool(said)
     assert here("apply", file, "--yes").code == 0
     assert here("diff", file).code == 0
-    assert [len(nodes) for nodes in three.replicas(f"eu.{strict}")] == [given] * 2
-    settings = three.target.configs.describe([TopicName(f"eu.{strict}")])[TopicName(f"eu.{strict}")]
+    assert [len(nodes) for nodes in sides.replicas(f"eu.{strict}")] == [given] * 2
+    settings = sides.target.configs.describe([TopicName(f"eu.{strict}")])[TopicName(f"eu.{strict}")]
     assert settings["min.insync.replicas"].value == in_sync
-    produce(three.addresses[1], f"eu.{strict}", [Record(b"k", b"v")], {"acks": "all"})
+    produce(sides.addresses[1], f"eu.{strict}", [Record(b"k", b"v")], {"acks": "all"})
 
 
-def test_what_changes_while_a_run_goes_on_is_followed(three: Three) -> None:
+def test_what_changes_while_a_run_goes_on_is_followed(sides: Three) -> None:
     """In one process: nothing is remembered so well that it is never looked at again."""
-    wide, bad = three.topic("wide", 2, 3, segment_ms="600000"), three.topic("bad.one", 1, 1)
-    create_topic(three.addresses[1], f"eu.{three.name}.bad_one")
-    reading, writing = three.acl(Operation.READ), three.acl(Operation.WRITE)
-    assert not three.source.acls.create([reading]).failed
-    config = load(Path(three.access("full", more="prune: true\n")))
+    wide, bad = sides.topic("wide", 2, segment_ms="600000"), sides.topic("bad.one", 1)
+    create_topic(sides.addresses[1], f"eu.{sides.name}.bad_one")
+    reading, writing = sides.acl(Operation.READ), sides.acl(Operation.WRITE)
+    assert not sides.source.acls.create([reading]).failed
+    config = load(Path(sides.access("full", more="prune: true\n")))
     with open_link(config) as link:
         link.prepare()
         first = reconcile(link)
         assert list(first.outcome.failed) == [bad]
         copies = [
-            three.acl(operation, f"eu.{wide}") for operation in (Operation.READ, Operation.WRITE)
+            sides.acl(operation, f"eu.{wide}") for operation in (Operation.READ, Operation.WRITE)
         ]
-        wait_until(lambda: three.acls() == [{copies[0]}] * 4, "the ACL is there")
+        wait_until(lambda: sides.acls() == [{copies[0]}] * 4, "the ACL is there")
 
-        empty = three.topic("empty", 1, 1)
-        grow(three.addresses[0], wide, 3)
-        three.source.configs.change(TopicName(wide), {"segment.ms": "700000"})
-        assert not three.source.acls.create([writing]).failed
-        assert not three.source.acls.delete([reading]).failed
-        three.source.quotas.change(_quota(three.name), 5.0)
+        empty = sides.topic("empty", 1)
+        grow(sides.addresses[0], wide, 3)
+        sides.source.configs.change(TopicName(wide), {"segment.ms": "700000"})
+        assert not sides.source.acls.create([writing]).failed
+        assert not sides.source.acls.delete([reading]).failed
+        sides.source.quotas.change(_quota(sides.name), 5.0)
 
         def is_followed() -> bool:
             assert list(reconcile(link).outcome.failed) == [bad]
             return (
-                three.acls() == [{copies[1]}] * 4
-                and three.target.quotas.describe().known.get(_quota(three.name)) == 5.0
+                sides.acls() == [{copies[1]}] * 4
+                and sides.target.quotas.describe().known.get(_quota(sides.name)) == 5.0
             )
 
         wait_until(is_followed, "what was added and removed is followed")
-    assert three.own(f"eu.{wide}")["segment.ms"] == "700000"
-    assert [len(three.replicas(f"eu.{name}")) for name in (wide, empty)] == [3, 1]
+    assert sides.own(f"eu.{wide}")["segment.ms"] == "700000"
+    assert [len(sides.replicas(f"eu.{name}")) for name in (wide, empty)] == [3, 1]
 
 
 def test_one_cluster_without_an_authorizer_keeps_no_topic_waiting(
-    three: Three, source: LocalCluster, target: LocalCluster, here: Here
+    sides: Three, source: LocalCluster, target: LocalCluster, here: Here
 ) -> None:
-    holds = three.addresses
+    holds = sides.addresses
     for side, addresses in (
         ("target", (holds[0], target.bootstrap)),
         ("source", (source.bootstrap, holds[1])),
     ):
-        three.addresses = addresses
-        name = three.topic(side, 1, 1)
-        plan = here("plan", three.access("safe"), "--output", "json")
+        sides.addresses = addresses
+        name = sides.topic(side, 1)
+        plan = here("plan", sides.access("safe"), "--output", "json")
         assert [step["source"] for step in plan.json["steps"]] == [name], plan.said
         [said] = [n["text"] for n in plan.json["notes"] if n["about"] == "access.acls"]
         assert (
@@ -247,34 +260,34 @@ def test_one_cluster_without_an_authorizer_keeps_no_topic_waiting(
 
 
 def test_a_broker_that_is_down_costs_no_replicas(
-    three: Three, three_target: LocalCluster, here: Here
+    sides: Three, three: SharedCluster, here: Here
 ) -> None:
-    wide = three.topic("down", 2, 3)
-    file = three.file()
-    three_target.stop_broker(2)
+    wide = sides.topic("down", 2)
+    file = sides.file()
+    three.stop_broker(2)
     try:
         wait_until(
-            lambda: len(three.target.cluster.brokers()) == 2, "the broker is known to be down"
+            lambda: len(sides.target.cluster.brokers()) == 2, "the broker is known to be down"
         )
         plan = here("plan", file, "--output", "json").json
         applied = here("apply", file, "--yes")
     finally:
-        three_target.restart(2)
+        three.restart(2)
     assert [step["replication_factor"] for step in plan["steps"]] == [3], plan["notes"]
     assert applied.code == 0, applied.said
-    assert [sorted(nodes) for nodes in three.replicas(f"eu.{wide}")] == [[1, 2, 3]] * 2
+    assert [sorted(nodes) for nodes in sides.replicas(f"eu.{wide}")] == [[1, 2, 3]] * 2
 
 
 def test_a_saved_plan_grants_nothing_that_was_revoked_since(
-    three: Three, here: Here, tmp_path: Path
+    sides: Three, here: Here, tmp_path: Path
 ) -> None:
-    three.topic("wide", 1, 1)
-    kept, revoked = three.acl(Operation.READ), three.acl(Operation.DESCRIBE)
-    assert not three.source.acls.create([kept, revoked]).failed
-    file, saved = three.access("full"), str(tmp_path / "plan.json")
+    sides.topic("wide", 1)
+    kept, revoked = sides.acl(Operation.READ), sides.acl(Operation.DESCRIBE)
+    assert not sides.source.acls.create([kept, revoked]).failed
+    file, saved = sides.access("full"), str(tmp_path / "plan.json")
     assert here("plan", file, "--save", saved).code == 0
-    assert not three.source.acls.delete([revoked]).failed
+    assert not sides.source.acls.delete([revoked]).failed
     applied = here("apply", saved, "--yes", "--output", "json")
     assert applied.code == 3, applied.said
     assert "it should have something that asks for" in applied.said
-    assert three.acls() == [{three.acl(Operation.READ, f"eu.{three.name}.wide")}] * 4
+    assert sides.acls() == [{sides.acl(Operation.READ, f"eu.{sides.name}.wide")}] * 4

@@ -1,4 +1,4 @@
-"""All that a plan is about, from each version of Kafka to another one, between secured clusters."""
+"""All that a plan is about, between secured clusters, one of which may have an older Kafka."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 
 from tests.support.access_sides import clear
-from tests.support.clusters import USERS, Clusters, Vault
+from tests.support.certificates import Vault
+from tests.support.fleet import USERS
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
-from towpath.dev.distribution import VERSIONS
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 
-pytestmark = [pytest.mark.broker, pytest.mark.alone("between"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.alone, pytest.mark.timeout(300)]
 PASSWORD = Secret("ann-on-the-target")
 CHANGING = (
     Operation.WRITE, Operation.CREATE, Operation.DELETE, Operation.ALTER, Operation.ALTER_CONFIGS,
@@ -64,7 +64,7 @@ class Between:
     def _side(self, side: Side, cluster: LocalCluster) -> str:
         return (
             f"{side}:\n  bootstrap: '{cluster.bootstrap}'\n"
-            f"  tls: {{ca: '{self.vault.authority.certificate}'}}\n"
+            f"  tls: {{ca: '{self.vault.ca}'}}\n"
             "  sasl: {mechanism: SCRAM-SHA-256, username: admin, password: 'file:admin'}\n"
         )
 
@@ -86,29 +86,24 @@ class Between:
         """Return how the user comes in on the target."""
         return {
             "security.protocol": "SASL_SSL", "sasl.mechanism": mechanism,
-            "ssl.ca.location": str(self.vault.authority.certificate),
+            "ssl.ca.location": str(self.vault.ca),
             "sasl.username": self.topic, "sasl.password": PASSWORD.reveal(),
         }  # fmt: skip
 
     def writes(self) -> None:
-        """Write to the mirror topic as the user."""
+        """Write to the copy as the user."""
         where, copy = self.clusters[1].bootstrap, f"eu.{self.topic}"
         produce(where, copy, [Record(b"k", b"v")], self.as_user("SCRAM-SHA-512"))
 
 
 @pytest.fixture
 def between(
-    tmp_path: Path, clusters: Clusters, vault: Vault, new_name: Callable[[str], str], version: str
+    tmp_path: Path,
+    secured_pair: tuple[LocalCluster, LocalCluster],
+    vault: Vault,
+    new_name: Callable[[str], str],
 ) -> Iterator[Between]:
-    """Go from each version to the next one, and from the newest one to the oldest."""
-    following = VERSIONS[(VERSIONS.index(version) + 1) % len(VERSIONS)]
-    source, target = (
-        # Not `secured_target`: it may have been stopped since users were deleted there, and once
-        # started again such a broker knows nobody any more by the mechanism that they had.
-        clusters.get("between", each, security=vault.security())
-        for each in (version, following)
-    )
-    made = Between(tmp_path, (source, target), vault, new_name("between") + "-x")
+    made = Between(tmp_path, secured_pair, vault, new_name("between") + "-x")
     with made.source, made.target:
         yield made
         for admin in (made.source, made.target):

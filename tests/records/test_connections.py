@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.clusters import USERS, Vault
+from tests.support.certificates import Vault
 from tests.support.copier import BackDoor, copier, endless, going
+from tests.support.fleet import USERS
 from tests.support.kafka import Record, produce, wait_until
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
@@ -30,7 +31,7 @@ NewName = Callable[[str], str]
 def secured(cluster: LocalCluster, vault: Vault, password: Secret | None = None) -> ClusterConfig:
     sasl = {"mechanism": "SCRAM-SHA-512", "username": "admin"}
     secret = {"password": password or USERS["admin"]}
-    tls = {"ca": str(vault.authority.certificate)}
+    tls = {"ca": str(vault.ca)}
     return ClusterConfig(bootstrap=cluster.addresses, tls=tls, sasl=sasl | secret)
 
 

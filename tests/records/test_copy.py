@@ -57,9 +57,9 @@ def test_odd_records_arrive_unchanged_in_every_codec(mirror: Mirror, codec: str)
 
 
 def test_the_same_on_every_version(
-    tmp_path: Path, version_source: LocalCluster, version_target: LocalCluster, new_name: NewName
+    tmp_path: Path, pair: tuple[LocalCluster, LocalCluster], new_name: NewName
 ) -> None:
-    mirror = Mirror(tmp_path, version_source, version_target, new_name("version"))
+    mirror = Mirror(tmp_path, *pair, new_name("version"))
     mirror.create(3)
     records = [Record(b"%d" % i, b"v%d" % i, (), 0, -1, i % 3) for i in range(3000)]
     produce(mirror.source.bootstrap, mirror.topic, records, {"compression.type": "lz4"})
@@ -130,12 +130,11 @@ def test_log_append_times_become_create_times(
 
 def test_transactions_keep_their_offsets(
     tmp_path: Path,
-    version_source: LocalCluster,
-    version_target: LocalCluster,
+    pair: tuple[LocalCluster, LocalCluster],
     new_name: NewName,
     rng: random.Random,
 ) -> None:
-    mirror = Mirror(tmp_path, version_source, version_target, new_name("transactions"))
+    mirror = Mirror(tmp_path, *pair, new_name("transactions"))
     mirror.create()
     transactions(mirror, rng, 60)
     [done] = mirror.catch_up()

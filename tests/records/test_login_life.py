@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.clusters import USERS, Clusters
+from tests.support.brokers import SharedCluster
 from tests.support.copier import BackDoor, copier, endless, going
+from tests.support.fleet import LOGIN_LIFE, USERS
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.cluster.data.nodes import Nodes
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
-from towpath.dev.settings import Security
 from towpath.model.deadline import Deadline
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.records.source.fetcher import Fetcher
@@ -25,29 +25,19 @@ from towpath.wire.filler import filler
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
-LIFE = 1.5
 LIVES = 2
 MECHANISMS = ("PLAIN", "SCRAM-SHA-512")
 
 
-def cluster(clusters: Clusters, name: str) -> LocalCluster:
-    own = "listener.name.client"
-    properties = {
-        f"{own}.{mechanism.lower()}.connections.max.reauth.ms": str(int(LIFE * 1000))
-        for mechanism in MECHANISMS
-    }
-    return clusters.get(name, security=Security(users=USERS), properties=properties)
-
-
-@pytest.fixture(scope="module")
-def forgetful_source(clusters: Clusters) -> LocalCluster:
+@pytest.fixture
+def forgetful_source(secured_source: SharedCluster) -> SharedCluster:
     """Return a cluster on which a login soon ends."""
-    return cluster(clusters, "forgetful-source")
+    return secured_source.through("SHORT")
 
 
-@pytest.fixture(scope="module")
-def forgetful_target(clusters: Clusters) -> LocalCluster:
-    return cluster(clusters, "forgetful-target")
+@pytest.fixture
+def forgetful_target(secured_target: SharedCluster) -> SharedCluster:
+    return secured_target.through("SHORT")
 
 
 def config(cluster: LocalCluster, mechanism: str) -> ClusterConfig:
@@ -61,7 +51,7 @@ def test_blocking_calls_outlive_their_login(
     tp = TopicPartition(TopicName(create_topic(forgetful_target.back_door, new_name("life"))), 0)
     own = config(forgetful_target, MECHANISMS[1])
     with Admin(own, Side.TARGET) as admin, Client(own, Side.TARGET, admin) as client:
-        end, offset = Deadline.after(LIVES * LIFE), 0
+        end, offset = Deadline.after(LIVES * LOGIN_LIFE), 0
         logins: set[Deadline] = set()
         while len(logins) < LIVES:
             assert not end.over
@@ -73,10 +63,10 @@ def test_blocking_calls_outlive_their_login(
             offset += 1
             expires = client._connections[1].expires
             assert expires is not None
-            assert expires.left() < LIFE
+            assert expires.left() < LOGIN_LIFE
             logins.add(expires)
         # The control plane's and the data path's connections idle beyond their login.
-        old = Deadline(max(login.at for login in logins) + LIFE)
+        old = Deadline(max(login.at for login in logins) + LOGIN_LIFE)
         wait_until(lambda: old.over, "the broker has forgotten all logins")
         assert admin.offsets.latest([tp]) == {tp: offset}
         assert client.fetch(tp, 0, max_bytes=1000).said.high_watermark == offset

@@ -30,21 +30,21 @@ def numbers(first: int, end: int) -> list[tuple[int, bytes]]:
     return [(number, b"%d" % number) for number in range(first, end)]
 
 
-def test_it_follows_the_leader(three_source: LocalCluster, new_name: NewName) -> None:
-    topic = create_topic(three_source.bootstrap, new_name("followed"), replication=3)
-    write(three_source, topic, 0, 10)
-    with collecting(three_source.addresses) as made:
+def test_it_follows_the_leader(three: LocalCluster, new_name: NewName) -> None:
+    topic = create_topic(three.bootstrap, new_name("followed"), replication=3)
+    write(three, topic, 0, 10)
+    with collecting(three.addresses) as made:
         reader = made.collector(topic)
         made.until(lambda: reader.stored == numbers(0, 10), "all is stored")
-        leader = leader_of(three_source, topic)
-        three_source.kill9(leader)
+        leader = leader_of(three, topic)
+        three.kill9(leader)
         try:
-            wait_until(lambda: leader_of(three_source, topic) != leader, "another one leads")
-            left = [a for a in three_source.addresses if a != three_source.addresses[leader - 1]]
+            wait_until(lambda: leader_of(three, topic) != leader, "another one leads")
+            left = [a for a in three.addresses if a != three.addresses[leader - 1]]
             produce(left[0], topic, [Record(None, b"10")])
             made.until(lambda: reader.stored == numbers(0, 11), "it goes on at the new leader")
         finally:
-            three_source.restart(leader)
+            three.restart(leader)
         assert (made.gaps, reader.stopped) == ([], False)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clusters import Clusters
+from tests.support.brokers import SharedCluster
 from tests.support.copier import BackDoor, copier, endless, going
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
 from towpath.cli.main import main
@@ -29,20 +29,13 @@ from towpath.records.source.fetcher import Fetcher
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
-SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
-
-
-@pytest.fixture(scope="module")
-def racked(clusters: Clusters) -> LocalCluster:
-    properties = {"broker.rack": "rack-{node}", "replica.selector.class": SELECTOR}
-    return clusters.get("racked", brokers=3, properties=properties)
 
 
 @pytest.fixture
 def mirror(
-    tmp_path: Path, racked: LocalCluster, target: LocalCluster, new_name: NewName
+    tmp_path: Path, three: LocalCluster, target: LocalCluster, new_name: NewName
 ) -> BackDoor:
-    made = BackDoor(tmp_path, racked, target, new_name("replicas"))
+    made = BackDoor(tmp_path, three, target, new_name("replicas"))
     made.create()
     return made
 
@@ -102,7 +95,7 @@ class Reading:
 
 
 def test_the_nearest_replica_serves_until_it_is_gone(
-    mirror: BackDoor, racked: LocalCluster, monkeypatch: pytest.MonkeyPatch
+    mirror: BackDoor, three: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetching, "_FAR", 1.0)
     reading = Reading(mirror)
@@ -112,18 +105,18 @@ def test_the_nearest_replica_serves_until_it_is_gone(
             reading.write()
             wait_until(lambda: fetcher._at.get(reading.tp) == reading.follower, "it is near")
             assert reading.write() == reading.follower
-            racked.kill9(reading.follower)
+            three.kill9(reading.follower)
             try:
                 wait_until(lambda: reading.write() == reading.leader, "the leader serves")
                 assert made.landing.lanes[reading.tp].progress.error == ""
             finally:
-                racked.restart(reading.follower)
+                three.restart(reading.follower)
             wait_until(lambda: reading.write() == reading.follower, "the follower serves again", 60)
         reading.settled(made)
 
 
 def test_a_frozen_replica_is_left(
-    mirror: BackDoor, racked: LocalCluster, monkeypatch: pytest.MonkeyPatch
+    mirror: BackDoor, three: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetching, "_FAR", 60.0)
     reading = Reading(mirror, "1s")
@@ -133,11 +126,11 @@ def test_a_frozen_replica_is_left(
             reading.write()
             wait_until(lambda: fetcher._at.get(reading.tp) == reading.follower, "it is near")
             assert reading.write() == reading.follower
-            racked.pause(reading.follower)
+            three.pause(reading.follower)
             try:
                 assert reading.write() == reading.leader
             finally:
-                racked.resume(reading.follower)
+                three.resume(reading.follower)
         reading.settled(made)
 
 
@@ -184,8 +177,8 @@ BOGUS = "broker.invalid"
 
 
 @contextmanager
-def misnaming(cluster: LocalCluster, node: int, *, needed: bool = True) -> Iterator[None]:
-    """Let a broker tell clients a host that does not resolve; mend it where it is needed again."""
+def misnaming(cluster: LocalCluster, node: int) -> Iterator[None]:
+    """Let a broker tell clients a host that does not resolve."""
     file = cluster._settings(node)
     before = file.read_text()
     told = "advertised.listeners=CLIENT://127.0.0.1"
@@ -196,8 +189,7 @@ def misnaming(cluster: LocalCluster, node: int, *, needed: bool = True) -> Itera
         yield
     finally:
         file.write_text(before)
-        if needed:
-            cluster.restart(node)
+        cluster.restart(node)
 
 
 def sentence(side: Side, cluster: LocalCluster, node: int) -> str:
@@ -211,29 +203,29 @@ def sentence(side: Side, cluster: LocalCluster, node: int) -> str:
 
 def test_only_partitions_of_a_broker_that_cannot_be_found_wait(
     tmp_path: Path,
-    racked: LocalCluster,
+    three: LocalCluster,
     target: LocalCluster,
     new_name: NewName,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(asking, "UNKNOWN_PATIENCE", 0.2)
-    mirror = BackDoor(tmp_path, racked, target, new_name("misnamed"))
+    mirror = BackDoor(tmp_path, three, target, new_name("misnamed"))
     tps = [TopicPartition(TopicName(mirror.topic), number) for number in range(3)]
-    with misnaming(racked, 3), Admin(plain(racked), Side.SOURCE) as admin:
+    with misnaming(three, 3), Admin(plain(three), Side.SOURCE) as admin:
         mirror.create(3)
         wait_until(lambda: leaders(admin, tps) == {1, 2, 3}, "every broker leads")
         [planned] = mirror.slices()
-        work = replace(endless(planned), source=plain(racked), target=plain(target))
+        work = replace(endless(planned), source=plain(three), target=plain(target))
         [lost] = [tp for tp in tps if leaders(admin, [tp]) == {3}]
         began = time.monotonic()
         found = admin.offsets.latest(tps)
         assert time.monotonic() - began < 5
         assert found.keys() == set(tps) - {lost}
         assert isinstance(found.failed[lost], UnresolvedError)
-        assert str(found.failed[lost]) == sentence(Side.SOURCE, racked, 3)
+        assert str(found.failed[lost]) == sentence(Side.SOURCE, three, 3)
         assert admin.cluster.broker_config("message.max.bytes") == "1048588"
         records = [Record(None, b"%d" % number, partition=number) for number in range(3)]
-        produce(racked.back_door, mirror.topic, records)
+        produce(three.back_door, mirror.topic, records)
         with copier(work, work.source, work.target) as made, going(made):
             wait_until(
                 lambda: (
@@ -243,11 +235,11 @@ def test_only_partitions_of_a_broker_that_cannot_be_found_wait(
                 "the others are copied",
             )
             progress = made.landing.lanes[lost].progress
-            wait_until(lambda: progress.error == sentence(Side.SOURCE, racked, 3), "it is told")
+            wait_until(lambda: progress.error == sentence(Side.SOURCE, three, 3), "it is told")
             assert all(made.landing.lanes[tp].progress.error == "" for tp in tps if tp != lost)
     receipt = mirror.books(lost.partition).receipt
     assert receipt is not None
-    assert receipt.error == sentence(Side.SOURCE, racked, 3)
+    assert receipt.error == sentence(Side.SOURCE, three, 3)
 
 
 def leaders(admin: Admin, tps: list[TopicPartition]) -> set[int]:
@@ -255,22 +247,20 @@ def leaders(admin: Admin, tps: list[TopicPartition]) -> set[int]:
     return {found[tp.partition].leader for tp in tps}
 
 
-@pytest.mark.alone("misnamed")
 def test_a_cluster_that_cannot_be_found_is_told(
     tmp_path: Path,
-    clusters: Clusters,
     source: LocalCluster,
+    target: SharedCluster,
     new_name: NewName,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    cluster = clusters.get("misnamed")
+    cluster = target.through("MISNAMED")
     mirror = BackDoor(tmp_path, source, cluster, new_name("misnamed"), timeout="2s")
     mirror.create()
     mirror.slices()
     file = tmp_path / "link.yaml"
     text = (tmp_path / f"{mirror.topic}.yaml").read_text()
     file.write_text(text.replace(f"'{cluster.back_door}'", f"'{cluster.bootstrap}'"))
-    with misnaming(cluster, 1, needed=False):
-        assert main(["status", str(file)]) == 4
+    assert main(["status", str(file)]) == 4
     said = " ".join(capsys.readouterr().err.split())
     assert sentence(Side.TARGET, cluster, 1) in said

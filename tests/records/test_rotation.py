@@ -10,42 +10,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clusters import Clusters
+from tests.support.brokers import SharedCluster, set_passwords
 from tests.support.copier import BackDoor, copier, endless, going
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
-from tests.support.keys import NEW, OLD, Keys, set_password
+from tests.support.keys import NEW, Keys
 from towpath.cluster.connect import security
 from towpath.config import troubles
 from towpath.dev.broker import LocalCluster
-from towpath.dev.settings import Security
 from towpath.model.clock import now_ms
 from towpath.records.copy import Copier
 
 pytestmark = pytest.mark.broker
 
 
-@pytest.fixture(scope="module")
-def keys(clusters: Clusters) -> Keys:
-    return clusters.once("keys", lambda: Keys(clusters.folder / "keys"))
-
-
-@pytest.fixture(scope="module")
-def rotating(clusters: Clusters, keys: Keys) -> LocalCluster:
-    asked = Security(
-        broker=keys.served, authority=keys.trusted, client_certificate="required",
-        users={"mirror": OLD},
-    )  # fmt: skip
-    own, module = "listener.name.client", "org.apache.kafka.common.security.oauthbearer"
-    tokens = {
-        f"{own}.sasl.enabled.mechanisms": "SCRAM-SHA-512,OAUTHBEARER",
-        f"{own}.oauthbearer.sasl.jaas.config": f"{module}.OAuthBearerLoginModule required;",
-    }
-    return clusters.get("rotating", security=asked, properties=tokens)
+@pytest.fixture
+def rotating(lone: SharedCluster) -> SharedCluster:
+    return lone.through("ROTATING")
 
 
 def test_a_slice_outlives_a_rotation(
-    tmp_path: Path, source: LocalCluster, rotating: LocalCluster, keys: Keys,
+    tmp_path: Path, source: LocalCluster, rotating: SharedCluster, keys: Keys,
     new_name: Callable[[str], str],
 ) -> None:  # fmt: skip
     """The broker changes first; then the link's files, one by one, one of them half-written."""
@@ -69,7 +54,7 @@ def test_a_slice_outlives_a_rotation(
     with copier(work, work.source, target) as made, going(made):
         write()
         wait_until(lambda: made.landing.lanes != {} and copied(made), "what was there is copied")
-        set_password(rotating, NEW)
+        set_passwords(rotating, {"mirror": NEW})
         keys.serve(1)
         rotating.restart(1)
         [lane] = made.landing.lanes.values()
@@ -111,7 +96,7 @@ def token(subject: str) -> str:
     ],
 )
 def test_a_login_by_token_that_fails_shows_no_secret(
-    tmp_path: Path, source: LocalCluster, rotating: LocalCluster, keys: Keys, here: Here,
+    tmp_path: Path, source: LocalCluster, rotating: SharedCluster, keys: Keys, here: Here,
     monkeypatch: pytest.MonkeyPatch, command: str, told: str,
 ) -> None:  # fmt: skip
     """The arguments hold a secret as well, which the file takes from a variable."""

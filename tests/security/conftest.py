@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clusters import USERS, Vault
+from tests.support.certificates import Vault
+from tests.support.fleet import USERS
 from tests.support.secured import SecuredLink
 from towpath.dev.broker import LocalCluster
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clusters import USERS
+from tests.support.fleet import USERS
 from tests.support.kafka import consume
 from tests.support.secured import SecuredLink, load, permit
 from tests.support.standalone import Standalone

@@ -17,7 +17,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 import towpath
-from tests.support.clusters import Vault
+from tests.support.certificates import Vault
 from towpath.cli.main import main
 from towpath.cluster.codes import refused
 from towpath.cluster.connect import security
@@ -131,7 +131,7 @@ def _tls(_: Path) -> str:
 def _wrong_key_password(folder: Path) -> str:
     vault = Vault.make(folder)
     (folder / "password").write_text(MARK)
-    tls = {"ca": str(vault.authority.certificate), "cert": str(vault.client.certificate)}
+    tls = {"ca": str(vault.ca), "cert": str(vault.client.certificate)}
     text = json.dumps({**tls, "key": str(folder / "password"), "key_password": "file:password"})
     return _problems(folder, f"source: {{bootstrap: 'h:1', tls: {text}}}")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
 
-from tests.support.clusters import USERS, Clusters, Vault
+from tests.support.brokers import SharedCluster
+from tests.support.fleet import USERS
 from tests.support.here import Here
 from tests.support.kafka import consume
 from tests.support.secured import SecuredLink, allow, load, permit
@@ -75,10 +75,9 @@ def test_a_run_with_a_wrong_password(
 
 
 def test_an_expired_certificate(
-    secured: SecuredLink, clusters: Clusters, vault: Vault, here: Here
+    secured: SecuredLink, secured_target: SharedCluster, here: Here
 ) -> None:
-    security = replace(vault.security(), broker=vault.expired)
-    secured.target = clusters.get("expired", security=security)
+    secured.target = secured_target.through("EXPIRED")
     told = here("status", str(secured.file))
     assert told.code == 4, told.said
     assert "target: " in told.said

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaException
 
+from tests.support import fleet
+from tests.support.brokers import set_passwords
 from tests.support.clusters import Clusters
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
-from tests.support.keys import NEW, OLD, Keys, set_password
+from tests.support.keys import NEW, OLD, Keys
 from tests.support.program import Program
 from towpath.dev.broker import LocalCluster
-from towpath.dev.settings import Security
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(300)]
 
@@ -35,11 +36,8 @@ def test_a_run_outlives_a_rotation(
     tmp_path: Path, source: LocalCluster, clusters: Clusters
 ) -> None:
     keys = Keys(tmp_path / "keys")
-    security = Security(
-        broker=keys.served, authority=keys.trusted, client_certificate="required",
-        users={"mirror": OLD},
-    )  # fmt: skip
-    target = clusters.get("rotating-run", security=security)
+    cluster = clusters.get("rotating", **fleet.lone(keys.served, keys.trusted, OLD))
+    target = cluster.through("ROTATING")
     topic = create_topic(source.back_door, "rotated")
     events = tmp_path / "events"
     events.mkdir()
@@ -54,7 +52,7 @@ def test_a_run_outlives_a_rotation(
     )  # fmt: skip
     try:
         _copy(run, source, target, topic, 100)
-        set_password(target, NEW)
+        set_passwords(target, {"mirror": NEW})
         keys.serve(1)
         target.restart(1)
         wait_until(lambda: "is signed by none of" in run.said, "it is told", 60)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clusters import USERS
+from tests.support.fleet import USERS
 from tests.support.here import MASTER, Here
 from tests.support.secured import SecuredLink
 from towpath.cluster.admin import Admin

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import cycle, product
 from typing import Any
 
-from tests.support.clusters import USERS, Vault
+from tests.support.certificates import Vault
+from tests.support.fleet import USERS
 from tests.support.kafka import wait_until
 from towpath.access.apply import apply
 from towpath.access.diff import Difference, diff
@@ -57,7 +58,7 @@ def link(
         security = {}
         if vault:
             login = {"mechanism": "SCRAM-SHA-512", "username": user, "password": USERS[user]}
-            security = {"tls": {"ca": str(vault.authority.certificate)}, "sasl": login}
+            security = {"tls": {"ca": str(vault.ca)}, "sasl": login}
         return {"bootstrap": cluster.bootstrap, "request_timeout": "10s", **security}
 
     logins = more.pop("logins", ("admin", "admin"))

@@ -1,29 +1,136 @@
-"""Brokers that any process of a test session may kill and start again, whoever started them."""
+"""Clusters whose clients may come in in many ways, and which several processes share."""
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
 import time
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psutil
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._scram import (
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialAlteration,
+    UserScramCredentialUpsertion,
+)
 
+from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.dev.process import Identity, JavaProcess
+from towpath.model.secret import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One way into a cluster.
+
+    Attributes:
+        protocol: Kafka's name of it, such as `SASL_SSL`.
+        properties: Settings of the listener, without its prefix.
+        host: The host that clients are told.
+        proxied: Whether clients are told the port of a proxy. What it must hand on goes to
+            `SharedCluster.bound`, and clients begin at the proxy, too.
+    """
+
+    protocol: str = "PLAINTEXT"
+    properties: Mapping[str, str] = field(default_factory=dict)
+    host: str = "127.0.0.1"
+    proxied: bool = False
 
 
 class SharedCluster(LocalCluster):
-    """A cluster whose processes are known by a file each, so that it can be pickled."""
+    """A cluster that can be pickled: its processes are known by a file each.
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    Clients may come in through the listener `CLIENT`, in plain text and without a password, as
+    through the `back_door`, and through others.
+
+    Args:
+        arguments: Those of `LocalCluster`, as are other `options`.
+        listeners: Further listeners, by name.
+        users: Passwords by user name, for both kinds of SCRAM.
+        properties: Further settings of the brokers.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        listeners: Mapping[str, Listener] | None = None,
+        users: Mapping[str, Secret] | None = None,
+        properties: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(*arguments, properties=properties, **options)
         self._processes = _Known(self.home)
+        self._listeners, self._users = dict(listeners or {}), dict(users or {})
+        self._entrance = "CLIENT"
+        self._bound = {name: ports.reserve(len(self._nodes)) for name in self._listeners}
+        self._told = self._bound | {
+            name: ports.reserve(len(self._nodes))
+            for name, each in self._listeners.items()
+            if each.proxied
+        }
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where clients come in, as host:port."""
+        if self._entrance == "CLIENT":
+            return super().addresses
+        return _local(self._told[self._entrance])
+
+    def through(self, listener: str) -> Self:
+        """Return the same cluster, its clients coming in through another listener."""
+        assert listener in {"CLIENT", *self._listeners}
+        made = copy.copy(self)
+        made._entrance = listener
+        return made
+
+    def bound(self, listener: str) -> tuple[str, ...]:
+        """Return where a proxy must send what clients of its listener ask for."""
+        return _local(self._bound[listener])
+
+    def start(self) -> Self:
+        """Start it, as `LocalCluster` does; the first time, make its users."""
+        is_new = not self.home.exists() or not (self.home / "cluster.json").exists()
+        super().start()
+        if is_new and self._users:
+            set_passwords(self, self._users)
+        return self
+
+    def _broker_properties(self, node: int) -> dict[str, str]:
+        made = super()._broker_properties(node)
+        for name, each in self._listeners.items():
+            bound, told = self._bound[name][node - 1], self._told[name][node - 1]
+            made["listeners"] += f",{name}://127.0.0.1:{bound}"
+            made["advertised.listeners"] += f",{name}://{each.host}:{told}"
+            made["listener.security.protocol.map"] += f",{name}:{each.protocol}"
+            own = {"num.network.threads": "1", **each.properties}
+            made |= {f"listener.name.{name.lower()}.{key}": value for key, value in own.items()}
+        return made
+
+
+def set_passwords(cluster: LocalCluster, users: Mapping[str, Secret]) -> None:
+    """Give users their passwords, for both kinds of SCRAM."""
+    admin = AdminClient({"bootstrap.servers": cluster.back_door})
+    for kind in ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512:
+        how = ScramCredentialInfo(kind, 4096)
+        changes: list[UserScramCredentialAlteration] = [
+            UserScramCredentialUpsertion(name, how, secret.reveal().encode())
+            for name, secret in users.items()
+        ]
+        for done in admin.alter_user_scram_credentials(changes).values():
+            done.result(30)
+
+
+def _local(ports: Sequence[int]) -> tuple[str, ...]:
+    return tuple(f"127.0.0.1:{port}" for port in ports)
 
 
 class _Known(MutableMapping[int, JavaProcess]):

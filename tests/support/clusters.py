@@ -9,11 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.support.brokers import SharedCluster
-from towpath.dev.broker import LocalCluster
-from towpath.dev.certificates import Authority, Certificate
 from towpath.dev.distribution import NEWEST, alone
-from towpath.dev.settings import Security
-from towpath.model.secret import Secret
 
 T = TypeVar("T")
 
@@ -31,64 +27,38 @@ class Clusters:
 
     def get(
         self, name: str, version: str = NEWEST, brokers: int = 1, **options: Any
-    ) -> LocalCluster:
+    ) -> SharedCluster:
         """Return the cluster of this name; start it when it is asked for the first time.
 
         Args:
             name: Its name; another version of the same name is another cluster.
             version: Kafka's version.
             brokers: How many.
-            options: Further arguments of `LocalCluster`.
+            options: Further arguments of `SharedCluster`.
         """
         key = f"{name}-{version}"
         home = self.folder / key
         return self.once(key, lambda: SharedCluster(version, brokers, home=home, **options).start())
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """Return what `make` makes in the first process that asks; the others get it pickled."""
+        """Return what `make` makes in the first process that asks; the others get it pickled.
+
+        Raises:
+            AssertionError: It failed before; nobody tries again.
+        """
         if name not in self._known:
-            kept = self.folder / f"{name}.pickle"
             with alone(self.folder / f"{name}.lock"):
-                if not kept.exists():
-                    kept.write_bytes(pickle.dumps(make()))
-            self._known[name] = pickle.loads(kept.read_bytes())  # noqa: S301 - ours
+                self._known[name] = pickle.loads(self._kept(name, make))  # noqa: S301 - ours
         made: T = self._known[name]
         return made
 
-
-USERS = {"admin": Secret("admin-pw"), "mirror": Secret("mirror-pw"), "nobody": Secret("nobody-pw")}
-"""Of a secured cluster: `admin` may do everything, the others what an ACL allows."""
-
-
-@dataclass(frozen=True)
-class Vault:
-    """Certificates: a good one for brokers and clients, an expired one, and one of strangers."""
-
-    authority: Authority
-    broker: Certificate
-    client: Certificate
-    expired: Certificate
-    stranger: Certificate
-
-    @classmethod
-    def make(cls, folder: Path) -> Vault:
-        """Make all of them in a folder."""
-        authority = Authority(folder)
-        return cls(
-            authority,
-            authority.issue("broker"),
-            authority.issue("client"),
-            authority.issue("expired", days=-1),
-            Authority(folder / "elsewhere", "other-ca").issue("stranger"),
-        )
-
-    def security(self) -> Security:
-        """Return TLS, SASL and ACLs as the secured clusters of the tests have them."""
-        return Security(
-            broker=self.broker,
-            authority=self.authority.certificate,
-            client_certificate="requested",
-            users=USERS,
-            super_users=("User:admin",),
-            authorize=True,
-        )
+    def _kept(self, name: str, make: Callable[[], object]) -> bytes:
+        kept, failed = (self.folder / f"{name}.{end}" for end in ("pickle", "failed"))
+        assert not failed.exists(), f"{name} could not be made before: {failed.read_text()}"
+        if not kept.exists():
+            try:
+                kept.write_bytes(pickle.dumps(make()))
+            except BaseException as error:
+                failed.write_text(str(error))
+                raise
+        return kept.read_bytes()

@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from confluent_kafka import Producer
 
+from tests.support.brokers import SharedCluster
 from tests.support.chaos import Copiers
 from tests.support.mirror import Mirror
 from tests.support.proxy import Proxy
@@ -67,7 +68,10 @@ class Proxied(Mirror):
     """A mirror that finds its target behind a proxy."""
 
     def address(self, cluster: LocalCluster) -> str:
-        return cluster.proxied if cluster is self.target else cluster.bootstrap
+        if cluster is not self.target:
+            return cluster.bootstrap
+        assert isinstance(cluster, SharedCluster)
+        return cluster.through("PROXIED").bootstrap
 
 
 @dataclass

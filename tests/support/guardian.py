@@ -44,6 +44,7 @@ class Guard:
         self._mark = mark_session()
         self._watcher = watch()
         self._left: list[str] = []
+        self._seconds = 0.0
 
     # Within the summary, and around the end of the workers and of all fixtures.
     @pytest.hookimpl(wrapper=True, trylast=True)
@@ -52,6 +53,8 @@ class Guard:
         yield
         for each in marked(self._mark):
             if any(self._home in word for word in _command(each)):
+                with suppress(psutil.Error):
+                    self._seconds += sum(each.cpu_times()[:2])
                 _kill(each)
         end = time.monotonic() + 10
         while (left := left_behind(self._mark, self._watcher.pid)) and time.monotonic() < end:
@@ -60,7 +63,8 @@ class Guard:
             self._left, session.exitstatus = left, pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Name what is left."""
+        """Tell what the shared clusters took, and name what is left."""
+        terminalreporter.write_line(f"shared clusters: {self._seconds:.0f} CPU s")
         if self._left:
             terminalreporter.section("processes that the tests left behind", red=True)
             terminalreporter.write_line("\n".join(self._left))

@@ -7,16 +7,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._scram import (
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
-
+from tests.support.certificates import Authority, Certificate
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
-from towpath.dev.certificates import Authority, Certificate
 from towpath.model.secret import Secret
 
 OLD, NEW = Secret("m4rked-old"), Secret("m4rked-new")
@@ -28,9 +21,10 @@ class Keys:
     def __init__(self, folder: Path) -> None:
         self.ours = folder / "link"
         self.ours.mkdir(parents=True)
-        self.authorities = [Authority(folder / name) for name in ("old", "new")]
-        self.brokers = [each.issue("broker") for each in self.authorities]
-        self.clients = [each.issue("client") for each in self.authorities]
+        made = [Authority(folder / name) for name in ("old", "new")]
+        self.authorities = [each.certificate for each in made]
+        self.brokers = [each.issue("broker") for each in made]
+        self.clients = [each.issue("client") for each in made]
         self.served = Authority(folder / "served").issue("broker")
         self.trusted = folder / "served" / "ca.crt"
         self.serve(0)
@@ -40,13 +34,13 @@ class Keys:
     def serve(self, which: int) -> None:
         """Give the broker its certificate, and the authority of its clients."""
         shutil.copy(self.brokers[which].both, self.served.both)
-        shutil.copy(self.authorities[which].certificate, self.trusted)
+        shutil.copy(self.authorities[which], self.trusted)
 
     def give(self, name: str, which: int) -> None:
         """Put a file to where the link finds it."""
         client: Certificate = self.clients[which]
         found = {
-            "ca": self.authorities[which].certificate.read_text(),
+            "ca": self.authorities[which].read_text(),
             "cert": client.certificate.read_text(),
             "key": client.key.read_text(),
             "password": (OLD, NEW)[which].reveal(),
@@ -66,11 +60,3 @@ class Keys:
         }  # fmt: skip
         made: ClusterConfig = pickle.loads(pickle.dumps(ClusterConfig.model_validate(settings)))  # noqa: S301
         return made
-
-
-def set_password(cluster: LocalCluster, secret: Secret) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.back_door})
-    how = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-    change = UserScramCredentialUpsertion("mirror", how, secret.reveal().encode())
-    for done in admin.alter_user_scram_credentials([change]).values():
-        done.result(30)

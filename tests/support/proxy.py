@@ -6,11 +6,11 @@ import socket
 import threading
 from contextlib import suppress
 
-from towpath.dev.broker import LocalCluster
+from tests.support.brokers import SharedCluster
 
 
 class Proxy:
-    """Stands before the only broker of a cluster that was made with `proxy_ports`.
+    """Stands before the only broker of a cluster that has a listener `PROXIED`.
 
     Attributes:
         mute: What the broker answers is dropped.
@@ -18,10 +18,10 @@ class Proxy:
             machine that is frozen.
     """
 
-    def __init__(self, cluster: LocalCluster) -> None:
-        (upstream,) = cluster.proxy_targets
+    def __init__(self, cluster: SharedCluster) -> None:
+        (upstream,) = cluster.bound("PROXIED")
         self._upstream = int(upstream.rpartition(":")[2])
-        host, port = cluster.proxied.rsplit(":", 1)
+        host, port = cluster.through("PROXIED").bootstrap.rsplit(":", 1)
         self.mute = self.holding = self._refusing = False
         self._held: dict[socket.socket, bytearray] = {}
         self._unanswered: set[socket.socket] = set()

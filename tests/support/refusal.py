@@ -11,6 +11,7 @@ import struct
 import threading
 from collections.abc import Callable
 
+from tests.support.brokers import SharedCluster
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 
@@ -25,7 +26,10 @@ class Refused(Mirror):
 
     def address(self, cluster: LocalCluster) -> str:
         """Return where the mirror finds a cluster."""
-        return cluster.proxied if cluster is self.target else cluster.bootstrap
+        if cluster is not self.target:
+            return cluster.bootstrap
+        assert isinstance(cluster, SharedCluster)
+        return cluster.through("REFUSED").bootstrap
 
 
 Asked = list[tuple[bytes, list[int]]]
@@ -42,12 +46,12 @@ class Refusal:
             the connection at that moment.
     """
 
-    def __init__(self, cluster: LocalCluster) -> None:
+    def __init__(self, cluster: SharedCluster) -> None:
         self.cluster = cluster
         self.reset()
         self._open: set[socket.socket] = set()
-        self._target = _address(cluster.proxy_targets[0])
-        self._listener = socket.create_server(_address(cluster.proxied))
+        self._target = _address(cluster.bound("REFUSED")[0])
+        self._listener = socket.create_server(_address(cluster.through("REFUSED").bootstrap))
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
 

@@ -10,7 +10,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
-from tests.support.clusters import USERS, Vault
+from tests.support.certificates import Vault
+from tests.support.fleet import USERS
 from tests.support.kafka import Record, create_topic, produce
 from tests.support.program import Program
 from towpath.dev.broker import LocalCluster
@@ -55,7 +56,7 @@ class SecuredLink:
         cluster: LocalCluster = getattr(self, side)
         return (
             f"{side}:\n  bootstrap: '{cluster.bootstrap}'\n"
-            f"  tls: {{ca: '{self.vault.authority.certificate}'}}\n"
+            f"  tls: {{ca: '{self.vault.ca}'}}\n"
             f"  sasl: {{mechanism: SCRAM-SHA-512, username: {self.user[side]},"
             f" password: '{password}'}}\n"
             "  request_timeout: 10s"

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.support.brokers import SharedCluster
 from tests.support.kafka import wait_until
 from towpath.dev import ports
-from towpath.dev.broker import LocalCluster
 from towpath.model.home import home_folder
 
 MODULE = "github.com/Shopify/toxiproxy/v2/cmd/server"
@@ -53,21 +53,24 @@ class Toxiproxy:
             )
         wait_until(lambda: not ports.is_free(self._port), "toxiproxy listens")
 
-    def stand_before(self, cluster: LocalCluster) -> None:
-        """Listen on the proxy ports that the cluster was made with."""
-        for address, target in zip(cluster.proxied.split(","), cluster.proxy_targets, strict=True):
+    def stand_before(self, cluster: SharedCluster) -> None:
+        """Listen where the cluster sends clients of its listener `PROXIED`."""
+        told, bound = cluster.through("PROXIED").addresses, cluster.bound("PROXIED")
+        for address, target in zip(told, bound, strict=True):
             name = address.rpartition(":")[2]
             self._ask("/proxies", {"name": name, "listen": address, "upstream": target})
 
-    def cut(self, cluster: LocalCluster) -> None:
+    def cut(self, cluster: SharedCluster) -> None:
         """Close all connections and refuse new ones."""
         self._enable(cluster, enabled=False)
 
-    def heal(self, cluster: LocalCluster) -> None:
+    def heal(self, cluster: SharedCluster) -> None:
         """Let connections through again."""
         self._enable(cluster, enabled=True)
 
-    def add(self, cluster: LocalCluster, kind: str, stream: str = "downstream", **how: int) -> None:
+    def add(
+        self, cluster: SharedCluster, kind: str, stream: str = "downstream", **how: int
+    ) -> None:
         """Add a toxic to all proxies, such as `latency` with `latency=300` (milliseconds)."""
         for name in _names(cluster):
             toxic = {"name": kind, "type": kind, "stream": stream, "attributes": how}
@@ -82,7 +85,7 @@ class Toxiproxy:
         self._process.terminate()
         self._process.wait(10)
 
-    def _enable(self, cluster: LocalCluster, *, enabled: bool) -> None:
+    def _enable(self, cluster: SharedCluster, *, enabled: bool) -> None:
         for name in _names(cluster):
             self._ask(f"/proxies/{name}", {"enabled": enabled})
 
@@ -94,5 +97,5 @@ class Toxiproxy:
             answer.read()
 
 
-def _names(cluster: LocalCluster) -> list[str]:
-    return [address.rpartition(":")[2] for address in cluster.proxied.split(",")]
+def _names(cluster: SharedCluster) -> list[str]:
+    return [address.rpartition(":")[2] for address in cluster.through("PROXIED").addresses]

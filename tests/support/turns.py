@@ -15,17 +15,15 @@ from pathlib import Path
 import pytest
 
 SHARED = {
-    "source": "source", "version_source": "source", "target": "target", "version_target": "target",
+    "source": "source", "target": "target",
     "secured_source": "secured_source", "secured_target": "secured_target",
 }  # fmt: skip
 """Fixtures of clusters that tests share, and the name by which they wait for each."""
 EXCLUSIVE = {
-    "three_source": "three_source", "three_target": "three_target",
-    "proxied_source": "proxied_source", "proxied_target": "proxied_target",
-    "refusal": "refusal", "refusing_target": "refusal",
-    "lone": "lone", "racked": "racked", "rotating": "rotating", "oauth": "oauth",
+    "lone": "lone", "three": "three", "three_more": "three_more",
+    "refusal": "refusal", "toxiproxy": "toxiproxy",
 }  # fmt: skip
-"""Fixtures of clusters that one test at a time has to itself."""
+"""Fixtures of clusters and proxies that one test at a time has to itself."""
 
 
 class Turns:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.clusters import Clusters
 from tests.support.kafka import Record, create_topic, produce, wait_until
 from tests.support.links import link
 from towpath.cluster.admin import Admin
@@ -264,10 +263,9 @@ def test_a_step_is_refused_when_the_target_changed(sides: Sides, new_name: NewNa
 
 
 def test_settings_that_only_the_source_knows_are_left_out(
-    clusters: Clusters, target: LocalCluster, new_name: NewName
+    oldest: LocalCluster, target: LocalCluster, new_name: NewName
 ) -> None:
-    old = clusters.get("source", "3.9.2")
-    sides = Sides(old, target)
+    sides = Sides(oldest, target)
     with sides.source, sides.target:
         name = sides.create(
             new_name("old"), retention_ms="-1", message_timestamp_difference_max_ms="1000"
@@ -283,12 +281,12 @@ def test_settings_that_only_the_source_knows_are_left_out(
     assert "does not know them: message.timestamp.difference.max.ms" in texts(found, name)
 
 
+@pytest.mark.soak
 def test_a_target_without_topics_is_asked_what_it_knows(
-    clusters: Clusters, tmp_path: Any, new_name: NewName
+    oldest: LocalCluster, tmp_path: Any, new_name: NewName
 ) -> None:
-    old = clusters.get("source", "3.9.2")
     with LocalCluster(home=tmp_path / "empty") as empty:
-        sides = Sides(old, empty)
+        sides = Sides(oldest, empty)
         with sides.source, sides.target:
             name = sides.create(
                 new_name("fresh"), retention_ms="7", message_timestamp_difference_max_ms="1000"
@@ -301,9 +299,9 @@ def test_a_target_without_topics_is_asked_what_it_knows(
 
 
 def test_replicas_and_in_sync_replicas_fit_the_target(
-    three_source: LocalCluster, target: LocalCluster, new_name: NewName
+    three: LocalCluster, target: LocalCluster, new_name: NewName
 ) -> None:
-    sides = Sides(three_source, target)
+    sides = Sides(three, target)
     with sides.source, sides.target:
         name = TopicName(new_name("replicated"))
         sides.source.topics.create(name, 1, 3, {"min.insync.replicas": "2"})
@@ -326,7 +324,7 @@ def test_settings_are_followed_and_what_is_not_ours_stays(sides: Sides, new_name
     name = sides.create(new_name("drifting"), cleanup_policy="compact", segment_ms="600000")
     made = sides.diff(name, replication_factor="broker_default").steps
     assert not apply_all(made, sides.target).failed
-    # Somebody changes the mirror topic, and somebody else the topic.
+    # Somebody changes the copy, and somebody else the topic.
     sides.target.configs.change(name, {"segment.ms": "700000", "flush.ms": "5"})
     sides.source.configs.change(name, {"cleanup.policy": None, "max.message.bytes": "2000000"})
     ours = Ours.of(made)
@@ -397,7 +395,7 @@ def test_old_records_stay_on_the_target_until_the_copy_is_filled(
         ),
     )
     assert not apply_all(released, sides.target).failed
-    wait_until(lambda: begins(name) == 1, "retention deletes what is old in the mirror topic, too")
+    wait_until(lambda: begins(name) == 1, "retention deletes what is old in the copy, too")
     assert not sides.diff(name, ours=Ours.of((*made, *released), [name])).steps
 
 
@@ -432,7 +430,7 @@ def test_only_copies_of_ours_are_pruned(sides: Sides, new_name: NewName) -> None
     assert (again.steps, again.notes) == ((), ())
     renamed = sides.diff(wanted, prune=True, rename="{topic}.new", ours=Ours.of(made))
     assert not [step for step in renamed.steps if isinstance(step, DeleteTopic)]
-    assert f"the mirror topic copy.{kept} that this link made stays" in texts(renamed, kept)
+    assert f"the copy copy.{kept} that this link made stays" in texts(renamed, kept)
 
 
 def test_many_steps_are_checked_in_few_requests(

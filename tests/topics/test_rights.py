@@ -11,7 +11,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
-from tests.support.clusters import USERS, Vault
+from tests.support.certificates import Vault
+from tests.support.fleet import USERS
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import link
 from towpath.cluster.admin import Admin
@@ -35,7 +36,7 @@ DESCRIBE, CONFIGS, READ = (
 def login(vault: Vault, tmp_path: Path) -> dict[str, Any]:
     (tmp_path / "password").write_text(USERS["mirror"].reveal())
     return {
-        "tls": {"ca": str(vault.authority.certificate)},
+        "tls": {"ca": str(vault.ca)},
         "sasl": {
             "mechanism": "SCRAM-SHA-256", "username": "mirror",
             "password": f"file:{tmp_path / 'password'}",
@@ -120,13 +121,13 @@ def test_rights_that_are_missing_are_told_and_prune_nothing(
         [text] = [note.text for note in found.notes if "AlterConfigs" in note.text]
         assert text == (
             f"target: the login mirror lacks the ACL AlterConfigs on topic {held}, so what is"
-            " held back there while the mirror topic is filled cannot be released: retention.ms;"
-            " add it there"
+            " held back there while the copy is filled cannot be released: retention.ms; add it"
+            " there"
         )
         # None is in the list of all topics, but only of one it is told that it does not exist.
         for name in (hidden, doubtful):
             assert "TOPIC_AUTHORIZATION_FAILED (29)" in said[name]
-            assert said[name].endswith(f"until then its mirror topic {name} stays")
+            assert said[name].endswith(f"until then its copy {name} stays")
         assert deleted not in said
         assert found.steps == (
             DeleteTopic(deleted, deleted, target.topics.describe([deleted])[deleted].id, 1),

@@ -22,16 +22,15 @@ KIB = 1024
 
 
 @pytest.fixture
-def name(three_source: LocalCluster, new_name: Callable[[str], str]) -> TopicName:
-    """Return a topic of three partitions with two replicas and a mebibyte in its first one."""
-    topic = TopicName(create_topic(three_source.bootstrap, new_name("room"), 3, replication=2))
-    produce(three_source.bootstrap, topic, [Record(None, bytes(KIB))] * KIB)
-    return topic
+def config(source: LocalCluster, three: LocalCluster, new_name: Callable[[str], str]) -> LinkConfig:
+    """Return a link over a topic of three partitions, with a mebibyte in its first one."""
+    topic = create_topic(source.bootstrap, new_name("room"), 3)
+    write(source, topic)
+    return link(source.bootstrap, three.bootstrap, topic, replication_factor=2)
 
 
-@pytest.fixture
-def config(three_source: LocalCluster, three_target: LocalCluster, name: str) -> LinkConfig:
-    return link(three_source.bootstrap, three_target.bootstrap, name)
+def write(cluster: LocalCluster, topic: str) -> None:
+    produce(cluster.bootstrap, topic, [Record(None, bytes(KIB))] * KIB)
 
 
 def free(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
@@ -45,8 +44,10 @@ def free(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
     monkeypatch.setattr(DiskAdmin, "describe", describe)
 
 
-def test_brokers_tell_of_their_disks(three_source: LocalCluster, name: TopicName) -> None:
-    with Admin(link(three_source.bootstrap, "h:1", name).source, Side.SOURCE) as admin:
+def test_brokers_tell_of_their_disks(three: LocalCluster, new_name: Callable[[str], str]) -> None:
+    name = TopicName(create_topic(three.bootstrap, new_name("room"), 3, replication=2))
+    write(three, name)
+    with Admin(link(three.bootstrap, "h:1", name).source, Side.SOURCE) as admin:
         found = admin.disks.describe({name: 3})
     assert found.free is not None
     assert found.free > KIB

@@ -19,7 +19,7 @@ from kafka.errors import KafkaError
 from towpath.dev import distribution, ports
 from towpath.dev.errors import BrokerError
 from towpath.dev.process import Identity, JavaProcess, classes, command, pause_before_next_look
-from towpath.dev.settings import SCRAM, Ports, Security, broker_properties, properties_text
+from towpath.dev.settings import Ports, broker_properties, properties_text
 from towpath.model.classes import ClassArchive
 from towpath.model.deadline import Deadline
 from towpath.model.home import home_folder
@@ -35,13 +35,10 @@ class LocalCluster:
         version: Kafka's version; its jars are fetched when missing.
         brokers: How many; their ids count from 1. Three survive the loss of any one.
         home: Folder for data, settings and logs. Started again, the cluster keeps its data.
-        security: How clients come in; by default anyone may, in plain text.
         properties: Further settings of the brokers, which win over ours; `{node}` in a value is
             the broker's id.
         heap: Largest heap of each broker.
         client_ports: Where clients come in, one per broker; by default free ones.
-        proxy_ports: Ports of a proxy, one per broker. Each broker then has a listener
-            (`proxy_targets`) that sends clients to the proxy, so that they cannot get around it.
         options: Of the JVMs, in the place of those that use the archive of their classes.
     """
 
@@ -51,17 +48,15 @@ class LocalCluster:
         brokers: int = 1,
         *,
         home: Path,
-        security: Security | None = None,
         properties: Mapping[str, str] | None = None,
         heap: str = "256m",
         client_ports: Sequence[int] = (),
-        proxy_ports: Sequence[int] = (),
         options: Sequence[str] = (),
     ) -> None:
-        self.version, self.home, self.security = version, home, security
+        self.version, self.home = version, home
         self.cluster_id = ClusterId("")
         self._properties, self._heap, self._options = dict(properties or {}), heap, options
-        self._ports = _all_ports(brokers, client_ports, proxy_ports)
+        self._ports = _all_ports(brokers, client_ports)
         self._jars = Path()
         self._processes: MutableMapping[int, JavaProcess] = {}
 
@@ -77,18 +72,8 @@ class LocalCluster:
 
     @property
     def back_door(self) -> str:
-        """Where a super user comes in without TLS or password, whatever `security` asks."""
+        """Where the brokers themselves come in: in plain text, without a password."""
         return ",".join(f"127.0.0.1:{each.internal}" for each in self._ports)
-
-    @property
-    def proxied(self) -> str:
-        """The proxy's addresses, for clients that go through it."""
-        return ",".join(f"127.0.0.1:{each.proxy_advertised}" for each in self._ports)
-
-    @property
-    def proxy_targets(self) -> tuple[str, ...]:
-        """Where the proxy must send what comes in at each of its ports."""
-        return tuple(f"127.0.0.1:{each.proxy}" for each in self._ports)
 
     @property
     def identities(self) -> tuple[Identity, ...]:
@@ -104,7 +89,7 @@ class LocalCluster:
         """
         self._jars = distribution.fetch(self.version)
         for each in self._ports:
-            for port, _ in each.listeners().values():
+            for port in each.all():
                 ports.require_free(port)
         self.home.mkdir(parents=True, exist_ok=True)
         self.cluster_id = self._cluster_id()
@@ -204,9 +189,7 @@ class LocalCluster:
             folder = self._folder(node)
             data = folder / "data"
             folder.mkdir(exist_ok=True)
-            settings = broker_properties(node, self._ports, data, self.security)
-            settings |= {k: v.replace("{node}", str(node)) for k, v in self._properties.items()}
-            self._settings(node).write_text(properties_text(settings))
+            self._settings(node).write_text(properties_text(self._broker_properties(node)))
             if not (data / "meta.properties").exists():
                 shutil.rmtree(data, ignore_errors=True)
                 running.append((node, self._formatting(node)))
@@ -215,13 +198,13 @@ class LocalCluster:
                 process.kill()
                 raise BrokerError(f"broker {node} could not be formatted", process.log_end())
 
+    def _broker_properties(self, node: int) -> dict[str, str]:
+        own = {key: value.replace("{node}", str(node)) for key, value in self._properties.items()}
+        return broker_properties(node, self._ports, self._folder(node) / "data") | own
+
     def _formatting(self, broker: int) -> JavaProcess:
         folder = self._folder(broker)
         arguments = ["format", "-t", self.cluster_id, "-c", str(self._settings(broker))]
-        for name, secret in (self.security.users if self.security else {}).items():
-            for mechanism in SCRAM:
-                user = f"{mechanism}=[name={name},password={secret.reveal()}]"
-                arguments += ["--add-scram", user]
         tool = "kafka.tools.StorageTool"
         line = command(self._jars, tool, arguments, heap="128m", work=folder)
         return JavaProcess(line, folder / "format.log")
@@ -279,21 +262,9 @@ def _listens(port: int) -> bool:
         return False
 
 
-def _all_ports(brokers: int, clients: Sequence[int], proxies: Sequence[int]) -> tuple[Ports, ...]:
-    free = iter(ports.reserve(4 * brokers))
-    made: list[Ports] = []
-    for index in range(brokers):
-        client, internal, controller, proxy = (next(free) for _ in range(4))
-        made.append(
-            Ports(
-                client=clients[index] if clients else client,
-                internal=internal,
-                controller=controller,
-                proxy=proxy if proxies else None,
-                proxy_advertised=proxies[index] if proxies else None,
-            )
-        )
-    return tuple(made)
+def _all_ports(brokers: int, clients: Sequence[int]) -> tuple[Ports, ...]:
+    columns = clients or ports.reserve(brokers), ports.reserve(brokers), ports.reserve(brokers)
+    return tuple(Ports(*each) for each in zip(*columns, strict=True))
 
 
 def archive_classes(version: str = distribution.NEWEST) -> None:

@@ -4,7 +4,6 @@ TowpathError
 └── DevError                    2  this machine lacks something
     ├── JavaError                  no Java, or one too old
     ├── DistributionError          Kafka's jars could not be fetched
-    ├── CommandError               a command such as openssl is missing or refused
     ├── PortTakenError             somebody listens where a broker should
     └── BrokerError                a broker did not start or stop
 """
@@ -38,12 +37,6 @@ class DistributionError(DevError):
     """Kafka's jars could not be fetched."""
 
     code = "DEV_DISTRIBUTION"
-
-
-class CommandError(DevError):
-    """A command that we need is missing or refused what we asked."""
-
-    code = "DEV_COMMAND"
 
 
 class PortTakenError(DevError):

@@ -20,7 +20,7 @@ class Ends:
     _seen: dict[tuple[TopicPartition, TopicId], int] = field(default_factory=dict)
 
     def of(self, work: Assignment, latest: Mapping[TopicPartition, int]) -> int:
-        """Return the source offset at which the mirror topic of a partition is done.
+        """Return the source offset at which the copy of a partition is done.
 
         Args:
             work: The partition, with the id of its topic.

@@ -154,7 +154,7 @@ def reconcile(
 
 
 Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]
-"""Id and number of partitions of each topic that matches, and of its mirror topic."""
+"""Id and number of partitions of each topic that matches, and of its copy."""
 
 
 def shape(config: LinkConfig, source: Admin, target: Admin) -> Shape:

@@ -55,8 +55,7 @@ def ask_defaults(target: Admin) -> tuple[Defaults, list[Note]]:
             _number(target.cluster.broker_config(key)) for key in (_REPLICAS, _REQUEST_BYTES)
         )
     except RefusedError as error:
-        what = "new mirror topics get the source's limits as settings of their own"
-        text = f"{error}; until then {what}"
+        text = f"{error}; until then new copies get the source's limits as settings of their own"
         return Defaults(), [Note("target", text)]
     told = {key: value for key, value in asked.items() if value is not None}
     return Defaults(told, replicas, size), []
