@@ -29,7 +29,17 @@ from towpath.ledger.chunks import Incarnation, tidied
 from towpath.ledger.entries import Entry, Opened, Receipt, Run, Runs
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.packed import Packer
-from towpath.model.nouns import LinkName, Mode, ProducerId, Side, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import (
+    LinkName,
+    Mode,
+    ProducerId,
+    Side,
+    SourceOffset,
+    TargetOffset,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
 from towpath.model.reasons import Code, Reason
 from towpath.records.run_log import RunLog
 
@@ -55,7 +65,7 @@ def transactions(sizes: range, seed: int = 1) -> Iterator[Run]:
     rng, source, target = random.Random(seed), 10**9, 10**9
     while True:
         size = rng.choice(sizes)
-        yield source, target, size
+        yield SourceOffset(source), TargetOffset(target), size
         source, target = source + size + 1, target + size
 
 
@@ -89,9 +99,9 @@ def receipt(partition: int, second: int, tail: str) -> Receipt:
         topic=about.tp.topic,
         partition=partition,
         producer_id=about.producer_id,
-        source_end=at + second * RATE,
+        source_end=SourceOffset(at + second * RATE),
         source_epoch=3,
-        target_end=at,
+        target_end=TargetOffset(at),
         sequence=at,
         records=at,
         bytes=at * 900,
@@ -100,7 +110,7 @@ def receipt(partition: int, second: int, tail: str) -> Receipt:
         digest=7,
         mode=Mode.MAPPED,
         reasons=(WHY,),
-        run=(at, at, 100),
+        run=(SourceOffset(at), TargetOffset(at), 100),
         trouble=None,
         at=at,
         copier=f"{partition:016x}",
@@ -122,8 +132,8 @@ def opened(partition: int) -> Opened:
         producer_id=about.producer_id,
         mode=Mode.MAPPED,
         reasons=(WHY,),
-        source_start=0,
-        target_start=0,
+        source_start=SourceOffset(0),
+        target_start=TargetOffset(0),
         run_id="r",
         at=1,
     )

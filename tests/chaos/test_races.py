@@ -25,7 +25,15 @@ from tests.support.mirror import Mirror
 from tests.support.records import transactions
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.offsets import Exactness
-from towpath.model.nouns import Mode, ProducerId, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import (
+    Mode,
+    ProducerId,
+    SourceOffset,
+    TargetOffset,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.progress import Standing
 from towpath.records.lane.queue import Fill
@@ -118,7 +126,9 @@ def test_a_receipt_inside_a_batch_of_the_target(mirror: Mirror, copiers: Copiers
     produce(mirror.source.bootstrap, mirror.topic, tiny, {"batch.num.messages": 1})
     copy_without_receipts(mirror, copiers, 200)
     [work] = mirror.slices()
-    half = replace(work, assignments=tuple(replace(a, end=97) for a in work.assignments))
+    half = replace(
+        work, assignments=tuple(replace(a, end=SourceOffset(97)) for a in work.assignments)
+    )
     drain(half)
     produce(mirror.source.bootstrap, mirror.topic, tiny)
     [done] = mirror.catch_up()
@@ -142,7 +152,7 @@ def test_records_that_the_source_lost_before_a_receipt(
     assert [r.value for r in consume(mirror.target.bootstrap, mirror.topic)] == [
         record.value for record in records
     ]
-    last = mirror.books().offsets().to_target(19)
+    last = mirror.books().offsets().to_target(SourceOffset(19))
     assert (last.offset, last.exactness) == (19, Exactness.EXACT)
 
 
@@ -155,18 +165,23 @@ def test_a_gap_that_grows_while_it_is_filled() -> None:
         target_id=topic_id,
         producer_id=ProducerId(1),
         filler_id=ProducerId(2),
-        start=10,
+        start=SourceOffset(10),
     )
     lane = Lane(
         work,
-        Standing(position=Position(10, 10, 0), mode=Mode.IDENTICAL, reasons=(), run=(10, 10, 0)),
+        Standing(
+            position=Position(SourceOffset(10), TargetOffset(10), 0),
+            mode=Mode.IDENTICAL,
+            reasons=(),
+            run=(SourceOffset(10), TargetOffset(10), 0),
+        ),
     )
-    lane.queue.put(Fill(10, 14))
-    assert lane.fill_due == Fill(10, 14)
-    lane.queue.put(Fill(14, 18))
-    lane.filled(14)
+    lane.queue.put(Fill(SourceOffset(10), SourceOffset(14)))
+    assert lane.fill_due == Fill(SourceOffset(10), SourceOffset(14))
+    lane.queue.put(Fill(SourceOffset(14), SourceOffset(18)))
+    lane.filled(SourceOffset(14))
     assert (lane.progress.position.source, lane.progress.position.target) == (14, 14)
-    assert lane.fill_due == Fill(14, 18)
+    assert lane.fill_due == Fill(SourceOffset(14), SourceOffset(18))
 
 
 def test_records_behind_a_hole_are_found_without_a_receipt(

@@ -17,7 +17,7 @@ from towpath.cli.main import main
 from towpath.cluster.data import fetch as fetching
 from towpath.cluster.data.fetch import DIVERGING, version_for
 from towpath.dev.broker import LocalCluster
-from towpath.model.nouns import Mode, TopicName, TopicPartition
+from towpath.model.nouns import Mode, SourceOffset, TopicName, TopicPartition
 from towpath.records.copy import copy
 
 pytestmark = pytest.mark.broker
@@ -196,7 +196,7 @@ def test_a_copy_that_goes_while_it_is_written_ends_its_partition(
     tp = TopicPartition(TopicName(mirror.topic), 0)
     write(mirror.source, mirror.topic, *range(10))
     [planned] = mirror.slices()
-    work = replace(planned, assignments=(replace(planned.assignments[0], end=20),))
+    work = replace(planned, assignments=(replace(planned.assignments[0], end=SourceOffset(20)),))
     with copier(work, work.source, work.target) as made, going(made):
         wait_until(
             lambda: (

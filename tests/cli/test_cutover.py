@@ -35,7 +35,7 @@ from towpath.mirror.run import Wishes
 from towpath.mirror.run import run as mirror
 from towpath.mirror.session import LinkSession
 from towpath.model.clock import now_ms
-from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
+from towpath.model.nouns import LinkName, Side, SourceOffset, TopicName, TopicPartition
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -365,8 +365,8 @@ def note_gap(file: Path, tp: TopicPartition) -> None:
             topic=tp.topic,
             partition=0,
             producer_id=opened.producer_id,
-            first=50,
-            end=60,
+            first=SourceOffset(50),
+            end=SourceOffset(60),
             why=told("expired"),
             went_on=True,
             at=now_ms(),

@@ -19,6 +19,7 @@ from towpath.cli.main import main
 from towpath.dev.broker import LocalCluster
 from towpath.mirror.plan import build
 from towpath.model.clock import now_ms
+from towpath.model.nouns import SourceOffset, TargetOffset
 
 pytestmark = pytest.mark.broker
 
@@ -66,7 +67,13 @@ def test_what_the_target_lost_is_told_and_never_caught_up(
     receipt = mirror.books().receipt
     assert receipt is not None
     acknowledged = replace(
-        receipt, source_end=15, target_end=15, sequence=15, records=15, run=(0, 0, 15), at=now_ms()
+        receipt,
+        source_end=SourceOffset(15),
+        target_end=TargetOffset(15),
+        sequence=15,
+        records=15,
+        run=(SourceOffset(0), TargetOffset(0), 15),
+        at=now_ms(),
     )
     produce(mirror.source.bootstrap, mirror.topic, [Record(b"k", b"v")] * 5)
     mirror.note(acknowledged)

@@ -9,9 +9,11 @@ from itertools import pairwise
 import pytest
 
 from tests.support.compare import US, Pair, Row, row, rows
+from tests.support.runs import run
 from towpath.compare.doubled import Stretch
 from towpath.compare.work import Difference
 from towpath.dev.broker import LocalCluster
+from towpath.model.nouns import SourceOffset, TargetOffset
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -59,7 +61,13 @@ def test_ranges_join_to_the_whole(pair: Pair, rng: random.Random) -> None:
     pair.target.write(cut(records, rng, 70))
     borders = [0, *sorted(rng.sample(range(1, 1000), 3)), 1000]
     parts = [
-        pair.compare(end, [(0, 0, 1000)], first=first, target_first=first, target_end=end)
+        pair.compare(
+            end,
+            [(SourceOffset(0), TargetOffset(0), 1000)],
+            first=first,
+            target_first=first,
+            target_end=end,
+        )
         for first, end in pairwise(borders)
     ]
     whole = parts[0]
@@ -145,7 +153,9 @@ def test_a_record_that_no_run_covers_was_never_copied(pair: Pair) -> None:
     records = rows(10)
     pair.source.write([records])
     pair.target.write([records[:6], records[7:]])
-    found = pair.compare(10, [(0, 0, 6), (7, 6, 3)])
+    found = pair.compare(
+        10, [(SourceOffset(0), TargetOffset(0), 6), (SourceOffset(7), TargetOffset(6), 3)]
+    )
     assert found.difference == Difference(6, -1, "never copied")
     assert (found.counts.missing, found.counts.equal) == (1, 9)
 
@@ -158,7 +168,7 @@ def test_the_same_records_at_wrong_offsets_differ(pair: Pair) -> None:
     found = pair.compare(10, target_end=11)
     assert found.counts.missing == found.counts.extra == 1
     assert found.difference == Difference(0, 0, "missing on the target")
-    assert pair.compare(10, [(0, 1, 10)]).equal
+    assert pair.compare(10, [(SourceOffset(0), TargetOffset(1), 10)]).equal
 
 
 def test_a_record_too_many_is_named(pair: Pair) -> None:
@@ -179,7 +189,7 @@ def test_records_of_ours_that_were_written_twice_are_named_as_that(pair: Pair, p
     pair.target.write([records[:20]])
     if place == "inside":
         pair.target.write([records[20:]])
-    runs = [(0, 0, 20), (20, 40, 10)] if place == "inside" else [(0, 0, 20)]
+    runs = [run(0, 0, 20), run(20, 40, 10)] if place == "inside" else [run(0, 0, 20)]
     end = sum(runs[-1][::2])
     following = ((US, end),)
     found = pair.compare(end, runs, own=frozenset({US}), following=following)
@@ -201,7 +211,11 @@ def test_what_was_copied_before_the_source_was_cut_is_no_difference(pair: Pair) 
     records = rows(8)
     pair.source.write([records])
     pair.target.write([[*records[:5], row(b"cut", b"off")], records[5:]])
-    found = pair.compare(8, [(0, 0, 5), (5, 6, 3)], replaced=((5, 6),))
+    found = pair.compare(
+        8,
+        [(SourceOffset(0), TargetOffset(0), 5), (SourceOffset(5), TargetOffset(6), 3)],
+        replaced=((5, 6),),
+    )
     assert found.equal
     assert (found.counts.equal, found.counts.replaced) == (8, 1)
 
@@ -215,7 +229,7 @@ def test_mapped_among_other_writers(pair: Pair, rng: random.Random) -> None:
         noise = rng.randint(1, 3)
         pair.target.write([rows(noise)], producer=-1)
         pair.target.write([batch])
-        runs.append((source, offset + noise, len(batch)))
+        runs.append(run(source, offset + noise, len(batch)))
         offset, source = offset + noise + len(batch), source + len(batch)
     found = pair.compare(300, runs, target_first=runs[0][1])
     assert found.equal, found.difference

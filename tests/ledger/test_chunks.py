@@ -13,7 +13,16 @@ from towpath.ledger.chunks import Incarnation, slim, tidied
 from towpath.ledger.entries import Entry, Opened, Runs
 from towpath.ledger.offsets import joined
 from towpath.ledger.packed import Packer, runs_of
-from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import (
+    LinkName,
+    Mode,
+    ProducerId,
+    SourceOffset,
+    TargetOffset,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
 
 OF = Incarnation(LinkName("l"), TopicPartition(TopicName("t"), 0), ProducerId(1))
 OPENED = Opened(
@@ -26,8 +35,8 @@ OPENED = Opened(
     producer_id=OF.producer_id,
     mode=Mode.MAPPED,
     reasons=(),
-    source_start=0,
-    target_start=0,
+    source_start=SourceOffset(0),
+    target_start=TargetOffset(0),
     run_id="r",
     at=0,
 )

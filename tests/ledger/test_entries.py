@@ -36,6 +36,8 @@ from towpath.model.nouns import (
     LinkName,
     Mode,
     ProducerId,
+    SourceOffset,
+    TargetOffset,
     TopicId,
     TopicName,
     TopicPartition,
@@ -58,8 +60,8 @@ def opened(producer: int = 1, run: str = "r", start: int = 0) -> Opened:
         producer_id=ProducerId(producer),
         mode=Mode.IDENTICAL,
         reasons=(),
-        source_start=start,
-        target_start=start,
+        source_start=SourceOffset(start),
+        target_start=TargetOffset(start),
         run_id=run,
         at=5,
     )
@@ -71,9 +73,9 @@ def receipt(producer: int = 1, end: int = 10, at: int = 6, error: str = "") -> R
         topic=ORDERS,
         partition=0,
         producer_id=ProducerId(producer),
-        source_end=end,
+        source_end=SourceOffset(end),
         source_epoch=3,
-        target_end=end,
+        target_end=TargetOffset(end),
         sequence=end,
         records=end,
         bytes=99,
@@ -82,7 +84,7 @@ def receipt(producer: int = 1, end: int = 10, at: int = 6, error: str = "") -> R
         digest=7,
         mode=Mode.MAPPED,
         reasons=(told("why"), RETENTION),
-        run=(0, 0, end),
+        run=(SourceOffset(0), TargetOffset(0), end),
         trouble=told(error) if error else None,
         at=at,
     )
@@ -91,19 +93,30 @@ def receipt(producer: int = 1, end: int = 10, at: int = 6, error: str = "") -> R
 ENTRIES: list[Entry] = [
     LinkIdentity(LINK, ClusterId("a"), ClusterId("b")),
     FirstLook(LINK, "r", 4),
-    End(link=LINK, topic=ORDERS, topic_id=TopicId("s"), offsets=(7, -1), epochs=(-1, 3), at=4),
+    End(
+        link=LINK,
+        topic=ORDERS,
+        topic_id=TopicId("s"),
+        offsets=(SourceOffset(7), SourceOffset(-1)),
+        epochs=(-1, 3),
+        at=4,
+    ),
     opened(),
     receipt(),
     Runs(
-        link=LINK, topic=ORDERS, partition=0, producer_id=ProducerId(1), runs=((0, 0, 5), (7, 5, 2))
+        link=LINK,
+        topic=ORDERS,
+        partition=0,
+        producer_id=ProducerId(1),
+        runs=((SourceOffset(0), TargetOffset(0), 5), (SourceOffset(7), TargetOffset(5), 2)),
     ),
     Gap(
         link=LINK,
         topic=ORDERS,
         partition=0,
         producer_id=ProducerId(1),
-        first=5,
-        end=7,
+        first=SourceOffset(5),
+        end=SourceOffset(7),
         why=RETENTION,
         went_on=True,
         at=8,
@@ -116,7 +129,7 @@ ENTRIES: list[Entry] = [
         writer=ProducerId(4),
         transactional_id="towpath.l.orders-0",
         why=told("why"),
-        target_start=3,
+        target_start=TargetOffset(3),
         at=8,
     ),
     Journal(
@@ -279,8 +292,8 @@ def test_another_incarnation_begins_anew() -> None:
         topic=ORDERS,
         partition=0,
         producer_id=ProducerId(1),
-        first=5,
-        end=7,
+        first=SourceOffset(5),
+        end=SourceOffset(7),
         why=RETENTION,
         went_on=True,
         at=8,
@@ -301,8 +314,8 @@ def test_a_stop_is_over_when_copying_goes_on_without_error() -> None:
         topic=ORDERS,
         partition=0,
         producer_id=ProducerId(1),
-        first=0,
-        end=0,
+        first=SourceOffset(0),
+        end=SourceOffset(0),
         why=told("not identical"),
         went_on=False,
         at=5,
@@ -311,7 +324,7 @@ def test_a_stop_is_over_when_copying_goes_on_without_error() -> None:
     assert gaps(opened(), receipt(at=4), stop) == 1
     assert gaps(opened(), stop, receipt(at=6, error="again")) == 1
     assert gaps(opened(), stop, receipt(at=6)) == 0
-    lost = replace(stop, end=3, went_on=True)
+    lost = replace(stop, end=SourceOffset(3), went_on=True)
     assert gaps(opened(), lost, receipt(at=6)) == 1
 
 
@@ -325,7 +338,7 @@ def test_all_writers_of_an_incarnation_count() -> None:
             writer=ProducerId(number),
             transactional_id="towpath.l.orders-0",
             why=told("why"),
-            target_start=3,
+            target_start=TargetOffset(3),
             at=8,
         )
 

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.reasons import RETENTION
+from tests.support.runs import run
 from towpath.ledger.entries import Gap, Run
 from towpath.ledger.offsets import NOWHERE, Answer, Exactness, Extent, OffsetMap, joined
-from towpath.model.nouns import LinkName, ProducerId, TopicName
+from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TargetOffset, TopicName
 
 GAP = Gap(
     link=LinkName("l"),
     topic=TopicName("t"),
     partition=0,
     producer_id=ProducerId(1),
-    first=2,
-    end=9,
+    first=SourceOffset(2),
+    end=SourceOffset(9),
     why=RETENTION,
     went_on=True,
     at=0,
 )
+
+
+def extent(start: int, target_start: int, end: int, target_end: int) -> Extent:
+    return Extent(
+        SourceOffset(start), TargetOffset(target_start), SourceOffset(end), TargetOffset(target_end)
+    )
 
 
 @st.composite
@@ -33,7 +42,7 @@ def maps(draw: st.DrawFn) -> list[Run]:
         source += draw(st.integers(0, 5))
         target += draw(st.integers(0, 5))
         length = draw(st.integers(1, 10))
-        made.append((source, target, length))
+        made.append(run(source, target, length))
         source, target = source + length, target + length
     return made
 
@@ -48,8 +57,8 @@ def test_every_record_is_found_in_both_directions(runs: list[Run], rng: object) 
     getattr(rng, "shuffle")(shuffled)  # noqa: B009
     offsets, known = OffsetMap(joined(shuffled)), table(runs)
     for source, target in known.items():
-        assert offsets.to_target(source) == Answer(target, Exactness.EXACT)
-        assert offsets.to_source(target) == Answer(source, Exactness.EXACT)
+        assert offsets.to_target(SourceOffset(source)) == Answer(target, Exactness.EXACT)
+        assert offsets.to_source(TargetOffset(target)) == Answer(source, Exactness.EXACT)
     some = range(120)
     at = np.array(some)
     assert offsets.targets(at).tolist() == [known.get(source, NOWHERE) for source in some]
@@ -60,9 +69,9 @@ def test_every_record_is_found_in_both_directions(runs: list[Run], rng: object) 
 @given(maps(), st.integers(0, 200))
 def test_any_other_offset_leads_to_the_next_record_and_says_so(runs: list[Run], at: int) -> None:
     offsets, known = OffsetMap(runs), table(runs)
-    answer = offsets.to_target(at)
+    answer = offsets.to_target(SourceOffset(at))
     following = [target for source, target in known.items() if source >= at]
-    assert offsets.next_target(at) == min(following, default=max(known.values()) + 1)
+    assert offsets.next_target(SourceOffset(at)) == min(following, default=max(known.values()) + 1)
     if at in known or at - 1 in known:
         assert answer.exactness is Exactness.EXACT
     elif at < runs[0][0]:
@@ -72,27 +81,36 @@ def test_any_other_offset_leads_to_the_next_record_and_says_so(runs: list[Run], 
     else:
         assert answer.exactness is Exactness.BOUNDED
     if answer.exactness is not Exactness.EXACT:
-        assert answer.offset == offsets.next_target(at)
+        assert answer.offset == offsets.next_target(SourceOffset(at))
     assert bool(answer.why) is (answer.exactness is not Exactness.EXACT)
 
 
 @given(maps(), st.integers(0, 200))
 def test_both_directions_are_alike(runs: list[Run], at: int) -> None:
-    mirrored = [(target, source, length) for source, target, length in runs]
+    mirrored = [run(target, source, length) for source, target, length in runs]
     forth, back = OffsetMap(runs), OffsetMap(mirrored)
-    assert forth.to_target(at) == back.to_source(at)
-    assert forth.to_source(at) == back.to_target(at)
+    answers: list[Answer[Any]] = [
+        forth.to_target(SourceOffset(at)), back.to_source(TargetOffset(at)),
+        forth.to_source(TargetOffset(at)), back.to_target(SourceOffset(at)),
+    ]  # fmt: skip
+    assert answers[::2] == answers[1::2]
 
 
 def test_a_growing_run_takes_its_shorter_self_in() -> None:
-    assert joined([(0, 5, 10), (0, 5, 3), (10, 15, 2)]).tolist() == [[0, 5, 12]]
+    assert joined(
+        [
+            (SourceOffset(0), TargetOffset(5), 10),
+            (SourceOffset(0), TargetOffset(5), 3),
+            (SourceOffset(10), TargetOffset(15), 2),
+        ]
+    ).tolist() == [[0, 5, 12]]
 
 
 @pytest.mark.parametrize(
-    ("runs", "extent", "offset", "answer"),
+    ("runs", "mirrored", "offset", "answer"),
     [
         ([], None, 3, Answer(0, Exactness.NOT_YET, "mirrored up to offset 0 so far")),
-        ([], Extent(7, 4, 7, 4), 7, Answer(4, Exactness.EXACT)),
+        ([], extent(7, 4, 7, 4), 7, Answer(4, Exactness.EXACT)),
         ([(5, 5, 2)], None, 3, Answer(5, Exactness.BEFORE_START, "mirroring began at offset 5")),
         (
             [(0, 0, 2), (9, 2, 2)], None, 4,
@@ -101,31 +119,35 @@ def test_a_growing_run_takes_its_shorter_self_in() -> None:
         ([(0, 0, 2)], None, 4, Answer(2, Exactness.NOT_YET, "mirrored up to offset 2 so far")),
         # Markers behind the last record are in no run.
         (
-            [(0, 0, 2)], Extent(0, 0, 5, 4), 3,
+            [(0, 0, 2)], extent(0, 0, 5, 4), 3,
             Answer(4, Exactness.BOUNDED, "no record was mirrored at offset 3"),
         ),
-        ([(0, 0, 2)], Extent(0, 0, 5, 4), 5, Answer(4, Exactness.EXACT)),
+        ([(0, 0, 2)], extent(0, 0, 5, 4), 5, Answer(4, Exactness.EXACT)),
     ],
 )  # fmt: skip
 def test_answers_tell_what_they_are(
-    runs: list[Run], extent: Extent | None, offset: int, answer: Answer
+    runs: list[Run], mirrored: Extent | None, offset: int, answer: Answer[int]
 ) -> None:
-    assert OffsetMap(runs, extent).to_target(offset) == answer
+    assert OffsetMap(runs, mirrored).to_target(SourceOffset(offset)) == answer
 
 
 def test_what_a_gap_lost() -> None:
-    offsets = OffsetMap([(0, 0, 2), (9, 2, 2)], gaps=[GAP])
+    offsets = OffsetMap(
+        [(SourceOffset(0), TargetOffset(0), 2), (SourceOffset(9), TargetOffset(2), 2)], gaps=[GAP]
+    )
     why = f"offsets 2 to 8 were not mirrored: {RETENTION}"
-    assert offsets.to_target(4) == Answer(2, Exactness.LOST, why)
-    assert offsets.to_target(9) == Answer(2, Exactness.EXACT)
+    assert offsets.to_target(SourceOffset(4)) == Answer(2, Exactness.LOST, why)
+    assert offsets.to_target(SourceOffset(9)) == Answer(2, Exactness.EXACT)
 
 
 def test_a_source_log_that_was_cut_and_written_again() -> None:
     """What was mirrored later holds; what was there before is on the target only."""
-    offsets = OffsetMap(joined([(0, 0, 10), (6, 10, 5)]))
+    offsets = OffsetMap(
+        joined([(SourceOffset(0), TargetOffset(0), 10), (SourceOffset(6), TargetOffset(10), 5)])
+    )
     assert offsets.runs == ((0, 0, 6), (6, 10, 5))
     assert offsets.replaced == ((6, 10),)
-    assert offsets.to_target(7) == Answer(11, Exactness.EXACT)
+    assert offsets.to_target(SourceOffset(7)) == Answer(11, Exactness.EXACT)
     why = "offsets 6 to 9 were mirrored before the source log was cut"
-    assert offsets.to_source(8) == Answer(6, Exactness.LOST, why)
-    assert offsets.to_source(11) == Answer(7, Exactness.EXACT)
+    assert offsets.to_source(TargetOffset(8)) == Answer(6, Exactness.LOST, why)
+    assert offsets.to_source(TargetOffset(11)) == Answer(7, Exactness.EXACT)

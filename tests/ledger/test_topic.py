@@ -21,6 +21,7 @@ from tests.support.chaos import delete_topic
 from tests.support.fleet import USERS
 from tests.support.kafka import Record, create_topic, produce, wait_until
 from tests.support.links import link
+from tests.support.runs import run
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
@@ -40,6 +41,8 @@ from towpath.model.nouns import (
     Mode,
     ProducerId,
     Side,
+    SourceOffset,
+    TargetOffset,
     TopicId,
     TopicName,
     TopicPartition,
@@ -60,8 +63,8 @@ OPENED = Opened(
     producer_id=ProducerId(1),
     mode=Mode.MAPPED,
     reasons=(),
-    source_start=0,
-    target_start=0,
+    source_start=SourceOffset(0),
+    target_start=TargetOffset(0),
     run_id="r",
     at=5,
 )
@@ -243,7 +246,7 @@ def test_runs_without_number_fit_into_the_ledger(
     rng = random.Random(7)
     first = 10**15
     ends = list(accumulate((rng.randrange(2, 10**6) for _ in range(300_000)), initial=first))
-    runs = tuple((at, at - first, end - at - 1) for at, end in pairwise(ends))
+    runs = tuple(run(at, at - first, end - at - 1) for at, end in pairwise(ends))
     entries = list(RunLog(LINK, ORDERS, OPENED.producer_id).add(runs))
     other = LinkIdentity(LINK, ClusterId("a"), ClusterId("b"))
     admin.configs.change(TOPIC, {"max.message.bytes": "786432"})
@@ -271,7 +274,7 @@ def test_a_ledger_with_two_partitions_keeps_runs_among_the_facts(
             topic=ORDERS.topic,
             partition=0,
             producer_id=OPENED.producer_id,
-            runs=((0, 0, 5), (7, 5, 2)),
+            runs=((SourceOffset(0), TargetOffset(0), 5), (SourceOffset(7), TargetOffset(5), 2)),
         )
     ]
     ledger.append([OPENED, *runs])
@@ -286,7 +289,7 @@ def test_chunks_are_merged_and_removed_once_nobody_writes_them(
     ledger.create()
     of = Incarnation(LINK, ORDERS, OPENED.producer_id)
     before = replace(of, producer_id=ProducerId(9))
-    runs = [(n * 11, n * 10, 10) for n in range(60)]
+    runs = [run(n * 11, n * 10, 10) for n in range(60)]
     chunks = [of.chunk(Packer(runs[n : n + 5]), f"c{n}") for n in range(0, 50, 5)]
     old = [replace(chunk, at=1) for chunk in (*chunks, before.chunk(Packer(runs), "x"))]
     ledger.append([OPENED, *old, of.chunk(Packer(runs[50:]), "new")])

@@ -8,7 +8,14 @@ import pytest
 
 from towpath.config import ClusterConfig
 from towpath.mirror.deals import Table, spread
-from towpath.model.nouns import LinkName, ProducerId, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import (
+    LinkName,
+    ProducerId,
+    SourceOffset,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
 from towpath.records.work import Assignment, Beginning, Slice, as_data, from_data
 
 CLUSTER = ClusterConfig(bootstrap=("host:1",))
@@ -23,7 +30,7 @@ def part(topic: str, number: int = 0) -> Assignment:
         target_id=TopicId("target"),
         producer_id=ProducerId(1 << 40),
         filler_id=ProducerId(1 << 41),
-        start=0,
+        start=SourceOffset(0),
     )
 
 
@@ -70,7 +77,13 @@ def test_a_partition_that_a_slice_has_stays_with_it() -> None:
 
 def test_only_where_it_begins_and_ends_may_differ_on_the_same_terms() -> None:
     plain = part("orders")
-    moved = replace(plain, start=5, end=9, begin=Beginning(epoch=1), from_earliest=True)
+    moved = replace(
+        plain,
+        start=SourceOffset(5),
+        end=SourceOffset(9),
+        begin=Beginning(epoch=1),
+        from_earliest=True,
+    )
     assert moved.terms == plain.terms
     for other in (replace(plain, max_batch=5), replace(plain, source_id=TopicId("another"))):
         assert other.terms != plain.terms
@@ -94,7 +107,7 @@ def test_what_comes_first_has_most_to_copy() -> None:
 def test_assignments_travel_as_json() -> None:
     plain = part("orders", 3)
     rich = replace(
-        plain, end=12, compacted=True, begin=Beginning(epoch=4), fill=5,
+        plain, end=SourceOffset(12), compacted=True, begin=Beginning(epoch=4), fill=5,
         earlier=frozenset({ProducerId(1 << 42)}),
     )  # fmt: skip
     assert from_data(as_data([plain, rich])) == (plain, rich)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from towpath.mirror.ends import Ends
-from towpath.model.nouns import ProducerId, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import ProducerId, SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.records.work import UNKNOWN, Assignment
 
 TP = TopicPartition(TopicName("orders"), 0)
@@ -16,7 +16,7 @@ WORK = Assignment(
     target_id=TopicId("copy"),
     producer_id=ProducerId(1),
     filler_id=ProducerId(2),
-    start=0,
+    start=SourceOffset(0),
 )
 
 

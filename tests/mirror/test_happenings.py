@@ -17,7 +17,7 @@ from towpath.ledger.event_log import EventLog
 from towpath.ledger.events import What
 from towpath.mirror.happenings import Partitions, told_run
 from towpath.model.errors import LedgerError
-from towpath.model.nouns import LinkName, ProducerId, Side
+from towpath.model.nouns import LinkName, ProducerId, Side, SourceOffset
 from towpath.status.status import PartitionStatus, State
 
 GAP = Gap(
@@ -25,8 +25,8 @@ GAP = Gap(
     topic=ROW.topic,
     partition=ROW.partition,
     producer_id=ProducerId(7),
-    first=3,
-    end=5,
+    first=SourceOffset(3),
+    end=SourceOffset(5),
     why=RETENTION,
     went_on=True,
     at=0,

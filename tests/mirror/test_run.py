@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tests.support.standings import ORDERS, ROW
 from towpath.mirror.run import RunProgress
+from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.status.losses import Loss
 from towpath.status.status import State, caught_up
 
@@ -17,7 +18,11 @@ def test_what_comes_while_it_runs_need_not_be_copied() -> None:
     assert progress.caught_up(ROW)
     assert progress.caught_up(grown)
     assert not progress.caught_up(replace(ROW, source_end=9))
-    assert not progress.caught_up(replace(ROW, lost=Loss(5, 10, 5, 10, 5)))
+    assert not progress.caught_up(
+        replace(
+            ROW, lost=Loss(TargetOffset(5), TargetOffset(10), SourceOffset(5), SourceOffset(10), 5)
+        )
+    )
 
 
 def test_a_partition_whose_end_was_unknown_is_caught_up_only_without_lag() -> None:

@@ -17,7 +17,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import End, FirstLook
 from towpath.mirror.starts import beginnings, from_earliest, looks_first
-from towpath.model.nouns import LinkName, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import LinkName, SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.records.work import EARLIEST, UNKNOWN, Beginning
 
 LINK, ORDERS = LinkName("l"), TopicName("orders")
@@ -36,7 +36,7 @@ def test_what_was_there_at_the_first_look_begins_where_it_ended_then() -> None:
             link=LINK,
             topic=ORDERS,
             topic_id=TopicId("a"),
-            offsets=(70, UNKNOWN),
+            offsets=(SourceOffset(70), SourceOffset(UNKNOWN)),
             epochs=(-1, 4),
             at=1,
         )
@@ -47,7 +47,7 @@ def test_what_was_there_at_the_first_look_begins_where_it_ended_then() -> None:
     fresh = {tp(number): TopicId("a") for number in range(3)}
     found = beginnings(LATEST, None, books, fresh)  # type: ignore[arg-type]  # nobody is asked
     assert found == {
-        tp(0): Beginning(70, exact=True), tp(1): Beginning(epoch=4), tp(2): EARLIEST
+        tp(0): Beginning(SourceOffset(70), exact=True), tp(1): Beginning(epoch=4), tp(2): EARLIEST
     }  # fmt: skip
     again = beginnings(LATEST, None, books, {tp(0): TopicId("b")})  # type: ignore[arg-type]
     assert again == {tp(0): EARLIEST}  # the topic was made again since

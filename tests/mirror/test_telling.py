@@ -15,7 +15,7 @@ from towpath.dev import ports
 from towpath.ledger.entries import Gap
 from towpath.mirror.telling import stands, telling
 from towpath.model.detail import Detail
-from towpath.model.nouns import LinkName, ProducerId
+from towpath.model.nouns import LinkName, ProducerId, SourceOffset
 from towpath.status.status import State
 
 CONFIG = link("127.0.0.1:9", "127.0.0.1:19", "orders")
@@ -27,8 +27,8 @@ def gap(first: int, end: int) -> Gap:
         topic=ROW.topic,
         partition=ROW.partition,
         producer_id=ProducerId(7),
-        first=first,
-        end=end,
+        first=SourceOffset(first),
+        end=SourceOffset(end),
         why=RETENTION,
         went_on=True,
         at=0,

@@ -20,7 +20,7 @@ from towpath.cluster.admin.topics import TopicAdmin
 from towpath.cluster.metadata import TopicInfo
 from towpath.dev.broker import LocalCluster
 from towpath.model.clock import now_ms
-from towpath.model.nouns import NO_TOPIC_ID, Mode, TopicName
+from towpath.model.nouns import NO_TOPIC_ID, Mode, SourceOffset, TargetOffset, TopicName
 from towpath.records.copy import copy
 from towpath.records.target.moved import MovedBeginnings
 
@@ -157,8 +157,12 @@ def test_transactions_are_dropped_where_offsets_are_mapped(
     source, target = (consume(c.bootstrap, mirror.topic) for c in (mirror.source, mirror.target))
     assert [r.value for r in target] == [r.value for r in source]
     offsets = mirror.books().offsets()
-    assert [offsets.to_target(r.offset).offset for r in source] == [r.offset for r in target]
-    assert [offsets.to_source(r.offset).offset for r in target] == [r.offset for r in source]
+    assert [offsets.to_target(SourceOffset(r.offset)).offset for r in source] == [
+        r.offset for r in target
+    ]
+    assert [offsets.to_source(TargetOffset(r.offset)).offset for r in target] == [
+        r.offset for r in source
+    ]
 
 
 def test_gaps_keep_mapped_offsets_as_far_apart_as_they_are(
@@ -182,8 +186,12 @@ def test_gaps_keep_mapped_offsets_as_far_apart_as_they_are(
     ours = [r for r in target if r.value not in {b"own", b"foreign"}]
     assert [r.value for r in source] == [r.value for r in ours]
     offsets = mirror.books().offsets()
-    assert [offsets.to_target(r.offset).offset for r in source] == [r.offset for r in ours]
-    assert [offsets.to_source(r.offset).offset for r in ours] == [r.offset for r in source]
+    assert [offsets.to_target(SourceOffset(r.offset)).offset for r in source] == [
+        r.offset for r in ours
+    ]
+    assert [offsets.to_source(TargetOffset(r.offset)).offset for r in ours] == [
+        r.offset for r in source
+    ]
 
 
 def test_an_open_transaction_holds_back_what_follows(mirror: Mirror) -> None:

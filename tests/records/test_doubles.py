@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.lanes import StandInReactor, lane, plain, standing, took
 from towpath.model.errors import ClusterError, DoubledError, TargetLostError, TowpathError
-from towpath.model.nouns import Mode
+from towpath.model.nouns import Mode, TargetOffset
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.target.doubles import Doubles
@@ -55,14 +55,14 @@ class Looking:
 @pytest.mark.parametrize("mode", [Mode.MAPPED, Mode.IDENTICAL])
 def test_a_batch_in_its_place_is_acknowledged_at_once(mode: Mode) -> None:
     looking = Looking(mode)
-    looking.doubles.landed(looking.lane, 100)
+    looking.doubles.landed(looking.lane, TargetOffset(100))
     assert (looking.target_end, looking.reactor.jobs) == (105, [])
     assert looking.landed == [looking.lane]
 
 
 def test_records_of_others_before_a_batch_are_passed_over() -> None:
     looking = Looking()
-    looking.doubles.landed(looking.lane, 110)
+    looking.doubles.landed(looking.lane, TargetOffset(110))
     assert (looking.lane.busy, looking.target_end) == (True, 100)
     looking.reactor.finish(None)
     assert (looking.lane.busy, looking.target_end, looking.wrong) == (False, 115, [])
@@ -70,7 +70,7 @@ def test_records_of_others_before_a_batch_are_passed_over() -> None:
 
 def test_records_of_ours_before_a_batch_stop_the_partition() -> None:
     looking = Looking()
-    looking.doubles.landed(looking.lane, 110)
+    looking.doubles.landed(looking.lane, TargetOffset(110))
     looking.reactor.finish(Surplus(101, 108, 7))
     [error] = looking.wrong
     assert isinstance(error, DoubledError)
@@ -80,7 +80,7 @@ def test_records_of_ours_before_a_batch_stop_the_partition() -> None:
 
 def test_where_another_writer_was_first_an_identical_partition_becomes_mapped() -> None:
     looking = Looking(Mode.IDENTICAL)
-    looking.doubles.landed(looking.lane, 103)
+    looking.doubles.landed(looking.lane, TargetOffset(103))
     looking.reactor.finish(None)
     assert (looking.lane.progress.mode, looking.target_end) == (Mode.MAPPED, 108)
 
@@ -88,7 +88,7 @@ def test_where_another_writer_was_first_an_identical_partition_becomes_mapped() 
 @pytest.mark.parametrize("mode", [Mode.MAPPED, Mode.IDENTICAL])
 def test_a_log_that_became_shorter_is_a_loss(mode: Mode) -> None:
     looking = Looking(mode)
-    looking.doubles.landed(looking.lane, 40)
+    looking.doubles.landed(looking.lane, TargetOffset(40))
     [error] = looking.wrong
     assert isinstance(error, TargetLostError)
     assert (error.acknowledged, error.found, error.unit) == (100, 40, "offset")
@@ -96,19 +96,19 @@ def test_a_log_that_became_shorter_is_a_loss(mode: Mode) -> None:
 
 def test_a_look_that_fails_is_told() -> None:
     looking = Looking()
-    looking.doubles.landed(looking.lane, 110)
+    looking.doubles.landed(looking.lane, TargetOffset(110))
     looking.reactor.finish(ClusterError("target: it is away"))
     assert [str(error) for error in looking.failed] == ["target: it is away"]
 
 
 def test_answers_that_come_during_a_look_wait_for_it() -> None:
     looking = Looking()
-    looking.doubles.landed(looking.lane, 110)
+    looking.doubles.landed(looking.lane, TargetOffset(110))
     took(looking.lane, plain(105, 5))
     looking.lane.busy = False
     assert looking.lane.next_batch() is None, "the first batch after opening flies alone"
     looking.lane.busy = True
     looking.reactor.finish(None)
     assert looking.lane.next_batch() is not None
-    looking.doubles.landed(looking.lane, 115)
+    looking.doubles.landed(looking.lane, TargetOffset(115))
     assert looking.target_end == 120

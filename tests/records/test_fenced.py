@@ -14,7 +14,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Opened, Receipt
 from towpath.ledger.producers import of_generation
 from towpath.model.errors import TowpathError, UnreachableError
-from towpath.model.nouns import Mode, ProducerId
+from towpath.model.nouns import Mode, ProducerId, SourceOffset, TargetOffset
 from towpath.records.lane.progress import Standing
 from towpath.records.target.opening import Opener
 from towpath.records.work import Slice
@@ -31,11 +31,27 @@ def producer(generation: int) -> ProducerId:
 
 def receipt(mode: Mode, generation: int = 0, copier: str = "a") -> Receipt:
     return Receipt(
-        link=LINK, topic=TP.topic, partition=TP.partition, producer_id=WORK.producer_id,
-        source_end=0, source_epoch=-1, target_end=0, sequence=0, records=0, bytes=0,
-        first_timestamp=-1, last_timestamp=-1, digest=0, mode=mode, reasons=(), run=(0, 0, 0),
-        trouble=None, at=1, copier=copier, generation=generation,
-    )  # fmt: skip
+        link=LINK,
+        topic=TP.topic,
+        partition=TP.partition,
+        producer_id=WORK.producer_id,
+        source_end=SourceOffset(0),
+        source_epoch=-1,
+        target_end=TargetOffset(0),
+        sequence=0,
+        records=0,
+        bytes=0,
+        first_timestamp=-1,
+        last_timestamp=-1,
+        digest=0,
+        mode=mode,
+        reasons=(),
+        run=(SourceOffset(0), TargetOffset(0), 0),
+        trouble=None,
+        at=1,
+        copier=copier,
+        generation=generation,
+    )
 
 
 class Opening:
@@ -63,11 +79,21 @@ class Opening:
         self.opener = Opener(work, stand_in, stand_in, stand_in, LinkBooks(LINK))
         self.tell(
             Opened(
-                link=LINK, topic=TP.topic, partition=TP.partition, source_topic_id=WORK.source_id,
-                target_topic=TP.topic, target_topic_id=TOPIC_ID, producer_id=WORK.producer_id,
-                mode=mode, reasons=(), source_start=0, target_start=0, run_id="run", at=1,
+                link=LINK,
+                topic=TP.topic,
+                partition=TP.partition,
+                source_topic_id=WORK.source_id,
+                target_topic=TP.topic,
+                target_topic_id=TOPIC_ID,
+                producer_id=WORK.producer_id,
+                mode=mode,
+                reasons=(),
+                source_start=SourceOffset(0),
+                target_start=TargetOffset(0),
+                run_id="run",
+                at=1,
             )
-        )  # fmt: skip
+        )
 
     def tell(self, *entries: Opened | Receipt) -> None:
         self.stand_in.append(entries)

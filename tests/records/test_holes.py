@@ -27,7 +27,7 @@ from tests.support.mirror import Mirror
 from tests.support.records import COMPACT
 from tests.support.views import compared
 from towpath.dev.broker import LocalCluster
-from towpath.model.nouns import Mode
+from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.progress import Standing
 from towpath.records.lane.queue import Batch, BecomeMapped, Fill
@@ -42,7 +42,11 @@ def filling(most: int, holes: int = 0) -> Lane:
     """Return a lane whose holes may be filled, so many of them in all."""
     made = lane()
     standing = Standing(
-        position=Position(0, 0, 0), mode=Mode.IDENTICAL, reasons=(), run=(0, 0, 0), holes=holes
+        position=Position(SourceOffset(0), TargetOffset(0), 0),
+        mode=Mode.IDENTICAL,
+        reasons=(),
+        run=(SourceOffset(0), TargetOffset(0), 0),
+        holes=holes,
     )
     return Lane(replace(made.work, fill=most), standing)
 
@@ -117,9 +121,9 @@ def test_filled_holes_are_counted_as_they_land() -> None:
     fill = made.fill_due
     assert fill is not None
     assert (fill.base, fill.end) == (0, 8)
-    made.filled(3)
+    made.filled(SourceOffset(3))
     assert (made.progress.position.target, made.progress.holes) == (3, 3)
-    made.filled(8)
+    made.filled(SourceOffset(8))
     receipt = made.progress.receipt("link", "copier")  # type: ignore[arg-type]  # a name
     assert (receipt.holes, receipt.source_end, receipt.producer_id) == (8, 8, PRODUCER)
 

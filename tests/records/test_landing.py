@@ -18,7 +18,16 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.producers import producer_id
 from towpath.model.clock import now_ms
-from towpath.model.nouns import ClusterId, LinkName, Mode, Side, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import (
+    ClusterId,
+    LinkName,
+    Mode,
+    Side,
+    SourceOffset,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
 from towpath.records.copy import Copier
 from towpath.records.target.opening import Opener
 from towpath.records.work import Assignment, Slice, Summary
@@ -69,8 +78,8 @@ class Restore:
             target_id=topic.id,
             producer_id=producer_id(*ids),
             filler_id=producer_id(*ids, purpose="filler"),
-            start=START,
-            end=end,
+            start=SourceOffset(START),
+            end=SourceOffset(end),
             marker_id=producer_id(*ids, purpose="marker"),
             fill=10,
         )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from tests.support.lanes import lane, plain, took
 from tests.support.reasons import told
+from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.queue import Batch, BecomeMapped, Fill
 
 
 def flown(to: Lane) -> list[tuple[int, int]]:
     """Let all fly that may; return offsets and record counts."""
-    flown = []
+    flown: list[tuple[int, int]] = []
     while batch := to.next_batch():
         flown.append((batch.base, batch.count))
     return flown
@@ -20,7 +21,7 @@ def known(to: Lane) -> Lane:
     """Let the target know the lane, so that several batches may fly."""
     took(to, plain(0))
     assert flown(to) == [(0, 1)]
-    to.acknowledge(0)
+    to.acknowledge(TargetOffset(0))
     to.unanswered -= 1
     return to
 
@@ -39,8 +40,8 @@ def test_the_time_of_a_batch_counts_though_something_else_waits_before_it() -> N
     """What comes first may be passed over at once, so that the batch is sent."""
     waiting = lane()
     assert waiting.next_time() is None
-    waiting.queue.put(BecomeMapped(0, told("a reason")))
-    waiting.queue.put(Fill(0, 5))
+    waiting.queue.put(BecomeMapped(SourceOffset(0), told("a reason")))
+    waiting.queue.put(Fill(SourceOffset(0), SourceOffset(5)))
     assert waiting.next_time() is None
     took(waiting, plain(0))
     [batch] = [item for item in waiting.queue.waiting if isinstance(item, Batch)]

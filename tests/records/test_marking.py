@@ -14,7 +14,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.markers import Marker
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.model.errors import RefusedError, UnreachableError
-from towpath.model.nouns import ProducerId, Side, TopicName, TopicPartition
+from towpath.model.nouns import ProducerId, Side, TargetOffset, TopicName, TopicPartition
 from towpath.records.target import claims
 from towpath.records.target.claims import Claim, ExhaustedError, standing, taken_over
 from towpath.records.target.marking import Due, MarkerFiller
@@ -130,7 +130,7 @@ def filler(leader: Leader) -> MarkerFiller:
 
 
 def fill(with_it: MarkerFiller, base: int, end: int) -> None:
-    due = Due(tp=TP, first_id=ID, base=base, end=end)
+    due = Due(tp=TP, first_id=ID, base=TargetOffset(base), end=TargetOffset(end))
     while due.open:
         with_it.fill([due])
     assert due.error is None
@@ -204,13 +204,13 @@ def test_a_long_gap_is_told_in_parts(rng: random.Random, monkeypatch: pytest.Mon
     leader = Leader(rng, kind=True)
     mine = filler(leader)
     for reached in (11, 21, 31):
-        due = Due(tp=TP, first_id=ID, base=leader.end, end=100)
+        due = Due(tp=TP, first_id=ID, base=TargetOffset(leader.end), end=TargetOffset(100))
         mine.fill([due])
         assert (due.reached, leader.end, due.error) == (reached, reached, None)
 
 
 def test_a_log_that_ends_before_the_gap_is_an_error(rng: random.Random) -> None:
-    due = Due(tp=TP, first_id=ID, base=5, end=6)
+    due = Due(tp=TP, first_id=ID, base=TargetOffset(5), end=TargetOffset(6))
     filler(Leader(rng, kind=True)).fill([due])
     assert str(due.error) == "target: the log of t-0 ends at 0, before the gap at 5"
 

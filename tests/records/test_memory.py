@@ -18,6 +18,7 @@ from tests.support.lanes import (
 )
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.fetch import Fetched
+from towpath.model.nouns import TargetOffset
 from towpath.records import relief
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.queue import Batch, Fill
@@ -33,7 +34,7 @@ def take(to: Lane, frame: Frame, said: Fetched) -> None:
 def land(of: Lane) -> None:
     """Let everything that waits in a lane be acknowledged."""
     while (batch := of.next_batch()) is not None:
-        of.acknowledge(batch.base)
+        of.acknowledge(TargetOffset(batch.base))
 
 
 def test_buffers_are_counted_and_used_again_within_the_limit() -> None:
@@ -153,7 +154,7 @@ def test_what_a_lane_gave_back_comes_again_as_it_was() -> None:
     assert not stuck.shed()
     channel.answer(Part(0, [plain(8)]))  # asked for before; it is from where it stands no more
     assert queued(stuck) == []
-    stuck.acknowledge(0)
+    stuck.acknowledge(TargetOffset(0))
     made.room(stuck)
     channel.answer()
     channel.answer(Part(0, batches[1:]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.records.lane.passed import NotHereError, Passage, Passed
 
 
@@ -17,9 +18,13 @@ def steps(passed: Passed, source: dict[int, int], *, identical: bool = False) ->
 
 def test_identical_records_are_one_step() -> None:
     passed = Passed([5, 6, 7], [50, 60, 70])
-    assert steps(passed, {5: 50, 6: 60}, identical=True) == [Passage(0, 5, 5, 2)]
+    assert steps(passed, {5: 50, 6: 60}, identical=True) == [
+        Passage(0, SourceOffset(5), TargetOffset(5), 2)
+    ]
     assert len(passed) == 1
-    assert steps(passed, {7: 70, 8: 80}, identical=True) == [Passage(0, 7, 7, 1)]
+    assert steps(passed, {7: 70, 8: 80}, identical=True) == [
+        Passage(0, SourceOffset(7), TargetOffset(7), 1)
+    ]
     assert not passed
 
 
@@ -31,11 +36,14 @@ def test_another_record_at_an_offset_is_not_identical(source: dict[int, int]) ->
 
 def test_records_that_the_source_lost_are_passed_over() -> None:
     passed = Passed([5, 6, 7, 8], [50, 60, 70, 80])
-    assert steps(passed, {21: 60, 30: 80, 31: 90}) == [Passage(1, 21, 6, 1), Passage(1, 30, 8, 1)]
+    assert steps(passed, {21: 60, 30: 80, 31: 90}) == [
+        Passage(1, SourceOffset(21), TargetOffset(6), 1),
+        Passage(1, SourceOffset(30), TargetOffset(8), 1),
+    ]
     assert not passed
 
 
 def test_an_unknown_record_is_new_so_nothing_is_left() -> None:
     passed = Passed([5, 6], [50, 60])
-    assert steps(passed, {30: 90, 31: 91}) == [Passage(2, 30, -1, 0)]
+    assert steps(passed, {30: 90, 31: 91}) == [Passage(2, SourceOffset(30), TargetOffset(-1), 0)]
     assert not passed

@@ -29,7 +29,7 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Opened, Receipt
 from towpath.ledger.keys import ABANDONED, SILENT
 from towpath.ledger.ledger import Ledger
-from towpath.model.nouns import LinkName, Mode, Side, TopicId
+from towpath.model.nouns import LinkName, Mode, Side, SourceOffset, TargetOffset, TopicId
 from towpath.records import receipts
 from towpath.records.lane import progress as progressing
 from towpath.records.lane.progress import LaneProgress
@@ -47,8 +47,8 @@ OPENED = Opened(
     producer_id=PRODUCER,
     mode=Mode.IDENTICAL,
     reasons=(),
-    source_start=0,
-    target_start=0,
+    source_start=SourceOffset(0),
+    target_start=TargetOffset(0),
     run_id="r",
     at=0,
 )
@@ -131,12 +131,12 @@ class Receipts(RuleBasedStateMachine):
         progress = self._slice(at).progress
         position = progress.position
         progress.note(position.source, position.target, number)
-        progress.move(position.source + number + 1, 0)
+        progress.move(SourceOffset(position.source + number + 1), 0)
 
     @rule(at=st.integers(0, 9), back=st.integers(1, 5))
     def source_is_cut(self, at: int, back: int) -> None:
         progress = self._slice(at).progress
-        progress.move(max(0, progress.position.source - back), 0)
+        progress.move(SourceOffset(max(0, progress.position.source - back)), 0)
 
     @rule(at=st.integers(0, 9))
     def become_mapped(self, at: int) -> None:
@@ -263,7 +263,7 @@ def test_an_answer_that_does_not_come_makes_another_key(
             Ledger(admin, client),
         )
         for number in range(4):
-            about.progress.note(number, number, 1)
+            about.progress.note(SourceOffset(number), TargetOffset(number), 1)
             about.progress.changed = True
             if number == 1:
                 monkeypatch.setattr("towpath.cluster.data.client.receive", received)

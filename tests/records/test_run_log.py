@@ -13,7 +13,7 @@ from tests.support.lanes import PRODUCER, lane, tp
 from towpath.ledger import chunks, entries
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Opened, Run, Runs
-from towpath.model.nouns import LinkName, Mode, TopicId
+from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset, TopicId
 from towpath.records import run_log
 from towpath.records.receipts import Key
 from towpath.records.run_log import RunLog, again
@@ -30,8 +30,8 @@ OPENED = Opened(
     producer_id=PRODUCER,
     mode=Mode.MAPPED,
     reasons=(),
-    source_start=0,
-    target_start=0,
+    source_start=SourceOffset(0),
+    target_start=TargetOffset(0),
     run_id="r",
     at=0,
 )
@@ -39,7 +39,7 @@ FEW, LARGE = 3, 10
 
 
 def run(number: int) -> Run:
-    return number * 101, number * 100, 100
+    return (SourceOffset(number * 101), TargetOffset(number * 100), 100)
 
 
 class Slice:

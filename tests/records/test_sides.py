@@ -23,6 +23,7 @@ from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.produce import Produced
 from towpath.config import ClusterConfig
 from towpath.model.errors import RefusedError, TowpathError, UnreachableError
+from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
@@ -155,10 +156,10 @@ def test_the_halves_of_a_batch_are_not_joined_again() -> None:
 
 def landed(lane: Lane) -> list[int]:
     """Let everything land that may; return where it began at the source."""
-    landed = []
+    landed: list[int] = []
     while batch := lane.next_batch():
         landed.append(batch.base)
-        lane.landed([batch.base])
+        lane.landed([TargetOffset(batch.base)])
     return landed
 
 
@@ -168,7 +169,7 @@ def test_what_was_read_is_copied_before_a_gap_stops_its_partition() -> None:
     sides.fetcher.add(read)
     sides.source_node.answer(Part(0, [plain(0), plain(1, size=5000)]))
     sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
-    sides.reactor.finish(Loss(2, 9, 9, told("retention")))
+    sides.reactor.finish(Loss(SourceOffset(2), SourceOffset(9), SourceOffset(9), told("retention")))
     assert not read.progress.stopped
     assert landed(read) == [0, 1]
     assert (read.progress.stopped, read.progress.position.source) == (True, 2)
@@ -224,7 +225,7 @@ def test_nothing_that_the_source_has_unsaid_is_copied_before_a_cut_stops_its_par
     sides.fetcher.add(read)
     sides.source_node.answer(Part(0, [plain(0), plain(1, size=5000)]))
     sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
-    sides.reactor.finish(cut(1, 2))
+    sides.reactor.finish(cut(SourceOffset(1), SourceOffset(2)))
     assert (read.progress.stopped, landed(read)) == (True, [])
 
 
@@ -232,7 +233,7 @@ def test_a_partition_without_anything_queued_stops_at_once() -> None:
     sides, read = Sides(), lane()
     sides.fetcher.add(read)
     sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
-    sides.reactor.finish(Loss(0, 9, 9, told("retention")))
+    sides.reactor.finish(Loss(SourceOffset(0), SourceOffset(9), SourceOffset(9), told("retention")))
     assert read.progress.stopped
 
 

@@ -17,7 +17,7 @@ from towpath.cluster.data.fetch import Fetched
 from towpath.cluster.metadata import ProducerState
 from towpath.model.clock import now_ms
 from towpath.model.errors import DoubledError, RefusedError, TargetLostError, UnreachableError
-from towpath.model.nouns import Mode, TopicPartition
+from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicPartition
 from towpath.records.target.opening import Opener
 from towpath.records.target.tail import Tails, TargetState, Underway, follow
 from towpath.records.target.written import Span, surplus
@@ -26,7 +26,7 @@ from towpath.wire import batch as wire
 from towpath.wire.plain import Record
 
 WORK = lane().work
-AT = Position(100, 200, 50)
+AT = Position(SourceOffset(100), TargetOffset(200), 50)
 DAY_MS = 86_400_000
 
 
@@ -44,7 +44,9 @@ def test_batches_that_follow_each_other_are_ours_once() -> None:
 def test_sequences_wrap() -> None:
     last = wire.SEQUENCES - 1
     found = spans((200, last, 1), (201, 0, 4))
-    assert follow(WORK, found, Position(0, 200, last), begins_later=False) == (0, 4)
+    assert follow(
+        WORK, found, Position(SourceOffset(0), TargetOffset(200), last), begins_later=False
+    ) == (0, 4)
 
 
 @pytest.mark.parametrize(
@@ -120,13 +122,15 @@ def tails(*batches: bytearray) -> Tails:
 def state(end: int, last: int | None, *, earliest: int = 0, at: int | None = None) -> TargetState:
     """Return what a leader says that remembers a record of sequence `last` and of the time `at`."""
     known = ProducerState(PRODUCER, last or 0, now_ms() if at is None else at, -1)
-    return TargetState(1, earliest, end, {} if last is None else {PRODUCER: known})
+    return TargetState(
+        1, TargetOffset(earliest), TargetOffset(end), {} if last is None else {PRODUCER: known}
+    )
 
 
 def test_a_doubled_stretch_is_named_where_the_leader_knows_us_again() -> None:
     found = tails(ours(100, 90, 10), ours(110, 100, 5))
     with pytest.raises(DoubledError) as raised:
-        found.behind(WORK, Position(100, 100, 100), state(115, 104))
+        found.behind(WORK, Position(SourceOffset(100), TargetOffset(100), 100), state(115, 104))
     assert (raised.value.first, raised.value.end, raised.value.records) == (100, 110, 10)
 
 
@@ -136,7 +140,7 @@ def test_what_target_retention_took_is_counted_once_where_offsets_are_identical(
     opener = object.__new__(Opener)
     opener._tails = tails()
     opener._look_behind(WORK, gone, state(110, 109, earliest=110))
-    assert gone.position == Position(110, 110, 110)
+    assert gone.position == Position(SourceOffset(110), TargetOffset(110), 110)
     going = lane()
     going.resume(gone)
     took(going, batch(content(110, 5)))
@@ -153,7 +157,7 @@ def test_what_target_retention_left_is_passed_over_where_offsets_are_identical()
     going = lane()
     going.resume(cut)
     took(going, batch(content(100, 10)))
-    assert going.progress.position == Position(110, 110, 110, 3)
+    assert going.progress.position == Position(SourceOffset(110), TargetOffset(110), 110, 3)
 
 
 @pytest.mark.parametrize("ahead", [0, 5])
@@ -171,16 +175,28 @@ def test_a_leader_that_may_forget_us_is_given_time_though_it_knows_us_now(
     said = state(100 + ahead, 99 + ahead, at=now - last_at * DAY_MS)
     if waits:
         with pytest.raises(UnreachableError, match="may still arrive for 30 s"):
-            found.behind(WORK, Position(100, 100, 100), said)
+            found.behind(WORK, Position(SourceOffset(100), TargetOffset(100), 100), said)
     else:
-        assert len(found.behind(WORK, Position(100, 100, 100), said).passed) == ahead
+        assert (
+            len(
+                found.behind(WORK, Position(SourceOffset(100), TargetOffset(100), 100), said).passed
+            )
+            == ahead
+        )
 
 
 @pytest.mark.parametrize(("end", "node"), [(105, 1), (120, 2)])
 def test_nothing_is_waited_for_that_has_arrived_or_is_void(end: int, node: int) -> None:
     found = tails(ours(100, 100, 5))
     found.may_arrive(WORK.source, Underway(node, end, 0))
-    assert len(found.behind(WORK, Position(100, 100, 100), state(105, 104, at=0)).passed) == 5
+    assert (
+        len(
+            found.behind(
+                WORK, Position(SourceOffset(100), TargetOffset(100), 100), state(105, 104, at=0)
+            ).passed
+        )
+        == 5
+    )
 
 
 def test_an_answer_counts_only_if_it_was_asked_for_when_nothing_could_arrive_any_more() -> None:
@@ -188,11 +204,11 @@ def test_an_answer_counts_only_if_it_was_asked_for_when_nothing_could_arrive_any
     found.may_arrive(WORK.source, Underway())
     early = state(100, None)
     with pytest.raises(UnreachableError):
-        found.behind(WORK, Position(100, 100, 100), early)
+        found.behind(WORK, Position(SourceOffset(100), TargetOffset(100), 100), early)
     time.sleep(0.02)
     with pytest.raises(UnreachableError):
-        found.behind(WORK, Position(100, 100, 100), early)
-    found.behind(WORK, Position(100, 100, 100), state(100, None))
+        found.behind(WORK, Position(SourceOffset(100), TargetOffset(100), 100), early)
+    found.behind(WORK, Position(SourceOffset(100), TargetOffset(100), 100), state(100, None))
 
 
 def test_what_could_not_be_opened_is_settled_once_its_leader_has_answered_for_long() -> None:
@@ -201,7 +217,7 @@ def test_what_could_not_be_opened_is_settled_once_its_leader_has_answered_for_lo
     found.may_arrive(WORK.source, Underway())
     assert not found.settled(WORK.source)
     with pytest.raises(DoubledError):
-        found.behind(WORK, Position(100, 100, 100), state(110, None))
+        found.behind(WORK, Position(SourceOffset(100), TargetOffset(100), 100), state(110, None))
     time.sleep(0.02)
     assert found.settled(WORK.source)
 
@@ -231,7 +247,10 @@ def test_what_the_cleaner_removed_of_a_hidden_tail_is_not_written_again(
     work = replace(WORK, compacted=True)
     begun = standing(100)
     if mapped:
-        begun.mode, begun.position = Mode.MAPPED, Position(100, 107, 100)
+        begun.mode, begun.position = (
+            Mode.MAPPED,
+            Position(SourceOffset(100), TargetOffset(107), 100),
+        )
     opener = object.__new__(Opener)
     opener._tails = tails(*there)
     opener._look_behind(work, begun, state(110 + shift, 109 if known else None))
@@ -289,7 +308,7 @@ def test_nothing_is_skipped_at_the_source_where_only_records_of_others_were_dele
     opener = object.__new__(Opener)
     opener._tails = tails()
     opener._look_behind(WORK, begun, state(105, 99, earliest=105))
-    assert begun.position == Position(100, 100, 100)
+    assert begun.position == Position(SourceOffset(100), TargetOffset(100), 100)
 
 
 @pytest.mark.parametrize(("start", "found"), [(103, 7), (110, None)])

@@ -21,7 +21,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import Mode, Side, TopicName, TopicPartition
+from towpath.model.nouns import Mode, Side, SourceOffset, TopicName, TopicPartition
 from towpath.records.lane.queue import Batch
 from towpath.records.target import fencing
 from towpath.records.target.writing import PartitionWriter
@@ -150,7 +150,7 @@ def test_a_front_that_cannot_be_filled(mirror: Mirror, refusal: Refusal) -> None
     [done] = mirror.catch_up()
     assert (done.mode, done.reason, done.error) == (Mode.MAPPED, WHY, "")
     assert refusal.refused == 1
-    assert mirror.books().offsets().to_target(321).offset == 0
+    assert mirror.books().offsets().to_target(SourceOffset(321)).offset == 0
     assert assert_same_by_map(mirror) == 179
 
 
@@ -255,7 +255,17 @@ def test_a_transaction_that_does_not_show_in_time(mirror: Mirror) -> None:
 def dense() -> Batch:
     """Return a batch of one record."""
     data = memoryview(bytearray(filler(1, now_ms=1, keyed=True)))
-    return Batch(data=data, frame=None, base=0, end=1, count=1, sequence=0, crc=0, epoch=0, time=1)
+    return Batch(
+        data=data,
+        frame=None,
+        base=SourceOffset(0),
+        end=SourceOffset(1),
+        count=1,
+        sequence=0,
+        crc=0,
+        epoch=0,
+        time=1,
+    )
 
 
 def test_an_open_transaction_of_somebody_else_hides_nothing(mirror: Mirror) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.support.reasons import RETENTION
 from towpath.cluster.data.fetch import Fetched
 from towpath.model.errors import RefusedError, UnreachableError
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.records.trouble import (
     AGAIN,
     Loss,
@@ -113,13 +113,15 @@ def test_what_passes() -> None:
 
 
 def test_what_is_lost_lies_between() -> None:
-    assert loss(5, 9, 20) == Loss(5, 9, 9, RETENTION)
-    cut = loss(30, 9, 20)
+    assert loss(SourceOffset(5), SourceOffset(9), SourceOffset(20)) == Loss(
+        SourceOffset(5), SourceOffset(9), SourceOffset(9), RETENTION
+    )
+    cut = loss(SourceOffset(30), SourceOffset(9), SourceOffset(20))
     assert cut is not None
     assert (cut.first, cut.end, cut.go_on) == (20, 30, 20)
     assert "the source log was cut to offset 20 (unclean leader election)" in str(cut.why)
-    assert loss(9, 9, 20) is None
-    assert loss(20, 9, 20) is None
+    assert loss(SourceOffset(9), SourceOffset(9), SourceOffset(20)) is None
+    assert loss(SourceOffset(20), SourceOffset(9), SourceOffset(20)) is None
 
 
 def test_back_off_grows_to_ten_seconds() -> None:

@@ -17,6 +17,7 @@ from tests.support.reasons import told
 from towpath.cluster.data.buffers import Frame
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import ClusterError, UnreachableError
+from towpath.model.nouns import TargetOffset
 from towpath.records.jobs import Jobs
 from towpath.records.lane.intake import Aborted
 from towpath.records.lane.lane import Lane
@@ -46,7 +47,7 @@ class Waiting:
         self.waits.go(lane)
         while batch := lane.next_batch():
             self.sent.append(batch.base)
-            lane.landed([batch.base])
+            lane.landed([TargetOffset(batch.base)])
             self.waits.go(lane)
 
 
@@ -80,7 +81,7 @@ def test_batches_that_go_again_stay_before_it() -> None:
         batch = sending.next_batch()
         assert batch is not None
         assert batch.base == expected
-        sending.landed([batch.base])
+        sending.landed([TargetOffset(batch.base)])
 
 
 def test_an_opening_forgets_what_it_waits_for(waiting: Waiting) -> None:

@@ -15,6 +15,8 @@ from towpath.model.nouns import (
     LinkName,
     Mode,
     ProducerId,
+    SourceOffset,
+    TargetOffset,
     TopicId,
     TopicName,
     TopicPartition,
@@ -35,8 +37,8 @@ OPENED = Opened(
     producer_id=ProducerId(7),
     mode=Mode.IDENTICAL,
     reasons=(),
-    source_start=20,
-    target_start=20,
+    source_start=SourceOffset(20),
+    target_start=TargetOffset(20),
     run_id="run",
     at=1,
 )
@@ -45,9 +47,9 @@ RECEIPT = Receipt(
     topic=T,
     partition=0,
     producer_id=OPENED.producer_id,
-    source_end=100,
+    source_end=SourceOffset(100),
     source_epoch=3,
-    target_end=100,
+    target_end=TargetOffset(100),
     sequence=80,
     records=80,
     bytes=800,
@@ -56,10 +58,10 @@ RECEIPT = Receipt(
     digest=3,
     mode=Mode.IDENTICAL,
     reasons=(),
-    run=(90, 90, 10),
+    run=(SourceOffset(90), TargetOffset(90), 10),
     trouble=None,
     at=2,
-    packed=Packer([(20, 20, 70)]).text(),
+    packed=Packer([(SourceOffset(20), TargetOffset(20), 70)]).text(),
 )
 WRITER = Writer(
     link=LINK,
@@ -69,10 +71,10 @@ WRITER = Writer(
     writer=ProducerId(9),
     transactional_id="id",
     why=told("why"),
-    target_start=20,
+    target_start=TargetOffset(20),
     at=2,
 )
-LOST = Loss(60, 100, 60, 100, 40)
+LOST = Loss(TargetOffset(60), TargetOffset(100), SourceOffset(60), SourceOffset(100), 40)
 GOOD = Facts(
     replicas=(1, 2),
     in_sync=(2, 1),
@@ -103,7 +105,7 @@ def repaired(lost: Loss) -> LinkBooks:
 
 
 def test_nothing_hinders_where_all_replicas_stand_where_the_log_ends() -> None:
-    assert loss(books().of(TP), 60) == LOST
+    assert loss(books().of(TP), TargetOffset(60)) == LOST
     assert hindered(TP, books().of(TP), LOST, GOOD) is None
 
 
@@ -145,18 +147,24 @@ def test_a_new_incarnation_goes_on_where_the_target_log_ends() -> None:
     assert known.heir(ProducerId(8)) == 8, "the topic was made again since"
     assert known.own == {OPENED.producer_id, opened.producer_id}
     assert known.offsets().runs == ((20, 20, 40),)
-    assert loss(known, 60) is None
+    assert loss(known, TargetOffset(60)) is None
 
 
 def test_a_copy_that_lost_all_and_begins_late_gets_its_front_again() -> None:
-    known = repaired(Loss(0, 100, 20, 100, 80)).of(TP)
+    known = repaired(
+        Loss(TargetOffset(0), TargetOffset(100), SourceOffset(20), SourceOffset(100), 80)
+    ).of(TP)
     assert known.opened is not None
     assert (known.opened.target_start, known.receipt) == (20, None)
 
 
 def test_what_late_copiers_of_the_old_incarnation_say_does_not_count() -> None:
     made = repaired(LOST)
-    made.take(replace(RECEIPT, source_end=110, target_end=110, records=90, at=9))
+    made.take(
+        replace(
+            RECEIPT, source_end=SourceOffset(110), target_end=TargetOffset(110), records=90, at=9
+        )
+    )
     known = made.of(TP)
     assert known.receipt is not None
     assert known.receipt.source_end == 60
@@ -167,10 +175,18 @@ def test_a_second_repair_and_a_topic_made_again() -> None:
     known = made.of(TP)
     assert known.receipt is not None
     assert known.opened is not None
-    made.take(replace(known.receipt, source_end=90, target_end=90, records=70, run=(60, 60, 30)))
-    lost = loss(known, 40)
-    assert lost == Loss(40, 90, 40, 90, 50)
-    again = new_incarnation(Repair(TP, TP, lost, 40), known, CLUSTER, "run 3")
+    made.take(
+        replace(
+            known.receipt,
+            source_end=SourceOffset(90),
+            target_end=TargetOffset(90),
+            records=70,
+            run=(SourceOffset(60), TargetOffset(60), 30),
+        )
+    )
+    lost = loss(known, TargetOffset(40))
+    assert lost == Loss(TargetOffset(40), TargetOffset(90), SourceOffset(40), SourceOffset(90), 50)
+    again = new_incarnation(Repair(TP, TP, lost, SourceOffset(40)), known, CLUSTER, "run 3")
     for entry in again:
         made.take(entry)
     assert known.start == 20
@@ -186,7 +202,15 @@ def test_verification_goes_over_the_whole_log() -> None:
     made = repaired(LOST)
     known = made.of(TP)
     assert known.receipt is not None
-    made.take(replace(known.receipt, source_end=100, target_end=100, records=80, run=(60, 60, 40)))
+    made.take(
+        replace(
+            known.receipt,
+            source_end=SourceOffset(100),
+            target_end=TargetOffset(100),
+            records=80,
+            run=(SourceOffset(60), TargetOffset(60), 40),
+        )
+    )
     whole = common_range(TP, known, Bounds(0, 0))
     assert whole is not None
     assert (whole.part.first, whole.part.end, whole.part.runs) == (20, 100, ((20, 20, 80),))
@@ -194,8 +218,8 @@ def test_verification_goes_over_the_whole_log() -> None:
 
 
 def test_only_what_both_sides_hold_below_the_end_is_compared_first() -> None:
-    found = kept_range(TP, books().of(TP), Bounds(30, 25), 60)
+    found = kept_range(TP, books().of(TP), Bounds(30, 25), TargetOffset(60))
     assert found is not None
     part = found.part
     assert (part.first, part.end, part.target_first, part.target_end) == (30, 60, 30, 60)
-    assert kept_range(TP, books().of(TP), Bounds(0, 60), 60) is None
+    assert kept_range(TP, books().of(TP), Bounds(0, 60), TargetOffset(60)) is None

@@ -10,7 +10,15 @@ from tests.support.reasons import told
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Opened, Receipt
 from towpath.ledger.packed import Packer
-from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName
+from towpath.model.nouns import (
+    LinkName,
+    Mode,
+    ProducerId,
+    SourceOffset,
+    TargetOffset,
+    TopicId,
+    TopicName,
+)
 from towpath.status.losses import Loss, loss
 
 T = TopicName("t")
@@ -24,8 +32,8 @@ OPENED = Opened(
     producer_id=ProducerId(7),
     mode=Mode.MAPPED,
     reasons=(),
-    source_start=100,
-    target_start=20,
+    source_start=SourceOffset(100),
+    target_start=TargetOffset(20),
     run_id="run",
     at=1,
 )
@@ -34,9 +42,9 @@ RECEIPT = Receipt(
     topic=T,
     partition=0,
     producer_id=OPENED.producer_id,
-    source_end=160,
+    source_end=SourceOffset(160),
     source_epoch=0,
-    target_end=60,
+    target_end=TargetOffset(60),
     sequence=40,
     records=40,
     bytes=400,
@@ -45,11 +53,13 @@ RECEIPT = Receipt(
     digest=3,
     mode=Mode.MAPPED,
     reasons=(),
-    run=(140, 40, 20),
+    run=(SourceOffset(140), TargetOffset(40), 20),
     trouble=None,
     at=2,
 )
-RUNS = Packer([(100, 20, 10), (120, 30, 10)]).text()
+RUNS = Packer(
+    [(SourceOffset(100), TargetOffset(20), 10), (SourceOffset(120), TargetOffset(30), 10)]
+).text()
 BOOKS = PartitionBooks(
     OPENED, {(OPENED.producer_id, ""): RECEIPT}, {(OPENED.producer_id, "0"): RUNS}
 )
@@ -59,15 +69,23 @@ BOOKS = PartitionBooks(
     ("end", "first", "records"), [(0, 100, 40), (25, 105, 35), (35, 125, 25), (59, 159, 1)]
 )
 def test_what_is_lost_is_told_in_offsets_of_both_sides(end: int, first: int, records: int) -> None:
-    assert loss(BOOKS, end) == Loss(end, 60, first, 160, records)
+    assert loss(BOOKS, TargetOffset(end)) == Loss(
+        TargetOffset(end), TargetOffset(60), SourceOffset(first), SourceOffset(160), records
+    )
 
 
 @pytest.mark.parametrize("end", [60, 61])
 def test_a_log_that_ends_at_or_behind_what_was_acknowledged_lost_nothing(end: int) -> None:
-    assert loss(BOOKS, end) is None
+    assert loss(BOOKS, TargetOffset(end)) is None
 
 
 def test_a_copy_whose_front_is_being_filled_lost_nothing() -> None:
-    begun = replace(RECEIPT, source_end=100, target_end=20, records=0, trouble=told("target: away"))
-    assert loss(PartitionBooks(OPENED, {(OPENED.producer_id, ""): begun}), 5) is None
-    assert loss(PartitionBooks(OPENED), 5) is None
+    begun = replace(
+        RECEIPT,
+        source_end=SourceOffset(100),
+        target_end=TargetOffset(20),
+        records=0,
+        trouble=told("target: away"),
+    )
+    assert loss(PartitionBooks(OPENED, {(OPENED.producer_id, ""): begun}), TargetOffset(5)) is None
+    assert loss(PartitionBooks(OPENED), TargetOffset(5)) is None

@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
+from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.records.copy import copy
 from towpath.records.work import Slice
 
@@ -342,7 +343,10 @@ def same_by_map(mirror: Mirror, source: list[Record], target: list[Record]) -> N
     maps = [mirror.books(partition).offsets() for partition in range(PARTITIONS)]
     for there, here in zip(source, target, strict=True):
         offsets = maps[there.partition]
-        forth, back = offsets.to_target(there.offset), offsets.to_source(here.offset)
+        forth, back = (
+            offsets.to_target(SourceOffset(there.offset)),
+            offsets.to_source(TargetOffset(here.offset)),
+        )
         assert (forth.offset, back.offset) == (here.offset, there.offset), mirror.topic
 
 

@@ -14,7 +14,7 @@ from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
 from towpath.model.errors import CorruptBatchError, TowpathError
-from towpath.model.nouns import Side, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import Side, SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.jobs import Jobs
 from towpath.records.source.reopening import Reopening
@@ -36,12 +36,12 @@ class Collector:
     source_id: TopicId
     begins_later: bool = False
     has_end: bool = False
-    expected: int = 0
+    expected: SourceOffset = SourceOffset(0)
     fetch_epoch: int = -1
     read: list[tuple[int, bytes | None]] = field(default_factory=list)
     stored: list[tuple[int, bytes | None]] = field(default_factory=list)
     spoil: int = 0
-    damaged: int | None = None
+    damaged: SourceOffset | None = None
     trouble: Reason | None = None
     stopped: bool = False
     busy: bool = False
@@ -67,13 +67,16 @@ class Collector:
             try:
                 records = decode(batch)
             except CorruptBatchError:
-                self.damaged = row[wire.BASE]
+                self.damaged = SourceOffset(row[wire.BASE])
                 return
             self.read += [(r.offset, r.value) for r in records if r.offset >= self.expected]
-            self.expected, self.fetch_epoch = row[wire.LAST] + 1, row[wire.LEADER_EPOCH]
+            self.expected, self.fetch_epoch = (
+                SourceOffset(row[wire.LAST] + 1),
+                row[wire.LEADER_EPOCH],
+            )
         self.trouble, self.failures = None, 0
 
-    def look(self, _offset: int) -> int:
+    def look(self, _offset: SourceOffset) -> int:
         self.looks += 1
         return self.looks
 
@@ -83,7 +86,7 @@ class Collector:
     def relieve(self, _side: Side) -> None:
         self.trouble = None
 
-    def jump(self, source: int, _why: Reason) -> None:
+    def jump(self, source: SourceOffset, _why: Reason) -> None:
         self.expected, self.fetch_epoch = source, -1
 
     def end(self, why: Reason) -> None:
@@ -108,7 +111,7 @@ class Collecting:
             stop=self._stop,
             on_gap=self._gap, begin_later=self._begin,
         )  # fmt: skip
-        self.reopening = Reopening[Collector, int](
+        self.reopening = Reopening[Collector, SourceOffset](
             jobs, self.side.fetcher, ask=self._ask, leave=lambda _: None, begin=self._begin,
             given_up=lambda reader, error: hopeless(error, reader.failures, has_end=reader.has_end),
         )  # fmt: skip
@@ -135,7 +138,7 @@ class Collecting:
             self.troubles.append(reader.trouble)
         if reader.damaged is not None:
             offset, reader.damaged = reader.damaged, None
-            self.reopening.fetch_anew(reader, offset, "its checksum is wrong")
+            self.reopening.fetch_anew(reader, SourceOffset(offset), "its checksum is wrong")
             return
         reader.stored += reader.read
         reader.read.clear()
@@ -147,10 +150,10 @@ class Collecting:
     def _gap(self, _reader: Collector, lost: Loss, went_on: bool) -> None:
         self.gaps.append((lost.first, lost.end, lost.why, went_on))
 
-    def _ask(self, readers: Sequence[Collector]) -> Mapping[Collector, int | TowpathError]:
-        return {r: r.stored[-1][0] + 1 if r.stored else 0 for r in readers}
+    def _ask(self, readers: Sequence[Collector]) -> Mapping[Collector, SourceOffset | TowpathError]:
+        return {r: SourceOffset(r.stored[-1][0] + 1 if r.stored else 0) for r in readers}
 
-    def _begin(self, reader: Collector, offset: int) -> None:
+    def _begin(self, reader: Collector, offset: SourceOffset) -> None:
         reader.read.clear()
         reader.expected, reader.fetch_epoch = offset, -1
         self.side.fetcher.add(reader)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from confluent_kafka.admin import AdminClient
 
 from tests.support.kafka import PATIENCE, create_topic, wait_until
+from tests.support.runs import run
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.compare.slice import compare
@@ -18,7 +19,7 @@ from towpath.compare.work import CompareSlice, Comparison, Range
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import Run
-from towpath.model.nouns import ProducerId, Side, TopicName, TopicPartition
+from towpath.model.nouns import ProducerId, Side, SourceOffset, TopicName, TopicPartition
 from towpath.wire.records import RECORDS, encode
 
 US = ProducerId(1 << 41)
@@ -111,13 +112,13 @@ class Pair:
 
     def compare(self, end: int, runs: Sequence[Run] = (), **facts: Any) -> Comparison:
         """Compare source offsets from 0 to `end`, by default with the same ones on the target."""
-        known = tuple(runs) or ((0, 0, end),)
+        known = tuple(runs) or (run(0, 0, end),)
         told: dict[str, Any] = {"first": 0, "target_first": 0, "target_end": sum(known[-1][1:])}
         part = Range(
             source=self.source.tp,
             target=self.target.tp,
             producers=frozenset({US}),
-            end=end,
+            end=SourceOffset(end),
             runs=known,
             **(told | facts),
         )

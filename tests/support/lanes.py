@@ -21,6 +21,8 @@ from towpath.model.nouns import (
     NO_TOPIC_ID,
     Mode,
     ProducerId,
+    SourceOffset,
+    TargetOffset,
     TopicId,
     TopicName,
     TopicPartition,
@@ -51,14 +53,19 @@ def lane(partition: int = 0, at: int = 0, *, end: int | None = None) -> Lane:
         target_id=NO_TOPIC_ID,
         producer_id=PRODUCER,
         filler_id=ProducerId(7),
-        start=0,
-        end=end,
+        start=SourceOffset(0),
+        end=None if end is None else SourceOffset(end),
     )
     return Lane(work, standing(at))
 
 
 def standing(at: int = 0) -> Standing:
-    return Standing(position=Position(at, at, at), mode=Mode.IDENTICAL, reasons=(), run=(0, 0, at))
+    return Standing(
+        position=Position(SourceOffset(at), TargetOffset(at), at),
+        mode=Mode.IDENTICAL,
+        reasons=(),
+        run=(SourceOffset(0), TargetOffset(0), at),
+    )
 
 
 def plain(base: int, count: int = 1, *, size: int = 10) -> bytearray:

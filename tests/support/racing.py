@@ -29,7 +29,16 @@ from towpath.ledger.entries import Entry, ReadEntry
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import KeyFilter
 from towpath.model.errors import ClusterError, TowpathError, UnreachableError
-from towpath.model.nouns import LinkName, ProducerId, Side, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import (
+    LinkName,
+    ProducerId,
+    Side,
+    SourceOffset,
+    TargetOffset,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.progress import Standing
 from towpath.records.lane.queue import Batch
@@ -51,7 +60,7 @@ WORK = Assignment(
     target_id=TOPIC_ID,
     producer_id=PRODUCER,
     filler_id=ProducerId(7),
-    start=0,
+    start=SourceOffset(0),
 )
 NOTHING = Record(None, b"of others")
 _DEEP = 2
@@ -293,13 +302,13 @@ class Racer:
             lane.refused = lane.refused or said
             self.open = self.open and lane.unanswered > 0
             return
-        ahead = lane.ahead(said.base_offset)
+        ahead = lane.ahead(TargetOffset(said.base_offset))
         assert ahead >= 0
         reader: Any = StandIn(self.world)
         first = said.base_offset - ahead
         between = surplus(reader, TP, first, said.base_offset, {PRODUCER}) if ahead else None
         assert between is None, "a record of ours lies where none should be"
-        lane.acknowledge(said.base_offset)
+        lane.acknowledge(TargetOffset(said.base_offset))
 
     def lost(self) -> None:
         """The connection was lost; what flies may be there, or still arrive."""

@@ -7,7 +7,7 @@ from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.compare.slice import compare
 from towpath.compare.work import CompareSlice, Comparison
-from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicName, TopicPartition
 from towpath.verify.ranges import Bounds, common_range, cut
 
 
@@ -25,8 +25,12 @@ def assert_same_by_map(mirror: Mirror) -> int:
     told = [[(r.key, r.value, r.headers, r.timestamp) for r in side] for side in (source, target)]
     assert told[1] == told[0]
     offsets = mirror.books().offsets()
-    assert [offsets.to_target(r.offset).offset for r in source] == [r.offset for r in target]
-    assert [offsets.to_source(r.offset).offset for r in target] == [r.offset for r in source]
+    assert [offsets.to_target(SourceOffset(r.offset)).offset for r in source] == [
+        r.offset for r in target
+    ]
+    assert [offsets.to_source(TargetOffset(r.offset)).offset for r in target] == [
+        r.offset for r in source
+    ]
     return len(target)
 
 

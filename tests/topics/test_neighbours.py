@@ -5,7 +5,15 @@ from __future__ import annotations
 from tests.support.topic_models import compare, observed, topic
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Opened, Phase
-from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName
+from towpath.model.nouns import (
+    LinkName,
+    Mode,
+    ProducerId,
+    SourceOffset,
+    TargetOffset,
+    TopicId,
+    TopicName,
+)
 from towpath.plan.kinds import as_data
 from towpath.plan.subject import Difference
 from towpath.topics.neighbours import beside_neighbours
@@ -43,8 +51,8 @@ def opened(link: LinkName, number: TopicId = ID) -> Opened:
         producer_id=ProducerId(1),
         mode=Mode.IDENTICAL,
         reasons=(),
-        source_start=0,
-        target_start=0,
+        source_start=SourceOffset(0),
+        target_start=TargetOffset(0),
         run_id="r",
         at=5,
     )

@@ -27,7 +27,7 @@ from towpath.compare.work import CompareSlice, Comparison, Counts, Difference, R
 from towpath.config import ClusterConfig
 from towpath.ledger.producers import generations
 from towpath.model.errors import CorruptBatchError
-from towpath.model.nouns import Side
+from towpath.model.nouns import Side, SourceOffset, TargetOffset
 from towpath.wire import batch as wire
 from towpath.wire.digest import Digest, Hashes, fold
 
@@ -184,9 +184,10 @@ class _Comparing:
             common = np.flatnonzero(inside & np.isin(mapped, ours))[: self._reach]
             if len(common):
                 return int(theirs[common[-1]]) + 1, int(mapped[common[-1]]) + 1
-        if self._map.next_target(self._source.have) <= self._target.have:
-            return self._source.have, self._map.next_target(self._source.have)
-        return self._map.next_source(self._target.have), self._target.have
+        have = SourceOffset(self._source.have)
+        if self._map.next_target(have) <= self._target.have:
+            return have, self._map.next_target(have)
+        return self._map.next_source(TargetOffset(self._target.have)), self._target.have
 
     def _join(self, source: Segment, target: Segment) -> None:
         """Compare record by record."""
@@ -219,7 +220,8 @@ class _Comparing:
         """Deal with records that only the source has; return which ones the digest covers."""
         keep = np.ones(len(offsets), np.bool_)
         where = np.array(
-            [self._map.next_target(int(o)) for o in offsets[joined.source_only]], np.int64
+            [self._map.next_target(SourceOffset(int(o))) for o in offsets[joined.source_only]],
+            np.int64,
         )
         expired = where < self._target.log_start
         self._counts.expired += int(expired.sum())
@@ -323,7 +325,7 @@ class _Comparing:
     def _place(self, found: Difference) -> int:
         if found.target_offset >= 0:
             return found.target_offset
-        return self._map.next_target(found.source_offset)
+        return self._map.next_target(SourceOffset(found.source_offset))
 
     def _tell_ends(self) -> None:
         for side, cursor in ((Side.SOURCE, self._source), (Side.TARGET, self._target)):

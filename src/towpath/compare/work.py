@@ -10,7 +10,7 @@ from towpath.compare.doubled import Doubled
 from towpath.config import ClusterConfig
 from towpath.ledger.entries import Run
 from towpath.ledger.offsets import Extent, OffsetMap
-from towpath.model.nouns import ProducerId, TopicPartition
+from towpath.model.nouns import ProducerId, SourceOffset, TargetOffset, TopicPartition
 from towpath.wire.digest import Digest
 
 
@@ -34,10 +34,10 @@ class Range:
     source: TopicPartition
     target: TopicPartition
     producers: frozenset[ProducerId]
-    first: int
-    end: int
-    target_first: int
-    target_end: int
+    first: SourceOffset
+    end: SourceOffset
+    target_first: TargetOffset
+    target_end: TargetOffset
     runs: tuple[Run, ...]
     replaced: tuple[tuple[int, int], ...] = ()
     source_compacted: bool = False

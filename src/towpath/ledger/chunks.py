@@ -12,7 +12,7 @@ from towpath.ledger.keys import new_name
 from towpath.ledger.offsets import joined
 from towpath.ledger.packed import Packer, unpack
 from towpath.model.clock import now_ms
-from towpath.model.nouns import LinkName, ProducerId, TopicPartition
+from towpath.model.nouns import LinkName, ProducerId, TargetOffset, TopicPartition
 
 LARGE_RUNS = 1 << 16
 """Number of runs from which on a chunk is full."""
@@ -47,7 +47,7 @@ class Incarnation:
             chunk=name,
             at=now_ms(),
             count=packer.count,
-            end=packer.end,
+            end=TargetOffset(packer.end),
         )
 
 

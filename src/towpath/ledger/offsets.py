@@ -10,12 +10,15 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from towpath.ledger.entries import Gap, Run
 from towpath.ledger.packed import Table
+from towpath.model.nouns import SourceOffset, TargetOffset
 
+O = TypeVar("O", bound=int)  # noqa: E741  # an offset
 NOWHERE = -1
 """In place of an offset where there is none."""
 
@@ -35,7 +38,7 @@ class Exactness(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Generic[O]):
     """A translated position of a consumer.
 
     Attributes:
@@ -44,7 +47,7 @@ class Answer:
         why: A sentence where it is not exact, else "".
     """
 
-    offset: int
+    offset: O
     exactness: Exactness
     why: str = ""
 
@@ -60,10 +63,10 @@ class Extent:
         target_end: Its target offset.
     """
 
-    start: int
-    target_start: int
-    end: int
-    target_end: int
+    start: SourceOffset
+    target_start: TargetOffset
+    end: SourceOffset
+    target_end: TargetOffset
 
 
 class OffsetMap:
@@ -98,7 +101,7 @@ class OffsetMap:
         columns = (self._starts, self._targets, lengths)
         return tuple(zip(*(column.tolist() for column in columns), strict=True))
 
-    def to_target(self, offset: int) -> Answer:
+    def to_target(self, offset: SourceOffset) -> Answer[TargetOffset]:
         """Translate a source position: the offset of the next record to read."""
         for gap in self._gaps:
             if gap.first <= offset < gap.end:
@@ -111,11 +114,12 @@ class OffsetMap:
             return _not_yet(extent.target_end, extent.end)
         if offset == extent.end:
             return Answer(extent.target_end, Exactness.EXACT)
-        return _inside(offset, self._starts, self._ends, self._targets) or _bounded(
-            self.next_target(offset), offset
-        )
+        found = _inside(offset, self._starts, self._ends, self._targets)
+        if found is None:
+            return _bounded(self.next_target(offset), offset)
+        return Answer(TargetOffset(found), Exactness.EXACT)
 
-    def to_source(self, offset: int) -> Answer:
+    def to_source(self, offset: TargetOffset) -> Answer[SourceOffset]:
         """Translate a target position: the offset of the next record to read."""
         for first, end in self.replaced:
             if first <= offset < end:
@@ -128,9 +132,10 @@ class OffsetMap:
             return _not_yet(extent.end, extent.target_end)
         if offset == extent.target_end:
             return Answer(extent.end, Exactness.EXACT)
-        return _inside(offset, self._targets, self._target_ends, self._starts) or _bounded(
-            self.next_source(offset), offset
-        )
+        found = _inside(offset, self._targets, self._target_ends, self._starts)
+        if found is None:
+            return _bounded(self.next_source(offset), offset)
+        return Answer(SourceOffset(found), Exactness.EXACT)
 
     def targets(self, offsets: Table) -> Table:
         """Return the target offset of each source record, `NOWHERE` where none was mirrored."""
@@ -140,28 +145,31 @@ class OffsetMap:
         """Return the source offset of each target record, `NOWHERE` where it came from none."""
         return _of_records(offsets, self._targets, self._target_ends, self._starts)
 
-    def next_target(self, offset: int) -> int:
+    def next_target(self, offset: SourceOffset) -> TargetOffset:
         """Return the target offset of the first mirrored record at or behind a source offset."""
         extent = self._extent
         found = _at_or_behind(offset, self._starts, self._ends, self._targets)
         if found is None or offset >= extent.end:
             return extent.target_end
-        return min(found, extent.target_end)
+        return min(TargetOffset(found), extent.target_end)
 
-    def next_source(self, offset: int) -> int:
+    def next_source(self, offset: TargetOffset) -> SourceOffset:
         """Return the source offset of the first mirrored record at or behind a target offset."""
         extent = self._extent
         found = _at_or_behind(offset, self._targets, self._target_ends, self._starts)
         if found is None or offset >= extent.target_end:
             return extent.end
-        return min(found, extent.end)
+        return min(SourceOffset(found), extent.end)
 
     def _whole(self) -> Extent:
         if not len(self._starts):
-            return Extent(0, 0, 0, 0)
-        return Extent(*(int(column[at]) for column, at in (
-            (self._starts, 0), (self._targets, 0), (self._ends, -1), (self._target_ends, -1),
-        )))  # fmt: skip
+            return Extent(SourceOffset(0), TargetOffset(0), SourceOffset(0), TargetOffset(0))
+        return Extent(
+            SourceOffset(int(self._starts[0])),
+            TargetOffset(int(self._targets[0])),
+            SourceOffset(int(self._ends[-1])),
+            TargetOffset(int(self._target_ends[-1])),
+        )
 
 
 def as_table(runs: Iterable[Run] | Table) -> Table:
@@ -229,12 +237,12 @@ def _last_word(table: Table) -> tuple[Table, tuple[tuple[int, int], ...]]:
     return as_table(np.array(kept, np.int64)), tuple(sorted(replaced))
 
 
-def _inside(offset: int, starts: Table, ends: Table, other: Table) -> Answer | None:
-    """Return the exact answer for a position in a run, or right behind one."""
+def _inside(offset: int, starts: Table, ends: Table, other: Table) -> int | None:
+    """Translate a position in a run, or right behind one; `None` for any other."""
     index = bisect_right(starts, offset) - 1
     if index < 0 or offset > ends[index]:
         return None
-    return Answer(int(other[index] + offset - starts[index]), Exactness.EXACT)
+    return int(other[index] + offset - starts[index])
 
 
 def _of_records(offsets: Table, starts: Table, ends: Table, other: Table) -> Table:
@@ -252,13 +260,13 @@ def _at_or_behind(offset: int, starts: Table, ends: Table, other: Table) -> int 
     return int(other[index] + max(0, offset - starts[index]))
 
 
-def _before_start(there: int, start: int) -> Answer:
+def _before_start(there: O, start: int) -> Answer[O]:
     return Answer(there, Exactness.BEFORE_START, f"mirroring began at offset {start}")
 
 
-def _not_yet(there: int, end: int) -> Answer:
+def _not_yet(there: O, end: int) -> Answer[O]:
     return Answer(there, Exactness.NOT_YET, f"mirrored up to offset {end} so far")
 
 
-def _bounded(there: int, offset: int) -> Answer:
+def _bounded(there: O, offset: int) -> Answer[O]:
     return Answer(there, Exactness.BOUNDED, f"no record was mirrored at offset {offset}")

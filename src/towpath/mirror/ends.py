@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from towpath.model.nouns import TopicId, TopicPartition
+from towpath.model.nouns import SourceOffset, TopicId, TopicPartition
 from towpath.records.work import UNKNOWN, Assignment
 
 
@@ -17,9 +17,9 @@ class Ends:
     is written to all the time would never end.
     """
 
-    _seen: dict[tuple[TopicPartition, TopicId], int] = field(default_factory=dict)
+    _seen: dict[tuple[TopicPartition, TopicId], SourceOffset] = field(default_factory=dict)
 
-    def of(self, work: Assignment, latest: Mapping[TopicPartition, int]) -> int:
+    def of(self, work: Assignment, latest: Mapping[TopicPartition, int]) -> SourceOffset:
         """Return the source offset at which the copy of a partition is done.
 
         Args:
@@ -30,4 +30,5 @@ class Ends:
         key, now = (work.source, work.source_id), latest.get(work.source)
         if now is None:
             return self._seen.get(key, UNKNOWN)
-        return min(now, self._seen.setdefault(key, now))
+        end = SourceOffset(now)
+        return min(end, self._seen.setdefault(key, end))

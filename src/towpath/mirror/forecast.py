@@ -14,7 +14,7 @@ from towpath.mirror.gaps import to_fill
 from towpath.mirror.history import history
 from towpath.mirror.starts import Offsets, beginnings, from_group, looks_first
 from towpath.model.findings import Cause, Note, Obstacle
-from towpath.model.nouns import TopicId, TopicName, TopicPartition
+from towpath.model.nouns import SourceOffset, TargetOffset, TopicId, TopicName, TopicPartition
 from towpath.plan.subject import Difference
 from towpath.records.lane.modes import why_mapped
 from towpath.records.source.beginnings import PATIENCE, find_starts
@@ -87,8 +87,8 @@ def _mapped(
             continue
         why = why_mapped(
             policy,
-            begins[each.source],
-            ends.get(each.target, 0),
+            SourceOffset(begins[each.source]),
+            TargetOffset(ends.get(each.target, 0)),
             compacted=each.compacted,
             fill=fill,
         )
@@ -135,7 +135,9 @@ def _begins(
     return from_group(committed, earliest), said
 
 
-def _as_told(found: Answers[TopicPartition, int]) -> tuple[Offsets, list[Finding]]:
+def _as_told(
+    found: Answers[TopicPartition, int] | Answers[TopicPartition, SourceOffset],
+) -> tuple[Offsets, list[Finding]]:
     """Return the offsets that leaders told, and a note about partitions without an answer."""
     if not found.failed:
         return found, []

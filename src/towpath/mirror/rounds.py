@@ -19,7 +19,7 @@ from towpath.mirror.ends import Ends
 from towpath.mirror.gaps import markers
 from towpath.mirror.starts import beginnings, first_look, from_earliest, looks_first
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import ClusterId, Side, TopicName, TopicPartition
+from towpath.model.nouns import ClusterId, Side, SourceOffset, TopicName, TopicPartition
 from towpath.records.source.beginnings import PATIENCE, find_starts
 from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, Slice
 from towpath.topics.circles import origins, without_circles
@@ -229,7 +229,7 @@ class _Assigner:
                     target_id=target.id,
                     producer_id=own,
                     filler_id=producer_id(*ids, purpose="filler"),
-                    start=0,
+                    start=SourceOffset(0),
                     end=None,
                     compacted=compacted,
                     keep_append_time=both_clocks,
@@ -247,11 +247,11 @@ class _Assigner:
         self,
         a: Assignment,
         begins: Mapping[TopicPartition, Beginning],
-        starts: Mapping[TopicPartition, int],
+        starts: Mapping[TopicPartition, SourceOffset],
         latest: Mapping[TopicPartition, int],
     ) -> Weighed:
         receipt = self._books.of(a.source).receipt
-        start = starts.get(a.source, UNKNOWN) if a.source in begins else 0
+        start = starts.get(a.source, UNKNOWN) if a.source in begins else SourceOffset(0)
         at = receipt.source_end if receipt and not self._new(a) else start
         end = self._ends.of(a, latest) if self._ends is not None else None
         behind = max(0, latest.get(a.source, at) - at)

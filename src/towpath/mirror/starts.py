@@ -9,7 +9,7 @@ from towpath.config import RecordsConfig, StartAt
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import End, Entry, FirstLook
 from towpath.model.clock import now_ms
-from towpath.model.nouns import TopicId, TopicPartition
+from towpath.model.nouns import SourceOffset, TopicId, TopicPartition
 from towpath.records.source.beginnings import PATIENCE
 from towpath.records.work import EARLIEST, UNKNOWN, Beginning
 from towpath.topics.observe import Topic
@@ -40,7 +40,7 @@ def first_look(
             link=books.link,
             topic=topic.name,
             topic_id=topic.id,
-            offsets=tuple(ends.get(tp, UNKNOWN) for tp in mine),
+            offsets=tuple(SourceOffset(ends.get(tp, UNKNOWN)) for tp in mine),
             epochs=tuple(epochs.get(tp, -1) for tp in mine),
             at=now_ms(),
         )
@@ -81,7 +81,7 @@ def beginnings(
             return {tp: _since_first_look(books, tp, of) for tp, of in fresh.items()}
         case StartAt.COMMITTED:
             committed = source.groups.committed(records.group or "", fresh) if fresh else {}
-            return {tp: Beginning(committed.get(tp, 0)) for tp in fresh}
+            return {tp: Beginning(SourceOffset(committed.get(tp, 0))) for tp in fresh}
         case moment:
             return dict.fromkeys(fresh, Beginning(time=moment))
 

@@ -11,6 +11,10 @@ TopicId = NewType("TopicId", str)
 ClusterId = NewType("ClusterId", str)
 LinkName = NewType("LinkName", str)
 ProducerId = NewType("ProducerId", int)
+SourceOffset = NewType("SourceOffset", int)
+"""An offset of a source partition."""
+TargetOffset = NewType("TargetOffset", int)
+"""An offset of a target partition; in an identical one, that of the same record at the source."""
 
 LEDGER = TopicName("__towpath_ledger")
 """The topic on the target that holds the ledger."""

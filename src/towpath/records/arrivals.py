@@ -14,7 +14,7 @@ from towpath.cluster.connect.control import healable
 from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.entries import Dealt
 from towpath.model.errors import ClusterError, TowpathError
-from towpath.model.nouns import Mode, TopicPartition
+from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.lane.landing import Landing
 from towpath.records.lane.progress import Standing
@@ -61,8 +61,8 @@ class Arrivals:
             why = self._left_out.get(tp) or self._unopened.get(tp)
             yield Summary(
                 tp=tp,
-                source_end=-1,
-                target_end=-1,
+                source_end=SourceOffset(-1),
+                target_end=TargetOffset(-1),
                 records=0,
                 bytes=0,
                 mode=Mode.MAPPED,

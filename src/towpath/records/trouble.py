@@ -13,7 +13,7 @@ from towpath.cluster.codes import (
 from towpath.cluster.data.fetch import Fetched
 from towpath.model.backoff import BackOff
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
-from towpath.model.nouns import Side, TopicPartition
+from towpath.model.nouns import Side, SourceOffset, TopicPartition
 from towpath.model.reasons import Code, Reason
 
 CORRUPT, MESSAGE_TOO_LARGE = 2, 10
@@ -152,7 +152,7 @@ LOOKS = 5
 in memory, on the way, or in a replica that is not the leader."""
 
 
-def damage(tp: TopicPartition, offset: int, why: str) -> Reason:
+def damage(tp: TopicPartition, offset: SourceOffset, why: str) -> Reason:
     """Return the reason that a batch is damaged at the source, as far as we can see."""
     return Reason.of(Code.BATCH_DAMAGED, partition=str(tp), offset=offset, why=why)
 
@@ -186,20 +186,20 @@ def _kept_out(error: RefusedError) -> bool:
 class Loss:
     """Source offsets [first, end) that cannot be copied, and where copying goes on."""
 
-    first: int
-    end: int
-    go_on: int
+    first: SourceOffset
+    end: SourceOffset
+    go_on: SourceOffset
     why: Reason
 
 
-def loss(expected: int, earliest: int, latest: int) -> Loss | None:
+def loss(expected: SourceOffset, earliest: SourceOffset, latest: SourceOffset) -> Loss | None:
     """Tell what an offset out of range means, or `None` when it is in range after all."""
     if expected < earliest:
         return Loss(expected, earliest, earliest, Reason.of(Code.RETENTION))
     return cut(latest, expected) if expected > latest else None
 
 
-def cut(end: int, expected: int) -> Loss:
+def cut(end: SourceOffset, expected: SourceOffset) -> Loss:
     """Tell what it means that the source log was cut to `end`, below what was read."""
     return Loss(end, expected, end, Reason.of(Code.SOURCE_CUT, end=end))
 

@@ -14,12 +14,14 @@ from towpath.model.nouns import (
     Mode,
     ProducerId,
     Side,
+    SourceOffset,
+    TargetOffset,
     TopicId,
     TopicPartition,
 )
 from towpath.model.reasons import Reason, sentence
 
-UNKNOWN = -1
+UNKNOWN = SourceOffset(-1)
 """An offset that the source has not told yet: the partition has no leader."""
 
 
@@ -34,7 +36,7 @@ class Beginning:
         epoch: If not negative, the copy begins where this leader epoch ended.
     """
 
-    offset: int = 0
+    offset: SourceOffset = SourceOffset(0)
     exact: bool = False
     time: int | None = None
     epoch: int = -1
@@ -59,8 +61,8 @@ class Assignment:
     target_id: TopicId
     producer_id: ProducerId
     filler_id: ProducerId
-    start: int
-    end: int | None = None
+    start: SourceOffset
+    end: SourceOffset | None = None
     compacted: bool = False
     keep_append_time: bool = False
     """Both sides stamp by their own clock, so batches need not be opened for it."""
@@ -79,7 +81,7 @@ class Assignment:
     @property
     def terms(self) -> Assignment:
         """All of it but for where it begins and ends, to tell whether it has changed."""
-        return replace(self, start=0, end=None, begin=EARLIEST, from_earliest=False)
+        return replace(self, start=SourceOffset(0), end=None, begin=EARLIEST, from_earliest=False)
 
 
 _ASSIGNMENTS = TypeAdapter(tuple[Assignment, ...])
@@ -143,8 +145,8 @@ class Position:
     `generation` tells under which producer id it is written (`ledger/producers.py`).
     """
 
-    source: int
-    target: int
+    source: SourceOffset
+    target: TargetOffset
     sequence: int
     epoch: int = -1
     generation: int = 0
@@ -155,8 +157,8 @@ class Summary:
     """What one slice did with one partition in one round."""
 
     tp: TopicPartition
-    source_end: int
-    target_end: int
+    source_end: SourceOffset
+    target_end: TargetOffset
     records: int
     bytes: int
     mode: Mode

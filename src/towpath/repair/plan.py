@@ -10,7 +10,7 @@ from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Entry, Opened, Receipt, Repaired
 from towpath.ledger.producers import producer_id
 from towpath.model.clock import now_ms
-from towpath.model.nouns import ClusterId, Mode, TopicPartition
+from towpath.model.nouns import ClusterId, Mode, SourceOffset, TargetOffset, TopicPartition
 from towpath.status.losses import Loss
 
 _RECREATE = "delete the topic on the target, and the next run copies all of it again"
@@ -43,7 +43,7 @@ class Repair:
     tp: TopicPartition
     target: TopicPartition
     lost: Loss
-    offset: int
+    offset: SourceOffset
     ahead: tuple[Ahead, ...] = ()
 
     def __str__(self) -> str:
@@ -76,11 +76,11 @@ class RepairPlan:
     """
 
     repairs: tuple[Repair, ...]
-    unfinished: tuple[tuple[TopicPartition, int], ...]
+    unfinished: tuple[tuple[TopicPartition, SourceOffset], ...]
     left: tuple[Left, ...]
 
     @property
-    def ends(self) -> dict[TopicPartition, int]:
+    def ends(self) -> dict[TopicPartition, SourceOffset]:
         """Up to which source offset each partition is to be copied."""
         return dict(self.unfinished) | {each.tp: each.lost.source_end for each in self.repairs}
 
@@ -108,12 +108,12 @@ class Facts:
     source_end: int
 
 
-def begin_at(books: PartitionBooks, lost: Loss) -> int:
+def begin_at(books: PartitionBooks, lost: Loss) -> SourceOffset:
     """Return the offset from which an identical partition is copied again.
 
     Where all was lost of a copy that begins late, its front is filled again up to there.
     """
-    return max(lost.target_end, books.start)
+    return max(SourceOffset(lost.target_end), books.start)
 
 
 def hindered(tp: TopicPartition, books: PartitionBooks, lost: Loss, facts: Facts) -> Left | None:
@@ -205,9 +205,15 @@ def new_incarnation(
         at=at,
     )
     again = replace(
-        opened, producer_id=successor, mode=Mode.IDENTICAL, reasons=(), source_start=repair.offset,
-        target_start=repair.offset, run_id=run_id, at=at,
-    )  # fmt: skip
+        opened,
+        producer_id=successor,
+        mode=Mode.IDENTICAL,
+        reasons=(),
+        source_start=repair.offset,
+        target_start=TargetOffset(repair.offset),
+        run_id=run_id,
+        at=at,
+    )
     if repair.offset > repair.lost.target_end:
         return [repaired, again]
     # With a receipt, nothing that the target still has is taken for a front to be cut off.
@@ -219,8 +225,18 @@ def _standing(repair: Repair, books: PartitionBooks, receipt: Receipt, opened: O
     kept = repair.offset - books.start
     share = kept / max(1, receipt.source_end - books.start)
     return replace(
-        receipt, producer_id=opened.producer_id, source_end=repair.offset, source_epoch=-1,
-        target_end=repair.offset, sequence=0, records=max(0, receipt.records - repair.lost.records),
-        bytes=int(receipt.bytes * share), digest=0, run=(repair.offset, repair.offset, 0),
-        trouble=None, at=opened.at, copier=opened.run_id[:16], packed="",
-    )  # fmt: skip
+        receipt,
+        producer_id=opened.producer_id,
+        source_end=repair.offset,
+        source_epoch=-1,
+        target_end=TargetOffset(repair.offset),
+        sequence=0,
+        records=max(0, receipt.records - repair.lost.records),
+        bytes=int(receipt.bytes * share),
+        digest=0,
+        run=(repair.offset, TargetOffset(repair.offset), 0),
+        trouble=None,
+        at=opened.at,
+        copier=opened.run_id[:16],
+        packed="",
+    )

@@ -8,7 +8,7 @@ from towpath.compare.work import Comparison
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import RefusedError
-from towpath.model.nouns import TopicPartition
+from towpath.model.nouns import SourceOffset, TopicPartition
 from towpath.repair.plan import (
     Ahead,
     Facts,
@@ -63,12 +63,12 @@ def plan_repair(
     return RepairPlan(tuple(repairs), tuple(unfinished), tuple(left.values()))
 
 
-def _unfinished(books: LinkBooks, tp: TopicPartition) -> int:
+def _unfinished(books: LinkBooks, tp: TopicPartition) -> SourceOffset:
     """Return up to where a partition that was repaired before is still to be copied, or -1."""
     known = books.of(tp)
-    end = known.repairs[-1].acknowledged if known.repairs else -1
+    end = known.repairs[-1].acknowledged if known.repairs else SourceOffset(-1)
     at = known.receipt.source_end if known.receipt else -1
-    return end if at < end else -1
+    return end if at < end else SourceOffset(-1)
 
 
 def _targets(

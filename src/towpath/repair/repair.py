@@ -26,7 +26,7 @@ from towpath.mirror.rounds import SUMMARY, RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
 from towpath.mirror.slices import run_slice
 from towpath.model.errors import ConfigError, Problem, StepOutdatedError, StoppedError
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.records.work import Slice
 from towpath.repair.plan import RepairPlan, new_incarnation
 from towpath.repair.planner import plan_repair
@@ -158,7 +158,7 @@ class _Repair:
             books = self._link.books.of(each.tp)
             self._link.ledger.append(new_incarnation(each, books, self._cluster, self._run_id))
 
-    def _copy(self, ends: Mapping[TopicPartition, int]) -> None:
+    def _copy(self, ends: Mapping[TopicPartition, SourceOffset]) -> None:
         """Copy up to these source offsets, on Spark."""
         asked, config = self._asked, self._link.config
         spark = session(
@@ -175,7 +175,7 @@ class _Repair:
             raise of_spark(error) from error
 
 
-def _only(work: Slice, ends: Mapping[TopicPartition, int]) -> Slice:
+def _only(work: Slice, ends: Mapping[TopicPartition, SourceOffset]) -> Slice:
     """Return the part of a slice that copies these partitions, exactly or not at all."""
     return replace(
         work,

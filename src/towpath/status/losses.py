@@ -10,7 +10,7 @@ from towpath.cluster.admin import Admin
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.offsets import OffsetMap
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import TopicPartition
+from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
 
 _AGAIN = 1.0
 """Seconds between two looks at a log that ends too early. Whatever was acknowledged is in the log
@@ -30,10 +30,10 @@ class Loss:
         records: How many records; an upper bound where offsets are identical, as runs span gaps.
     """
 
-    target_end: int
-    acknowledged: int
-    source_first: int
-    source_end: int
+    target_end: TargetOffset
+    acknowledged: TargetOffset
+    source_first: SourceOffset
+    source_end: SourceOffset
     records: int
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class Loss:
         )
 
 
-def loss(books: PartitionBooks, target_end: int) -> Loss | None:
+def loss(books: PartitionBooks, target_end: TargetOffset) -> Loss | None:
     """Return what was lost of a partition whose target log ends at `target_end`, if anything."""
     opened, receipt = books.opened, books.receipt
     if opened is None or receipt is None or target_end >= receipt.target_end:
@@ -63,7 +63,9 @@ def loss(books: PartitionBooks, target_end: int) -> Loss | None:
     )  # fmt: skip
 
 
-def _source_first(offsets: OffsetMap, target_end: int, source_end: int) -> int:
+def _source_first(
+    offsets: OffsetMap, target_end: TargetOffset, source_end: SourceOffset
+) -> SourceOffset:
     return min(offsets.to_source(target_end).offset, source_end)
 
 
@@ -125,7 +127,7 @@ class Losses:
             return {}, dict.fromkeys(there, error)
         found: dict[TopicPartition, Loss] = {}
         for tp, copy in there.items():
-            lost = loss(books[tp], ends[copy]) if copy in ends else None
+            lost = loss(books[tp], TargetOffset(ends[copy])) if copy in ends else None
             if lost is None:
                 self._doubted.pop(tp, None)
             else:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from towpath.compare.work import Range
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Receipt
-from towpath.model.nouns import TopicPartition
+from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
 
 SLICE_BYTES = 128 << 20
 _SAMPLE_BYTES = 2 << 20
@@ -44,10 +44,13 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
     if opened is None or receipt is None:
         return None
     offsets, end, target_end = books.offsets(), receipt.source_end, receipt.target_end
+    kept_from = offsets.next_source(TargetOffset(bounds.target_earliest))
     first = max(
-        books.start, bounds.source_earliest, bounds.since,
-        offsets.next_source(bounds.target_earliest) if bounds.target_earliest > 0 else 0,
-    )  # fmt: skip
+        books.start,
+        SourceOffset(bounds.source_earliest),
+        SourceOffset(bounds.since),
+        kept_from if bounds.target_earliest > 0 else SourceOffset(0),
+    )
     if first >= end or (receipt.records == 0 and not books.repairs):
         return None
     part = Range(
@@ -68,10 +71,12 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
     return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
 
 
-def kept_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds, end: int) -> Sized | None:
+def kept_range(
+    tp: TopicPartition, books: PartitionBooks, bounds: Bounds, end: TargetOffset
+) -> Sized | None:
     """Return what an identical partition holds up to offset `end` and both sides still have."""
     opened, receipt = books.opened, books.receipt
-    first = max(books.start, bounds.source_earliest, bounds.target_earliest)
+    first = SourceOffset(max(books.start, bounds.source_earliest, bounds.target_earliest))
     if opened is None or receipt is None or first >= end:
         return None
     part = Range(
@@ -79,10 +84,10 @@ def kept_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds, end: i
         target=opened.target,
         producers=books.producers,
         first=first,
-        end=end,
-        target_first=first,
+        end=SourceOffset(end),
+        target_first=TargetOffset(first),
         target_end=end,
-        runs=((first, first, end - first),),
+        runs=((first, TargetOffset(first), end - first),),
         source_compacted=bounds.source_compacted,
         target_compacted=bounds.target_compacted,
     )
@@ -101,7 +106,7 @@ def cut(whole: Sized, size: int = SLICE_BYTES) -> list[Sized]:
         return [whole]
     count = -(-whole.bytes // size)
     length = max(1, -(-(part.end - part.first) // count))
-    borders = [*range(part.first, part.end, length), part.end]
+    borders = [*map(SourceOffset, range(part.first, part.end, length)), part.end]
     return _between(whole, pairwise(borders))
 
 
@@ -115,7 +120,10 @@ def sample(whole: Sized, seed: int) -> list[Sized]:
     inner = range(1, last)
     chosen = {0, last, *chooser.sample(inner, min(_SAMPLES, len(inner)))}
     spans = [
-        (part.first + at * cell, min(part.end, part.first + (at + 1) * cell))
+        (
+            SourceOffset(part.first + at * cell),
+            min(part.end, SourceOffset(part.first + (at + 1) * cell)),
+        )
         for at in sorted(chosen)
     ]
     return _between(whole, spans)
@@ -135,7 +143,7 @@ def pack(parts: Sequence[Sized], size: int = SLICE_BYTES) -> Iterator[tuple[Rang
         yield tuple(held)
 
 
-def _between(whole: Sized, spans: Iterable[tuple[int, int]]) -> list[Sized]:
+def _between(whole: Sized, spans: Iterable[tuple[SourceOffset, SourceOffset]]) -> list[Sized]:
     part = whole.part
     offsets = part.offsets
     made = []

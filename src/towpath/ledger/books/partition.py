@@ -10,7 +10,7 @@ from towpath.ledger.entries import Gap, Opened, Receipt, Removed, Repaired, Runs
 from towpath.ledger.offsets import Extent, OffsetMap, joined
 from towpath.ledger.packed import Packer, Table, unpack
 from towpath.ledger.producers import generations
-from towpath.model.nouns import Mode, ProducerId
+from towpath.model.nouns import Mode, ProducerId, SourceOffset, TargetOffset
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class PartitionBooks:
     """Receipts of all incarnations, by producer id and copier."""
     runs: dict[tuple[ProducerId, str], str] = field(default_factory=dict)
     """Packed runs of all incarnations that were read, by producer id and chunk."""
-    noted: dict[tuple[ProducerId, int], Gap] = field(default_factory=dict)
+    noted: dict[tuple[ProducerId, SourceOffset], Gap] = field(default_factory=dict)
     """Gaps of all incarnations, by producer id and first offset."""
     writers: dict[ProducerId, Writer] = field(default_factory=dict)
     """Producer ids of our transactions; empty where the target accepts our private producer id."""
@@ -91,11 +91,11 @@ class PartitionBooks:
         return frozenset(now | {repair.producer_id for repair in self.repairs})
 
     @property
-    def start(self) -> int:
+    def start(self) -> SourceOffset:
         """The first source offset of what was copied, before repairs too; 0 if never opened."""
         if self.repairs:
             return self.repairs[-1].start
-        return self.opened.source_start if self.opened else 0
+        return self.opened.source_start if self.opened else SourceOffset(0)
 
     def heir(self, first: ProducerId) -> ProducerId:
         """Return the producer id to write under, given the one derived from the topics' ids."""
@@ -150,7 +150,7 @@ class PartitionBooks:
         """
         receipt = self.receipt
         few = [receipt.run] if receipt is not None else []
-        few += [(r.start, r.start, r.offset - r.start) for r in self.repairs[-1:]]
+        few += [(r.start, TargetOffset(r.start), r.offset - r.start) for r in self.repairs[-1:]]
         packed = [text for (producer, _), text in self.runs.items() if self.is_of(producer)]
         packed += [receipt.packed] if receipt is not None else []
         tables = [np.array(few, np.int64).reshape(-1, 3), *map(unpack, packed)]
@@ -163,8 +163,8 @@ class PartitionBooks:
             return None
         # Before a repair the partition had identical offsets. Where the front could not be filled,
         # the first run is at a lower offset than it should have been.
-        first = int(runs[:, 1].min()) if len(runs) else opened.target_start
-        target_start = self.start if self.repairs else min(first, opened.target_start)
+        first = TargetOffset(int(runs[:, 1].min())) if len(runs) else opened.target_start
+        began = TargetOffset(self.start) if self.repairs else min(first, opened.target_start)
         if receipt is None:
-            return Extent(self.start, target_start, opened.source_start, opened.target_start)
-        return Extent(self.start, target_start, receipt.source_end, receipt.target_end)
+            return Extent(self.start, began, opened.source_start, opened.target_start)
+        return Extent(self.start, began, receipt.source_end, receipt.target_end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName
+from towpath.model.nouns import ClusterId, LinkName, SourceOffset, TopicId, TopicName
 
 LEVEL = 2
 """The highest feature level that this program knows. It goes up by one with every addition to the
@@ -69,7 +69,7 @@ class End:
     link: LinkName
     topic: TopicName
     topic_id: TopicId
-    offsets: tuple[int, ...]
+    offsets: tuple[SourceOffset, ...]
     epochs: tuple[int, ...]
     at: int
 

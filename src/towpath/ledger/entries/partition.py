@@ -5,10 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import (
+    LinkName,
+    Mode,
+    ProducerId,
+    SourceOffset,
+    TargetOffset,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
 from towpath.model.reasons import Reason, sentence
 
-Run = tuple[int, int, int]
+Run = tuple[SourceOffset, TargetOffset, int]
 """Source start, target start, length: offsets that moved together."""
 
 
@@ -44,8 +53,8 @@ class Opened(_OfPartition):
     producer_id: ProducerId
     mode: Mode
     reasons: tuple[Reason, ...]
-    source_start: int
-    target_start: int
+    source_start: SourceOffset
+    target_start: TargetOffset
     run_id: str
     at: int
 
@@ -85,9 +94,9 @@ class Receipt(_OfPartition):
     kind: ClassVar[str] = "receipt"
 
     producer_id: ProducerId
-    source_end: int
+    source_end: SourceOffset
     source_epoch: int
-    target_end: int
+    target_end: TargetOffset
     sequence: int
     records: int
     bytes: int
@@ -149,7 +158,7 @@ class Runs(_OfPartition):
     chunk: str = ""
     at: int = 0
     count: int = 0
-    end: int = 0
+    end: TargetOffset = TargetOffset(0)
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""
@@ -164,8 +173,8 @@ class Gap(_OfPartition):
     kind: ClassVar[str] = "gap"
 
     producer_id: ProducerId
-    first: int
-    end: int
+    first: SourceOffset
+    end: SourceOffset
     why: Reason
     went_on: bool
     at: int
@@ -195,7 +204,7 @@ class Writer(_OfPartition):
     writer: ProducerId
     transactional_id: str
     why: Reason
-    target_start: int
+    target_start: TargetOffset
     at: int
 
     @property
@@ -221,9 +230,9 @@ class Repaired(_OfPartition):
 
     producer_id: ProducerId
     successor: ProducerId
-    start: int
-    offset: int
-    acknowledged: int
+    start: SourceOffset
+    offset: SourceOffset
+    acknowledged: SourceOffset
     run_id: str
     at: int
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from towpath.cluster.data.buffers import Frame
 from towpath.model.errors import CorruptBatchError
-from towpath.model.nouns import Mode
+from towpath.model.nouns import Mode, SourceOffset
 from towpath.model.reasons import Code, Reason
 from towpath.records.lane.modes import taken
 from towpath.records.lane.passed import NotHereError
@@ -54,7 +54,7 @@ class Intake:
         """Whether the target holds records that the source is still to be asked for."""
         return bool(self._passed)
 
-    def stand_back(self, source: int, epoch: int, sequence: int) -> None:
+    def stand_back(self, source: SourceOffset, epoch: int, sequence: int) -> None:
         """Go on from an earlier offset; what came behind it was dropped from the queue.
 
         `sequence` is -1 where no record was dropped.
@@ -63,11 +63,11 @@ class Intake:
         self._sequence = self._sequence if sequence < 0 else sequence
         self._holes = 0
 
-    def begin_at(self, source: int) -> None:
+    def begin_at(self, source: SourceOffset) -> None:
         """Begin at another source offset, before anything was taken in."""
         self._at(source, -1)
 
-    def jump(self, source: int, why: Reason) -> None:
+    def jump(self, source: SourceOffset, why: Reason) -> None:
         """Go on at another source offset; the records between cannot be had."""
         self._queue.put(BecomeMapped(self.expected, why))
         self._queue.put(Fill(self.expected, source, lost=True))
@@ -111,7 +111,7 @@ class Intake:
         self.take(newer, 0, len(data), aborted)
         newer.release()
 
-    def _at(self, expected: int, epoch: int) -> None:
+    def _at(self, expected: SourceOffset, epoch: int) -> None:
         self.expected, self.epoch = expected, epoch
 
     def _send_on(self, frame: Frame, table: wire.Table) -> None:
@@ -137,14 +137,14 @@ class Intake:
 
     def _take_odd(self, frame: Frame, table: wire.Table, transactions: _Transactions) -> None:
         row: list[int] = table[0].tolist()
-        base, last = row[wire.BASE], row[wire.LAST]
+        base, last = SourceOffset(row[wire.BASE]), row[wire.LAST]
         void = transactions.void(row)
         if last < self.expected:
             return
         if base > self.expected:
             self._hole(base)
         if void:
-            self._nothing_until(last + 1, row[wire.LEADER_EPOCH])
+            self._nothing_until(SourceOffset(last + 1), row[wire.LEADER_EPOCH])
         elif self._passed:
             self._pass_over(frame, row)
         elif base == self.expected and self._whole(row):
@@ -157,7 +157,7 @@ class Intake:
         by_clock = row[wire.ATTRIBUTES] & wire.LOG_APPEND_TIME
         return dense and (not by_clock or self._work.keep_append_time)
 
-    def _hole(self, end: int) -> None:
+    def _hole(self, end: SourceOffset) -> None:
         """Compaction left nothing before the offset `end`."""
         if self._progress.mode is Mode.IDENTICAL and not self._may_fill(end - self.expected):
             fill = self._work.fill
@@ -174,7 +174,7 @@ class Intake:
     def _shift(self, why: Reason) -> None:
         self._queue.put(BecomeMapped(self.expected, why))
 
-    def _nothing_until(self, end: int, epoch: int, holes: int = 0) -> None:
+    def _nothing_until(self, end: SourceOffset, epoch: int, holes: int = 0) -> None:
         progress = self._progress
         identical = progress.mode is Mode.IDENTICAL
         if identical and self._passed and self._passed.first < end:
@@ -184,8 +184,8 @@ class Intake:
         if self._passed:
             self._settle()
 
-    def _open(self, frame: Frame, row: Sequence[int], first: int) -> None:
-        end, epoch = row[wire.LAST] + 1, row[wire.LEADER_EPOCH]
+    def _open(self, frame: Frame, row: Sequence[int], first: SourceOffset) -> None:
+        end, epoch = SourceOffset(row[wire.LAST] + 1), row[wire.LEADER_EPOCH]
         made = self._opened(frame, row, first)
         held = sum(batch.count for batch in made)
         apart = held != end - first and self._progress.mode is Mode.IDENTICAL
@@ -204,20 +204,25 @@ class Intake:
         self._at(end, epoch)
 
     def _opened(
-        self, frame: Frame, row: Sequence[int], first: int, *, apart: bool = False
+        self, frame: Frame, row: Sequence[int], first: SourceOffset, *, apart: bool = False
     ) -> list[Batch]:
         producer, most = self._progress.producer, self._work.max_batch
         return open_row(frame.buffer, row, first, most, producer, self._sequence, apart=apart)
 
     def _put_apart(
-        self, frame: Frame, made: Sequence[Batch], first: int, end: int, epoch: int
+        self,
+        frame: Frame,
+        made: Sequence[Batch],
+        first: SourceOffset,
+        end: SourceOffset,
+        epoch: int,
     ) -> None:
         """Queue batches without holes, and what fills the holes between them."""
         for batch in made:
             batch.frame = frame.instead(batch.data)
             if batch.base > first:
                 self._queue.put(Fill(first, batch.base, epoch, batch.base - first))
-            first = batch.end = batch.base + batch.count
+            first = batch.end = SourceOffset(batch.base + batch.count)
             self._queue.put(batch)
         if end > first:
             self._queue.put(Fill(first, end, epoch, end - first))
@@ -243,15 +248,16 @@ class Intake:
         if self._progress.mode is Mode.IDENTICAL:
             self._rest(frame, row, any_record=bool(len(offsets)))
         elif len(offsets):
-            self._progress.move(int(offsets[0]), row[wire.LEADER_EPOCH])
-            self._open(frame, row, int(offsets[0]))
+            first = SourceOffset(int(offsets[0]))
+            self._progress.move(first, row[wire.LEADER_EPOCH])
+            self._open(frame, row, first)
         else:
-            self._at(row[wire.LAST] + 1, row[wire.LEADER_EPOCH])
+            self._at(SourceOffset(row[wire.LAST] + 1), row[wire.LEADER_EPOCH])
             self._progress.move(self.expected, self.epoch)
 
     def _rest(self, frame: Frame, row: Sequence[int], *, any_record: bool) -> None:
         """Go on behind what the target holds of a batch; compaction may have left holes there."""
-        end = row[wire.LAST] + 1
+        end = SourceOffset(row[wire.LAST] + 1)
         if any_record:
             self._open(frame, row, self.expected)
         elif self.expected < end:
@@ -275,7 +281,7 @@ class Intake:
             elif step.count:
                 self._progress.note(step.source, step.target, step.count)
             if step.count:
-                self.expected = step.source + step.count
+                self.expected = SourceOffset(step.source + step.count)
         if not self._passed:
             self._progress.reach(self._tail_end)
 

@@ -11,7 +11,7 @@ from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import Side, TopicPartition
+from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.clients import Clients
 from towpath.records.jobs import Jobs
@@ -174,7 +174,7 @@ class Landing:
         """Move a lane no more, and tell why."""
         self._reopening.stop(lane, why)
 
-    def begin_later(self, lane: Lane, start: int) -> None:
+    def begin_later(self, lane: Lane, start: SourceOffset) -> None:
         """Let a lane that has nothing begin at a later source offset."""
         self._moved.go(lane, start)
 
@@ -198,7 +198,7 @@ class Landing:
             )
         )
 
-    def _start(self, lane: Lane, front: int | None) -> None:
+    def _start(self, lane: Lane, front: TargetOffset | None) -> None:
         """Let a lane move that was opened, or opened again."""
         if front is None:
             self._join(lane)
@@ -223,7 +223,7 @@ class Landing:
             lane.refused = lane.refused or said
             self._side.answered(lane)
             return
-        self._doubles.landed(lane, said.base_offset)
+        self._doubles.landed(lane, TargetOffset(said.base_offset))
 
     def _acknowledged(self, lane: Lane) -> None:
         self._landed(lane)

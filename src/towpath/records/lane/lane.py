@@ -18,7 +18,7 @@ from contextlib import suppress
 from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.produce import Produced
 from towpath.model.errors import CorruptBatchError
-from towpath.model.nouns import Mode, Side
+from towpath.model.nouns import Mode, Side, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
 from towpath.records.lane.intake import Aborted, Intake
 from towpath.records.lane.modes import taken
@@ -79,8 +79,8 @@ class Lane:
         self.unanswered = 0
         self.refused: Produced | None = None
         self.overtaken = self.lost = False
-        self.bases: list[int] = []
-        self.looked_to = 0
+        self.bases: list[TargetOffset] = []
+        self.looked_to = TargetOffset(0)
         self.busy = False
         self.openings = 0
         self.failures = 0
@@ -90,7 +90,7 @@ class Lane:
         self._looked = (-1, 0)
 
     @property
-    def expected(self) -> int:
+    def expected(self) -> SourceOffset:
         """The next source offset to fetch."""
         return self._intake.expected
 
@@ -155,12 +155,12 @@ class Lane:
         """Whether it may begin at a later offset, as no record was copied or skipped."""
         return self.work.from_earliest and self.untouched
 
-    def begin_at(self, source: int) -> None:
+    def begin_at(self, source: SourceOffset) -> None:
         """Begin at another source offset; for lanes that are `untouched`."""
         self.progress.begin_at(source)
         self._intake.begin_at(source)
 
-    def jump(self, source: int, why: Reason) -> None:
+    def jump(self, source: SourceOffset, why: Reason) -> None:
         """Go on at another source offset; the records between cannot be had."""
         self._intake.jump(source, why)
 
@@ -192,7 +192,7 @@ class Lane:
         self._answer = (error, times + 1 if error == last else 1)
         return self._answer[1]
 
-    def look(self, offset: int) -> int:
+    def look(self, offset: SourceOffset) -> int:
         """Count how often in a row what came from the source at `offset` was damaged."""
         last, times = self._looked
         self._looked = (offset, times + 1 if offset == last else 1)
@@ -356,7 +356,7 @@ class Lane:
 
     # Acknowledging
 
-    def ahead(self, base_offset: int) -> int:
+    def ahead(self, base_offset: TargetOffset) -> int:
         """Return by how many offsets a batch landed behind the place where it should have.
 
         A negative number means that the target log has become shorter.
@@ -366,11 +366,11 @@ class Lane:
         batch = self.queue.flying[0]
         return base_offset - (batch.base if isinstance(batch, Batch) else base_offset)
 
-    def acknowledge(self, base_offset: int) -> None:
+    def acknowledge(self, base_offset: TargetOffset) -> None:
         """The first flying batch lies on the target from `base_offset` on."""
         batch = self.queue.flying.pop(0)
         assert isinstance(batch, Batch)  # noqa: S101  # fills land at once
-        if self.progress.mode is Mode.IDENTICAL and base_offset != batch.base:
+        if self.progress.mode is Mode.IDENTICAL and base_offset != TargetOffset(batch.base):
             self.progress.become_mapped(taken(base_offset, batch.base))
         self._landed, self.landed_time = time.monotonic(), batch.time
         self._answer = (0, 0)
@@ -378,13 +378,13 @@ class Lane:
         self.queue.done(batch)
         self._land_fills()
 
-    def landed(self, base_offsets: Iterable[int]) -> None:
+    def landed(self, base_offsets: Iterable[TargetOffset]) -> None:
         """The flying batches were committed, each from its base offset on."""
         for base_offset in base_offsets:
             self.unanswered -= 1
             self.acknowledge(base_offset)
 
-    def filled(self, end: int) -> None:
+    def filled(self, end: SourceOffset) -> None:
         """The due fill is in the target's log up to `end`; it may have grown since it was due."""
         fill = self.queue.waiting.popleft()
         assert isinstance(fill, Fill)  # noqa: S101  # `fill_due` said so

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from towpath.config import OffsetsPolicy
+from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.model.reasons import Code, Reason
 
 _MOST_FILL = 2_000_000_000
@@ -10,7 +11,12 @@ _MOST_FILL = 2_000_000_000
 
 
 def why_mapped(
-    policy: OffsetsPolicy, start: int, target_end: int, *, compacted: bool, fill: int = 0
+    policy: OffsetsPolicy,
+    start: SourceOffset,
+    target_end: TargetOffset,
+    *,
+    compacted: bool,
+    fill: int = 0,
 ) -> Reason | None:
     """Return why a partition is mapped when it is opened, `None` if it keeps its offsets.
 
@@ -23,7 +29,7 @@ def why_mapped(
     """
     if policy is OffsetsPolicy.MAPPED:
         return Reason.of(Code.ASKED_FOR)
-    if target_end == start:
+    if target_end == TargetOffset(start):
         return None
     if target_end:
         return Reason.of(Code.TARGET_NOT_EMPTY, end=target_end)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.wire.batch import Table
 from towpath.wire.digest import Hashes
 
@@ -24,8 +25,8 @@ class Passage:
     """
 
     vanished: int
-    source: int
-    target: int
+    source: SourceOffset
+    target: TargetOffset
     count: int
 
 
@@ -92,14 +93,14 @@ class Passed:
         while done < len(offsets) and self:
             cleaned = self._cleaned(offsets[done:], hashes[done:], identical=identical)
             if cleaned:
-                yield Passage(0, int(offsets[done]), -1, cleaned)
+                yield Passage(0, SourceOffset(int(offsets[done])), TargetOffset(-1), cleaned)
                 done += cleaned
                 continue
             vanished = self._skip(self._find(int(offsets[done]), hashes[done], identical=identical))
             count = self._together(offsets[done:], hashes[done:])
-            target = int(self._offsets[self._at]) if count else -1
+            target = TargetOffset(int(self._offsets[self._at]) if count else -1)
             self._at += count
-            yield Passage(vanished, int(offsets[done]), target, count)
+            yield Passage(vanished, SourceOffset(int(offsets[done])), target, count)
             done += count
 
     def _count_off(self, offsets: Table, hashes: Hashes) -> Passage:
@@ -111,7 +112,7 @@ class Passed:
         count = int(known[0]) if len(known) else most
         vanished = self._retained - count if len(known) else 0
         self._retained -= vanished + count
-        return Passage(vanished, int(offsets[0]), -1, count)
+        return Passage(vanished, SourceOffset(int(offsets[0])), TargetOffset(-1), count)
 
     def _cleaned(self, offsets: Table, hashes: Hashes, *, identical: bool) -> int:
         """Return how many of the source's next records the target's cleaner removed.

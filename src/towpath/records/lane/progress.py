@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from towpath.ledger.entries import Receipt, Run
 from towpath.ledger.producers import of_generation
 from towpath.model.clock import now_ms
-from towpath.model.nouns import LinkName, Mode, ProducerId, Side
+from towpath.model.nouns import LinkName, Mode, ProducerId, Side, SourceOffset, TargetOffset
 from towpath.model.reasons import Code, Reason
 from towpath.records.lane.passed import Passed
 from towpath.records.lane.queue import Batch, Fill, RunBuilder, Writer
@@ -36,7 +36,7 @@ class Standing:
     """Records that the target holds behind `position` already."""
     news: bool = False
     """The ledger does not know the position yet."""
-    tail_end: int = -1
+    tail_end: TargetOffset = TargetOffset(-1)
     """How far the target log was read for them: nothing else of ours lies before this offset."""
     trouble: Reason | None = None
     """What the ledger says keeps the partition from moving."""
@@ -53,7 +53,7 @@ class Standing:
     """Offsets filled in transactions, as the target takes no markers."""
     abandoned: tuple[Receipt, ...] = ()
     """Receipts of the incarnation under whose keys nobody writes any more."""
-    front: int | None = None
+    front: TargetOffset | None = None
     """Where the log of a fresh target partition ends, if it must be filled up to `position`."""
 
     def become_transactional(self, why: Reason, writer: Writer) -> None:
@@ -62,15 +62,15 @@ class Standing:
             self.reasons = (*self.reasons, why)
         self.mode, self.writer = Mode.MAPPED, writer
 
-    def reach(self, target: int) -> None:
+    def reach(self, target: TargetOffset) -> None:
         """Nothing of ours lies between the position and target offset `target`."""
         self.position = replace(self.position, target=max(target, self.position.target))
 
-    def begin_at(self, offset: int, records: int) -> None:
+    def begin_at(self, offset: TargetOffset, records: int) -> None:
         """Go on at `offset` of both sides, behind `records` that the target deleted since."""
         sequence = (self.position.sequence + records) % wire.SEQUENCES
         generation = self.position.generation
-        self.position = Position(offset, offset, sequence, generation=generation)
+        self.position = Position(SourceOffset(offset), offset, sequence, generation=generation)
         self.news = True
         self.records += records
 
@@ -105,7 +105,7 @@ class LaneProgress:
         self._cuts = standing.cuts
         self.runs.closed.extend(standing.closed)
         self.holes, self.transacted = standing.holes, standing.transacted
-        self._bridged = -1
+        self._bridged = TargetOffset(-1)
         self.abandoned = standing.abandoned
         self.changed |= standing.news or standing.writer is not None  # told to the ledger at once
 
@@ -127,12 +127,12 @@ class LaneProgress:
         """Whether the offset at which the run ends is reached."""
         return self.work.end is not None and self.position.source >= self.work.end
 
-    def add(self, batch: Batch, base_offset: int) -> None:
+    def add(self, batch: Batch, base_offset: TargetOffset) -> None:
         """Records of ours lie on the target from `base_offset` on."""
         target = base_offset
         for source, length in batch.pieces or ((batch.base, batch.count),):
             self.note(source, target, length)
-            target += length
+            target = TargetOffset(target + length)
         self.bytes += batch.size
         self.copied_bytes += batch.size
         self._digest = (self._digest * _DIGEST_PRIME ^ batch.crc) & _64
@@ -140,7 +140,7 @@ class LaneProgress:
         self._last_time = max(self._last_time, batch.time)
         self.move(batch.end, batch.epoch)
 
-    def note(self, source: int, target: int, length: int) -> None:
+    def note(self, source: SourceOffset, target: TargetOffset, length: int) -> None:
         """Records of the source from `source` on lie on the target from `target` on."""
         across = self.mode is Mode.IDENTICAL or target == self._bridged
         self.runs.add(source, target, length, across=across)
@@ -151,7 +151,7 @@ class LaneProgress:
         """The target holds records of ours that the source has no more."""
         self._grow(self.position.target + count, count)
 
-    def reach(self, target: int) -> None:
+    def reach(self, target: TargetOffset) -> None:
         """Nothing of ours that is not counted lies before target offset `target`."""
         if self.mode is Mode.MAPPED and target > self.position.target:
             self.position = replace(self.position, target=target)
@@ -159,7 +159,7 @@ class LaneProgress:
     def _grow(self, target: int, count: int) -> None:
         self.records += count
         sequence = (self.position.sequence + count) % wire.SEQUENCES
-        self.position = replace(self.position, target=target, sequence=sequence)
+        self.position = replace(self.position, target=TargetOffset(target), sequence=sequence)
 
     def pass_fill(self, fill: Fill, *, taken: bool = False) -> None:
         """Source offsets without records are behind us; `taken` if they take offsets of ours, too.
@@ -167,22 +167,23 @@ class LaneProgress:
         Where offsets are identical they do in any case.
         """
         if self.mode is Mode.IDENTICAL:
-            self.position = replace(self.position, target=fill.end)
+            self.position = replace(self.position, target=TargetOffset(fill.end))
             self.holes += fill.holes
         elif taken:
-            self._bridged = self.position.target + fill.end - fill.base
+            self._bridged = TargetOffset(self.position.target + fill.end - fill.base)
             self.position = replace(self.position, target=self._bridged)
         self.move(fill.end, fill.epoch)
 
-    def move(self, source: int, epoch: int) -> None:
+    def move(self, source: SourceOffset, epoch: int) -> None:
         """Everything before the offset `source` is done."""
         self._cuts += source < self.position.source
         self.position = replace(self.position, source=source, epoch=epoch)
         self.changed = True
 
-    def begin_at(self, source: int) -> None:
+    def begin_at(self, source: SourceOffset) -> None:
         """Begin at another source offset, before anything was copied."""
-        target = source if self.mode is Mode.IDENTICAL else self.position.target
+        identical = self.mode is Mode.IDENTICAL
+        target = TargetOffset(source) if identical else self.position.target
         self.position = replace(self.position, target=target)
         self.runs.growing = (source, target, 0)
         self.move(source, -1)

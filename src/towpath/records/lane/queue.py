@@ -10,6 +10,7 @@ from typing import Protocol
 from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.client import Client
 from towpath.ledger.entries import Run
+from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
 
 _PINNED = 4
@@ -26,14 +27,14 @@ class Batch:
 
     data: memoryview
     frame: Frame | None
-    base: int
-    end: int
+    base: SourceOffset
+    end: SourceOffset
     count: int
     sequence: int
     crc: int
     epoch: int
     time: int
-    pieces: tuple[tuple[int, int], ...] | None = None
+    pieces: tuple[tuple[SourceOffset, int], ...] | None = None
     sent: bool = False
 
     @property
@@ -57,8 +58,8 @@ class Fill:
     nothing takes their place; the end is before the base where the source log was cut.
     """
 
-    base: int
-    end: int
+    base: SourceOffset
+    end: SourceOffset
     epoch: int = -1
     holes: int = 0
     lost: bool = False
@@ -67,7 +68,7 @@ class Fill:
         """Whether this and the one behind it are one."""
         return self.end == behind.base and self.lost == behind.lost
 
-    def cut(self, at: int) -> tuple[Fill, Fill]:
+    def cut(self, at: SourceOffset) -> tuple[Fill, Fill]:
         """Return the part before the offset `at`, and the rest."""
         holes = min(self.holes, at - self.base)
         first = Fill(self.base, at, -1, holes)
@@ -78,7 +79,7 @@ class Fill:
 class BecomeMapped:
     """From source offset `base` on, offsets cannot stay the same."""
 
-    base: int
+    base: SourceOffset
     why: Reason
 
 
@@ -112,7 +113,7 @@ Item = Batch | Fill | BecomeMapped | Stop | Wait
 class Writer(Protocol):
     """Who writes a target partition in transactions, where our producer ids are refused."""
 
-    def write(self, client: Client, batches: Sequence[Batch]) -> list[int]:
+    def write(self, client: Client, batches: Sequence[Batch]) -> list[TargetOffset]:
         """Write batches in one transaction; return the base offset of each. Blocking."""
 
 
@@ -123,7 +124,9 @@ class RunBuilder:
         self.growing = run
         self.closed: list[Run] = []
 
-    def add(self, source: int, target: int, length: int, *, across: bool = False) -> None:
+    def add(
+        self, source: SourceOffset, target: TargetOffset, length: int, *, across: bool = False
+    ) -> None:
         """Records of source offsets from `source` on lie on the target from `target` on.
 
         With `across`, offsets between the growing run and these hold no record on either side, so

@@ -7,15 +7,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from towpath.model.nouns import SourceOffset
 from towpath.records.lane.queue import Batch
 from towpath.wire import batch as wire
 from towpath.wire.reencode import Dense, reencode
+
+Pieces = tuple[tuple[SourceOffset, int], ...]
+"""Runs of source offsets: first offset and length of each."""
 
 
 def open_row(
     buffer: wire.Buffer,
     row: Sequence[int],
-    first: int,
+    first: SourceOffset,
     most: int,
     producer: int,
     sequence: int,
@@ -29,7 +33,7 @@ def open_row(
     positions = np.array([row[wire.POSITION]], np.int64)
     lengths = np.array([row[wire.LENGTH]], np.int64)
     dense = reencode(buffer, positions, lengths, first_offset=first, max_bytes=most, apart=apart)
-    end = row[wire.LAST] + 1
+    end = SourceOffset(row[wire.LAST] + 1)
     return _stamped(dense, first, end, producer, sequence, row[wire.LEADER_EPOCH])
 
 
@@ -46,7 +50,9 @@ def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
         records += batch.count
     dense = reencode(joined, positions, lengths, max_bytes=most)
     first, last = batches[0], batches[-1]
-    made = _stamped(dense, 0, records, producer, first.sequence, last.epoch)
+    made = _stamped(
+        dense, SourceOffset(0), SourceOffset(records), producer, first.sequence, last.epoch
+    )
     offsets = _SourceOffsets(batches)
     for batch in made:
         batch.base, batch.end, batch.pieces = offsets.take(batch.count)
@@ -68,32 +74,38 @@ class _SourceOffsets:
         ]
         self._pieces.reverse()
 
-    def take(self, count: int) -> tuple[int, int, tuple[tuple[int, int], ...] | None]:
-        taken: list[tuple[int, int]] = []
+    def take(self, count: int) -> tuple[SourceOffset, SourceOffset, Pieces | None]:
+        taken: list[tuple[SourceOffset, int]] = []
         while count:
             start, length = self._pieces.pop()
             used = min(length, count)
             if used < length:
-                self._pieces.append((start + used, length - used))
+                self._pieces.append((SourceOffset(start + used), length - used))
             count -= used
             if taken and sum(taken[-1]) == start:
                 taken[-1] = (taken[-1][0], taken[-1][1] + used)
             else:
                 taken.append((start, used))
         pieces = tuple(taken) if len(taken) > 1 else None
-        return taken[0][0], sum(taken[-1]), pieces
+        return taken[0][0], SourceOffset(sum(taken[-1])), pieces
 
 
 def _stamped(
-    dense: Sequence[Dense], first: int, end: int, producer: int, sequence: int, epoch: int
+    dense: Sequence[Dense],
+    first: SourceOffset,
+    end: SourceOffset,
+    producer: int,
+    sequence: int,
+    epoch: int,
 ) -> list[Batch]:
     made = []
     for index, one in enumerate(dense):
         buffer = np.frombuffer(one.batch, np.uint8)
         table = wire.scan(buffer, 0, len(buffer))
         wire.stamp(buffer, table, producer, sequence)
-        runs = tuple((int(start), int(length)) for start, length in one.offsets)
-        following = int(dense[index + 1].offsets[0][0]) if index + 1 < len(dense) else end
+        runs = tuple((SourceOffset(int(start)), int(length)) for start, length in one.offsets)
+        last = index + 1 == len(dense)
+        following = end if last else SourceOffset(int(dense[index + 1].offsets[0][0]))
         made.append(
             Batch(
                 data=memoryview(one.batch),

@@ -13,10 +13,10 @@ from towpath.cluster.data.reactor import Reactor
 from towpath.cluster.metadata import Answers
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import TopicPartition
+from towpath.model.nouns import SourceOffset, TopicPartition
 from towpath.records.work import UNKNOWN, Assignment, Beginning
 
-Offsets = Answers[TopicPartition, int]
+Offsets = Answers[TopicPartition, SourceOffset]
 
 PATIENCE = 5.0
 """Seconds for the leaders that there are; partitions without one fail at once."""
@@ -97,7 +97,11 @@ def complete(
     ends = source.offsets.latest(endless, committed=True, patience=PATIENCE)
     failed = {**starts.failed, **ends.failed}
     found = {
-        a.source: replace(a, start=starts.get(a.source, a.start), end=ends.get(a.source, a.end))
+        a.source: replace(
+            a,
+            start=starts.get(a.source, a.start),
+            end=SourceOffset(ends[a.source]) if a.source in ends else a.end,
+        )
         for a in assignments
         if a.source not in failed
     }
@@ -112,11 +116,15 @@ def find_starts(source: Admin, wanted: Mapping[TopicPartition, Beginning]) -> Of
     for tp, begin in wanted.items():
         if begin.time is not None:
             times[begin.time].append(tp)
-    parts = [Answers(exact, {}), source.offsets.epoch_ends(epochs, patience=PATIENCE)]
+    parts: list[Answers[TopicPartition, int]] = [
+        source.offsets.epoch_ends(epochs, patience=PATIENCE)
+    ]
     parts += [source.offsets.at_time(tps, time, patience=PATIENCE) for time, tps in times.items()]
-    found = {tp: offset for part in parts for tp, offset in part.items() if offset >= 0}
+    found = exact | {
+        tp: SourceOffset(offset) for part in parts for tp, offset in part.items() if offset >= 0
+    }
     failed = {tp: error for part in parts for tp, error in part.failed.items()}
     left = [tp for tp in wanted if tp not in found and tp not in failed]
     earliest = source.offsets.earliest(left, patience=PATIENCE)
-    found |= {tp: max(first, wanted[tp].offset) for tp, first in earliest.items()}
+    found |= {tp: max(SourceOffset(first), wanted[tp].offset) for tp, first in earliest.items()}
     return Answers(found, {**failed, **earliest.failed})

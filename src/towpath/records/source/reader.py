@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from towpath.cluster.data.buffers import Frame
-from towpath.model.nouns import Side, TopicId, TopicPartition
+from towpath.model.nouns import Side, SourceOffset, TopicId, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.jobs import Owner
 
@@ -29,7 +29,7 @@ class SourceReader(Owner, Protocol):
         """Id of the topic that is to be read; another topic of that name is not."""
 
     @property
-    def expected(self) -> int:
+    def expected(self) -> SourceOffset:
         """The next source offset to fetch."""
 
     @property
@@ -65,7 +65,7 @@ class SourceReader(Owner, Protocol):
             CorruptBatchError: The batch at `expected` is damaged; those before it were taken in.
         """
 
-    def look(self, offset: int) -> int:
+    def look(self, offset: SourceOffset) -> int:
         """Count how often in a row what came from the source at `offset` was damaged."""
 
     def hinder(self, side: Side, why: Reason) -> None:
@@ -74,7 +74,7 @@ class SourceReader(Owner, Protocol):
     def relieve(self, side: Side) -> None:
         """Take back the trouble with a side that works again."""
 
-    def jump(self, source: int, why: Reason) -> None:
+    def jump(self, source: SourceOffset, why: Reason) -> None:
         """Go on at another source offset; the records between cannot be had."""
 
     def end(self, why: Reason) -> None:

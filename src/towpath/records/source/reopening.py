@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 from towpath.model.errors import ClusterError, TowpathError
-from towpath.model.nouns import Side
+from towpath.model.nouns import Side, SourceOffset
 from towpath.model.reasons import Reason
 from towpath.records.jobs import Gathered, Jobs
 from towpath.records.source.reader import Feed, R
@@ -55,7 +55,7 @@ class Reopening(Generic[R, S]):
         pause = AGAIN.after(reader.failures)
         self._jobs.later(reader, pause, lambda: self._openings.add(reader))
 
-    def fetch_anew(self, reader: R, offset: int, why: str) -> None:
+    def fetch_anew(self, reader: R, offset: SourceOffset, why: str) -> None:
         """The batch at `offset` is damaged: open again behind all before it, and look once more."""
         damaged = damage(reader.source, offset, why)
         if reader.look(offset) < LOOKS:

@@ -16,7 +16,7 @@ from towpath.cluster.data.fetch import Fetched
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError, CorruptBatchError, RefusedError, TowpathError
-from towpath.model.nouns import Side, TopicPartition
+from towpath.model.nouns import Side, SourceOffset, TopicPartition
 from towpath.model.reasons import Code, Reason
 from towpath.records.jobs import Jobs
 from towpath.records.source.fetcher import Fetcher
@@ -69,7 +69,7 @@ class SourceSide(Generic[R]):
         go: Callable[[R], None],
         stop: Callable[[R, Reason], None],
         on_gap: Callable[[R, Loss, bool], None],
-        begin_later: Callable[[R, int], None],
+        begin_later: Callable[[R, SourceOffset], None],
     ) -> None:
         self._source, self._jobs, self._stop_on_gap = source, jobs, stop_on_gap
         self._go, self._stop = go, stop
@@ -100,7 +100,7 @@ class SourceSide(Generic[R]):
                 self.fetcher.remove(reader)
                 self._ask_later(reader, error)
             case SourceTrouble.CUT:
-                end = said.diverging[1] if said.diverging else reader.expected
+                end = SourceOffset(said.diverging[1]) if said.diverging else reader.expected
                 lost = cut(end, reader.expected)
                 self._look(reader, said, lambda: lost)
             case SourceTrouble.DAMAGED:
@@ -173,10 +173,10 @@ class SourceSide(Generic[R]):
         self.fetcher.remove(reader)
         self._jobs.look(reader, work, found, lambda error: self._nothing_found(reader, error))
 
-    def _range(self, tp: TopicPartition, expected: int) -> Loss | None:
+    def _range(self, tp: TopicPartition, expected: SourceOffset) -> Loss | None:
         earliest, latest = (
-            self._source.offsets.earliest([tp])[tp],
-            self._source.offsets.latest([tp])[tp],
+            SourceOffset(self._source.offsets.earliest([tp])[tp]),
+            SourceOffset(self._source.offsets.latest([tp])[tp]),
         )
         return loss(expected, earliest, latest)
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from towpath.cluster.admin import Admin
 from towpath.ledger.producers import of_generation
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import Mode, TopicPartition
+from towpath.model.nouns import Mode, TargetOffset, TopicPartition
 from towpath.records.lane.lane import Lane
 from towpath.records.target.generations import fence
 
@@ -51,7 +51,7 @@ def _close(target: Admin, lanes: Lanes) -> None:
     for tp, end in behind.items():
         lane = lanes[tp]
         if before[tp] == _end(lane) == end - 1:  # so the marker is all that lies there
-            lane.progress.reach(end)
+            lane.progress.reach(TargetOffset(end))
             lane.progress.changed = True
 
 

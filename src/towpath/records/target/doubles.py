@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from towpath.ledger.producers import generations
 from towpath.model.errors import DoubledError, TargetLostError, TowpathError
+from towpath.model.nouns import TargetOffset
 from towpath.records.clients import Clients
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
@@ -31,7 +32,7 @@ class Doubles:
         self._jobs, self._clients = jobs, clients
         self._on_landed, self._on_wrong, self._on_failed = on_landed, on_wrong, on_failed
 
-    def landed(self, lane: Lane, base_offset: int) -> None:
+    def landed(self, lane: Lane, base_offset: TargetOffset) -> None:
         """The next flying batch lies at `base_offset`."""
         lane.bases.append(base_offset)
         if not lane.busy:
@@ -48,13 +49,13 @@ class Doubles:
             if ahead > 0 and base - ahead < lane.looked_to:
                 ahead = base - lane.looked_to
             if ahead > 0:
-                self._look(lane, base - ahead, base)
+                self._look(lane, TargetOffset(base - ahead), base)
                 return
             lane.bases.pop(0)
             lane.acknowledge(base)
         self._on_landed(lane)
 
-    def _look(self, lane: Lane, first: int, end: int) -> None:
+    def _look(self, lane: Lane, first: TargetOffset, end: TargetOffset) -> None:
         """Look what lies at target offsets [first, end)."""
         tp, own = lane.work.target, generations(lane.work.producer_id, *lane.work.earlier)
 
@@ -68,7 +69,7 @@ class Doubles:
             lambda error: self._on_failed(lane, error),
         )  # fmt: skip
 
-    def _looked(self, lane: Lane, found: Surplus | None, end: int) -> None:
+    def _looked(self, lane: Lane, found: Surplus | None, end: TargetOffset) -> None:
         if found is not None:
             tp = str(lane.work.target)
             self._on_wrong(lane, DoubledError(tp, found.first, found.end, found.records))

@@ -12,7 +12,7 @@ from towpath.ledger.entries import Writer
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import NotIdenticalError
-from towpath.model.nouns import LinkName, ProducerId, TopicPartition
+from towpath.model.nouns import LinkName, ProducerId, TargetOffset, TopicPartition
 from towpath.model.reasons import Code, Reason
 from towpath.records.target.writing import PartitionWriter
 from towpath.records.work import Assignment, Slice
@@ -77,7 +77,7 @@ class Fences:
         return {writer.transactional_id for writer in books.writers.values()}
 
     def entry(
-        self, a: Assignment, books: PartitionBooks, writer: PartitionWriter, log_end: int
+        self, a: Assignment, books: PartitionBooks, writer: PartitionWriter, log_end: TargetOffset
     ) -> Writer | None:
         """Return what the ledger must know of the writer before it writes, if it does not yet."""
         producer = ProducerId(writer.who.producer_id)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.markers import refuses
 from towpath.model.errors import ClusterError, TowpathError
-from towpath.model.nouns import Mode
+from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.records.clients import Clients
 from towpath.records.jobs import Gathered, Jobs
 from towpath.records.lane.lane import Lane
@@ -102,7 +102,7 @@ class Fills:
         fill = lane.fill_due
         if fill is None:
             return
-        base, end = max(fill.base, lane.progress.position.target), fill.end
+        base, end = TargetOffset(_base(lane, fill)), TargetOffset(fill.end)
         filler = self._filler(lane)
 
         def work() -> None:
@@ -116,15 +116,15 @@ class Fills:
             lambda error: self._on_failed(lane, error),
         )
 
-    def _transacted(self, lane: Lane, base: int, end: int) -> None:
+    def _transacted(self, lane: Lane, base: TargetOffset, end: TargetOffset) -> None:
         lane.progress.transacted += end - base
-        lane.filled(end)
+        lane.filled(SourceOffset(end))  # only identical partitions are filled so
         self._on_filled(lane)
 
     def _filled(self, lane: Lane, count: int) -> None:
         fill = lane.fill_due
         if fill is not None:
-            lane.filled(min(fill.end, _base(lane, fill) + count))
+            lane.filled(min(fill.end, SourceOffset(_base(lane, fill) + count)))
             self._on_filled(lane)
 
     def _filler(self, lane: Lane) -> PartitionFiller:
@@ -142,8 +142,8 @@ def _due(lane: Lane) -> Due:
     fill = lane.next_fill
     assert fill is not None  # noqa: S101  # a busy lane's queue keeps its head
     source, mapped = _base(lane, fill), lane.progress.mode is Mode.MAPPED
-    base = lane.progress.position.target if mapped else source
-    end = base + fill.end - source
+    base = lane.progress.position.target if mapped else TargetOffset(source)
+    end = TargetOffset(base + fill.end - source)
     return Due(
         tp=lane.work.target,
         first_id=lane.work.marker_id,
@@ -154,8 +154,8 @@ def _due(lane: Lane) -> Due:
     )
 
 
-def _base(lane: Lane, fill: Fill) -> int:
+def _base(lane: Lane, fill: Fill) -> SourceOffset:
     """Return the first source offset that is not filled yet."""
     if lane.progress.mode is Mode.MAPPED:
         return fill.base
-    return max(fill.base, lane.progress.position.target)
+    return max(fill.base, SourceOffset(lane.progress.position.target))

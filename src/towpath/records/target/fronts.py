@@ -15,6 +15,7 @@ from collections.abc import Callable
 from towpath.cluster.admin import Admin
 from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
+from towpath.model.nouns import TargetOffset
 from towpath.records.clients import Clients
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
@@ -41,11 +42,13 @@ class Fronts:
         self._markers = markers
         self._on_filled, self._on_failed = on_filled, on_failed
 
-    def go(self, lane: Lane, at: int) -> None:
+    def go(self, lane: Lane, at: TargetOffset) -> None:
         """Fill the target's log from its end `at` up to the lane's position, then cut it there."""
         self.fill(lane, at, lane.progress.position.target, self._on_filled)
 
-    def fill(self, lane: Lane, at: int, end: int, on_filled: Callable[[Lane], None]) -> None:
+    def fill(
+        self, lane: Lane, at: TargetOffset, end: TargetOffset, on_filled: Callable[[Lane], None]
+    ) -> None:
         """Fill the target's log from its end `at` up to `end`, then cut it there."""
         if lane.work.compacted and at >= end:
             lane.progress.holes = end
@@ -60,14 +63,14 @@ class Fronts:
             lambda error: self._on_failed(lane, error),
         )
 
-    def _mark(self, work: Assignment, at: int, end: int) -> int:
+    def _mark(self, work: Assignment, at: TargetOffset, end: TargetOffset) -> TargetOffset:
         due = Due(tp=work.target, first_id=work.marker_id, base=at, end=end)
         self._markers.fill([due])
         if due.error is not None:
             raise due.error
         return due.reached
 
-    def _fill(self, work: Assignment, at: int, end: int) -> int:
+    def _fill(self, work: Assignment, at: TargetOffset, end: TargetOffset) -> TargetOffset:
         count = min(LARGEST - at % LARGEST, end - at)
         records = filler(
             count, now_ms=now_ms(), producer_id=work.filler_id, epoch=0,
@@ -75,15 +78,21 @@ class Fronts:
         )  # fmt: skip
         with self._clients.one() as client:
             client.produce(work.target, records)
-        return at + count
+        return TargetOffset(at + count)
 
-    def _cut(self, work: Assignment, at: int, end: int) -> int:
+    def _cut(self, work: Assignment, at: TargetOffset, end: TargetOffset) -> TargetOffset:
         answer = self._target.offsets.delete_records({work.target: end})
         if work.target in answer.failed:
             raise answer.failed[work.target]
-        return at + 1
+        return TargetOffset(at + 1)
 
-    def _done(self, lane: Lane, reached: int, end: int, on_filled: Callable[[Lane], None]) -> None:
+    def _done(
+        self,
+        lane: Lane,
+        reached: TargetOffset,
+        end: TargetOffset,
+        on_filled: Callable[[Lane], None],
+    ) -> None:
         if reached > end:
             on_filled(lane)
         else:

@@ -19,7 +19,7 @@ from towpath.ledger.keys import new_name
 from towpath.ledger.producers import of_generation
 from towpath.model.clock import now_ms
 from towpath.model.errors import UnreachableError
-from towpath.model.nouns import Mode, Side, TopicPartition
+from towpath.model.nouns import Mode, Side, TargetOffset, TopicPartition
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.target.known import known_standing
 from towpath.records.target.tail import Tails, TargetState, Underway
@@ -81,7 +81,7 @@ class Generations:
         self._refused |= any(map(refuses, answers.failed.values()))
         return [t for t in due if t.marked or t.work.target in answers]
 
-    def claim(self, t: Takeover, books: PartitionBooks, log_end: int) -> Receipt:
+    def claim(self, t: Takeover, books: PartitionBooks, log_end: TargetOffset) -> Receipt:
         """Return what tells the ledger of the next generation.
 
         Args:
@@ -93,7 +93,7 @@ class Generations:
         position = standing.position
         ours_alone = not t.marked and log_end == position.target + 1
         position = replace(
-            position, target=position.target + ours_alone, generation=t.generation + 1
+            position, target=TargetOffset(position.target + ours_alone), generation=t.generation + 1
         )
         progress = LaneProgress(t.work, replace(standing, position=position))
         made = progress.receipt(self._link, new_name(), receipt.packed if receipt else "")

@@ -20,7 +20,7 @@ from towpath.cluster.connect.control import healable
 from towpath.cluster.metadata import Answers
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
-from towpath.model.nouns import ProducerId, TopicPartition
+from towpath.model.nouns import ProducerId, TargetOffset, TopicPartition
 from towpath.records.target.claims import Claim, ExhaustedError, standing, taken_over
 
 T = TypeVar("T")
@@ -57,14 +57,14 @@ class Due:
 
     tp: TopicPartition
     first_id: ProducerId
-    base: int
-    end: int
+    base: TargetOffset
+    end: TargetOffset
     opening: int = 0
     alone: bool = False
     at_least: int = -1
     at: int = -1
     held: Claim | None = None
-    reached: int = -1
+    reached: TargetOffset = TargetOffset(-1)
     error: ClusterError | None = None
 
     @property
@@ -148,7 +148,7 @@ class MarkerFiller:
         doubtful = [due for due in dues if due in foreign or ends.get(due.tp, -1) >= due.end]
         marks = self._asked(doubtful, deadline, self._marks)
         for due in dues:
-            due.reached = max(due.reached, min(due.end, marks.get(due.tp, -1)))
+            due.reached = TargetOffset(max(due.reached, min(due.end, marks.get(due.tp, -1))))
             if due.tp in ends and (due not in foreign or due.tp in states):
                 self._see(due, ends[due.tp], replicated=due not in doubtful)
         for due in foreign:
@@ -216,7 +216,7 @@ class MarkerFiller:
         self._ours[due.tp] = _Ours(plan.last, due.opening, Deadline.after(_OURS))
         due.held, due.at_least = plan.last, plan.end
         if not took_over or plan.end == due.end:
-            due.at = due.reached = plan.end
+            due.at = due.reached = TargetOffset(plan.end)
         else:
             due.at = -1  # what others had written meanwhile came before it
 

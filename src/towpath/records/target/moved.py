@@ -12,7 +12,7 @@ from collections.abc import Callable
 from towpath.cluster.admin import Admin
 from towpath.config import OffsetsPolicy
 from towpath.model.errors import TowpathError
-from towpath.model.nouns import Mode
+from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.modes import why_mapped
@@ -35,7 +35,7 @@ class MovedBeginnings:
         self._jobs, self._target, self._fronts = jobs, target, fronts
         self._on_moved, self._on_failed = on_moved, on_failed
 
-    def go(self, lane: Lane, start: int) -> None:
+    def go(self, lane: Lane, start: SourceOffset) -> None:
         """Let a lane begin at `start`."""
         if lane.progress.mode is Mode.MAPPED:
             self._moved(lane, start)
@@ -48,25 +48,26 @@ class MovedBeginnings:
             lambda error: self._on_failed(lane, error),
         )
 
-    def _ours_up_to(self, lane: Lane, end: int) -> tuple[int, bool]:
+    def _ours_up_to(self, lane: Lane, end: TargetOffset) -> tuple[TargetOffset, bool]:
         """Return where the target's log ends, and whether it holds nothing but what we filled."""
         tp = lane.work.target
         first, last = (
             self._target.offsets.earliest([tp]).sure(tp),
             self._target.offsets.log_ends([tp]).sure(tp),
         )
+        end_now = TargetOffset(last)
         if last in (first, end):
-            return last, True
+            return end_now, True
         filler = self._target.producers.sequences([tp]).sure(tp).get(lane.work.filler_id, -1)
-        return last, filler == (last - 1) % wire.SEQUENCES
+        return end_now, filler == (last - 1) % wire.SEQUENCES
 
-    def _fill(self, lane: Lane, at: tuple[int, bool], start: int) -> None:
+    def _fill(self, lane: Lane, at: tuple[TargetOffset, bool], start: SourceOffset) -> None:
         end, ours = at
         compacted = lane.work.compacted
         why = why_mapped(
             OffsetsPolicy.AUTO,
             start,
-            0 if ours else end,
+            TargetOffset(0) if ours else end,
             compacted=compacted,
             fill=lane.work.fill,
         )
@@ -74,9 +75,9 @@ class MovedBeginnings:
             lane.progress.become_mapped(why)
             self._moved(lane, start)
         else:
-            self._fronts.fill(lane, end, start, lambda lane: self._moved(lane, start))
+            self._fronts.fill(lane, end, TargetOffset(start), lambda lane: self._moved(lane, start))
 
-    def _moved(self, lane: Lane, start: int) -> None:
+    def _moved(self, lane: Lane, start: SourceOffset) -> None:
         if not lane.progress.stopped:
             lane.begin_at(start)
             self._on_moved(lane)

@@ -29,7 +29,7 @@ from towpath.model.errors import (
     TargetReplacedError,
     TowpathError,
 )
-from towpath.model.nouns import Mode, TopicPartition
+from towpath.model.nouns import Mode, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.lane.modes import why_mapped
 from towpath.records.lane.progress import Standing
@@ -151,7 +151,11 @@ class Opener:
         answers |= {a.source: failed[a.target] for a in wanted if a.target in failed}
         return {
             tp: TargetState(
-                leaders[tp], earliest[tp], ends[tp], {p.id: p for p in producers[tp]}, asked
+                leaders[tp],
+                TargetOffset(earliest[tp]),
+                TargetOffset(ends[tp]),
+                {p.id: p for p in producers[tp]},
+                asked,
             )
             for tp in left
         }
@@ -225,7 +229,7 @@ class Opener:
 
     def _opened(self, a: Assignment, why: Reason | None, state: TargetState) -> Opened:
         mode, reasons = (Mode.IDENTICAL, ()) if why is None else (Mode.MAPPED, (why,))
-        target_start = a.start if why is None else state.log_end
+        target_start = TargetOffset(a.start) if why is None else state.log_end
         return Opened(
             link=self._work.link,
             topic=a.source.topic,
@@ -299,7 +303,7 @@ class Opener:
         """Resume a partition that is written in transactions; see `fencing` for the order."""
         writer = self._fences.raise_one(a, books)
         self._read()
-        log_end = self._admin.offsets.latest([a.target])[a.target]
+        log_end = TargetOffset(self._admin.offsets.latest([a.target])[a.target])
         entry = self._fences.entry(a, books, writer, log_end)
         if entry is not None:
             self._ledger.append([entry])
@@ -326,7 +330,7 @@ class Opener:
         return ahead if ahead < BACKWARDS else 0
 
 
-def _front(start: int, state: TargetState) -> int | None:
+def _front(start: TargetOffset, state: TargetState) -> TargetOffset | None:
     """Return from where on the log must be filled, up to `start`, to be cut there then."""
     return state.log_end if state.earliest < start and state.log_end <= start else None
 

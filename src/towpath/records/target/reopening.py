@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from towpath.model.errors import RefusedError, TowpathError
+from towpath.model.nouns import TargetOffset
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.progress import Standing
@@ -24,7 +25,7 @@ def lane_reopening(
     opener: Opener,
     feed: Feed[Lane],
     producers: Producers,
-    start: Callable[[Lane, int | None], None],
+    start: Callable[[Lane, TargetOffset | None], None],
 ) -> LaneReopening:
     """Return what opens lanes again; `start` gets a lane, and from where its front is filled."""
 

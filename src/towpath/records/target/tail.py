@@ -18,7 +18,7 @@ from towpath.ledger.producers import generations, of_generation
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DoubledError, TargetLostError, TowpathError, UnreachableError
-from towpath.model.nouns import ProducerId, Side, TopicPartition
+from towpath.model.nouns import ProducerId, Side, TargetOffset, TopicPartition
 from towpath.records.lane.passed import Passed
 from towpath.records.target.written import OwnRecords, Sought, Span, find
 from towpath.records.work import Assignment, Position
@@ -65,8 +65,8 @@ class TargetState:
     """
 
     node: int
-    earliest: int
-    log_end: int
+    earliest: TargetOffset
+    log_end: TargetOffset
     producers: Mapping[ProducerId, ProducerState]
     asked: float = field(default_factory=time.monotonic)
     fenced_at: int | None = None
@@ -93,7 +93,7 @@ class Tail:
     """
 
     passed: Passed
-    end: int = -1
+    end: TargetOffset = TargetOffset(-1)
     retained: int = 0
 
 
@@ -163,7 +163,7 @@ class Tails:
         if last is not None and end != (last + 1) % wire.SEQUENCES:
             lost = TargetLostError(str(a.target), last + 1, end)
             raise self._patient(a, "records that it took do not show", lost)
-        return Tail(_passed(a, found, position, 0), found.end)
+        return Tail(_passed(a, found, position, 0), TargetOffset(found.end))
 
     def _may_forget(self, a: Assignment, state: TargetState, producer: ProducerId) -> bool:
         """Whether the leader may forget us, and then take what still arrives a second time."""
@@ -214,7 +214,7 @@ class Tails:
         if start > position.target and not found.spans and last is not None:
             ahead = ahead_of(last, position)
             retained = ahead if ahead < BACKWARDS else 0
-        return Tail(_passed(a, found, position, retained), found.end, retained)
+        return Tail(_passed(a, found, position, retained), TargetOffset(found.end), retained)
 
     def _settle(self, a: Assignment, state: TargetState, end: int) -> None:
         """Wait until nothing can arrive any more that was sent before.

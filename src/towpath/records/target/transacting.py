@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from towpath.model.errors import TowpathError
+from towpath.model.nouns import TargetOffset
 from towpath.records.clients import Clients
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
@@ -53,11 +54,11 @@ class Transactor:
                 lambda error: self._on_failed(lane, error),
             )
 
-    def _write(self, writer: Writer, batches: Sequence[Batch]) -> list[int]:
+    def _write(self, writer: Writer, batches: Sequence[Batch]) -> list[TargetOffset]:
         with self._clients.one() as client:
             return writer.write(client, batches)
 
-    def _wrote(self, lane: Lane, bases: Sequence[int]) -> None:
+    def _wrote(self, lane: Lane, bases: Sequence[TargetOffset]) -> None:
         lane.landed(bases)
         self._rested[lane] = time.monotonic() + _PAUSE
         self._jobs.later(lane, _PAUSE, lambda: self.go(lane))

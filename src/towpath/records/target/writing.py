@@ -17,7 +17,7 @@ from towpath.cluster.admin.transactions import ProducerEpoch, Transactions
 from towpath.cluster.data.client import Client
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
-from towpath.model.nouns import TopicPartition
+from towpath.model.nouns import TargetOffset, TopicPartition
 from towpath.records.lane.queue import Batch
 from towpath.records.trouble import MESSAGE_TOO_LARGE, REFUSES_IDS
 from towpath.wire import batch as wire
@@ -54,7 +54,7 @@ class PartitionWriter:
     timeout: float
     _sequence: int = 0
 
-    def write(self, client: Client, batches: Sequence[Batch]) -> list[int]:
+    def write(self, client: Client, batches: Sequence[Batch]) -> list[TargetOffset]:
         """Write batches in one transaction; return the base offset of each.
 
         They are stamped for it, and visible to every consumer when this returns.
@@ -68,7 +68,7 @@ class PartitionWriter:
         deadline = Deadline.after(self.timeout)
         try:
             self.transactions.add(self.who, self.tp, deadline)
-            bases = [self._append(client, batch) for batch in batches]
+            bases = [TargetOffset(self._append(client, batch)) for batch in batches]
             self.transactions.end(self.who, deadline, commit=True)
             self._await_marker(client, bases[-1] + batches[-1].count, deadline)
         except ClusterError as error:
