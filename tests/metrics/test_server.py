@@ -46,7 +46,7 @@ def test_metrics_and_ready_and_nothing_else(capfd: pytest.CaptureFixture[str]) -
         meter.looked([STAND])
         assert get(address, "/ready") == (200, "ready\n")
         for path in ("/", "/metrics/", "/metric", "/ready/x", "/../metrics"):
-            assert get(address, path) == (404, "here are /metrics and /ready only\n")
+            assert get(address, path) == (404, "only /metrics and /ready are served\n")
         with pytest.raises(urllib.error.HTTPError, match="501"):
             urllib.request.urlopen(f"http://{address}/metrics", b"data", timeout=10)
     assert capfd.readouterr() == ("", "")

@@ -1,6 +1,6 @@
-"""What was counted, in the shapes of Prometheus' client, made anew for each scrape.
+"""Converts counts to metric families of the Prometheus client, anew for each scrape.
 
-So nothing of a topic stays that is mirrored no more.
+Topics that are no longer mirrored therefore leave no series behind.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _ENDINGS = {Kind.COUNTER: "_total"}
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a link is, which does not change while it runs.
+    """Facts about a link that do not change while it runs.
 
     Attributes:
-        states: All that a partition can be in.
-        causes: All for which something may be left out.
+        states: All states of a partition.
+        causes: All causes for leaving something out.
     """
 
     version: str
@@ -40,7 +40,7 @@ class About:
 
 
 class MeterCollector(Collector):
-    """Reads a meter whenever Prometheus asks."""
+    """Collector that reads a meter for each scrape."""
 
     def __init__(self, meter: Meter, about: About) -> None:
         self._meter, self._about = meter, about

@@ -1,4 +1,4 @@
-"""How much a run copied, counted so that it never becomes less."""
+"""Counts what a run copied, so that the count never decreases."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Copied:
         self._totals: dict[tuple[str, int], tuple[int, int]] = {}
 
     def look(self, stands: Iterable[Stand]) -> dict[tuple[str, int], tuple[int, int]]:
-        """Take in where all partitions stand; return what this run copied of each so far."""
+        """Add the present positions; return what this run has copied of each partition."""
         for stand in stands:
             there = stand.records, stand.bytes
             seen = self._seen.get(stand.incarnation, there if self._first else (0, 0))

@@ -1,4 +1,4 @@
-"""What a run counts. One of it is handed around; it never reaches out by itself."""
+"""Counts of a run. One meter is passed around; it opens no connection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A step that was tried: of which subject, what it should do, and why it was not done."""
+    """A step that was tried: its subject, its kind, and the error code if it failed."""
 
     subject: str
     do: str
@@ -31,7 +31,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Everything that was counted up to a moment.
+    """All counts at one moment.
 
     Attributes:
         copied: Records and bytes that this run copied, by topic and partition.

@@ -1,6 +1,6 @@
-"""Serves what was counted over HTTP, for Prometheus.
+"""Serves the counts over HTTP, for Prometheus.
 
-That of prometheus-client itself answers under every path, and leaves the threads of slow clients
+The server of prometheus-client answers under every path, and leaves threads of slow clients
 behind.
 """
 
@@ -37,7 +37,7 @@ _WHY = {
 
 
 class MetricsServer:
-    """Listens from the beginning; answers between enter and exit, and leaves no thread behind.
+    """Listens from construction on; answers between enter and exit, and leaves no thread behind.
 
     Raises:
         ConfigError: The address cannot be listened on.
@@ -91,7 +91,7 @@ class _Server(ThreadingTCPServer):
         super().shutdown_request(request)
 
     def server_close(self) -> None:
-        """Cut off who is still being answered, and wait for their threads."""
+        """Disconnect remaining clients, and wait for their threads."""
         for request in tuple(self._open):
             with suppress(OSError):
                 request.shutdown(socket.SHUT_RDWR)
@@ -116,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
                 text = b"not ready: the clusters were not looked at yet\n"
                 self._answer(text, status=HTTPStatus.SERVICE_UNAVAILABLE)
             case _:
-                text = b"here are /metrics and /ready only\n"
+                text = b"only /metrics and /ready are served\n"
                 self._answer(text, status=HTTPStatus.NOT_FOUND)
 
     def _answer(

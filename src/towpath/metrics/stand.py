@@ -1,4 +1,4 @@
-"""Where partitions stand, and what several of them are together. Pure."""
+"""Positions of partitions, and their sums. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from towpath.model.detail import Detail
 
 LIMIT = 1000
-"""Of more partitions, and of more topics, `Detail.AUTO` makes no series of their own."""
+"""Number of partitions, or topics, above which `Detail.AUTO` has no series for each."""
 
 Key = tuple[str, str]
 """Topic and partition as labels; empty where a series tells of all of them."""

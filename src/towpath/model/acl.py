@@ -9,7 +9,7 @@ from towpath.model.quoting import quoted
 
 
 class Resource(StrEnum):
-    """What an ACL is about."""
+    """Type of the resource of an ACL."""
 
     TOPIC = "topic"
     GROUP = "group"
@@ -20,14 +20,14 @@ class Resource(StrEnum):
 
 
 class Pattern(StrEnum):
-    """How the name of an ACL is meant."""
+    """Pattern type of an ACL."""
 
     LITERAL = "literal"
     PREFIXED = "prefixed"
 
 
 class Operation(StrEnum):
-    """What an ACL allows or denies."""
+    """Operation that an ACL allows or denies."""
 
     ALL = "all"
     READ = "read"
@@ -63,7 +63,7 @@ EVERY = "*"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Acl:
-    """One binding: who may, or may not, do what from where with which resources.
+    """One ACL binding: principal, host, operation, resource, and whether it allows or denies.
 
     Its text is a sentence, and no other ACL has the same.
     """
@@ -78,11 +78,11 @@ class Acl:
 
     @property
     def about_all(self) -> bool:
-        """Whether it is about all resources of its kind; a prefix `*` is no such thing."""
+        """Whether it covers all resources of its type; a prefix `*` does not."""
         return self.name == EVERY and self.pattern is Pattern.LITERAL
 
     def meets(self, other: Acl) -> bool:
-        """Whether there may be a resource that both are about."""
+        """Whether one resource may be covered by both ACLs."""
         if self.resource is not other.resource:
             return False
         return self.about_all or other.about_all or self._covers(other) or other._covers(self)

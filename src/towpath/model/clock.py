@@ -1,4 +1,4 @@
-"""Clocks: the wall clock for what people read, and moments that tell how long a pause was."""
+"""The wall clock, and moments that show how long the process was paused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Moment:
         return cls(time.clock_gettime(_RUNNING), datetime.now(UTC).timestamp())
 
     def until(self, later: Moment) -> float:
-        """Return the seconds up to a later moment: the larger of what the two clocks say."""
+        """Return the seconds up to a later moment, by the clock that shows more."""
         return max(later.running - self.running, later.wall - self.wall)
 
     @property

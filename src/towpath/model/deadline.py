@@ -1,4 +1,4 @@
-"""One time budget that goes down a chain of calls."""
+"""A time budget that is passed down a chain of calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Deadline:
         return Deadline(time.monotonic() + self.left() / parts, self)
 
     def put_off(self, seconds: float) -> None:
-        """Do not count `seconds`, neither here nor where this is a share of."""
+        """Extend this deadline, and the one that it is a share of, by `seconds`."""
         self.at += seconds
         if self._whole is not None:
             self._whole.put_off(seconds)

@@ -1,4 +1,4 @@
-"""How much of a link each series of its metrics tells of."""
+"""Level of detail of the metric series."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from enum import StrEnum
 
 
 class Detail(StrEnum):
-    """Of what there is one series each."""
+    """Level at which each thing has a series of its own."""
 
     AUTO = "auto"
-    """The first of those below of which there are not too many."""
+    """The finest level of detail that stays below the series limit."""
     PARTITION = "partition"
     TOPIC = "topic"
     LINK = "link"

@@ -40,7 +40,7 @@ from towpath.model.reasons import Code, Reason
 
 
 class TowpathError(Exception):
-    """The root; `str()` of an instance is a sentence for the person who must act."""
+    """Base class; `str()` of an instance is a sentence for the person who must act."""
 
     code: ClassVar[str] = "TOWPATH"
     exit_code: ClassVar[int] = 1
@@ -53,7 +53,7 @@ class TowpathError(Exception):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One thing that is wrong in a file: where (its YAML path) and what."""
+    """One problem in a file: its YAML path and a sentence."""
 
     path: str
     text: str
@@ -209,7 +209,7 @@ class RepeatedError(TowpathError):
 
 
 class LedgerError(TowpathError):
-    """The ledger cannot be read, written or believed."""
+    """The ledger cannot be read or written, or its content is invalid."""
 
     code = "LEDGER"
     exit_code = 4
@@ -257,7 +257,7 @@ class NewerLinkError(LedgerError):
 
 
 class LinkBusyError(LedgerError):
-    """The same link runs elsewhere."""
+    """The link is already running elsewhere."""
 
     code = "LINK_BUSY"
 
@@ -273,7 +273,7 @@ class LinkBusyError(LedgerError):
 
 
 class CorruptBatchError(TowpathError):
-    """Bytes that should be record batches are none; what lies before `at` may be well."""
+    """Bytes are not valid record batches; those before `at` may be valid."""
 
     code = "CORRUPT_BATCH"
 
@@ -410,7 +410,7 @@ class StepOutdatedError(TowpathError):
 
 
 class StoppedError(TowpathError):
-    """Somebody asked for an end before the end."""
+    """The user asked to stop before the work was complete."""
 
     code = "STOPPED"
     exit_code = 3

@@ -1,4 +1,4 @@
-"""What a person should know before something is mirrored."""
+"""Notes and obstacles that a person should know before mirroring."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towpath.model.nouns import Side
 
 
 class Cause(StrEnum):
-    """Whose fault an obstacle is; the exit code of a command follows from it."""
+    """Cause of an obstacle, which decides the exit code of a command."""
 
     CLUSTER = "cluster"
     """A cluster was not reached, or refuses what the whole link needs."""
@@ -21,7 +21,7 @@ class Cause(StrEnum):
     TOPIC = "topic"
     """One topic cannot be mirrored."""
     SUBJECT = "subject"
-    """Something beside records, a setting or a user say, cannot be made the same."""
+    """A config, a user or another item besides records cannot be made the same."""
 
 
 def beside(about: str, text: str) -> str:
@@ -36,7 +36,7 @@ def beside(about: str, text: str) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Note:
-    """Something that goes on in another way than one may think.
+    """A fact that may be unexpected but stops nothing.
 
     Attributes:
         about: The topic, user, cluster and so on that is meant.
@@ -52,7 +52,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Obstacle:
-    """Something that keeps a topic, or all of them, from being mirrored.
+    """A problem that prevents mirroring of a topic, or of all topics.
 
     Attributes:
         about: The source topic, cluster or YAML path meant.

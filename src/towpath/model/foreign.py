@@ -1,6 +1,6 @@
-"""Texts of other programs and libraries: the one place where they enter our sentences.
+"""Texts of other programs and libraries: the only place where they enter our messages.
 
-They may repeat what they were given: arguments of commands, values of requests, lines of files.
+Such texts may repeat their input: arguments of commands, values of requests, lines of files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TELL_TOO_MUCH = frozenset({"botocore"})
 
 
 def foreign(error: BaseException) -> str:
-    """Return the text of an error that is none of ours: one line without secrets or arguments."""
+    """Return the text of a foreign error as one line without secrets or arguments."""
     if isinstance(error, TowpathError):
         return str(error)
     if isinstance(error, subprocess.TimeoutExpired):
@@ -41,7 +41,7 @@ def printed(text: str) -> str:
 
 
 def watch_threads() -> None:
-    """Show what ends a thread of this process without secrets."""
+    """Print uncaught errors of threads without secrets."""
 
     def show(ended: threading.ExceptHookArgs) -> None:
         lines = traceback.format_exception(ended.exc_type, ended.exc_value, ended.exc_traceback)

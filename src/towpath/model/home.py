@@ -1,4 +1,4 @@
-"""Where Towpath keeps what it has fetched or made and can make again."""
+"""The cache folder of Towpath."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ EVENTS = TopicName("__towpath_events")
 """The topic on the target that holds the events: who did what, and when."""
 
 NO_TOPIC_ID = TopicId("")
-"""What a broker without topic ids (before KIP-516, Kafka 2.8) is recorded with."""
+"""Recorded for topics of brokers without topic ids (before KIP-516, Kafka 2.8)."""
 
 
 class Side(StrEnum):

@@ -1,4 +1,4 @@
-"""Partial failure as a value."""
+"""Values for work that can fail in part."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Name = TypeVar("Name", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[T]):
-    """What was done, and what was left out and why, by name."""
+    """Items that were done, and items that were left out with the reason, by name."""
 
     done: tuple[T, ...] = ()
     failed: Mapping[str, TowpathError] = field(default_factory=dict)
@@ -36,18 +36,18 @@ class Changed:
 
     @contextmanager
     def about(self, name: str) -> Iterator[None]:
-        """Keep what goes wrong with one of them from the others."""
+        """Record the error of one item, so that the others go on."""
         try:
             yield
         except TowpathError as error:
             self.failed[name] = error
 
     def take(self, done: Mapping[Name, float], failed: Mapping[Name, TowpathError]) -> None:
-        """Take in what a request came to."""
+        """Add the result of a request."""
         self.done.update(done.items())
         self.failed.update(failed.items())
 
     def sure(self, name: str) -> None:
-        """Raise why the change of this name was not made, if it was not."""
+        """Raise the error of the change of this name, if it failed."""
         if name in self.failed:
             raise self.failed[name]

@@ -9,7 +9,7 @@ from towpath.model.quoting import quoted
 
 
 class EntityKind(StrEnum):
-    """Of whom much is demanded."""
+    """A quota entity: user, client id, or IP."""
 
     USER = "user"
     CLIENT_ID = "client-id"
@@ -28,7 +28,7 @@ class QuotaKey(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One part of whom a quota is for; without a name, all that have no quota of their own."""
+    """One entity of a quota; without a name, the default for all without a quota of their own."""
 
     kind: EntityKind
     name: str | None

@@ -1,4 +1,4 @@
-"""Names of other people's making in our sentences."""
+"""Names from users and clusters, quoted for messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _DOUBTFUL = frozenset(" \"'")
 
 
 def quoted(name: str) -> str:
-    """Return a name as it may stand in a sentence: in quotes where it could be read otherwise.
+    """Return a name for use in a sentence, quoted where it would be ambiguous.
 
     Users, clients and groups may have any names. A blank in one must not make it look like two
     words, nor a line break end a line of a plan, and no two names are written alike.

@@ -9,7 +9,7 @@ from towpath.model.quoting import quoted
 
 
 class Mechanism(StrEnum):
-    """How a password is proven without being sent."""
+    """SCRAM mechanism."""
 
     SHA_256 = "SCRAM-SHA-256"
     SHA_512 = "SCRAM-SHA-512"
@@ -17,7 +17,7 @@ class Mechanism(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Credential:
-    """What a cluster keeps of one user's password for one mechanism; nobody can read it back."""
+    """A user's SCRAM credential for one mechanism; its password cannot be read back."""
 
     user: str
     mechanism: Mechanism

@@ -1,4 +1,4 @@
-"""A value that must never be shown, and the texts of others in which it could stand."""
+"""Secret values, and masking them in foreign texts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 _SHORT = 6
-"""Length below which a secret is masked where it stands alone only: `a` is in every other word."""
+"""Length below which a secret is masked only as a whole word."""
 _MOST = 5_000
-"""Texts that are remembered; a token that is fetched for each login must not fill the memory."""
+"""Upper bound on remembered secrets, as each login may fetch a new token."""
 _known: dict[str, None] = {}
 
 
@@ -70,7 +70,7 @@ def remember(value: str) -> None:
 
 
 def masked(text: str) -> str:
-    """Return a text of others with all known secrets replaced by `***`."""
+    """Return a foreign text with all known secrets replaced by `***`."""
     for form in sorted(_known, key=len, reverse=True):
         if form not in text:
             continue

@@ -1,1 +1,1 @@
-"""From an address to a broker that answers: TLS, SASL, one request and its answer."""
+"""Connections to brokers: TLS, SASL, one request and its response."""

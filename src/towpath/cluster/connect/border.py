@@ -1,8 +1,7 @@
-"""The border to kafka-python and to sockets: what they raise, and what they would write.
+"""The border to kafka-python and sockets: their errors and their logs.
 
-Of kafka-python only the messages are used, and none of them raises an error of its own. Its loggers
-are silenced: at debug level some write what they send, logins included, and our own errors say the
-rest.
+Only kafka-python's messages are used, and none of them raises an error of its own. Its loggers are
+silenced: at debug level some write the requests, credentials included.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ def silence() -> None:
 
 @contextmanager
 def broker_errors(side: str, what: str) -> Iterator[None]:
-    """Translate what a socket raises inside.
+    """Translate the errors that a socket raises in the block.
 
     Args:
         side: `source` or `target`.
         what: What is being done, with its values.
 
     Raises:
-        UnreachableError: There was no answer, or none that can be read.
+        UnreachableError: There was no response, or an unreadable one.
     """
     try:
         yield
@@ -44,7 +43,7 @@ def broker_errors(side: str, what: str) -> Iterator[None]:
 
 
 def translated(side: str, what: str, error: OSError) -> UnreachableError:
-    """Return the error of ours that says the same."""
+    """Return the Towpath error for a socket error."""
     if isinstance(error, TimeoutError):
         advice = f"{_ALIVE}, or raise `request_timeout`"
         return UnreachableError(side, what, "no answer in time", advice)

@@ -1,6 +1,6 @@
-"""From a host and a port to a socket on which a broker answers our requests.
+"""Opens a connection on which a broker answers requests, given host and port.
 
-The control plane and the data path both begin here, so a user meets one set of sentences.
+The control plane and the data path both use it, so users see one set of error messages.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Connected:
     """A connection that is logged in.
 
     Attributes:
-        socket: It blocks, without a time limit.
-        expires: When the login ends (KIP-368); connect anew before. `None` for never.
+        socket: A blocking socket without a timeout.
+        expires: When the login expires (KIP-368); connect again before. `None` for never.
         api_versions: Lowest and highest version of each request that the broker takes.
     """
 
@@ -59,7 +59,7 @@ class Connected:
 
 
 class UnresolvedError(UnreachableError):
-    """A host has a name that does not resolve: its broker may be well, but not for us."""
+    """A broker's host name does not resolve here; the broker itself may be healthy."""
 
     code = "CLUSTER_UNRESOLVED"
 
@@ -86,8 +86,8 @@ def connect(
 
     Raises:
         RefusedError: The broker does not accept the login.
-        SecurityError: `tls` or `sasl` do not fit the broker; trying again is of no use.
-        UnreachableError: Nobody answers there.
+        SecurityError: `tls` or `sasl` do not match the broker; a retry would fail again.
+        UnreachableError: Nothing answers at the address.
     """
     what = f"connecting to {address_text((host, port))}"
     connection = _reach(side, what, (host, port), deadline)
@@ -116,7 +116,7 @@ def _reach(side: str, what: str, address: Address, deadline: Deadline) -> socket
     for position, (family, kind, protocol, _, at) in enumerate(found):
         share = max(deadline.left() / (len(found) - position), 0.001)
         try:
-            # A kernel without IPv6 has no socket for an address that is one of IPv6.
+            # A kernel without IPv6 cannot open a socket for an IPv6 address.
             connection = socket.socket(family, kind, protocol)
             with _closed_on_error(connection):
                 _tune(connection)
@@ -162,7 +162,7 @@ def _encrypt(connection: socket.socket, tls: Tls, host: str, deadline: Deadline)
 
 
 def _greet(connection: socket.socket, side: str, deadline: Deadline) -> Versions:
-    """Ask which requests the broker takes; one too old for our question answers as version 0."""
+    """Ask for the request versions that the broker supports. An old broker answers in version 0."""
     request = ApiVersionsRequest(
         client_software_name="towpath", client_software_version=__version__
     )

@@ -1,4 +1,4 @@
-"""Requests of the control plane: which broker gets them, over which connection, and again when."""
+"""Sends control plane requests: chooses the broker and the connection, and retries."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from towpath.model.nouns import TopicName
 T = TypeVar("T")
 
 _FIRST_CONTACT = 5.0
-"""Seconds for a cluster that was never reached: more likely a typing error than a restart."""
+"""Seconds to try a cluster that was never reached; a typing error is more likely than a restart."""
 UNKNOWN_PATIENCE = 2.0
-"""Seconds for which a topic that a broker does not know may be news that is on its way."""
+"""Seconds during which a broker may not know a new topic yet."""
 AGAIN = BackOff(first=0.05, longest=1.0, jitter=0.2)
 """Pauses before a broker is asked again."""
 _NAP = 0.05
@@ -50,8 +50,8 @@ class Control:
     """Asks brokers of one cluster. Threads may share it; each request has a connection to itself.
 
     Connections are made when first needed, kept for the next request, and made again when lost.
-    A broker that throttles us is asked again only after the time that it wants (KIP-219): until
-    then it reads nothing. That time counts for no deadline.
+    A broker that throttles us is asked again only after its throttle time (KIP-219), during which
+    it reads nothing. The throttle time does not count towards deadlines.
 
     Attributes:
         throttled: Seconds for which brokers asked us to wait so far.
@@ -67,7 +67,7 @@ class Control:
         self.throttled = 0.0
 
     def close(self) -> None:
-        """Close all connections; the one of a request under way closes behind it."""
+        """Close all connections; that of an in-flight request closes when the request ends."""
         with self._lock:
             self._closed = True
             for connections in self._idle.values():
@@ -82,19 +82,19 @@ class Control:
         )
         found = read_metadata(self.side, answer)
         if not found.brokers:
-            # A broker that has just started may know of no other yet, nor of any topic.
+            # A broker that has just started may know neither other brokers nor topics.
             raise refused(self.side, "asking for metadata", NETWORK_EXCEPTION)
         self._brokers = found.brokers
         return found
 
     def found(self, topics: Iterable[TopicName] | None = ()) -> Metadata:
-        """Ask for metadata as `metadata` does, again while time may heal what goes wrong."""
+        """Ask for metadata, retrying errors that may pass."""
         return self.retried(lambda deadline: self.metadata(deadline, topics))
 
     def metadata_of_all(
         self, deadline: Deadline, topics: Sequence[TopicName]
     ) -> Iterator[Metadata]:
-        """Ask each broker that can be reached: after a change they differ for a moment."""
+        """Ask each reachable broker; after a change their answers differ for a moment."""
         brokers = self.metadata(deadline).brokers.values()
         what, newest = "asking for metadata", _TOPIC_ID_VERSION
         for position, broker in enumerate(brokers):
@@ -109,7 +109,7 @@ class Control:
         """Ask the first broker that answers.
 
         Raises:
-            ClusterError: None did; with several, of the error that time does not heal.
+            ClusterError: No broker answered; an error that will not pass takes precedence.
         """
         errors: list[ClusterError] = []
         addresses = self._addresses()
@@ -129,7 +129,7 @@ class Control:
         return self._ask_at(address, str(broker), request, deadline, what, newest)
 
     def controller(self, deadline: Deadline) -> Broker:
-        """Return who takes changes of topics."""
+        """Return the controller."""
         found = self.metadata(deadline)
         broker = found.brokers.get(found.controller)
         if broker is None:
@@ -139,7 +139,7 @@ class Control:
     def coordinator(
         self, key: str, deadline: Deadline, kind: CoordinatorType = CoordinatorType.GROUP
     ) -> Broker:
-        """Return who keeps the offsets of a group, or the transactions of a transactional id."""
+        """Return the coordinator of a consumer group or a transactional id."""
         whose = f"{_KEYS[kind]} {key}"
         what = f"looking for the coordinator of {whose}"
         request = FindCoordinatorRequest(key=key, key_type=kind, coordinator_keys=[key])
@@ -151,7 +151,7 @@ class Control:
         return Broker(said.node_id, said.host, said.port)
 
     def versions(self, deadline: Deadline) -> Versions:
-        """Return which requests the broker takes that answers first."""
+        """Return the request versions that the first broker to answer supports."""
         self.metadata(deadline)
         with self._lock:
             idle = next((one for many in self._idle.values() for one in many), None)
@@ -169,10 +169,10 @@ class Control:
         return Deadline.after(self._config.request_timeout)
 
     def retried(self, once: Callable[[Deadline], T], deadline: Deadline | None = None) -> T:
-        """Return what `once` returns, calling it again while time may heal what goes wrong.
+        """Return what `once` returns, calling it again after errors that may pass.
 
         Raises:
-            ClusterError: Time does not heal it, or the request timeout is over.
+            ClusterError: The error will not pass, or the request timeout is over.
         """
         budget = deadline or self.deadline()
         unknown_until = Deadline.after(UNKNOWN_PATIENCE)
@@ -185,7 +185,7 @@ class Control:
         return retried(lambda: once(budget), budget, AGAIN, passes)
 
     def _addresses(self) -> list[Address]:
-        """Known brokers, those with a connection first, then the file's; muted ones last."""
+        """Known brokers, connected ones first, then bootstrap brokers; throttling ones last."""
         known = [(broker.host, broker.port) for broker in self._brokers.values()]
         random.shuffle(known)  # spreads many tasks over the brokers
         with self._lock:
@@ -222,7 +222,7 @@ class Control:
         return answer
 
     def _heed(self, address: Address, seconds: float) -> None:
-        """Remember that a broker reads nothing from us for `seconds`."""
+        """Note that a broker throttles us for `seconds`."""
         if seconds > 0:
             with self._lock:
                 self._muted[address] = Deadline.after(seconds)
@@ -242,14 +242,14 @@ class Control:
     def _connection(self, address: Address, deadline: Deadline) -> Iterator[Connected]:
         connected = self._take(address)
         if connected is None:
-            # One host that swallows packets must leave time for the others.
+            # A host that drops packets must leave time for the others.
             share = Deadline.after(deadline.left() / _CONNECT_SHARE)
             connected = self._connected(address, share)
             self._reached = True
         try:
             yield connected
         except BaseException:
-            # An answer may still come, and would be taken for that of the next request.
+            # A late response would be taken for that of the next request.
             connected.socket.close()
             raise
         with self._lock:
@@ -289,7 +289,7 @@ def may_pass(error: BaseException) -> bool:
 
 
 def healable(error: ClusterError, unknown_until: Deadline | None = None) -> bool:
-    """Whether the same request may succeed later, an unknown topic until then."""
+    """Whether the same request may succeed later; for an unknown topic, only until then."""
     if isinstance(error, RefusedError):
         unknown = error.error == UNKNOWN_TOPIC_OR_PARTITION
         return error.retriable and not (unknown and unknown_until and unknown_until.over)
@@ -297,7 +297,7 @@ def healable(error: ClusterError, unknown_until: Deadline | None = None) -> bool
 
 
 def _usable(connected: Connected) -> bool:
-    """Whether an idle connection still stands: one that can be read was closed by the broker."""
+    """Whether an idle connection is still open: it is readable once the broker has closed it."""
     if connected.expired:
         return False
     with selectors.DefaultSelector() as selector:

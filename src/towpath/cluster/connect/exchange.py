@@ -18,14 +18,14 @@ from towpath.model.errors import RefusedError
 Address = tuple[str, int]
 """Host, an IPv6 address without brackets, and port."""
 Versions = Mapping[int, tuple[int, int]]
-"""Lowest and highest version of each request that a broker takes, by API key."""
+"""Lowest and highest supported version of each request, by API key."""
 
 _LARGEST = 200 << 20
 _correlations = itertools.count(1)
 
 
 class StrangeAnswerError(ConnectionError):
-    """Bytes that are no answer of a Kafka broker; `start` is what was read first."""
+    """The bytes are not a Kafka response; `start` holds the first ones."""
 
     def __init__(self, start: bytes) -> None:
         super().__init__(start)
@@ -42,7 +42,7 @@ def address_text(address: Address) -> str:
 
 
 def pick_version(side: str, message: Any, versions: Versions, newest: int | None = None) -> int:
-    """Return the newest version of `message` that the broker, kafka-python and we know.
+    """Return the newest version of `message` that the broker, kafka-python and Towpath support.
 
     Raises:
         RefusedError: There is none.
@@ -63,7 +63,7 @@ def ask(connection: socket.socket, request: Any, version: int, deadline: Deadlin
     The socket can be used again only if this returned.
 
     Raises:
-        OSError: The connection broke, the time is over, or the answer is none of Kafka's.
+        OSError: The connection broke, the time is over, or the bytes are not a Kafka response.
     """
     correlation = next(_correlations) & 0x7FFFFFFF
     request.API_VERSION = version
@@ -97,5 +97,5 @@ def _receive(connection: socket.socket, size: int, deadline: Deadline) -> bytes:
 
 
 def _some(deadline: Deadline) -> float:
-    # Zero would mean a socket that does not wait at all.
+    # Zero would make the socket non-blocking.
     return max(deadline.left(), 0.001)

@@ -1,4 +1,4 @@
-"""SASL: from a connection that may ask nothing to one that may ask everything."""
+"""SASL: logs in on a new connection."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.foreign import foreign
 
 _USABLE = 0.85
-"""Part of a session's life after which we leave it: time for what is in flight."""
+"""Share of a session's lifetime that is used: the rest is for in-flight requests."""
 
 
 class SecurityError(UnreachableError):
-    """`tls` or `sasl` do not fit the broker: the same attempt would go wrong again."""
+    """`tls` or `sasl` do not match the broker; a retry would fail again."""
 
     code = "CLUSTER_SECURITY"
 
@@ -40,11 +40,11 @@ def log_in(
     versions: Versions,
     deadline: Deadline,
 ) -> Deadline | None:
-    """Log in as `config.sasl` says; return when the session ends, or `None` for never.
+    """Log in as `config.sasl` says; return when the session expires, `None` for never.
 
     Raises:
         RefusedError: The broker does not offer the mechanism, or does not know the login.
-        SecurityError: The login cannot be made on our side.
+        SecurityError: The credentials cannot be produced on our side.
         OSError: The connection broke.
     """
     assert config.sasl  # noqa: S101, the caller asked
@@ -90,7 +90,7 @@ def _agree(
 
 @contextmanager
 def _our_part(side: str, what: str) -> Iterator[None]:
-    """Kerberos, AWS and the user's command raise what they like; all of it is a login not made."""
+    """Treat every error of Kerberos, AWS and the user's command as a failed login."""
     try:
         yield
     except Exception as error:

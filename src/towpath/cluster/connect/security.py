@@ -1,6 +1,6 @@
-"""From the file's `tls` and `sasl` blocks to what the ssl module and kafka-python take.
+"""Turns the file's `tls` and `sasl` blocks into objects of the ssl module and kafka-python.
 
-What leaves it are objects of ssl and kafka-python; no text with a secret in it.
+No text with a secret leaves this module.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _COMMAND_SECONDS = 30
 
 
 class _Texts(NamedTuple):
-    """What the files of a `tls` block hold at one time."""
+    """Contents of the files of a `tls` block at one time."""
 
     ca: str
     cert: str
@@ -54,7 +54,7 @@ _making = Lock()
 def ssl_context(tls: Tls) -> ssl.SSLContext:
     """Return the context for connections under `tls`; one for all of them until a file changes.
 
-    While files are replaced they may not fit each other; then the context of before is returned.
+    While files are being replaced, they may not match; then the previous context is returned.
 
     Raises:
         ssl.SSLError: A certificate or key is not usable, and none was before.
@@ -109,7 +109,7 @@ def _load_pair(context: ssl.SSLContext, texts: _Texts) -> None:
 
 
 def sasl_mechanism(config: ClusterConfig, host: str) -> SaslMechanism:
-    """Return a fresh exchange of kafka-python for one login at `host`.
+    """Return a new kafka-python SASL exchange for one login at `host`.
 
     Raises:
         Exception: Whatever the libraries for Kerberos and AWS raise.
@@ -165,7 +165,7 @@ class _Token(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python carri
             raise ChildProcessError(f"token_command: {foreign(error)}") from None
         remember(token)
         if code or not token:
-            # What it printed may hold secrets.
+            # The command's output may contain secrets.
             raise ChildProcessError(
                 f"token_command {command[0]} ended with code {code}"
                 + ("" if token else " and printed no token")

@@ -1,4 +1,4 @@
-"""What goes wrong in a TLS handshake, in sentences that say what to do."""
+"""Errors of a TLS handshake, as sentences that say what to do."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _OURS = (
 )  # fmt: skip
 
 Explained = tuple[str, str, bool]
-"""Why, what to do, and whether trying again is of no use."""
+"""The cause, the advice, and whether a retry is pointless."""
 
 
 def explain(error: ssl.SSLError, tls: Tls | None, host: str) -> Explained:
-    """Return what a user can understand of `error`, met while connecting to `host`."""
+    """Return an explanation of `error`, raised while connecting to `host`."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _theirs(error, tls, host)
     reason = error.reason or ""

@@ -1,1 +1,1 @@
-"""The data path: whole batches over sockets that never block, and clients that may."""
+"""The data path: whole batches over non-blocking sockets, and a blocking client."""

@@ -1,4 +1,4 @@
-"""The memory of a slice: buffers of responses, counted as long as anybody uses a byte of them.
+"""The memory of a slice: response buffers, counted as long as any byte of them is in use.
 
 One `BufferPool` serves all connections of a slice. It counts three things, in bytes: what is held
 (buffers and copies that are in use), what is promised (responses that were asked for), and what is
@@ -16,7 +16,7 @@ Buffer = npt.NDArray[np.uint8]
 _PAGE = 4096
 _SMALL = 65536
 _SPARE = 8
-"""A part of the memory is not asked for: what comes may have to be copied before it is sent."""
+"""Share of the memory kept back for copies of batches."""
 _CLASSES = 3
 """Sizes of buffers have so many bits behind the first, so an eighth at most is not used."""
 
@@ -51,7 +51,7 @@ class Frame:
         return self._pool.room
 
     def instead(self, data: bytes | bytearray | memoryview) -> Frame:
-        """Return a frame of other bytes that were made of this one; it has one user, too."""
+        """Return a frame of bytes made from this one; it has one user."""
         return self._pool.adopt(np.frombuffer(data, np.uint8))
 
     def hold(self) -> Frame:
@@ -60,7 +60,7 @@ class Frame:
         return self
 
     def release(self) -> None:
-        """One user less; the last one gives the buffer back."""
+        """Remove one user; the last one returns the buffer to the pool."""
         self._users -= 1
         if self._users == 0:
             self._pool.give_back(self.buffer, reusable=self._reusable)
@@ -93,7 +93,7 @@ class BufferPool:
 
     @property
     def scarce(self) -> bool:
-        """Whether more than half of the memory is taken, so that each must be content with less."""
+        """Whether more than half of the memory is in use, so that each connection gets less."""
         return self.left < self.limit // 2
 
     def frame(self, size: int) -> Frame:
@@ -120,7 +120,7 @@ class BufferPool:
         return frame
 
     def give_back(self, buffer: Buffer, *, reusable: bool) -> None:
-        """Keep `buffer` for later, or let it go when enough is kept."""
+        """Keep `buffer` for reuse, or release it if enough are kept."""
         self.held -= len(buffer)
         if reusable and self.held + self._kept + len(buffer) <= self.limit:
             self._free.append(buffer)

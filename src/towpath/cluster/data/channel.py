@@ -1,4 +1,4 @@
-"""One connection of the data path: frames out and in over a socket that never blocks."""
+"""One connection of the data path: requests and responses over a non-blocking socket."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Channel:
     """Sends requests and hands each response to its own callback, in order.
 
     After an error `on_closed` is called once, with the reason; callbacks that still wait are
-    never called. `pauses` counts how often this process was paused: nothing is sent any more after
-    a pause, as half a request may stand in the broker's buffer, and it may be out of date by now.
+    never called. `pauses` counts how often this process was paused. After a pause nothing is sent
+    any more: half a request may be in the broker's buffer, and it may be out of date.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Channel:
         self._reactor = reactor
         self._pauses, self._paused = pauses, pauses()
         self._socket = connected.socket
-        # What is not sent when the connection is closed shall not be sent behind our back.
+        # Closing the connection must discard unsent bytes.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         self._socket.setblocking(False)
         self._encrypted = isinstance(connected.socket, ssl.SSLSocket)
@@ -80,7 +80,7 @@ class Channel:
 
     @property
     def silence(self) -> float:
-        """Seconds for which an answer is due and nothing came; a mute does not count."""
+        """Seconds since a response became due without a byte; throttle time does not count."""
         if not self._waiting:
             return 0.0
         since = max(self._waiting[0].sent, self._heard, self._muted_until)
@@ -88,7 +88,7 @@ class Channel:
 
     @property
     def muted(self) -> float:
-        """Seconds for which the broker still reads nothing from the connection."""
+        """Remaining throttle time, in seconds."""
         return max(0.0, self._muted_until - time.monotonic())
 
     def mute(self, seconds: float) -> None:
@@ -149,7 +149,7 @@ class Channel:
             self._on_closed(why)
 
     def _flush(self) -> str:
-        """Send what the socket takes now; return why it takes nothing any more, or ""."""
+        """Send what the socket accepts now; return the error that closed it, or ""."""
         muted = bool(self.muted)
         try:
             while self._out and not muted:
@@ -191,7 +191,7 @@ class Channel:
             self.close(f"receiving: {foreign(error)}")
 
     def _receive_some(self) -> bool:
-        """Take what one call gives; whether there may be more right now."""
+        """Receive once; return whether more bytes may be available."""
         target = memoryview(self._size) if self._frame is None else self._frame.view
         got = self._socket.recv_into(target[self._have :])
         if not got:

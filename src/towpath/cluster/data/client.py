@@ -1,4 +1,4 @@
-"""Fetch and produce for callers that may block: the ledger, openings, fills, verification."""
+"""A blocking client for fetch and produce: for the ledger, openings, fills and verification."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ADVICE = "look whether the broker is up and its network is open"
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Record batches of one partition, as they came; they lie at [start, end) of `buffer`."""
+    """Record batches of one partition as received, at [start, end) of `buffer`."""
 
     buffer: npt.NDArray[np.uint8]
     said: Fetched
@@ -60,8 +60,8 @@ class Client:
     Not for several threads at once; `admin` may be shared.
 
     Attributes:
-        failures: How often a call did not succeed at once so far. What such a call sent may still
-            arrive, even after the next call.
+        failures: Number of attempts that failed so far. A failed request may still arrive, even
+            after the next call.
     """
 
     def __init__(self, config: ClusterConfig, side: Side, admin: Admin) -> None:
@@ -91,9 +91,9 @@ class Client:
         self._drop()
 
     def _drop(self) -> None:
-        """Close the sockets, unless a call uses one: then it is for that call to do so.
+        """Close the sockets, unless a call is using one; that call closes them then.
 
-        Its descriptor could be another socket's by the time that the call waits for it.
+        Its descriptor could belong to another socket by the time that the call waits for it.
         """
         if self._calling.acquire(blocking=False):
             for connected in self._connections.values():
@@ -110,10 +110,10 @@ class Client:
         wait: float = 0.0,
         committed: bool = False,
     ) -> Records:
-        """Read whole batches from `offset` on; none when `wait` seconds brought nothing.
+        """Fetch whole batches from `offset` on; empty if none arrived within `wait` seconds.
 
         Raises:
-            RefusedError: The leader answered with an error that time does not heal, such as
+            RefusedError: The leader answered with an error that will not pass, such as
                 OFFSET_OUT_OF_RANGE.
             UnreachableError: No leader answered within the request timeout, or `tls` or `sasl` do
                 not fit it.

@@ -28,7 +28,7 @@ SESSION_ID_NOT_FOUND, INVALID_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR = 70, 
 _SESSION_ERRORS = (SESSION_ID_NOT_FOUND, INVALID_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR)
 _LAST_EPOCH = (1 << 31) - 1
 _ANY = -1
-"""A leader epoch that asks no question of leadership."""
+"""Leader epoch of a request that does not check the leader epoch."""
 
 _HEAD = struct.Struct(">iiiibii")
 _PARTITION_11 = struct.Struct(">iiqqi")
@@ -39,7 +39,7 @@ _ABORTED = struct.Struct(">qq")
 
 @dataclass(frozen=True, slots=True)
 class FetchFrom:
-    """From where one partition is wanted.
+    """The position from which to fetch one partition.
 
     `last_epoch` is the leader epoch of the batch before `offset`, or -1 when unknown (then
     truncation shows by offset alone).
@@ -53,7 +53,7 @@ class FetchFrom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What a broker said of one partition; records lie at [start, end) of the response."""
+    """The answer about one partition; its records are at [start, end) of the response."""
 
     tp: TopicPartition
     error: int
@@ -65,7 +65,7 @@ class Fetched:
     start: int
     end: int
     diverging: tuple[int, int] | None = None
-    """Epoch and end offset of the last record that broker and we have in common."""
+    """Epoch and end offset up to which the broker's log and ours agree."""
 
 
 def version_for(newest: int, *, ids: bool) -> int:
@@ -79,10 +79,10 @@ def version_for(newest: int, *, ids: bool) -> int:
 
 
 class FetchSession:
-    """The session of one connection: only what changed is sent, only what moved comes back.
+    """The fetch session of one connection: requests name only changes, responses only news.
 
     Attributes:
-        rack: Where we are; the leader then names a replica near us (KIP-392) instead of answering.
+        rack: Our rack; the leader then names a replica in it (KIP-392) instead of answering.
         max_bytes: About how large an answer may be; one batch comes even if it is larger (KIP-74).
         throttle: Seconds for which the broker takes no further request, by its last answer.
     """
@@ -102,7 +102,7 @@ class FetchSession:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the broker's side; the next request is a full one."""
+        """Reset the session; the next request is a full one."""
         self._id = self._epoch = 0
         self._changed = set(self._wanted)
         self._dropped = {}
@@ -125,7 +125,7 @@ class FetchSession:
         self._changed.add(tp)
 
     def drop(self, tp: TopicPartition) -> None:
-        """Ask for `tp` no more."""
+        """Remove `tp` from the session."""
         gone = self._wanted.pop(tp, None)
         self._changed.discard(tp)
         if gone is not None:

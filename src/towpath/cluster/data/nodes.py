@@ -1,4 +1,4 @@
-"""The leaders of some partitions of one cluster, and a channel to each of them."""
+"""Finds the leaders of partitions and keeps a channel to each of them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _AGAIN = BackOff(first=0.2, longest=5.0)
 _LOOK_AGAIN = 0.5
 _LISTEN = 1.0
 _THREADS = 8
-"""Brokers that are connected to at the same time; one that is frozen takes a thread as long as the
-request timeout, which must keep neither other brokers nor the other cluster waiting."""
+"""Number of simultaneous connection attempts. A frozen broker occupies a thread for the whole
+request timeout, which must not delay other brokers or the other cluster."""
 _GRACE = 2.0
-"""Seconds that a broker gets beyond the time that it was told to take at most."""
+"""Seconds that a broker may exceed the wait time of a request."""
 
 
 class Nodes:
@@ -71,7 +71,7 @@ class Nodes:
         self._leaders: dict[TopicPartition, Leader] = {}
         self._brokers: dict[int, Broker] = {}
         self._wanted: dict[TopicPartition, float] = {}
-        """When to look for the leaders that are not known, each by itself."""
+        """When to look up each unknown leader again."""
         self._channels: dict[int, Channel] = {}
         self._connecting: set[int] = set()
         self._looking = False
@@ -82,11 +82,11 @@ class Nodes:
         reactor.later(_LISTEN, self._listen)
 
     def leader(self, tp: TopicPartition) -> Leader | None:
-        """Return where `tp` is led, as far as known."""
+        """Return the leader of `tp`, `None` if unknown."""
         return self._leaders.get(tp)
 
     def knows(self, node: int) -> bool:
-        """Whether there is an address for `node`."""
+        """Whether the address of `node` is known."""
         return node in self._brokers
 
     def channel(self, node: int) -> Channel | None:
@@ -107,13 +107,13 @@ class Nodes:
         return channel
 
     def look_up(self, tps: Iterable[TopicPartition], after: float = 0.0) -> None:
-        """Look for the leaders of these, and go on until they are found."""
+        """Look up the leaders of these partitions until they are found."""
         due = time.monotonic() + after
         self._wanted.update(dict.fromkeys(tps, due))
         self._reactor.later(after, self._ask)
 
     def forget(self, tp: TopicPartition) -> None:
-        """Take the leader of `tp` for unknown until it is looked up again."""
+        """Forget the leader of `tp` until it is looked up again."""
         self._leaders.pop(tp, None)
 
     def close(self) -> None:
@@ -197,7 +197,7 @@ class Nodes:
             self._on_lost(node, why)
 
     def _listen(self) -> None:
-        """Leave brokers that hold the connection and say nothing: frozen, or cut off."""
+        """Disconnect from brokers that do not answer: they are frozen or cut off."""
         for channel in list(self._channels.values()):
             if channel.silence > self._config.request_timeout + _GRACE:
                 channel.close("no answer in time")

@@ -27,7 +27,7 @@ _ANSWER = struct.Struct(">ihqqq")
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """What a broker said of one batch; `base_offset` is where it lies, also for a duplicate."""
+    """The answer about one batch; `base_offset` is set for a duplicate as well."""
 
     tp: TopicPartition
     error: int
@@ -40,7 +40,7 @@ class Answer:
     """A produce response.
 
     Attributes:
-        batches: What became of each batch.
+        batches: The answer for each batch.
         throttle: Seconds for which the broker takes no further request on the connection.
     """
 
@@ -53,7 +53,7 @@ def request(
     timeout_ms: int,
     transactional_id: str | None = None,
 ) -> list[Part]:
-    """Return a body that holds each batch once, uncopied; partitions must differ."""
+    """Return a request body that refers to the batches without a copy; one batch per partition."""
     topics = _by_topic(batches)
     who = struct.pack(">h", -1) if transactional_id is None else string(transactional_id)
     parts: list[Part] = []

@@ -1,4 +1,4 @@
-"""One thread that waits for many sockets, timers and finished background calls."""
+"""An event loop: waits for sockets, timers and finished background calls."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ THREADS = 4
 
 
 class Pollable(Protocol):
-    """What the reactor can wait for."""
+    """An object with a file descriptor that the reactor can wait for."""
 
     def fileno(self) -> int:
         """Return the file descriptor."""
 
     def on_ready(self, *, readable: bool, writable: bool) -> None:
-        """Do what is possible without blocking."""
+        """Read and write as much as possible without blocking."""
 
 
 class Reactor:
@@ -73,14 +73,14 @@ class Reactor:
 
         def finished(future: Future[T]) -> None:
             if future.cancelled():
-                return  # it had not begun when we were closed
+                return  # it had not begun when the reactor was closed
             if not self.soon(lambda: then(future)):
-                then(future)  # whoever asked is closed by now, and closes what came too late
+                then(future)  # the owner is closed by now, and closes late results itself
 
         (pool or self._pool).submit(work).add_done_callback(finished)
 
     def soon(self, call: Callable[[], None]) -> bool:
-        """Call in the reactor's thread; return whether that will be, as the reactor is not closed.
+        """Call in the reactor's thread; return `False` if the reactor is closed.
 
         Any thread may call this.
         """
@@ -91,7 +91,7 @@ class Reactor:
             return not self._closed
 
     def turn(self, longest: float) -> None:
-        """Wait at most `longest` seconds for something to happen, and handle all that did."""
+        """Wait at most `longest` seconds for events, and handle them."""
         if self._timers:
             longest = min(longest, max(0.0, self._timers[0][0] - time.monotonic()))
         for key, events in self._selector.select(longest):
