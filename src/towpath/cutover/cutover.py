@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
@@ -20,8 +20,15 @@ from towpath.mirror.plan import build
 from towpath.mirror.reconcile import reconcile
 from towpath.mirror.run import RunProgress, Wishes, run
 from towpath.mirror.session import LinkSession
-from towpath.model.errors import LedgerError, LinkBusyError, StoppedError, TowpathError
+from towpath.model.errors import (
+    LedgerError,
+    LinkBusyError,
+    LinkHeldError,
+    StoppedError,
+    TowpathError,
+)
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
 from towpath.records.trouble import DELETED
 from towpath.status.status import PartitionStatus, status
@@ -63,6 +70,8 @@ class _Cutover:
     ) -> None:
         self._config, self._cut, self._spark = config, cut, spark
         self._stop, self._show = stop, show
+        self._stack = ExitStack()
+        self._lease: Lease | None = None
         began = time.monotonic()
         self._report = Report(build(config))
         self._planning = time.monotonic() - began
@@ -81,7 +90,8 @@ class _Cutover:
         elif self._do(self._look):
             with open_events(self._config) as events:
                 events.tell(What.CUTOVER_STARTED, topics=len(self._report.plan.topics))
-                self._cut_over()
+                with self._stack:
+                    self._cut_over()
                 found = self._report
                 events.tell(What.CUTOVER_ENDED, complete=found.complete, trouble=found.trouble)
         return self._report
@@ -127,7 +137,10 @@ class _Cutover:
 
     def _drain(self) -> None:
         wishes = Wishes(until_caught_up=True, parallelism=self._cut.scope.parallelism)
-        progress = run(self._config, wishes, self._spark, self._stop, self._show)
+        link = self._stack.enter_context(open_link(self._config))
+        link.prepare()
+        self._lease = self._stack.enter_context(Lease(link, "cutover"))
+        progress = run(self._config, wishes, self._spark, self._stop, self._show, self._lease)
         self._report.progress = progress
         # What was lost before it could be copied is not at the source either; `verify` notes it.
         behind = [_why(row) for row in progress.rows if row.error or not progress.caught_up(row)]
@@ -141,7 +154,10 @@ class _Cutover:
         with open_link(self._config) as link:
             link.prepare()
             self._report.synced = reconcile(
-                link, progress.rows if progress else (), stop=self._stop
+                link,
+                progress.rows if progress else (),
+                stop=self._stop,
+                hold=self._lease.require if self._lease else lambda: None,
             )
         self._report.trouble += self._report.synced.left_out
 
@@ -259,7 +275,9 @@ def _named(rows: Iterable[PartitionVerdict]) -> list[str]:
 
 
 def _told(error: TowpathError) -> str:
-    if isinstance(error, LinkBusyError):
+    if isinstance(error, LinkBusyError) or (
+        isinstance(error, LinkHeldError) and error.command == "run"
+    ):
         return (
             f"link {error.link} is running ({error.where}); stop that `towpath run` first, it"
             " drains when it gets Ctrl-C or SIGTERM"

@@ -44,6 +44,7 @@ class What(StrEnum):
     ROUND_STARTED = "round.started"
     ROUND_ENDED = "round.ended"
     ROUND_FAILED = "round.failed"
+    LEASE_TAKEN_OVER = "lease.taken_over"
     STEP_DONE = "step.done"
     STEP_FAILED = "step.failed"
     PARTITION_STATE = "partition.state"

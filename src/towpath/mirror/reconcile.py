@@ -64,13 +64,19 @@ class Reconciler:
         clients: The clients of its subjects.
         meter: Counts the steps, and what is left out.
         stop: Set to end early, behind steps that are done together.
+        hold: Raises where another process changes the target now.
     """
 
     def __init__(
-        self, link: OpenLink, clients: Clients, meter: Meter, stop: threading.Event
+        self,
+        link: OpenLink,
+        clients: Clients,
+        meter: Meter,
+        stop: threading.Event,
+        hold: Callable[[], None],
     ) -> None:
         self._link, self._clients = link, clients
-        self._meter, self._stop = meter, stop
+        self._meter, self._stop, self._hold = meter, stop, hold
         self._looked: Differences | None = None
         self._next: dict[AnySubject, float] = {}
 
@@ -130,6 +136,7 @@ class Reconciler:
             on_changed=telling_changes(self._meter),
             stop=self._stop,
             require=checked.require,
+            hold=self._hold,
         )
         applied = applier.apply(checked.steps)
         done = applied.done
@@ -146,11 +153,12 @@ def reconcile(
     rows: Iterable[PartitionStatus] = (),
     meter: Meter | None = None,
     stop: threading.Event | None = None,
+    hold: Callable[[], None] = lambda: None,
 ) -> Reconciled:
     """Make of the target what the file asks for, once; see `Reconciler.all`."""
     with SUBJECTS.open(link) as clients:
-        reconciler = Reconciler(link, clients, meter or Meter(), stop or threading.Event())
-        return reconciler.all(rows)
+        made = Reconciler(link, clients, meter or Meter(), stop or threading.Event(), hold)
+        return made.all(rows)
 
 
 Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]

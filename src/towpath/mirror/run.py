@@ -30,8 +30,9 @@ from towpath.mirror.telling import stands, telling
 from towpath.mirror.tidying import Tidying
 from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ClusterError
+from towpath.model.errors import ClusterError, LinkHeldError
 from towpath.model.nouns import Side, TopicName
+from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
 from towpath.records.lease import TAKEOVER
 from towpath.records.source.beginnings import PATIENCE
@@ -103,8 +104,17 @@ def run(
     spark: Starting,
     stop: threading.Event,
     show: Callable[[RunProgress], None],
+    lease: Lease | None = None,
 ) -> RunProgress:
     """Mirror until `stop` is set, or until everything that is there at the start was copied.
+
+    Args:
+        config: The link.
+        wishes: How to run.
+        spark: Spark, which starts meanwhile.
+        stop: Set to end.
+        show: Told how it goes on.
+        lease: The lease of the link, if the caller holds it.
 
     Raises:
         ClusterError: A cluster could not be reached when the run began, or refused us.
@@ -116,7 +126,7 @@ def run(
     with ExitStack() as stack:
         meter = stack.enter_context(telling(config))
         link = stack.enter_context(open_link(config))
-        mirror = _Mirror(link, wishes, stop, show, stack, meter)
+        mirror = _Mirror(link, wishes, stop, show, stack, meter, lease)
         spark.require_allowed()
         mirror.prepare()
         stack.enter_context(mirror.told())
@@ -135,13 +145,16 @@ class _Mirror:
         show: Callable[[RunProgress], None],
         stack: ExitStack,
         meter: Meter,
+        lease: Lease | None,
     ) -> None:
-        self._meter = meter
+        self._meter, self._lease = meter, lease
+        self._held = ""
+        """Who else changes the target now, so that no step is done."""
         self._link, self._wishes, self._stop, self._show = link, wishes, stop, show
         self._config, self._stack = link.config, stack
         self._session = LinkSession(link.config, link.target)
         self._clients = stack.enter_context(SUBJECTS.open(link))
-        self._reconciler = Reconciler(link, self._clients, meter, stop)
+        self._reconciler = Reconciler(link, self._clients, meter, stop, self._hold)
         self._failures = 0
         self._next_look = 0.0
         self._losses = Losses(patient=False)
@@ -179,6 +192,10 @@ class _Mirror:
         self._link.prepare()
         self._session.start()
         self._stack.callback(self._session.close)
+        if self._lease is None:
+            lease = Lease(self._link, "run", dead=self._session.dead)
+            self._lease = self._stack.enter_context(lease)
+        self._link.read()
         tidying = Tidying(self._config, self._link.target)
         tidying.start()
         self._stack.callback(tidying.close)
@@ -187,6 +204,10 @@ class _Mirror:
         rows = self.progress.rows
         self.progress.before = {row.producer_id: (row.records, row.bytes) for row in rows}
         self.progress.ends = {(row.topic, row.partition): _end(row) for row in rows}
+
+    def _hold(self) -> None:
+        if self._lease is not None:
+            self._lease.require()
 
     def go(self, spark: Any) -> None:
         """Run rounds until there is a reason to end; start again after trouble."""
@@ -345,6 +366,9 @@ class _Mirror:
             return False
         try:
             return self._reconcile() or self._wants_more()
+        except LinkHeldError as error:
+            self._held = str(error)  # copying goes on meanwhile
+            return False
         finally:
             took = time.monotonic() - began
             self._next_reconcile = began + max(self._config.run.discover, _SPARING * took)
@@ -367,7 +391,7 @@ class _Mirror:
     def _is_reconciled(self, made: Reconciled) -> bool:
         """Take in what was made; return whether there is more to copy now."""
         before, was = self.progress.topics, self._shape
-        self.progress.topics, self._reconciled = made, self.progress.round
+        self.progress.topics, self._reconciled, self._held = made, self.progress.round, ""
         if made.found is not None:
             self._shape = shape_of(self._config, made.found)
             topics = made.found.of(TOPICS)
@@ -424,7 +448,7 @@ class _Mirror:
         self.progress.rows = tuple(map(self._with_error, rows))
         self._meter.looked(stands(self.progress.rows))
         self._partitions.look(self.progress.rows)
-        self.progress.trouble = ""
+        self.progress.trouble = self._held
 
     def _with_error(self, row: PartitionStatus) -> PartitionStatus:
         """Tell of a partition that could not be begun, of which the ledger knows nothing."""

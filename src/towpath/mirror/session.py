@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig
-from towpath.ledger.entries import Attempt, Dealt, Session, Unreadable
+from towpath.ledger.entries import MIRROR, Attempt, Dealt, Session, Unreadable
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.clock import now_ms, readable
 from towpath.model.deadline import Deadline
@@ -32,6 +32,7 @@ class LinkSession:
 
     Attributes:
         taken_over: Set when a younger run lives, too: it took this one for dead.
+        dead: Host and process id of the run before this one, if it ended without a goodbye.
         settled: Nothing that the run before this one sent can still arrive at the target.
         rested: The same of this run, and of those before it.
         begun: Attempts at slices of this run that have begun, until somebody takes them out.
@@ -47,6 +48,7 @@ class LinkSession:
         self._stopped = threading.Event()
         self._heard: Counter[str] = Counter()
         self.taken_over: LinkBusyError | None = None
+        self.dead: tuple[str, int] | None = None
         self.settled = True
         self.rested = True
         self.begun: deque[Attempt] = deque()
@@ -111,6 +113,8 @@ class LinkSession:
     def _refuse_second(self) -> None:
         last = self._last()
         self.settled = self.rested = last is None or (last.over and last.rested)
+        if last is not None and not last.over:
+            self.dead = last.host, last.pid  # or else this raises below
         if last is None or not last.may_live or self._dead(last):
             return
         deadline = time.monotonic() + _SILENCE
@@ -144,7 +148,7 @@ class LinkSession:
                 raise entry.error
             if isinstance(entry, Attempt) and entry.run_id == self.run_id:
                 self.begun.append(entry)
-        return [e for e in entries if isinstance(e, Session)]
+        return [e for e in entries if isinstance(e, Session) and e.work == MIRROR]
 
     @staticmethod
     def _dead(last: Session) -> bool:

@@ -272,6 +272,27 @@ class LinkBusyError(LedgerError):
         )
 
 
+class LinkHeldError(LedgerError):
+    """Another process holds the lease of the link: its command, and where it runs."""
+
+    code = "LINK_HELD"
+
+    def __init__(self, link: str, command: str, where: str) -> None:
+        super().__init__(link, command, where)
+        self.link, self.command, self.where = link, command, where
+
+    def __str__(self) -> str:
+        known = (
+            "; it does by itself what the file asks for, so stop it first to apply a saved plan"
+            if self.command == "run"
+            else "; wait until it has ended, or stop it, then try again"
+        )
+        return (
+            f"`towpath {self.command}` changes the target for link {self.link} now"
+            f" ({self.where}){known}"
+        )
+
+
 class CorruptBatchError(TowpathError):
     """Bytes are not valid record batches; those before `at` may be valid."""
 

@@ -62,6 +62,7 @@ class Applier:
         on_changed: Told of each step that changed something, with the seconds that it took.
         stop: Set to end between two batches.
         require: Raises where a step must not be done any more.
+        hold: Raises where this process may not change the target any more.
     """
 
     clients: Clients
@@ -70,6 +71,7 @@ class Applier:
     on_changed: Callable[[Step, float], None] = lambda _step, _seconds: None
     stop: threading.Event = field(default_factory=threading.Event)
     require: Callable[[Step], None] = lambda _step: None
+    hold: Callable[[], None] = lambda: None
 
     @property
     def _kinds(self) -> Kinds:
@@ -80,6 +82,7 @@ class Applier:
 
         Raises:
             ClusterError: The journal cannot be written; the steps that follow are not done.
+            LinkHeldError: Another process changes the target now; likewise.
         """
         self.journal.settle()
         left: list[Step] = []
@@ -91,6 +94,7 @@ class Applier:
                 if self.stop.is_set():
                     applied.rest += batch
                 else:
+                    self.hold()
                     self._batch(batch, applied)
         finally:
             self.journal.close()
@@ -100,15 +104,16 @@ class Applier:
         subject = self.clients.subjects.of(steps[0])
         failed = dict(subject.held_back(steps, applied.failed))
         failed |= self._outdated(step for step in steps if step.about not in failed)
+        for step in steps:
+            if step.about in failed:
+                self._failed(step, failed[step.about])
         failed |= self._do([step for step in steps if step.about not in failed])
-        if failed:
-            self.journal.read()
         for step in steps:
             error = failed.get(step.about)
             if error is None:
                 applied.done.append(step)
             else:
-                self._fail(step, error, applied)
+                applied.failed.append((step, error))
             self.on_step(step, error)
 
     def _outdated(self, steps: Iterable[Step]) -> dict[str, TowpathError]:
@@ -122,8 +127,10 @@ class Applier:
     def _do(self, steps: Sequence[Step]) -> Mapping[str, TowpathError]:
         """Do steps of one kind; return why not, where one was not done."""
         try:
-            found = self._found(steps)
+            found = self._ids(step for step in steps if step.creates)
         except TowpathError as error:
+            for step in steps:
+                self._failed(step, error)
             return _all(steps, error)
         todo = self._left(steps, found)
         owned = self._owned(todo, found)
@@ -132,19 +139,15 @@ class Applier:
             changed = self.clients.apply(todo)
             ids = self._ids(step for step in todo if self._kinds.of(step).identified)
         except TowpathError as error:
-            return _all(todo, error)
+            changed, ids = Changed(failed=_all(todo, error)), {}
         self._done([step for step in todo if step.about not in changed.failed], changed, owned, ids)
+        for step in todo:
+            if step.about in changed.failed:
+                self._failed(step, changed.failed[step.about], begun=step.about in owned)
         return changed.failed
 
-    def _found(self, steps: Sequence[Step]) -> dict[str, TopicId]:
-        """Return what is there of that which steps should create, with ids."""
-        found = self._ids(step for step in steps if step.creates)
-        if found:
-            self.journal.read()
-        return found
-
     def _left(self, steps: Sequence[Step], found: Mapping[str, TopicId]) -> list[Step]:
-        """Return the steps without those that another process of the link has done."""
+        """Return the steps without those that the link has done before."""
 
         def over(step: Step) -> bool:
             once = self._kinds.of(step).once and step.about in found
@@ -173,25 +176,23 @@ class Applier:
         owned: Collection[str],
         ids: Mapping[str, TopicId],
     ) -> None:
-        # What came between our look and our request is ours only if our link made it.
-        if any(step.creates and changed.done[step.about] is None for step in steps):
-            self.journal.read()
         for step in steps:
             seconds, number = changed.done[step.about], ids.get(step.about, NO_TOPIC_ID)
             ours = step.about in owned
             if ours and step.creates and seconds is None:
+                # What came between our look and our request is ours only if our link made it.
                 ours = self.journal.made(step, number)
             self.journal.done(step, owned=ours, topic_id=number)
             if seconds is not None:
                 self.on_changed(step, seconds)
 
-    def _fail(self, step: Step, error: TowpathError, applied: Applied) -> None:
+    def _failed(self, step: Step, error: TowpathError, *, begun: bool | None = None) -> None:
+        """Write why a step was not done; `begun` tells of one that was begun whether it is ours."""
         # It may have been created though no answer came; the next time it is looked at again.
-        if step.creates and self._kinds.of(step).identified and not _surely(error):
-            self.journal.unknown(step)
-        else:
+        if not (step.creates and self._kinds.of(step).identified) or _surely(error):
             self.journal.failed(step, error)
-        applied.failed.append((step, error))
+        elif begun is not None:
+            self.journal.unknown(step, owned=begun)
 
 
 def _all(steps: Iterable[Step], error: TowpathError) -> dict[str, TowpathError]:

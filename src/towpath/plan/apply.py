@@ -11,6 +11,7 @@ from towpath.ledger.link import OpenLink, open_link
 from towpath.model.errors import ConfigError, Problem
 from towpath.plan.applier import Applied, Applier, Told
 from towpath.plan.journal import JournalWriter
+from towpath.plan.lease import Lease
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.review import Review
 from towpath.plan.subjects import Subjects
@@ -53,19 +54,23 @@ def apply(wanted: Wanted, subjects: Subjects, on_step: Told, stop: threading.Eve
         ClusterError: A cluster cannot be used, or the journal cannot be written.
         ConfigError: The plan is of other clusters.
         LedgerError: The link joins other clusters.
+        LinkHeldError: Another process changes the target for the link now.
     """
     with open_link(wanted.config) as link, subjects.open(link) as clients:
         _require_clusters(wanted.plan, link)
         link.prepare()
-        steps = wanted.narrowed().steps
-        applier = Applier(
-            clients,
-            JournalWriter(link, clients, wanted.digest),
-            on_step=on_step,
-            stop=stop,
-            require=Review(clients, steps, saved=bool(wanted.digest)).require,
-        )
-        return applier.apply(steps)
+        with Lease(link, "apply") as lease:
+            link.read()
+            steps = wanted.narrowed().steps
+            applier = Applier(
+                clients,
+                JournalWriter(link, clients, wanted.digest),
+                on_step=on_step,
+                stop=stop,
+                require=Review(clients, steps, saved=bool(wanted.digest)).require,
+                hold=lease.require,
+            )
+            return applier.apply(steps)
 
 
 def _require_clusters(plan: Plan, link: OpenLink) -> None:

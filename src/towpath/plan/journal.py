@@ -11,7 +11,7 @@ from towpath.ledger.link import OpenLink
 from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import NO_TOPIC_ID, TopicId
-from towpath.plan.kinds import Key, Step, as_data
+from towpath.plan.kinds import Step, as_data
 from towpath.plan.subjects import Clients
 
 
@@ -21,17 +21,13 @@ class JournalWriter:
     Before, so that what a process that dies has created is known as ours. The end of some steps and
     the beginning of the next are written together.
 
-    Another process of the link may be at the same steps (`towpath apply` beside `towpath run`). Of
-    a step the ledger keeps the last entry, so none of ours may deny what the other one created.
+    Nobody else writes the journal of the link meanwhile: the lease sees to that.
     """
 
     def __init__(self, link: OpenLink, clients: Clients, plan: str = "") -> None:
         self._ledger, self._books, self._plan = link.ledger, link.books, plan
         self._clients, self._kinds = clients, clients.subjects.kinds
         self._held: list[Journal] = []
-        self._mine: set[tuple[Key, Phase, int]] = set()
-        self._theirs: dict[Key, Journal] = {}
-        self._begun: dict[Key, Journal] = {}
 
     def begin(self, steps: Iterable[tuple[Step, bool]]) -> None:
         """Write that steps begin, and that those before them are done.
@@ -39,10 +35,7 @@ class JournalWriter:
         Args:
             steps: Each with whether what it is about is ours once it is done.
         """
-        for step, owned in steps:
-            entry = self._entry(step, Phase.BEGUN, owned, NO_TOPIC_ID)
-            self._begun[self._kinds.key(step)] = entry
-            self._hold(entry)
+        self._held += (self._entry(step, Phase.BEGUN, owned, NO_TOPIC_ID) for step, owned in steps)
         self.close()
 
     def done(self, step: Step, *, owned: bool, topic_id: TopicId = NO_TOPIC_ID) -> None:
@@ -54,33 +47,22 @@ class JournalWriter:
             topic_id: The topic that was created or changed.
         """
         entry = self._entry(step, Phase.DONE, owned, topic_id)
-        self._hold(entry)
+        self._held.append(entry)
         self._books.take(entry)
 
     def failed(self, step: Step, error: TowpathError) -> None:
-        """Remember that a step was not done, and why; what another process did stays done."""
-        theirs = self._theirs.get(self._kinds.key(step))
-        if theirs is not None:
-            self._hold(theirs)
-            return
+        """Remember that a step was not done, and why."""
         # What has an id is known by that alone.
         owned = not self._kinds.of(step).identified and (
             self.made(step, surely=True) if step.creates else bool(self._clients.owned([step]))
         )
         entry = replace(self._entry(step, Phase.FAILED, owned, NO_TOPIC_ID), error=str(error))
-        self._hold(entry)
+        self._held.append(entry)
         self._books.take(entry)
 
-    def unknown(self, step: Step) -> None:
-        """Remember that a step, if it was begun, may have been done; `settle` finds that out."""
-        theirs, begun = (
-            self._theirs.get(self._kinds.key(step)),
-            self._begun.get(self._kinds.key(step)),
-        )
-        if theirs is not None:
-            self._hold(theirs)
-        elif begun is not None:
-            self._books.take(begun)
+    def unknown(self, step: Step, *, owned: bool) -> None:
+        """Remember that a step that was begun may have been done; `settle` finds that out."""
+        self._books.take(self._entry(step, Phase.BEGUN, owned, NO_TOPIC_ID))
 
     def settle(self) -> None:
         """Find out what a process that died in the middle of steps has created.
@@ -112,17 +94,6 @@ class JournalWriter:
         if held:
             self._ledger.append(held)
 
-    def read(self) -> None:
-        """Take in what other processes of the link wrote meanwhile."""
-        for entry in self._ledger.read():
-            if isinstance(entry, Journal) and entry.link == self._books.link:
-                own = _mark(entry) in self._mine
-                if own and entry.phase is Phase.BEGUN:
-                    continue  # it says nothing about who made what is there
-                if not own:
-                    self._remember(entry)
-            self._books.take(entry)
-
     def made(self, step: Step, topic_id: TopicId = NO_TOPIC_ID, *, surely: bool = False) -> bool:
         """Whether the link, and not somebody else, created what is there.
 
@@ -136,17 +107,7 @@ class JournalWriter:
             return False
         if before.phase is Phase.DONE:
             return before.topic_id == topic_id
-        return not surely
-
-    def _remember(self, entry: Journal) -> None:
-        if entry.owned and entry.phase is not Phase.FAILED:
-            self._theirs[_key(entry)] = entry
-        else:
-            self._theirs.pop(_key(entry), None)
-
-    def _hold(self, entry: Journal) -> None:
-        self._held.append(entry)
-        self._mine.add(_mark(entry))
+        return before.phase is Phase.FAILED or not surely  # one that failed was made before that
 
     def _entry(self, step: Step, phase: Phase, owned: bool, topic_id: TopicId) -> Journal:
         subject, name, do, part = self._kinds.key(step)
@@ -164,14 +125,6 @@ class JournalWriter:
             error="",
             at=now_ms(),
         )
-
-
-def _key(entry: Journal) -> Key:
-    return entry.subject, entry.name, entry.do, entry.part
-
-
-def _mark(entry: Journal) -> tuple[Key, Phase, int]:
-    return _key(entry), entry.phase, entry.at
 
 
 def failures(books: LinkBooks) -> list[Journal]:

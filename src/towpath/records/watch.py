@@ -14,7 +14,7 @@ from enum import Enum, auto
 from functools import partial
 
 from towpath.cluster.data.reactor import Reactor
-from towpath.ledger.entries import Attempt, Dealt, ReadEntry, Session
+from towpath.ledger.entries import MIRROR, Attempt, Dealt, ReadEntry, Session
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.errors import TowpathError
@@ -144,9 +144,10 @@ class Watch(threading.Thread):
         self._finished.set()
 
     def _concerns(self, session: Session) -> bool:
-        """Whether it is of our run, or of another that goes on."""
+        """Whether it is of our run, or of another mirror of the link that goes on."""
         ours = session.run_id == self._work.run_id
-        return session.link == self._work.link and (ours or not session.over)
+        same = (session.link, session.work) == (self._work.link, MIRROR)
+        return same and (ours or not session.over)
 
     def _reason(self, sessions: list[Session], silence: float) -> End | None:
         own = [n for n, session in enumerate(sessions) if session.run_id == self._work.run_id]

@@ -27,6 +27,7 @@ from towpath.mirror.session import LinkSession
 from towpath.mirror.slices import run_slice
 from towpath.model.errors import ConfigError, Problem, StepOutdatedError, StoppedError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
+from towpath.plan.lease import Lease
 from towpath.records.work import Slice
 from towpath.repair.plan import RepairPlan, new_incarnation
 from towpath.repair.planner import plan_repair
@@ -92,6 +93,7 @@ def repair(config: LinkConfig, asked: Asked) -> Repaired:
         alone = LinkSession(config, link.target)
         alone.start()
         stack.callback(alone.close)
+        stack.enter_context(Lease(link, "repair", dead=alone.dead))
         return _Repair(link, asked, alone.run_id).go()
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, StartAt
-from towpath.ledger.entries import LinkIdentity, Opened, ReadEntry, Session, Unreadable
+from towpath.ledger.entries import MIRROR, LinkIdentity, Opened, ReadEntry, Session, Unreadable
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.topic import TOPIC
 from towpath.model.errors import ClusterError, LedgerError
@@ -122,7 +122,7 @@ def _found(entries: Iterable[ReadEntry]) -> Iterator[tuple[tuple[TopicName, Topi
         match entry:
             case LinkIdentity():
                 clusters.setdefault(entry.link, entry.source_cluster)
-            case Session():
+            case Session() if entry.work == MIRROR:
                 sessions[entry.link] = entry
             case Opened():
                 opened.append(entry)

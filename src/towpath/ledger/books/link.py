@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from towpath.ledger.books.partition import PartitionBooks
 from towpath.ledger.entries import (
     LEVEL,
+    MIRROR,
     Attempt,
     Dealt,
     End,
@@ -15,6 +16,7 @@ from towpath.ledger.entries import (
     Journal,
     Key,
     LinkIdentity,
+    LinkLease,
     Opened,
     ReadEntry,
     Receipt,
@@ -113,9 +115,10 @@ class LinkBooks:
             case FirstLook() | End():
                 self._look(entry)
             case Session():
-                self.session = entry
-            case Dealt() | Attempt():
-                pass  # they concern slices that run
+                if entry.work == MIRROR:
+                    self.session = entry
+            case Dealt() | Attempt() | LinkLease():
+                pass  # they concern who runs now
             case Journal():
                 self.journal.pop(entry.about(), None)
                 self.journal[entry.about()] = entry

@@ -12,11 +12,12 @@ from towpath.ledger.entries.coding import (
 )
 from towpath.ledger.entries.link import LEVEL, End, FirstLook, LinkIdentity
 from towpath.ledger.entries.partition import Gap, Opened, Receipt, Repaired, Run, Runs, Writer
-from towpath.ledger.entries.session import Attempt, Dealt, Session
+from towpath.ledger.entries.session import MIRROR, Attempt, Dealt, LinkLease, Session
 from towpath.ledger.entries.step import Journal, Phase
 
 __all__ = [
     "LEVEL",
+    "MIRROR",
     "Attempt",
     "Dealt",
     "End",
@@ -26,6 +27,7 @@ __all__ = [
     "Journal",
     "Key",
     "LinkIdentity",
+    "LinkLease",
     "Opened",
     "Phase",
     "ReadEntry",

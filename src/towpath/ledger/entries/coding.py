@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from towpath.ledger.entries import told
 from towpath.ledger.entries.link import End, FirstLook, LinkIdentity
 from towpath.ledger.entries.partition import Gap, Opened, Receipt, Repaired, Runs, Writer
-from towpath.ledger.entries.session import Attempt, Dealt, Session
+from towpath.ledger.entries.session import Attempt, Dealt, LinkLease, Session
 from towpath.ledger.entries.step import Journal
 from towpath.model.errors import LedgerError, NewerLedgerError
 from towpath.model.foreign import foreign
@@ -66,6 +66,7 @@ Written = (
     | Repaired
     | Journal
     | Session
+    | LinkLease
     | Dealt
     | Attempt
 )

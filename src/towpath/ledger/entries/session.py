@@ -13,6 +13,8 @@ _LONG_AGO = 600_000
 """Milliseconds after which nobody waits for a further beat. The other machine's clock wrote the
 time of the last one, so this is far more than what clocks differ by. Where they differ by more, the
 older run hears the younger one and gives way."""
+MIRROR = "mirror"
+"""The kind of work of `run`, and of all commands that prepare, end or mend what it does."""
 _KEYS = 1000
 """Number of keys under which the partitions for one slice are written. A slice hears an entry long
 before so many others follow, and the ledger stays small."""
@@ -37,15 +39,63 @@ class Session:
     over: bool
     rested: bool = False
     """All slices of the run ended by themselves, so nothing that they sent can still arrive."""
+    work: str = MIRROR
+    """The kind of work: runs of different kinds do not refuse each other."""
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""
-        return ()
+        return _of_work(self.work)
 
     @property
     def may_live(self) -> bool:
         """Whether the run that gave this last sign may be alive."""
-        return not self.over and now_ms() - self.beat <= _LONG_AGO
+        return _may_live(self.beat, over=self.over)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkLease:
+    """A sign of life of the one process that may change the target for a link.
+
+    Attributes:
+        owner: A name that no other process has.
+        command: The command of Towpath that holds the lease: `run`, `apply`, `cutover`, `repair`.
+        host: The host name.
+        pid: The process id.
+        since: When it got the lease, in ms since 1970.
+        beat: When it gave this sign, likewise.
+        over: Whether it has given the lease back.
+        work: The kind of work; there is one lease for each.
+    """
+
+    kind: ClassVar[str] = "lease"
+
+    link: LinkName
+    owner: str
+    command: str
+    host: str
+    pid: int
+    since: int
+    beat: int
+    over: bool
+    work: str = MIRROR
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the part of the key after kind and link."""
+        return _of_work(self.work)
+
+    @property
+    def may_live(self) -> bool:
+        """Whether the process that gave this last sign may be alive."""
+        return _may_live(self.beat, over=self.over)
+
+
+def _of_work(work: str) -> tuple[str | int, ...]:
+    """Return the part of a key that names a kind of work; older versions knew mirrors alone."""
+    return () if work == MIRROR else (work,)
+
+
+def _may_live(beat: int, *, over: bool) -> bool:
+    return not over and now_ms() - beat <= _LONG_AGO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,205 @@
+"""The lease of a link: one process at a time changes the target for it (docs/decisions/0028).
+
+It guards steps and their journal. Records do not depend on it: two copiers may race.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+import uuid
+from collections import Counter
+from contextlib import suppress
+from typing import Self
+
+from towpath.cluster.data.client import Client
+from towpath.ledger.entries import MIRROR, LinkLease, Unreadable
+from towpath.ledger.events import What
+from towpath.ledger.ledger import SESSIONS, Ledger
+from towpath.ledger.link import OpenLink
+from towpath.model.clock import Moment, now_ms, readable
+from towpath.model.errors import LinkHeldError, TowpathError
+from towpath.model.nouns import Side
+
+_BEAT = 2.0
+_SILENCE = 7.0
+"""Seconds without a sign after which a holder that gave nothing back is taken for dead."""
+_FRESH = 5.0
+"""Seconds for which a look that found no other holder is good. Less than `_SILENCE`, so a process
+that was paused looks again before it changes anything."""
+
+
+class Lease:
+    """The right of this process to change the target for one link.
+
+    Args:
+        link: The link; its ledger exists.
+        command: The command of Towpath that asks for it.
+        work: The kind of work: there is one lease for each.
+        dead: Host and process id of a run that is known to be dead.
+
+    Attributes:
+        replaced: The holder that was taken for dead, if there was one.
+    """
+
+    def __init__(
+        self,
+        link: OpenLink,
+        command: str,
+        work: str = MIRROR,
+        dead: tuple[str, int] | None = None,
+    ) -> None:
+        self._link, self._command, self._work, self._dead = link, command, work, dead
+        self._owner = uuid.uuid4().hex
+        self._client = Client(link.config.target, Side.TARGET, link.target)
+        self._ledger = Ledger(link.target, self._client)
+        self._lock = threading.RLock()
+        self._since = 0
+        self._looked: Moment | None = None
+        self._other: LinkLease | None = None
+        """Who holds it instead of us, as far as known."""
+        self._heard: Counter[str] = Counter()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="towpath-lease", daemon=True)
+        self.replaced: LinkLease | None = None
+
+    def __enter__(self) -> Self:
+        """Get the lease, and give signs of life from then on.
+
+        Raises:
+            LinkHeldError: Another process holds it.
+        """
+        try:
+            self._acquire()
+        except TowpathError:
+            self._client.close()
+            raise
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+        if self._other is None:
+            with suppress(TowpathError):
+                self._tell(over=True)
+        self._client.close()
+
+    def require(self) -> None:
+        """Make sure that this process still holds the lease; take it again if it is free.
+
+        Raises:
+            LinkHeldError: Another process holds it.
+            ClusterError: The ledger cannot be asked.
+        """
+        with self._lock:
+            if self._other is None and self._looked is not None and self._looked.age < _FRESH:
+                return
+            self._look()
+            other = self._other
+            if other is None:
+                return
+            if other.may_live and not _is_gone(other):
+                raise self._held(other)
+            self._other = None
+            self._acquire()
+
+    def _acquire(self) -> None:
+        with self._lock:
+            self.replaced = self._wait_for_silence()
+            self._since, self._looked = now_ms(), Moment.now()
+            self._tell()
+            self._refuse_later()
+        if self.replaced is not None:
+            self._link.events.tell(
+                What.LEASE_TAKEN_OVER, command=self.replaced.command, where=_where(self.replaced)
+            )
+
+    def _wait_for_silence(self) -> LinkLease | None:
+        """Wait until no other holder gives signs; return the one that is dead, if any.
+
+        Raises:
+            LinkHeldError: One gave a further sign.
+        """
+        signs = self._signs()
+        last = signs[-1] if signs else None
+        if last is None or last.over:
+            return None
+        if not last.may_live or _is_gone(last) or (last.host, last.pid) == self._dead:
+            return last
+        deadline = time.monotonic() + _SILENCE
+        while time.monotonic() < deadline:
+            for sign in self._signs(wait=1.0):
+                if not sign.over:
+                    raise self._held(sign)
+                return None
+        return last
+
+    def _refuse_later(self) -> None:
+        """Of two that ask at once, the one whose first sign comes later is refused."""
+        for sign in self._signs():
+            if sign.owner == self._owner:
+                return
+            if not sign.over:
+                raise self._held(sign)
+
+    def _look(self) -> None:
+        """Find out whether a younger holder lives; one that was refused gives no second sign."""
+        now = Moment.now()
+        for sign in self._signs():
+            if sign.owner == self._owner:
+                continue
+            self._heard[sign.owner] += 1
+            younger = (sign.since, sign.owner) > (self._since, self._owner)
+            known = self._other is not None and sign.owner == self._other.owner
+            if known or (younger and not sign.over and self._heard[sign.owner] > 1):
+                self._other = sign
+        self._looked = now
+
+    def _signs(self, wait: float = 0.0) -> list[LinkLease]:
+        mine = self._link.config.link
+        entries = [e for e in self._ledger.read(SESSIONS, wait=wait) if e.link == mine]
+        for entry in entries:
+            if isinstance(entry, Unreadable):
+                raise entry.error
+        return [e for e in entries if isinstance(e, LinkLease) and e.work == self._work]
+
+    def _beat(self) -> None:
+        while not self._stopped.wait(_BEAT):
+            with self._lock, suppress(TowpathError):
+                self._look()  # first: after a pause another process may have taken over
+                if self._other is None:
+                    self._tell()
+
+    def _tell(self, *, over: bool = False) -> None:
+        entry = LinkLease(
+            link=self._link.config.link, owner=self._owner, command=self._command, host=_host(),
+            pid=os.getpid(), since=self._since, beat=now_ms(), over=over, work=self._work,
+        )  # fmt: skip
+        self._ledger.append([entry], SESSIONS)
+
+    def _held(self, other: LinkLease) -> LinkHeldError:
+        return LinkHeldError(self._link.config.link, other.command, _where(other))
+
+
+def _where(holder: LinkLease) -> str:
+    return f"on {holder.host}, pid {holder.pid}, since {readable(holder.since)}"
+
+
+def _is_gone(holder: LinkLease) -> bool:
+    """Whether the process was on this machine and has ended."""
+    if holder.host != _host():
+        return False
+    try:
+        os.kill(holder.pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def _host() -> str:
+    return socket.gethostname()
