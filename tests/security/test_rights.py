@@ -130,6 +130,7 @@ def test_topics_without_rights_are_left_out_and_the_others_mirrored(
     assert not consume(secured.target.back_door, unwritten)
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_rights_that_come_and_go_while_a_run_goes_on(secured: SecuredLink, here: Here) -> None:
     grant(secured.target, "__towpath_ledger", AclOperation.ALL)
