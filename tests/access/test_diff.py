@@ -142,7 +142,7 @@ def test_an_acl_that_shuts_the_link_out_is_told() -> None:
     )
     found = differ(World({mine}), World(), link("safe"))
     assert [step.about for step in found.steps] == [str(mine)]
-    assert "keeps this link itself from writing copies" in texts(found, str(mine))[0]
+    assert "keeps this link itself from writing mirror topics" in texts(found, str(mine))[0]
     assert not texts(differ(World({mine}), World(), link(login="other")), str(mine))
 
 

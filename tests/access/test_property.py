@@ -108,7 +108,7 @@ ABOUT_NAMES = st.builds(
 def test_nobody_may_do_more_on_the_target(
     acls: set[Acl], mode: str, rename: str, seen: tuple[str, ...]
 ) -> None:
-    """Neither with a copy nor with a topic whose name a copy might have, mirrored or not."""
+    """Neither with a mirror topic nor with a topic that has the name of one, mirrored or not."""
     config = link(mode, rename=rename)
     names = {TopicName(name): config.topics.target_name(name) for name in seen}
     target = World()

@@ -119,7 +119,7 @@ def test_a_migration_from_its_rehearsal_to_its_end(
     assert "mirror first, with `towpath run`" in early.out
     assert log_ends(target) == before
     assert here("apply", str(file), "--yes").code == 0
-    assert retention(target, topic) == "-1", "it is held while the copy is filled"
+    assert retention(target, topic) == "-1", "it is held while the mirror topic is filled"
     _mirror_while_somebody_writes(file, source, topic)
     produce(source.bootstrap, topic, some(700, 50, 1))
     with admin_of(source, Side.SOURCE) as admin:
@@ -272,7 +272,7 @@ def test_who_begins_to_write_later_is_found(
     code, out = cut(nothing, write(110))
     assert code == 3, out
     assert f"{topic}-0: grew from 110 to 120 since the first look; producer " in out
-    assert "; its copy lacks offsets 110 to 119" in out
+    assert "; its mirror topic lacks offsets 110 to 119" in out
     assert "stop who writes, then cut over again" in out
     assert out.count(f"{topic}-0: ") == 1, out
     later = f"{link}.later"
@@ -339,7 +339,7 @@ def test_what_comes_between_ends_it_clearly(
         admin.offsets.delete_records({TopicPartition(TopicName(topic), 0): 100})
     emptied = here("cutover", str(file), *NOW)
     assert emptied.code == 3, emptied.said
-    assert f"{topic}-0: the source still has records, and its copy has none" in emptied.out
+    assert f"{topic}-0: the source still has records, and its mirror topic has none" in emptied.out
 
 
 @contextmanager

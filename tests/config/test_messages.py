@@ -164,7 +164,7 @@ VALUES = [
     (
         "target",
         '{bootstrap: "x:1,a:9092"}',
-        "topics.rename: source and target are one cluster (a:9092); give the copies another"
+        "topics.rename: source and target are one cluster (a:9092); give the mirror topics another"
         " name, such as copy.{topic}",
     ),
     # records

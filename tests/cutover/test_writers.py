@@ -110,13 +110,13 @@ def some(count: int) -> tuple[ProducerState, ...]:
     [
         (
             Writing(TP, 10, 20, some(1), copied=15),
-            "grew from 10 to 20 since the first look; producer 0 wrote; its copy lacks offsets 15"
-            " to 19",
+            "grew from 10 to 20 since the first look; producer 0 wrote; its mirror topic lacks"
+            " offsets 15 to 19",
         ),
         (
             Writing(TP, 10, 20, some(5), copied=20),
             "grew from 10 to 20 since the first look; producer 0, producer 1, producer 2 and 2 more"
-            " wrote; its copy has these, and lacks what comes next",
+            " wrote; its mirror topic has these, and lacks what comes next",
         ),
         (
             Writing(TP, 20, 0, (), copied=20),

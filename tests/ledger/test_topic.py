@@ -234,7 +234,7 @@ def test_a_ledger_whose_first_entries_were_deleted_is_refused(
         opened(stack, lone, admin).books(LINK)
     assert str(caught.value) == (
         "target: the first entries of topic __towpath_ledger were deleted, and with them where"
-        " partitions stand; delete the topic and the copies to have everything copied again"
+        " partitions stand; delete the topic and the mirror topics to have everything copied again"
     )
 
 

@@ -53,4 +53,4 @@ def test_a_copy_is_filled_only_when_it_is_known_to_be() -> None:
 def test_only_what_this_run_copied_is_counted() -> None:
     progress = RunProgress(before={7: (4, 30)})
     assert progress.copied(ROW) == (6, 70)
-    assert progress.copied(replace(ROW, producer_id=8)) == (10, 100), "a copy that was made again"
+    assert progress.copied(replace(ROW, producer_id=8)) == (10, 100), "it was made again"

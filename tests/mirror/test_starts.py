@@ -1,4 +1,4 @@
-"""Where copies begin: `start: latest` counts from the first run on; nobody waits for a leader."""
+"""Where copying begins: `start: latest` counts from the first run on; nobody waits for a leader."""
 
 from __future__ import annotations
 

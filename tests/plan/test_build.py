@@ -118,7 +118,7 @@ def test_a_topic_that_comes_later_is_not_copied_in_a_circle(
         made = reconcile(opened, meter=meter)
         [said] = made.left_out
         assert said.startswith("topics.include: source and target are the same cluster (")
-        assert f"the copies match `topics.include` again ({name}.copy.{name})" in said
+        assert f"the mirror topics match `topics.include` again ({name}.copy.{name})" in said
         assert {cause: n for cause, n in meter.read().left_out.items() if n} == {"file": 1}
         assert list(opened.target.topics.describe([TopicName(f"{name}.copy.{name}")])) == []
 
@@ -380,7 +380,7 @@ def test_missing_rights_are_named(
     notes = [f"{note.about}: {note.text}" for note in plan.notes]
     [limits] = [n for n in notes if n.startswith("target: target: asking for the broker setting")]
     assert "log.cleanup.policy" in limits
-    assert "new copies get the source's limits as settings of their own" in limits
+    assert "new mirror topics get the source's limits as settings of their own" in limits
     lacks = f"{unseen}: target: the login mirror lacks the ACL DescribeConfigs on this topic"
     assert any(note.startswith(lacks) for note in notes)
     assert any("settings of all brokers" in note for note in notes), notes

@@ -91,7 +91,7 @@ class Between:
         }  # fmt: skip
 
     def writes(self) -> None:
-        """Write to the copy as the user."""
+        """Write to the mirror topic as the user."""
         where, copy = self.clusters[1].bootstrap, f"eu.{self.topic}"
         produce(where, copy, [Record(b"k", b"v")], self.as_user("SCRAM-SHA-512"))
 

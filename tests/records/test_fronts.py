@@ -1,4 +1,4 @@
-"""Fresh copies of logs that begin late: filled, cut, and nobody else waits for it."""
+"""Fresh mirror topics of logs that begin late: filled, cut, and nobody else waits for it."""
 
 from __future__ import annotations
 

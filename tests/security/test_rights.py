@@ -166,7 +166,7 @@ def test_rights_that_come_and_go_while_a_run_goes_on(secured: SecuredLink, here:
 
 
 def has(secured: SecuredLink, run: Program, topic: str) -> None:
-    """Wait until the copy of a topic ends where the topic does."""
+    """Wait until the mirror topic of a topic ends where the topic does."""
 
     def ends() -> list[int]:
         return [end_offsets(c.back_door, topic)[1] for c in (secured.source, secured.target)]

@@ -145,7 +145,7 @@ class TargetLog:
         self._admin.close()
 
     def append(self, records: Sequence[Row], producer: int, sequence: int) -> None:
-        """Write records as if they were copies."""
+        """Write records as if they were mirrored."""
         table = pa.RecordBatch.from_pylist(list(records), schema=RECORDS)
         batch = encode(table, producer_id=producer, producer_epoch=0, base_sequence=sequence)
         self._client.produce(TopicPartition(TopicName(self._topic), 0), batch)

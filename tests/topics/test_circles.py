@@ -1,4 +1,4 @@
-"""Links that would copy the copies of others back."""
+"""Links that would copy the mirror topics of others back."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_what_a_running_link_copies_is_not_copied_back(there: There) -> None:
         finally:
             session.close()
     (text,) = about(plan, there.name)[0]
-    copied = f"is itself a copy, which link {there.name} makes of cluster"
+    copied = f"is itself a mirror topic, which link {there.name} makes of cluster"
     assert f"{copied} {there.mirror.source.cluster_id}; copied back" in text
     assert (plan.topics, plan.exit_code, slices) == ({}, 3, [])
     assert elsewhere.topics == {there.name: f"b.{there.name}"}
@@ -93,4 +93,5 @@ def test_a_topic_that_was_made_again_is_no_copy(there: There) -> None:
     target = there.mirror.target.bootstrap
     delete_topic(target, there.name)
     create_topic(target, there.name)
-    assert not any("is itself a copy" in text for text in about(build(there.back()), there.name)[1])
+    _, obstacles = about(build(there.back()), there.name)
+    assert not any("is itself a mirror topic" in text for text in obstacles)

@@ -108,7 +108,7 @@ class World:
         return override
 
     def check(self) -> None:
-        """See that the copies are what the source asks for."""
+        """See that the mirror topics are what the source asks for."""
         for each in self.seen.source:
             copy = self.seen.target[each.name]
             assert copy.partitions >= each.partitions

@@ -143,7 +143,7 @@ def test_two_topics_with_one_name_on_the_target_are_both_left_out() -> None:
 
 
 def of_one_cluster(names: dict[str, str], circular: tuple[str, ...]) -> Difference[Step]:
-    """Compare within one cluster topics that have these copies."""
+    """Compare within one cluster topics that have these mirror topics."""
     return compare(
         replace(
             observed(*map(topic, names)),
@@ -161,8 +161,8 @@ def test_a_topic_is_never_copied_onto_itself() -> None:
     assert obstacle.cause is Cause.FILE
     assert f"{obstacle.about}: {obstacle.text}" == (
         "topics.rename: source and target are the same cluster (id-1), so a, b, c and 1 more would"
-        " be copied onto itself; give the copies another name, such as copy.{topic}, or correct"
-        " `target.bootstrap`"
+        " be copied onto itself; give the mirror topics another name, such as copy.{topic}, or"
+        " correct `target.bootstrap`"
     )
 
 
@@ -172,9 +172,9 @@ def test_copies_are_not_copied_again() -> None:
     [obstacle] = found.obstacles
     assert obstacle.cause is Cause.FILE
     assert f"{obstacle.about}: {obstacle.text}" == (
-        "topics.include: source and target are the same cluster (id-1) and the copies match"
-        " `topics.include` again (copy.a), so copies would be copied without end; name the copies"
-        " under `topics.exclude`"
+        "topics.include: source and target are the same cluster (id-1) and the mirror topics match"
+        " `topics.include` again (copy.a), so mirror topics would be mirrored without end; name the"
+        " mirror topics under `topics.exclude`"
     )
 
 
@@ -252,12 +252,12 @@ def test_retention_waits_until_a_new_copy_is_filled() -> None:
     assert created(found).configs == dict.fromkeys(own, "-1")
     assert created(found).held == own
     assert notes(found)[0] == (
-        "retention.ms is held back (-1) while the copy is filled, else the target would delete old"
-        " records as they arrive; it is set to 1000 once the copy has caught up"
+        "retention.ms is held back (-1) while the mirror topic is filled, else the target would"
+        " delete old records as they arrive; it is set to 1000 once the mirror topic has caught up"
     )
     inherited = compare(observed(topic()), start="committed")
     assert created(inherited).held == {"retention.ms": None}
-    assert "the target's default holds once the copy has caught up" in notes(inherited)[0]
+    assert "the target's default holds once the mirror topic has caught up" in notes(inherited)[0]
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_limits_that_harm_records_are_noted() -> None:
         "the target's brokers take requests of at most 800 bytes, the source has batches of up to"
         " 900: a record as large stops its partition; raise socket.request.max.bytes there",
         "the target refuses records that are older than message.timestamp.before.max.ms (5 ms) when"
-        " they arrive, which stops their partition, and copies arrive late; set"
+        " they arrive, which stops their partition, and what is mirrored arrives late; set"
         " message.timestamp.before.max.ms to a larger value under `topics.configs.override` until"
         " the cutover",
     ]
@@ -373,12 +373,12 @@ def test_copies_of_ours_that_nobody_asks_for_are_pruned_only_on_demand() -> None
     assert [(note.about, note.text) for note in kept.notes] == [
         (
             "gone",
-            "the source no longer has it; this link made its copy eu.gone, which `prune: true`"
-            " would delete",
+            "the source no longer has it; this link made its mirror topic eu.gone, which `prune:"
+            " true` would delete",
         ),
         (
             "excluded",
-            "the file no longer asks for it; this link made its copy eu.excluded, which"
+            "the file no longer asks for it; this link made its mirror topic eu.excluded, which"
             " `prune: true` would delete; held back there (-1), as it was never filled:"
             " retention.ms",
         ),
@@ -402,9 +402,9 @@ def test_a_copy_that_no_id_proves_ours_is_never_deleted() -> None:
     assert [(note.about, note.text) for note in found.notes] == [
         (
             name,
-            f"{why}; this link made its copy {name}, or one that had this name: the target told no"
-            " topic id by which it could be known, so it is never deleted; do that yourself if it"
-            " is not needed",
+            f"{why}; this link made its mirror topic {name}, or one that had this name: the target"
+            " told no topic id by which it could be known, so it is never deleted; do that yourself"
+            " if it is not needed",
         )
         for name, why in (
             ("a", "the source no longer has it"),

@@ -77,7 +77,7 @@ def did(step: Step, phase: Phase = Phase.DONE, number: TopicId = ID, *, owned: b
 
 
 def found(*facts: Opened | Journal, **own: str) -> Difference[Step]:
-    """Compare a copy that has these settings with its topic, beside what the ledger tells."""
+    """Compare a mirror topic that has these settings with its topic and the ledger."""
     books = LinkBooks(OURS)
     for fact in facts:
         books.take(fact)
@@ -93,10 +93,10 @@ def said(result: Difference[Step]) -> list[str]:
     ]
 
 
-WRITES = "link other writes to this copy, too (orders)"
+WRITES = "link other writes to this mirror topic, too (orders)"
 STAYS = (
-    "retention.ms of orders stays -1, as link other holds it back until its copy has caught up; it"
-    " is changed behind that"
+    "retention.ms of orders stays -1, as link other holds it back until its mirror topic has caught"
+    " up; it is changed behind that"
 )
 
 

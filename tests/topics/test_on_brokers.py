@@ -324,7 +324,7 @@ def test_settings_are_followed_and_what_is_not_ours_stays(sides: Sides, new_name
     name = sides.create(new_name("drifting"), cleanup_policy="compact", segment_ms="600000")
     made = sides.diff(name, replication_factor="broker_default").steps
     assert not apply_all(made, sides.target).failed
-    # Somebody changes the copy, and somebody else the topic.
+    # Somebody changes the mirror topic, and somebody else the topic.
     sides.target.configs.change(name, {"segment.ms": "700000", "flush.ms": "5"})
     sides.source.configs.change(name, {"cleanup.policy": None, "max.message.bytes": "2000000"})
     ours = Ours.of(made)
@@ -395,7 +395,7 @@ def test_old_records_stay_on_the_target_until_the_copy_is_filled(
         ),
     )
     assert not apply_all(released, sides.target).failed
-    wait_until(lambda: begins(name) == 1, "retention deletes what is old in the copy, too")
+    wait_until(lambda: begins(name) == 1, "retention deletes what is old in the mirror topic, too")
     assert not sides.diff(name, ours=Ours.of((*made, *released), [name])).steps
 
 
@@ -430,7 +430,7 @@ def test_only_copies_of_ours_are_pruned(sides: Sides, new_name: NewName) -> None
     assert (again.steps, again.notes) == ((), ())
     renamed = sides.diff(wanted, prune=True, rename="{topic}.new", ours=Ours.of(made))
     assert not [step for step in renamed.steps if isinstance(step, DeleteTopic)]
-    assert f"the copy copy.{kept} that this link made stays" in texts(renamed, kept)
+    assert f"the mirror topic copy.{kept} that this link made stays" in texts(renamed, kept)
 
 
 def test_many_steps_are_checked_in_few_requests(

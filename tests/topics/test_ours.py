@@ -153,7 +153,7 @@ events = st.one_of(
 
 
 class Copy:
-    """A copy whose settings follow the source by steps that go wrong, and by another hand."""
+    """A mirror topic whose settings follow the source by steps that fail, and by other hands."""
 
     def __init__(self) -> None:
         self.books = Books().wrote(

@@ -121,13 +121,13 @@ def test_rights_that_are_missing_are_told_and_prune_nothing(
         [text] = [note.text for note in found.notes if "AlterConfigs" in note.text]
         assert text == (
             f"target: the login mirror lacks the ACL AlterConfigs on topic {held}, so what is"
-            " held back there while the copy is filled cannot be released: retention.ms; add it"
-            " there"
+            " held back there while the mirror topic is filled cannot be released: retention.ms;"
+            " add it there"
         )
         # None is in the list of all topics, but only of one it is told that it does not exist.
         for name in (hidden, doubtful):
             assert "TOPIC_AUTHORIZATION_FAILED (29)" in said[name]
-            assert said[name].endswith(f"until then its copy {name} stays")
+            assert said[name].endswith(f"until then its mirror topic {name} stays")
         assert deleted not in said
         assert found.steps == (
             DeleteTopic(deleted, deleted, target.topics.describe([deleted])[deleted].id, 1),

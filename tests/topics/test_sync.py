@@ -66,8 +66,8 @@ def test_only_settings_of_ours_are_removed() -> None:
     foreign = compare(observed(topic(), target=(topic(own={"segment.ms": "6"}),)))
     assert not foreign.steps
     assert notes(foreign) == [
-        "the copy has settings that the source does not have: segment.ms=6; they stay, as this link"
-        " did not make them"
+        "the mirror topic has settings that the source does not have: segment.ms=6; they stay, as"
+        " this link did not make them"
     ]
 
 
@@ -186,7 +186,8 @@ def test_what_is_held_back_is_released_once_the_copy_is_filled() -> None:
     waiting = compare(seen, ours=ours(retention_ms="1000", retention_bytes=None))
     assert not waiting.steps
     assert notes(waiting) == [
-        "held back (-1) until the copy has caught up with the source: retention.bytes, retention.ms"
+        "held back (-1) until the mirror topic has caught up with the source: retention.bytes,"
+        " retention.ms"
     ]
     filled = ours(caught_up=True, retention_ms="1000", retention_bytes=None)
     found = compare(seen, ours=filled)
@@ -322,7 +323,7 @@ SEGMENT = "segment.ms"
 
 
 def after(*steps: Step | Tried) -> Ours:
-    """Return what is ours after the copy was made without settings, and then these steps."""
+    """Return what is ours after a mirror topic was made without settings, and these steps."""
     return Ours.of(
         [
             CreateTopic(source=NAME, target=NAME, partitions=1, replication_factor=1, configs={}),

@@ -19,7 +19,7 @@ _DENIED = frozenset({
     Operation.ALTER,
     Operation.DESCRIBE,
 })  # fmt: skip
-"""What the link itself does with copies."""
+"""What the link itself does with mirror topics."""
 
 
 def acl_steps(acls: Both[frozenset[Acl]], translated: Translated) -> Iterator[CreateAcl]:
@@ -78,7 +78,7 @@ def _unnamed(acl: Acl) -> str:
     denied = ", which are open to those whom it shuts out" * (acl.permission is Permission.DENY)
     return (
         "is not copied: under `topics.rename`, what begins alike at the source does not on the"
-        f" target; add ACLs for the copies by hand{denied}"
+        f" target; add ACLs for the mirror topics by hand{denied}"
     )
 
 
@@ -94,8 +94,8 @@ def _reaching_far(acl: Acl, login: str | None) -> Iterator[Note]:
         and acl.operation in _DENIED
     ):
         text = (
-            "keeps this link itself from writing copies, unless its login is a super user of the"
-            " target; if it is none, let the link log in as another user"
+            "keeps this link itself from writing mirror topics, unless its login is a super user of"
+            " the target; if it is none, let the link log in as another user"
         )
         yield Note(str(acl), text)
 

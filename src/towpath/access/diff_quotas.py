@@ -18,7 +18,7 @@ _SLOWING = frozenset({
     QuotaKey.REQUEST_PERCENTAGE,
     QuotaKey.CONTROLLER_MUTATION_RATE,
 })  # fmt: skip
-"""A link writes records, reads its ledger and the copies, and creates topics."""
+"""A link writes records, reads its ledger and the mirror topics, and creates topics."""
 
 
 def quota_steps(quotas: Quotas) -> Iterator[SetQuota]:

@@ -22,7 +22,7 @@ _NEVER_SAFE = frozenset({
     Operation.CREATE_TOKENS,
     Operation.TWO_PHASE_COMMIT,
 })  # fmt: skip
-"""What nobody but the link may do with copies before the cutover."""
+"""What nobody but the link may do with mirror topics before the cutover."""
 
 _READING = {
     Resource.TOPIC: Operation.READ,
@@ -202,13 +202,13 @@ def _renamed(acl: Acl, topics: TopicsConfig, names: Mapping[TopicName, TopicName
 
 
 def _like_all(acl: Acl, topics: TopicsConfig) -> Acl | None:
-    """Return an ACL under the name that a copy would have, where all names change alike."""
+    """Return an ACL under the name that a mirror topic would have, where all names change alike."""
     name = topics.target_prefix(acl.name)
     return replace(acl, name=name) if name else None
 
 
 def _about_all_copies(acl: Acl, topics: TopicsConfig) -> Acl | None:
-    """Return an ACL about all topics: with other names, it is about all that begin like copies."""
+    """Return an ACL about all topics: with other names, all that begin like mirror topics."""
     if topics.keeps_names:
         return acl
     prefix = topics.target_prefix("")

@@ -19,7 +19,7 @@ class Range:
     """Source offsets [first, end) of a partition, and the target offsets that belong to them.
 
     Attributes:
-        producers: Batches of these producers are our copies; all others are somebody else's.
+        producers: Batches of these producers are ours; all others are somebody else's.
         runs: The runs that touch the range, none over another.
         replaced: Target offsets [first, end) that were copied before the source log was cut.
         source_compacted: Records that the source lost to compaction are looked into.
@@ -88,7 +88,7 @@ class Counts:
         foreign: On the target, of other producers.
         untimed: Compared without timestamps, which the target sets by its own clock.
         uncommitted: On the target, of aborted transactions: only consumers with
-            isolation.level=read_uncommitted see them, and never as a copy of ours.
+            isolation.level=read_uncommitted see them, and never as a mirrored record.
     """
 
     equal: int = 0

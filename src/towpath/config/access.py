@@ -31,7 +31,8 @@ class AccessConfig(Section):
     acls: AclMode = Field(
         AclMode.OFF,
         description="ACLs of the source on the target: `off`; `safe` for the time before the"
-        " cutover, when nobody but the link may change copies; `full` for the time behind it.",
+        " cutover, when nobody but the link may change mirror topics; `full` for the time behind"
+        " it.",
     )
     users: Annotated[dict[str, SecretText], AfterValidator(_named)] = Field(
         default_factory=dict,

@@ -202,6 +202,6 @@ class LinkConfig(Section):
         if source and target and topics.keeps_names:
             shared = set(source.bootstrap) & set(target.bootstrap)
             if shared:
-                text = f"source and target are one cluster ({min(shared)}); give the copies"
+                text = f"source and target are one cluster ({min(shared)}); give the mirror topics"
                 raise placed_error(f"{text} another name, such as copy.{{topic}}", "rename")
         return topics

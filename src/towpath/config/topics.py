@@ -46,7 +46,7 @@ _MOST_REPLICAS = 2**15 - 1
 
 
 class Replicas(StrEnum):
-    """Whose replication factor a copy gets; the third way is a number."""
+    """Whose replication factor a mirror topic gets; the third way is a number."""
 
     SOURCE = "source"
     BROKER_DEFAULT = "broker_default"
@@ -120,7 +120,8 @@ class SettingsConfig(Section):
     )
     override: dict[str, Setting] = Field(
         default_factory=dict,
-        description="Settings with the values that every copy gets, whatever the source has.",
+        description="Settings with the values that every mirror topic gets, whatever the source"
+        " has.",
     )
 
     def selects(self, setting: str) -> bool:
@@ -156,8 +157,8 @@ class TopicsConfig(Section):
     )
     replication_factor: ReplicationFactor = Field(
         Replicas.SOURCE,
-        description="Of new copies: that of the `source`, the target's `broker_default`, or a"
-        " number; never more than the target has brokers.",
+        description="Of new mirror topics: that of the `source`, the target's `broker_default`, or"
+        " a number; never more than the target has brokers.",
     )
     configs: SettingsConfig = Field(
         SettingsConfig(), description="Which settings of topics are copied."
@@ -194,16 +195,16 @@ class TopicsConfig(Section):
 
     @property
     def keeps_names(self) -> bool:
-        """Whether copies have the names of their topics."""
+        """Whether mirror topics have the names of their topics."""
         return self.rename == _WHOLE
 
     @property
     def names_alike(self) -> bool:
-        """Whether all copies would have one name."""
+        """Whether all mirror topics would have one name."""
         return not _PLACEHOLDER.search(self.rename)
 
     def target_prefix(self, prefix: str) -> str | None:
-        """Return how the copies of all topics begin that begin so; `None` if not alike."""
+        """Return how the mirror topics of all topics begin that begin so; `None` if not alike."""
         before = self.rename.removesuffix(_WHOLE)
         alike = before != self.rename and not _PLACEHOLDER.search(before)
         return before + prefix if alike else None

@@ -149,7 +149,7 @@ class _Cutover:
         self._report.trouble += [*progress.topics.left_out, *left, *trouble]
 
     def _sync(self) -> None:
-        """Make everything else the same; what was held while copies were filled is released."""
+        """Make everything else the same, and release what was held back."""
         progress = self._report.progress
         with open_link(self._config) as link:
             link.prepare()
@@ -167,12 +167,12 @@ class _Cutover:
         self._report.trouble += self._emptied()
 
     def _compare(self) -> tuple[PartitionVerdict, ...]:
-        """Compare the copies of all topics that the file asks for."""
+        """Compare the mirror topics of all topics that the file asks for."""
         found = verify(self._config, self._cut.scope, lambda _done, _of: None, self._stop)
         return tuple(row for row in found if self._config.topics.matches(row.topic))
 
     def _emptied(self) -> list[str]:
-        """Tell of copies that have nothing left of what the source still has."""
+        """Tell of mirror topics that have nothing left of what the source still has."""
         rows = self._report.progress.rows if self._report.progress else ()
         copied = {TopicPartition(row.topic, row.partition) for row in rows if row.records}
         suspects = [
@@ -183,13 +183,13 @@ class _Cutover:
         with Admin(self._config.source, Side.SOURCE) as source:
             first = source.offsets.earliest(suspects)
         return [
-            f"{tp}: the source still has records, and its copy has none of them"
+            f"{tp}: the source still has records, and its mirror topic has none of them"
             for tp in suspects
             if first.sure(tp) < self._seen.ends.get(tp, 0)
         ]
 
     def _look_again(self) -> None:
-        """Make sure that nobody wrote since the first look, or the copy would lack it."""
+        """Make sure that nobody wrote since the first look, or the mirror topic would lack it."""
         with Admin(self._config.source, Side.SOURCE) as source:
             self._appeared = self._matching_now(source) - self._matching
             found = moved(source, self._seen, look(source, self._report.plan.topics))
@@ -266,7 +266,8 @@ class _Cutover:
 def _why(row: PartitionStatus) -> str:
     """Say what is not copied; what no run can mend needs a word of what can."""
     if str(DELETED) in row.error:
-        return f"{row.why}; name it under `topics.exclude` to cut over without it, its copy stays"
+        how = "name it under `topics.exclude` to cut over without it, its mirror topic stays"
+        return f"{row.why}; {how}"
     return row.why
 
 

@@ -59,5 +59,5 @@ class Measured:
 
 
 def bytes_behind(row: PartitionStatus) -> float:
-    """Estimate what a copy lacks by what it has."""
+    """Estimate what a mirror topic lacks by what it has."""
     return max(0, row.lag_records) * (row.bytes / row.records if row.records else _RECORD)

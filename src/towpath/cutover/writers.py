@@ -40,7 +40,8 @@ class Writing:
         after: Where it ended at last; -1 where it is no more.
         producers: Those that wrote meanwhile, or hold a transaction open.
         unknown: Why the leader did not tell, if so.
-        copied: The offset up to which its copy reaches; `None` where nothing was copied meanwhile.
+        copied: The offset up to which its mirror topic reaches; `None` where nothing was copied
+            meanwhile.
     """
 
     tp: TopicPartition
@@ -81,8 +82,8 @@ class Writing:
         if self.copied is None or self.after < self.before:
             return ""
         if self.copied < self.after:
-            return f"; its copy lacks offsets {self.copied} to {self.after - 1}"
-        return "; its copy has these, and lacks what comes next"
+            return f"; its mirror topic lacks offsets {self.copied} to {self.after - 1}"
+        return "; its mirror topic has these, and lacks what comes next"
 
 
 def look(source: Admin, topics: Iterable[TopicName]) -> Seen:

@@ -191,7 +191,8 @@ class Ledger:
                 raise
             raise LedgerError(
                 f"target: the first entries of topic {TOPIC} were deleted, and with them where"
-                " partitions stand; delete the topic and the copies to have everything copied again"
+                " partitions stand; delete the topic and the mirror topics to have everything"
+                " copied again"
             ) from error
 
     def _recent(self, tp: TopicPartition) -> int:

@@ -1,4 +1,4 @@
-"""What the ledger knows of the copies of other links: one link's copy may be another's, too."""
+"""What the ledger knows of the mirror topics of other links: two links may share one."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from towpath.metrics.stand import Stand
 class Copied:
     """Records and bytes by topic and partition, from what the ledger holds look by look.
 
-    Where a copy is begun anew the ledger counts from 0 again; here it is added to what the one
+    Where a mirror topic is begun anew the ledger counts from 0 again; here it is added to what the
+    one
     before had. What was there at the first look was copied by earlier runs.
     """
 

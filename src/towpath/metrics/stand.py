@@ -20,8 +20,8 @@ class Stand:
     """Where one source partition stands.
 
     Attributes:
-        incarnation: Names this copy of it; another one begins with 0 records. -1 before the first.
-        records: Records of this copy, whoever copied them; `bytes` likewise.
+        incarnation: Our producer id; another one begins with 0 records. -1 before the first.
+        records: Records of this incarnation, whoever copied them; `bytes` likewise.
         lag_records: Source offsets to copy, `None` where that is not known.
         lag_seconds: Age of the last copied record while there is lag, `None` if not known.
     """

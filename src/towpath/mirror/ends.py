@@ -20,7 +20,7 @@ class Ends:
     _seen: dict[tuple[TopicPartition, TopicId], SourceOffset] = field(default_factory=dict)
 
     def of(self, work: Assignment, latest: Mapping[TopicPartition, int]) -> SourceOffset:
-        """Return the source offset at which the copy of a partition is done.
+        """Return the source offset up to which a partition is to be mirrored.
 
         Args:
             work: The partition, with the id of its topic.

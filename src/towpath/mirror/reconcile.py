@@ -162,7 +162,7 @@ def reconcile(
 
 
 Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]
-"""Id and number of partitions of each topic that matches, and of its copy."""
+"""Id and number of partitions of each topic that matches, and of its mirror topic."""
 
 
 def shape(config: LinkConfig, source: Admin, target: Admin) -> Shape:

@@ -183,7 +183,7 @@ class _Assigner:
         return [self._finished(a, begins, starts, latest) for a in made]
 
     def _topics(self) -> list[tuple[Topic, Topic]]:
-        """Return the topics that nothing keeps from being mirrored, each with its copy."""
+        """Return the topics that nothing keeps from being mirrored, each with its mirror topic."""
         look = self._look or look_at_topics(self._config, self._source, self._target)
         seen, mirrored = look.seen, look.topics
         again = self._books.made_again({topic.name: topic.id for topic in seen.source})

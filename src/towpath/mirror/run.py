@@ -228,7 +228,7 @@ class _Mirror:
                 rounds.stop()
         self._look_at_the_end()
         if self._wishes.until_caught_up and not self._stop.is_set():
-            # What was held back while copies were filled gets its value.
+            # What was held back while mirror topics were filled gets its value.
             self._is_reconciled(self._reconciler.all(self.progress.rows))
 
     def _plan(self, slots: Slots, number: int) -> list[Slice]:

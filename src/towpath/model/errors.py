@@ -16,7 +16,7 @@
     ├── CorruptBatchError           1  bytes that are no record batch
     ├── TargetLostError             3  the target lost what it had acknowledged
     ├── DoubledError                3  the target holds records twice
-    ├── TargetReplacedError         3  the copy is another topic now
+    ├── TargetReplacedError         3  the mirror topic is another topic now
     ├── NotIdenticalError           3  offsets cannot stay the same where that was demanded
     ├── StepHeldBackError           3  a step that must come first could not be done
     ├── StepOutdatedError           3  a cluster is no longer as it was when a step was planned
@@ -369,7 +369,7 @@ class DoubledError(TowpathError):
 
 
 class TargetReplacedError(TowpathError):
-    """The copy was deleted and created again while it was written."""
+    """The mirror topic was deleted and created again while it was written."""
 
     code = "TARGET_REPLACED"
     exit_code = 3

@@ -169,7 +169,8 @@ def is_gone(error: BaseException | None) -> bool:
 def hopeless(error: BaseException | None, failures: int, *, has_end: bool) -> bool:
     """Whether a partition is left out after `failures` in a row.
 
-    Its copy is no more; or the login is refused or lacks a right, and the run has an end, which it
+    Its mirror topic is no more; or the login is refused or lacks a right, and the run has an end,
+    which it
     would never reach else; it says so then.
     """
     if not isinstance(error, RefusedError) or failures < _PATIENCE:

@@ -27,13 +27,14 @@ UNKNOWN = SourceOffset(-1)
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where the copy of a partition begins that the ledger does not know yet.
+    """Where the mirror topic of a partition begins that the ledger does not know yet.
 
     Attributes:
         offset: The first source offset to copy; the log's beginning, if that is further.
-        exact: The copy begins at `offset` in any case; records that are missing there are a gap.
+        exact: The mirror topic begins at `offset` in any case; records that are missing there are a
+            gap.
         time: If not `None`, the first record of this time (ms since 1970) or later is the first.
-        epoch: If not negative, the copy begins where this leader epoch ended.
+        epoch: If not negative, the mirror topic begins where this leader epoch ended.
     """
 
     offset: SourceOffset = SourceOffset(0)
@@ -70,7 +71,7 @@ class Assignment:
     must_be_identical: bool = False
     begin: Beginning = EARLIEST
     from_earliest: bool = False
-    """The copy begins wherever the source's log begins."""
+    """The mirror topic begins wherever the source's log begins."""
     marker_id: ProducerId = _FIRST_ID
     earlier: frozenset[ProducerId] = frozenset()
     """The producer ids under which the partition was written before it was repaired."""

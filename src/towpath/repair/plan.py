@@ -111,7 +111,7 @@ class Facts:
 def begin_at(books: PartitionBooks, lost: Loss) -> SourceOffset:
     """Return the offset from which an identical partition is copied again.
 
-    Where all was lost of a copy that begins late, its front is filled again up to there.
+    Where all was lost of a mirror topic that begins late, its front is filled again up to there.
     """
     return max(SourceOffset(lost.target_end), books.start)
 

@@ -18,7 +18,7 @@ from towpath.records.trouble import DELETED, RECREATED
 from towpath.status.losses import Loss, Losses
 
 _MOMENTS = 60.0
-"""Seconds of lag with which a copy counts as filled."""
+"""Seconds of lag with which a mirror topic counts as filled."""
 NOT_YET = "not yet copied"
 
 
@@ -239,7 +239,7 @@ def _lag_seconds(lag: int, last_timestamp: int) -> float:
 
 
 def caught_up(rows: Iterable[PartitionStatus]) -> frozenset[TopicName]:
-    """Return the topics whose copies have all that the source has, but for the last moments."""
+    """Return the topics whose mirror topics lack nothing but the last moments."""
     known = tuple(rows)
     behind = {
         row.topic

@@ -1,4 +1,4 @@
-"""Topics of the source that are copies themselves, as the ledger tells that the source keeps.
+"""Source topics that are mirror topics themselves, by the ledger that the source keeps.
 
 Two links that copy one topic into each other would copy its records in a circle for ever.
 """
@@ -43,7 +43,7 @@ Origins = Mapping[tuple[TopicName, TopicId], Origin]
 def without_circles(
     seen: Observed, known: Origins | Note, config: LinkConfig, target: Admin
 ) -> Observed:
-    """Return what was observed, and what speaks against copying a copy.
+    """Return what was observed, and what speaks against copying a mirror topic.
 
     Args:
         seen: What was observed.
@@ -74,17 +74,18 @@ def without_circles(
 
 
 def _copied(origin: Origin) -> str:
-    return f"is itself a copy, which link {origin.link} makes of cluster {origin.cluster}"
+    return f"is itself a mirror topic, which link {origin.link} makes of cluster {origin.cluster}"
 
 
 _CIRCLE = (
     "copied back under its first name, each record would come again and again; stop that run, or"
-    " leave the topic out by `topics.exclude`, or give copies another name by `topics.rename`"
+    " leave the topic out by `topics.exclude`, or give mirror topics another name by"
+    " `topics.rename`"
 )
 _TWICE = (
     "copied back under its first name, each record would be there twice; let only what is new go"
-    " back by `records.start: latest`, or leave the topic out by `topics.exclude`, or give copies"
-    " another name by `topics.rename`"
+    " back by `records.start: latest`, or leave the topic out by `topics.exclude`, or give mirror"
+    " topics another name by `topics.rename`"
 )
 _STOPPED = (
     "that link has no run now; while both had one, each record would be copied again and again"
@@ -97,7 +98,7 @@ def origins(config: LinkConfig, source: Admin) -> Origins | Note:
     try:
         return _origins(config, source)
     except (ClusterError, LedgerError) as error:
-        text = f"it is not known which topics are copies that other links make: {error}"
+        text = f"it is not known which topics are mirror topics of other links: {error}"
         return Note("source", text)
 
 

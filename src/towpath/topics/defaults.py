@@ -55,7 +55,8 @@ def ask_defaults(target: Admin) -> tuple[Defaults, list[Note]]:
             _number(target.cluster.broker_config(key)) for key in (_REPLICAS, _REQUEST_BYTES)
         )
     except RefusedError as error:
-        text = f"{error}; until then new copies get the source's limits as settings of their own"
+        what = "new mirror topics get the source's limits as settings of their own"
+        text = f"{error}; until then {what}"
         return Defaults(), [Note("target", text)]
     told = {key: value for key, value in asked.items() if value is not None}
     return Defaults(told, replicas, size), []

@@ -89,7 +89,7 @@ def _create(
 
 
 def _replicas(topic: Topic, seen: Observed, topics: TopicsConfig) -> tuple[int, list[str]]:
-    """Return the replication factor of a new copy, and why it is not what was asked for."""
+    """Return the replication factor of a new mirror topic, and why it is not what was asked for."""
     wish = topics.replication_factor
     if wish is Replicas.BROKER_DEFAULT:
         return _BY_THE_TARGET, []
@@ -109,7 +109,7 @@ def _replicas(topic: Topic, seen: Observed, topics: TopicsConfig) -> tuple[int, 
 
 
 def _held(final: Mapping[str, str], seen: Observed) -> dict[str, str | None]:
-    """Return the limits that wait until a new copy is filled, with their values in the end.
+    """Return the limits that wait until a new mirror topic is filled, with their values in the end.
 
     Records keep their times, so what was written long ago would be deleted as soon as it arrives.
     """
@@ -124,15 +124,15 @@ def _held(final: Mapping[str, str], seen: Observed) -> dict[str, str | None]:
 def _holding(key: str, value: str | None) -> str:
     end = "the target's default holds" if value is None else f"it is set to {value}"
     return (
-        f"{key} is held back ({UNLIMITED}) while the copy is filled, else the target would delete"
-        f" old records as they arrive; {end} once the copy has caught up"
+        f"{key} is held back ({UNLIMITED}) while the mirror topic is filled, else the target would"
+        f" delete old records as they arrive; {end} once the mirror topic has caught up"
     )
 
 
 def _follow(
     topic: Topic, there: Topic, seen: Observed, config: LinkConfig, ours: Ours
 ) -> tuple[list[Step], list[str]]:
-    """Let a copy that is there be like its topic again."""
+    """Let a mirror topic that is there be like its topic again."""
     synced = sync(topic, there, seen, config.topics.configs, ours)
     steps: list[Step] = []
     if there.partitions < topic.partitions:
@@ -145,7 +145,7 @@ def _follow(
 
 
 def _beside(topic: Topic, there: Topic, seen: Observed, topics: TopicsConfig) -> Iterator[str]:
-    """Say in what else a copy differs that no step changes."""
+    """Say in what else a mirror topic differs that no step changes."""
     if there.partitions > topic.partitions:
         yield (
             f"has {there.partitions} partitions on the target and {topic.partitions} on the source;"
@@ -161,7 +161,7 @@ def _beside(topic: Topic, there: Topic, seen: Observed, topics: TopicsConfig) ->
 
 
 def _orphans(observed: Observed, ours: Ours, *, prune: bool) -> tuple[list[Step], list[Note]]:
-    """Deal with copies of ours whose topics are not mirrored any more."""
+    """Deal with mirror topics of ours whose topics are not mirrored any more."""
     steps: list[Step] = []
     notes = []
     for orphan in observed.orphans:
@@ -174,7 +174,8 @@ def _orphans(observed: Observed, ours: Ours, *, prune: bool) -> tuple[list[Step]
         fate = _UNKNOWN if unsure else "which `prune: true` would delete"
         held = ", ".join(ours.held.get(copy.name, ()))
         still = f"; held back there ({UNLIMITED}), as it was never filled: {held}" if held else ""
-        notes.append(Note(source, f"{why}; this link made its copy {copy.name}, {fate}{still}"))
+        text = f"{why}; this link made its mirror topic {copy.name}, {fate}{still}"
+        notes.append(Note(source, text))
     return steps, notes
 
 
@@ -215,21 +216,21 @@ def _shared(
 
 
 def _circles(observed: Observed) -> Iterator[Obstacle]:
-    """Refuse to copy a topic onto itself, and copies of copies without end."""
+    """Refuse to copy a topic onto itself, and mirror topics of mirror topics without end."""
     same = [name for name in observed.circular if observed.names[name] == name]
     again = [observed.names[name] for name in observed.circular - set(same)]
     if same:
         text = (
             f"source and target are the same cluster ({observed.one_cluster}), so {_some(same)}"
-            " would be copied onto itself; give the copies another name, such as copy.{topic}, or"
-            " correct `target.bootstrap`"
+            " would be copied onto itself; give the mirror topics another name, such as"
+            " copy.{topic}, or correct `target.bootstrap`"
         )
         yield Obstacle("topics.rename", text, Cause.FILE)
     if again:
         text = (
-            f"source and target are the same cluster ({observed.one_cluster}) and the copies match"
-            f" `topics.include` again ({_some(again)}), so copies would be copied without end;"
-            " name the copies under `topics.exclude`"
+            f"source and target are the same cluster ({observed.one_cluster}) and the mirror topics"
+            f" match `topics.include` again ({_some(again)}), so mirror topics would be"
+            " mirrored without end; name the mirror topics under `topics.exclude`"
         )
         yield Obstacle("topics.include", text, Cause.FILE)
 

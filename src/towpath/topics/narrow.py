@@ -25,7 +25,8 @@ def narrowed(steps: Sequence[Step], target: Admin) -> Checked[Step]:
     """Return steps as the target would take them; it checks them, and nothing is done.
 
     Only where it refuses one for its settings are these tried one by one. A topic is created
-    without a setting, but not without one that keeps its records. What is held back while a copy
+    without a setting, but not without one that keeps its records. What is held back while a mirror
+    topic
     is filled must be taken in the end, too; else that would show days later.
 
     Raises:

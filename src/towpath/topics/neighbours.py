@@ -1,4 +1,4 @@
-"""Copies to which other links write, too. Pure."""
+"""Mirror topics that other links also write to. Pure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from towpath.topics.steps import SetConfigs, Step
 def beside_neighbours(
     found: Difference[Step], observed: Observed, others: Neighbours
 ) -> Difference[Step]:
-    """Tell of other links that write to copies, and leave what these hold back there as it is.
+    """Tell of other links that write to mirror topics; leave what they hold back as it is.
 
     Else old records that they copy would be deleted as they arrive.
     """
     steps: list[Step] = []
     notes = [
-        Note(source, f"link {each.link} writes to this copy, too ({copy.name})")
+        Note(source, f"link {each.link} writes to this mirror topic, too ({copy.name})")
         for source, copy in _copies(found, observed)
         for each in others.of(copy.name, copy.id)
     ]
@@ -35,7 +35,7 @@ def beside_neighbours(
                 Note(
                     step.source,
                     f"{key} of {step.target} stays {UNLIMITED}, as link {held[key]} holds it back"
-                    " until its copy has caught up; it is changed behind that",
+                    " until its mirror topic has caught up; it is changed behind that",
                 )
                 for key in step.changes
                 if key in held
@@ -47,14 +47,14 @@ def beside_neighbours(
 
 
 def _copies(found: Difference[Step], observed: Observed) -> list[tuple[TopicName, Topic]]:
-    """Return the copies that are there, each behind its topic of the source."""
+    """Return the mirror topics that are there, each behind its topic of the source."""
     there = observed.target
     mirrored = [(source, there[name]) for source, name in found.topics.items() if name in there]
     return [*mirrored, *((orphan.source, orphan.copy) for orphan in observed.orphans)]
 
 
 def _held(copy: Topic, others: Neighbours) -> dict[str, LinkName]:
-    """Return what other links hold back of a copy still, each with one of them."""
+    """Return what other links hold back of a mirror topic still, each with one of them."""
     return {
         key: each.link
         for each in others.of(copy.name, copy.id)

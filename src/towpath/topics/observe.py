@@ -49,11 +49,11 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A copy that this link made of a topic which is not mirrored any more.
+    """A mirror topic that this link made of a topic which is not mirrored any more.
 
     Attributes:
         source: The topic.
-        copy: Its copy; settings are not looked at.
+        copy: Its mirror topic; settings are not looked at.
         gone: Whether the source no longer has it; else the file no longer asks for it.
     """
 
@@ -73,13 +73,13 @@ class Observed:
             by `.` and `_`.
         brokers: Number of the target's brokers, with those that it counts though they are down.
         one_cluster: Its id, where source and target are the same cluster.
-        circular: Topics of that one cluster whose copies match `topics.include` again.
+        circular: Topics of that one cluster whose mirror topics match `topics.include` again.
         known: Topic settings that the target knows.
         kind: What the target is.
         defaults: What the target gives topics that say nothing, as far as it matters and told.
         default_replicas: The replication factor that it gives them, if told.
         request_bytes: The largest request that its brokers take, if told.
-        orphans: Copies of ours whose topics are surely not mirrored any more.
+        orphans: Mirror topics of ours whose topics are surely not mirrored any more.
         unmatched: Names of other topics of the source, to help against typing errors.
         notes: What we could not see and can do without.
         obstacles: Why topics that match cannot be mirrored: those that are not among `source`, and
@@ -141,7 +141,7 @@ def observe(
         source: The cluster to read from.
         target: The cluster to write to.
         config: What the file says.
-        ours: What earlier steps of this link made; its copies are looked for.
+        ours: What earlier steps of this link made; its mirror topics are looked for.
         there: The topics of the target, if it was asked already.
         known: Those of the source, likewise.
 
@@ -257,7 +257,7 @@ def _most_replicas(topics: Iterable[Topic], rules: TopicsConfig) -> int:
 
 
 def _asked_for(topics: Iterable[Topic], rules: TopicsConfig) -> dict[str, str]:
-    """Return every setting that a copy may get, each with one of its values."""
+    """Return every setting that a mirror topic may get, each with one of its values."""
     asked: dict[str, str] = {}
     for topic in topics:
         asked |= {key: topic.settings[key] for key in DEFAULTS if key in topic.settings}
@@ -272,7 +272,7 @@ def _orphans(
     topics: TopicsConfig,
     ours: Ours,
 ) -> tuple[tuple[Orphan, ...], list[Note]]:
-    """Find copies of ours whose topics are not mirrored any more.
+    """Find mirror topics of ours whose topics are not mirrored any more.
 
     A list of all topics leaves out those that the login may not describe. Asked by name, the
     source tells these from topics that do not exist.
@@ -296,17 +296,18 @@ def _orphans(
     for copy, name in left.items():
         info = found.get(name) or answers.get(name)
         if name in mirrored:
-            text = f"has another name on the target now; the copy {copy} that this link made stays"
+            stays = f"the mirror topic {copy} that this link made stays"
+            text = f"has another name on the target now; {stays}"
             notes.append(Note(name, text))
         elif info is not None and info.error:
-            notes.append(Note(name, f"{info.error}; until then its copy {copy} stays"))
+            notes.append(Note(name, f"{info.error}; until then its mirror topic {copy} stays"))
         elif name in found or name in gone:
             orphans.append(Orphan(name, _topic(there[copy], {}), gone=info is None))
     return tuple(orphans), notes
 
 
 def _held(copy: Topic, ours: Ours) -> tuple[str, ...]:
-    """Return what is held back of a copy; all that was, where its settings are hidden."""
+    """Return what is held back of a mirror topic; all that was, where its settings are hidden."""
     held = ours.waiting(copy.name, copy.own) if copy.settings else ours.held.get(copy.name, {})
     return tuple(sorted(held))
 

@@ -28,7 +28,7 @@ def spared(found: Difference[Step], books: LinkBooks, target: Admin) -> Differen
     theirs = writes_of_others(deletions, books, target)
     steps = (s for s in found.steps if not isinstance(s, DeleteTopic) or s.target not in theirs)
     notes = (
-        Note(step.source, f"its copy {step.target} {_THEIRS}")
+        Note(step.source, f"its mirror topic {step.target} {_THEIRS}")
         for step in deletions
         if step.target in theirs
     )
@@ -38,9 +38,10 @@ def spared(found: Difference[Step], books: LinkBooks, target: Admin) -> Differen
 def writes_of_others(
     steps: Iterable[DeleteTopic], books: LinkBooks, target: Admin
 ) -> frozenset[TopicName]:
-    """Return which copies hold more than the link wrote to them, or may do so.
+    """Return which mirror topics hold more than the link wrote to them, or may do so.
 
-    After a cutover producers write to the copy. It is theirs then, whatever becomes of the source.
+    After a cutover producers write to the mirror topic. It is theirs then, whatever becomes of the
+    source.
 
     Raises:
         ClusterError: No partition can be asked about.
@@ -57,7 +58,7 @@ def writes_of_others(
 
 
 def _end(books: PartitionBooks, copy: TopicId) -> int:
-    """Return where a partition of a copy ends if only we wrote to it; -1 if others did before."""
+    """Return the log end of a mirror partition that only we wrote to; -1 if others did."""
     opened = books.opened
     if opened is None or opened.target_topic_id != copy:
         return 0

@@ -36,12 +36,13 @@ class Ours:
     """What the link made, and how far it came.
 
     Attributes:
-        created: Topics of the target that it created, each with the one that it is a copy of.
+        created: Topics of the target that it created, each with the one that it is a mirror topic
+            of.
         unsure: Those of them that may be others by now: nothing but their names tells.
         set_keys: Settings of topics of the target that it set.
         tried: Settings that it set if they have these values.
-        held: Settings that wait for the copy to be filled, with their values in the end.
-        caught_up: Topics of the source whose copies have reached them.
+        held: Settings that wait for the mirror topic to be filled, with their values in the end.
+        caught_up: Topics of the source whose mirror topics have reached them.
         begun: Whether a run of the link has copied before: then new topics are copied whole.
     """
 
@@ -85,7 +86,7 @@ class Ours:
         )
 
     def waiting(self, copy: TopicName, own: Mapping[str, str]) -> dict[str, str | None]:
-        """Return what is held back still of a copy, with the values in the end.
+        """Return what is held back still of a mirror topic, with the values in the end.
 
         What another hand set is no longer ours.
 
@@ -99,7 +100,7 @@ class Ours:
 
 @dataclass(slots=True)
 class _Copy:
-    """What is ours of one copy; see `Ours`."""
+    """What is ours of one mirror topic; see `Ours`."""
 
     mine: set[str] = field(default_factory=set)
     tried: dict[str, str] = field(default_factory=dict)
@@ -112,7 +113,7 @@ class _Copy:
         self.held = {key: value for key, value in self.held.items() if key not in step.before}
 
     def attempt(self, step: SetConfigs) -> None:
-        """Take in a change that was made perhaps; the values of the copy tell."""
+        """Take in a change that was made perhaps; the values of the mirror topic tell."""
         self._look(step)
         new = {key: value for key, value in step.set.items() if key not in self.mine}
         kept = {key: step.before.get(key) for key in step.remove if key in self.mine}

@@ -30,11 +30,11 @@ _FOR_EVER = 2**62
 def remarks(
     topic: Topic, settings: Mapping[str, str], request_bytes: int | None = None
 ) -> Iterator[str]:
-    """Return sentences about a copy.
+    """Return sentences about a mirror topic.
 
     Args:
         topic: The topic on the source.
-        settings: All that hold for the copy, as far as told.
+        settings: All that hold for the mirror topic, as far as told.
         request_bytes: The largest request that the target's brokers take, if told.
     """
     if stamps_itself(settings):
@@ -69,8 +69,8 @@ def _times(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[str]:
     if behind is not None and behind < _FOR_EVER:
         yield (
             f"the target refuses records that are older than {before} ({theirs[before]} ms) when"
-            f" they arrive, which stops their partition, and copies arrive late; set {before} to a"
-            " larger value under `topics.configs.override` until the cutover"
+            " they arrive, which stops their partition, and what is mirrored arrives late; set"
+            f" {before} to a larger value under `topics.configs.override` until the cutover"
         )
     if tighter(theirs.get(after), ours.get(after)):
         yield (
@@ -81,7 +81,7 @@ def _times(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[str]:
 
 
 def _policies(topic: Topic, settings: Mapping[str, str]) -> Iterator[str]:
-    """Say where a copy keeps less than the source does."""
+    """Say where a mirror topic keeps less than the source does."""
     if "compact" in settings.get(POLICY, "") and "compact" not in topic.settings.get(POLICY, ""):
         yield (
             "the target compacts the topic and the source does not: of records with the same key"

@@ -34,7 +34,7 @@ def on_copies(
     copies: Mapping[TopicName, TopicName],
     held: Mapping[TopicName, Collection[str]],
 ) -> tuple[list[Obstacle], list[Note]]:
-    """Tell which rights the login lacks on copies, now and later.
+    """Tell which rights the login lacks on mirror topics, now and later.
 
     Args:
         target: The cluster that has them.
@@ -54,8 +54,8 @@ def on_copies(
         if len(now) < len(missing):
             text = (
                 f"{Side.TARGET}: {_who(cluster)} lacks the ACL {_TO_RELEASE.kafka_name} on topic"
-                f" {name}, so what is held back there while the copy is filled cannot be released:"
-                f" {', '.join(held[name])}; add it there"
+                f" {name}, so what is held back there while the mirror topic is filled cannot be"
+                f" released: {', '.join(held[name])}; add it there"
             )
             notes.append(Note(copies[name], text))
     return obstacles, notes

@@ -1,4 +1,4 @@
-"""Whether the disks of the target have room for what the copies lack."""
+"""Whether the disks of the target have room for what the mirror topics lack."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def room(
 ) -> Iterator[Note | Obstacle]:
     """Compare what the disks of the target have free with what will be copied onto them.
 
-    Batches are copied as they are, so a copy takes as much as its topic does now. How brokers will
-    place the copies is not known, so the disks of all of them count together.
+    Batches are copied as they are, so a mirror topic takes as much as its topic does now. How
+    brokers will
+    place the mirror topics is not known, so the disks of all of them count together.
     """
     replicas = _replicas(seen, found)
     if not replicas or config.records.start is not StartAt.EARLIEST:
@@ -33,7 +34,8 @@ def room(
         there = target.disks.describe(copies)
         here = source.disks.describe({name: topic.partitions for name, topic in topics.items()})
     except ClusterError as error:
-        text = f"{error}; until then it is not known whether the disks have room for the copies"
+        what = "whether the disks have room for the mirror topics"
+        text = f"{error}; until then it is not known {what}"
         yield Note("target", text)
         return
     if there.free is None:
@@ -49,20 +51,20 @@ def room(
 
 _UNKNOWN = (
     "the brokers do not tell what is free on their disks (KIP-827, Kafka 3.3), so it is not known"
-    " whether they have room for the copies"
+    " whether they have room for the mirror topics"
 )
 
 
 def _full(lacking: int, free: int) -> str:
     return (
-        f"the copies need about {size(lacking)} more, and the disks of all brokers together have"
-        f" {size(free)} free; give them larger disks, mirror fewer topics, or take fewer replicas"
-        " by `topics.replication_factor`"
+        f"the mirror topics need about {size(lacking)} more, and the disks of all brokers together"
+        f" have {size(free)} free; give them larger disks, mirror fewer topics, or take fewer"
+        " replicas by `topics.replication_factor`"
     )
 
 
 def _replicas(seen: Observed, found: Difference[Step]) -> dict[TopicName, int]:
-    """Return how many replicas the copy of each topic has or will have."""
+    """Return how many replicas the mirror topic of each topic has or will have."""
     replicas = {
         name: seen.target[copy].replication_factor
         for name, copy in found.topics.items()

@@ -1,4 +1,4 @@
-"""Which settings a copy shall have of its own. Pure."""
+"""Which settings a mirror topic shall have of its own. Pure."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ refuse or delete records that the source still has."""
 _DEFAULT = "the target's default is"
 
 ADJUSTED = frozenset({*_LIMITS, POLICY, _MIN_INSYNC})
-"""Settings that a copy may need though the source's topic has none of its own."""
+"""Settings that a mirror topic may need though the source's topic has none of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a copy shall have of its own.
+    """What a mirror topic shall have of its own.
 
     Attributes:
         values: Settings with their values.
@@ -62,14 +62,14 @@ def wanted(
     there: Topic | None = None,
     ours: Set[str] = frozenset(),
 ) -> Wanted:
-    """Return what a copy shall have of its own.
+    """Return what a mirror topic shall have of its own.
 
     Args:
         topic: The topic on the source.
         seen: What the target knows, and its defaults.
         rules: What the file says.
-        replicas: Replication factor of the copy, if that is known.
-        there: The copy, if there is one.
+        replicas: Replication factor of the mirror topic, if that is known.
+        there: The mirror topic, if there is one.
         ours: Settings of that copy which we made.
     """
     beneath = _beneath(seen, there, ours)
@@ -95,7 +95,7 @@ def wanted(
 
 
 def untouched(key: str) -> bool:
-    """Whether a setting of a copy that is there is left alone, unless the file names it."""
+    """Whether a setting of a mirror topic that is there is left alone, unless the file names it."""
     return key in _NEVER or key == TIMESTAMP_TYPE or key.startswith(_TIERED)
 
 
@@ -117,7 +117,7 @@ def holding(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def within(settings: Mapping[str, str], replicas: int) -> dict[str, str]:
-    """Return a topic's settings as a copy with so many replicas can have them."""
+    """Return a topic's settings as a mirror topic with so many replicas can have them."""
     found = holding(settings)
     in_sync = limit(found.get(_MIN_INSYNC))
     if in_sync is not None and in_sync > replicas:

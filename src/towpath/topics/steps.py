@@ -15,12 +15,13 @@ class CreateTopic:
     """Create `target`; requires that there is no topic of this name.
 
     Attributes:
-        source: The topic that it is a copy of.
+        source: The topic that it is a mirror topic of.
         target: Its name.
         partitions: How many it gets.
         replication_factor: -1 stands for the target's default.
         configs: Settings that it begins with.
-        held: Those of them that are other ones while the copy is filled, with what each shall be
+        held: Those of them that are other ones while the mirror topic is filled, with what each
+            shall be
             in the end; `None` where the target's default shall hold then.
     """
 
@@ -65,7 +66,7 @@ class SetConfigs:
     Requires, too, that the topic still has this `id`, where brokers tell such.
 
     Attributes:
-        source: The topic that it is a copy of.
+        source: The topic that it is a mirror topic of.
         target: Its name.
         set: Settings with their new values.
         remove: Settings that take the target's default again.
@@ -108,7 +109,7 @@ class SetConfigs:
 
 @dataclass(frozen=True, slots=True)
 class DeleteTopic:
-    """Delete `target`, the copy of a topic that is no longer mirrored.
+    """Delete `target`, the mirror topic of a topic that is no longer mirrored.
 
     Requires that it still has this id and as many partitions.
     """

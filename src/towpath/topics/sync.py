@@ -1,4 +1,4 @@
-"""What a copy that is there needs to have the settings it shall have. Pure."""
+"""What a mirror topic that is there needs to have the settings it shall have. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class _Copy:
 
     Attributes:
         topic: The topic on the source.
-        there: Its copy.
-        mine: Settings of the copy that we made.
+        there: Its mirror topic.
+        mine: Settings of the mirror topic that we made.
         waiting: Those that are held back, with their values in the end.
-        released: Whether the copy was filled, so that these may have them.
+        released: Whether the mirror topic was filled, so that these may have them.
         changes: Settings that need other values, `None` for the target's default.
-        foreign: Settings of the copy that neither the source has nor we made.
+        foreign: Settings of the mirror topic that neither the source has nor we made.
     """
 
     topic: Topic
@@ -77,18 +77,18 @@ class _Copy:
         if self.foreign:
             own = ", ".join(f"{key}={self.there.own[key]}" for key in sorted(self.foreign))
             notes.append(
-                f"the copy has settings that the source does not have: {own}; they stay, as this"
-                " link did not make them"
+                f"the mirror topic has settings that the source does not have: {own}; they stay, as"
+                " this link did not make them"
             )
         if self.waiting and not self.released:
             notes.append(
-                f"held back ({UNLIMITED}) until the copy has caught up with the source:"
+                f"held back ({UNLIMITED}) until the mirror topic has caught up with the source:"
                 f" {', '.join(sorted(self.waiting))}"
             )
         return notes
 
     def settings(self, defaults: Mapping[str, str]) -> dict[str, str]:
-        """Return what will hold for the copy, as far as known."""
+        """Return what will hold for the mirror topic, as far as known."""
         changed = {k: defaults.get(k) if v is None else v for k, v in self.changes.items()}
         after = {**self.there.settings, **changed}
         return {key: value for key, value in after.items() if value is not None}
@@ -96,7 +96,7 @@ class _Copy:
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """What a copy needs: the step, what to know, and the settings that it then has."""
+    """What a mirror topic needs: the step, what to know, and the settings that it then has."""
 
     step: SetConfigs | None = None
     notes: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class Synced:
 
 
 def sync(topic: Topic, there: Topic, seen: Observed, rules: SettingsConfig, ours: Ours) -> Synced:
-    """Compare a copy with what it shall have; one whose settings are hidden stays as it is."""
+    """Compare a mirror topic with what it shall have; with hidden settings it stays as it is."""
     if not there.settings:
         return Synced()
     mine = _mine(there, ours)
@@ -116,7 +116,7 @@ def sync(topic: Topic, there: Topic, seen: Observed, rules: SettingsConfig, ours
 
 
 def _mine(there: Topic, ours: Ours) -> frozenset[str]:
-    """Return the settings of a copy that we made; values tell of those that we may have made."""
+    """Return the settings of a mirror topic that we made; values tell what we may have made."""
     tried = ours.tried.get(there.name, {})
     made = {key for key, value in tried.items() if equal(key, there.own.get(key), value)}
     return ours.set_keys.get(there.name, frozenset()) | made

@@ -54,7 +54,7 @@ class LinkBooks:
     ends: dict[tuple[TopicName, TopicId], End] = field(default_factory=dict)
     """Where source topics ended when the link ran first, with `start: latest`."""
     neighbours: Neighbours = field(default_factory=Neighbours)
-    """The copies of other links."""
+    """The mirror topics of other links."""
 
     @property
     def begun(self) -> bool:

@@ -61,7 +61,7 @@ class End:
     """Where the partitions of a source topic ended when the link ran first, with `start: latest`.
 
     `offsets` are their last stable offsets, by partition. Where one is -1, the partition had no
-    leader to tell it, and its copy begins where the leader epoch in `epochs` ended.
+    leader to tell it, and its mirror topic begins where the leader epoch in `epochs` ended.
     """
 
     kind: ClassVar[str] = "end"

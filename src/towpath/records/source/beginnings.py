@@ -1,4 +1,4 @@
-"""Finds where copies begin and end, for partitions whose leader has not told it to the planner."""
+"""Finds where copying begins and ends where no leader has told it to the planner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fresh copies whose log is to begin where the source does: filled up to there, and cut.
+"""Fresh mirror topics whose log is to begin where the source does: filled up to there, and cut.
 
 A compacted topic takes no cuts by offset and no records without keys, so its front is filled with
 markers, and stays: no consumer sees it, and the cleaner removes it.

@@ -1,8 +1,8 @@
-"""Copies whose beginning moves: retention at the source was faster than their first fetch.
+"""Mirror topics whose beginning moves: retention at the source was faster than their first fetch.
 
-Nothing was copied, so nothing is missing: the copy begins where the source's log begins now, as if
-it had been planned a moment later. An identical target partition is filled up to there and cut, as
-at its opening (`fronts`); only then a receipt says where the copy begins.
+Nothing was copied, so nothing is missing: the mirror topic begins where the source's log begins
+now, as if it had been planned a moment later. An identical target partition is filled up to there
+and cut, as at its opening (`fronts`); only then a receipt says where the mirror topic begins.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def lane_reopening(
 def given_up(lane: Lane, error: TowpathError) -> bool:
     """Count an error; whether the lane is left out for it.
 
-    Its copy is gone, or it lacks a right for too long.
+    Its mirror topic is gone, or it lacks a right for too long.
     """
     if isinstance(error, RefusedError) and is_gone(error):
         return lane.again(error.error) >= GONE_AFTER

@@ -201,10 +201,10 @@ class TargetSide:
         else:
             self._reopening.fetch_anew(lane, batch.base, WRONG)
 
-    # The copy is not there
+    # The mirror topic is not there
 
     def _gone(self, lane: Lane) -> None:
-        """Look whether the copy is still there, beside all else that the pool does."""
+        """Look whether the mirror topic is still there, beside all else that the pool does."""
         self._producers.of(lane).remove(lane)
         topic = lane.work.target.topic
         self._jobs.look(
