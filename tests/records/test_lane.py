@@ -39,11 +39,11 @@ def test_what_was_sent_goes_again_as_it_was() -> None:
 def test_the_time_of_a_batch_counts_though_something_else_waits_before_it() -> None:
     """What comes first may be passed over at once, so that the batch is sent."""
     waiting = lane()
-    assert waiting.next_time() is None
+    assert waiting.queue.next_time is None
     waiting.queue.put(BecomeMapped(SourceOffset(0), told("a reason")))
     waiting.queue.put(Fill(SourceOffset(0), SourceOffset(5)))
-    assert waiting.next_time() is None
+    assert waiting.queue.next_time is None
     took(waiting, plain(0))
     [batch] = [item for item in waiting.queue.waiting if isinstance(item, Batch)]
-    assert waiting.next_time() == batch.time
+    assert waiting.queue.next_time == batch.time
     assert waiting.next_batch() is batch

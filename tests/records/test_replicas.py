@@ -24,7 +24,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.records.copy import Copier
 from towpath.records.lane.lane import Lane
-from towpath.records.source import fetcher as fetching
+from towpath.records.source import near
 from towpath.records.source.fetcher import Fetcher
 
 pytestmark = pytest.mark.broker
@@ -97,7 +97,7 @@ class Reading:
 def test_the_nearest_replica_serves_until_it_is_gone(
     mirror: BackDoor, three: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetching, "_FAR", 1.0)
+    monkeypatch.setattr(near, "FAR", 1.0)
     reading = Reading(mirror)
     with copier(reading.work, reading.work.source, reading.work.target) as made:
         fetcher = reading.watch(made)
@@ -118,7 +118,7 @@ def test_the_nearest_replica_serves_until_it_is_gone(
 def test_a_frozen_replica_is_left(
     mirror: BackDoor, three: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetching, "_FAR", 60.0)
+    monkeypatch.setattr(near, "FAR", 60.0)
     reading = Reading(mirror, "1s")
     with copier(reading.work, reading.work.source, reading.work.target) as made:
         fetcher = reading.watch(made)
@@ -149,7 +149,7 @@ def test_what_a_follower_lacks_is_not_lost(
             reading.write()
             wait_until(
                 lambda: (
-                    fetcher._near.get(reading.tp) == reading.follower
+                    fetcher._near.serves(reading.tp, reading.follower)
                     and reading.follower in fetcher._sessions
                 ),
                 "it is near",

@@ -74,9 +74,9 @@ def test_batches_that_go_again_stay_before_it() -> None:
     sending.queue.put(wait)
     took(sending, plain(1))
     assert sending.next_batch() is not None
-    assert sending.due_wait is wait
+    assert sending.queue.due_wait is wait
     sending.send_again()
-    sending.waited(wait)
+    sending.queue.waited(wait)
     for expected in (0, 1):
         batch = sending.next_batch()
         assert batch is not None

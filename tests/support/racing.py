@@ -313,7 +313,7 @@ class Racer:
     def lost(self) -> None:
         """The connection was lost; what flies may be there, or still arrive."""
         if self.lane is not None and self.open:
-            sent = Underway(NODE, self.lane.sent_end, self.lane.sent_oldest)
+            sent = Underway(NODE, self.lane.queue.sent_end, self.lane.queue.sent_oldest)
             self.opener.may_arrive(WORK, sent)
             self.open = False
 

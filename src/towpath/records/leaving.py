@@ -61,7 +61,7 @@ class Leaving:
 
     def _gone(self, lane: Lane) -> None:
         if lane.unanswered:
-            sent = Underway(end=lane.sent_end, oldest=lane.sent_oldest)
+            sent = Underway(end=lane.queue.sent_end, oldest=lane.queue.sent_oldest)
             self._opener.may_arrive(lane.work, sent)
         self._producers.of(lane).remove(lane)
         self._feed.remove(lane)

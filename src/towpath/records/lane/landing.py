@@ -15,8 +15,9 @@ from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.clients import Clients
 from towpath.records.jobs import Jobs
-from towpath.records.lane.lane import LANE_BYTES, MANY, SMALL, SMALL_TOGETHER, Lane
+from towpath.records.lane.lane import LANE_BYTES, MANY, Lane
 from towpath.records.lane.progress import Standing
+from towpath.records.lane.reshape import SMALL, SMALL_TOGETHER
 from towpath.records.lane.waits import Waits
 from towpath.records.lease import Lease
 from towpath.records.leaving import Leaving
@@ -163,7 +164,7 @@ class Landing:
             lane.queue.drop_waiting()
         elif not self.lease.good:
             return  # `turn` goes on when it is
-        elif lane.due_wait is not None:
+        elif lane.queue.due_wait is not None:
             self._waits.go(lane)
         elif lane.writer is not None:
             self._transactor.go(lane)

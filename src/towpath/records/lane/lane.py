@@ -10,35 +10,25 @@ the first was refused; progress moves only over what was acknowledged.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 
 from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.produce import Produced
-from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode, Side, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
 from towpath.records.lane.intake import Aborted, Intake
 from towpath.records.lane.modes import taken
 from towpath.records.lane.progress import LaneProgress, Standing
 from towpath.records.lane.queue import Batch, BecomeMapped, Fill, Queue, Stop, Wait
-from towpath.records.lane.reshape import merge
+from towpath.records.lane.reshape import SMALL, Cutter
 from towpath.records.work import Assignment
-from towpath.wire import batch as wire
 
 FLYING = 5
-SMALL = 4096
-"""Batches below this many bytes are worth merging."""
-SMALL_TOGETHER = 64 << 10
-"""The same where a batch is dear: in a transaction, whose batches go one by one, and in one of many
-partitions, as the second batch of each lets the broker make index files of 10 MiB."""
 _REMEMBERED = 10.0
 """Seconds; brokers forget a producer id after `producer.id.expiration.ms`, a day by default."""
 MANY = 64
 """Partitions of a slice that are many."""
-MERGED = 256 << 10
 LANE_BYTES = 8 << 10
 """What a lane takes without any record in it: 5.7 KiB were counted of 1,000 that were just opened,
 and something for requests that name it."""
@@ -63,18 +53,17 @@ class Lane:
         writer: Who writes for it in transactions, if the target refuses our producer id.
         level: Gaps are filled where offsets are mapped, too, so that both sides stay as far apart
             as they are.
-        largest: No batch of more bytes is made; halved when the target refused one.
+        cutter: Merges and splits what waits.
     """
 
     def __init__(self, work: Assignment, standing: Standing, small: int = SMALL) -> None:
         self.work = work
         self.source, self.source_id = work.source, work.source_id
-        self._small = small
         self.queue = Queue()
+        self.cutter = Cutter(self.queue, work.max_batch, small)
         self.progress = LaneProgress(work, standing)
         self._intake = Intake(self.progress, self.queue, standing)
         self.writer = standing.writer
-        self.largest = sys.maxsize
         self.level = work.fill > 0
         self.unanswered = 0
         self.refused: Produced | None = None
@@ -118,19 +107,6 @@ class Lane:
     def fetch_epoch(self) -> int:
         """Leader epoch of the last batch taken in, or -1."""
         return self._intake.epoch
-
-    @property
-    def sent_end(self) -> int:
-        """The sequence behind the last record that was sent, -1 if none flies."""
-        batches = [item for item in self.queue.flying if isinstance(item, Batch)]
-        last = batches[-1] if batches else None
-        return (last.sequence + last.count) % wire.SEQUENCES if last else -1
-
-    @property
-    def sent_oldest(self) -> int | None:
-        """The oldest timestamp in ms of the batches that fly, `None` if none does."""
-        times = (item.time for item in self.queue.flying if isinstance(item, Batch))
-        return min(times, default=None)
 
     def resume(self, standing: Standing) -> None:
         """Go on from `standing`; everything queued is dropped, to be fetched again."""
@@ -257,29 +233,18 @@ class Lane:
         near = [*self.queue.flying, self.queue.waiting[0]]
         return any(isinstance(item, Batch) and item.size > self.work.max_batch for item in near)
 
-    def next_time(self) -> int | None:
-        """Return the timestamp in ms of the first batch that waits, `None` if none does.
-
-        What waits before it may be passed over at once, so that it is the one to be sent.
-        """
-        return next((item.time for item in self.queue.waiting if isinstance(item, Batch)), None)
-
     def send_again(self) -> None:
         """Send everything that flies again, now that every answer is in."""
         self.queue.send_again()
         self.unanswered, self.refused = 0, None
         self.overtaken = False
 
-    def too_large(self, batch: Batch) -> None:
-        """The target refused `batch` for its size: make none of its size any more."""
-        self.largest = min(self.largest, max(batch.size // 2, 1024))
-
     def next_transaction(self, most: int) -> list[Batch]:
         """Return what may be written in one transaction of about `most` bytes; it flies now."""
         taken: list[Batch] = []
         size = 0
         while size < most and not (taken and self._doubtful_head()):
-            self._split_head()
+            self.cutter.split_head(self.progress.producer)
             batch = self.next_batch()
             if batch is None:
                 break
@@ -289,34 +254,21 @@ class Lane:
 
     def _doubtful_head(self) -> bool:
         """Whether the next batch was damaged before; what it is with fails as a whole."""
-        head = self.queue.waiting[0] if self.queue.waiting else None
+        head = self.queue.head
         return isinstance(head, Batch) and head.base == self._looked[0]
-
-    def _split_head(self) -> None:
-        head = self.queue.waiting[0] if self.queue.waiting else None
-        if isinstance(head, Batch) and head.size > self.largest and head.count > 1:
-            self._remake([head], self.largest)
 
     @property
     def _may_send(self) -> bool:
         return not (self.refused or self.lost or self.progress.stopped or self.busy)
 
     def _fly(self) -> Batch:
-        below = self._small if self.writer is None else SMALL_TOGETHER
-        small = self.queue.small_head(below, min(MERGED, self.work.max_batch // 2, self.largest))
-        if small:
-            self._remake(small, self.work.max_batch)
+        self.cutter.merge_head(self.progress.producer, together=self.writer is not None)
         batch = self.queue.waiting.popleft()
         assert isinstance(batch, Batch)  # noqa: S101  # by `next_batch`
         batch.sent = True
         self.queue.flying.append(batch)
         self.unanswered += 1
         return batch
-
-    def _remake(self, head: list[Batch], most: int) -> None:
-        """Cut the leading batches anew; damaged ones stay, and the target will refuse them."""
-        with suppress(CorruptBatchError):
-            self.queue.replace_head(head, merge(head, most, self.progress.producer))
 
     @property
     def drains(self) -> bool:
@@ -329,18 +281,6 @@ class Lane:
     def fill_due(self) -> Fill | None:
         """The fill that must be done before anything else may be sent."""
         return self.next_fill if self._may_send else None
-
-    @property
-    def due_wait(self) -> Wait | None:
-        """What is to happen outside before anything else may be sent."""
-        head = self.queue.waiting[0] if self.queue.waiting else None
-        return head if isinstance(head, Wait) and not head.over else None
-
-    def waited(self, wait: Wait) -> None:
-        """What something waited for has happened; batches that go again may be before it."""
-        wait.over = True
-        if self.queue.waiting[0] is wait:
-            self.queue.waiting.popleft()
 
     @property
     def next_fill(self) -> Fill | None:

@@ -12,6 +12,7 @@ from towpath.cluster.data.client import Client
 from towpath.ledger.entries import Run
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
+from towpath.wire import batch as wire
 
 _PINNED = 4
 """A batch is copied out of a buffer that is so many times larger, where memory is scarce."""
@@ -163,6 +164,43 @@ class Queue:
         """Offsets of its fills that compaction left empty."""
         items = (*self.flying, *self.waiting)
         return sum(item.holes for item in items if isinstance(item, Fill))
+
+    @property
+    def head(self) -> Item | None:
+        """The first item that waits."""
+        return self.waiting[0] if self.waiting else None
+
+    @property
+    def due_wait(self) -> Wait | None:
+        """What is to happen outside before anything else may be sent."""
+        head = self.head
+        return head if isinstance(head, Wait) and not head.over else None
+
+    def waited(self, wait: Wait) -> None:
+        """What something waited for has happened; batches that go again may be before it."""
+        wait.over = True
+        if self.head is wait:
+            self.waiting.popleft()
+
+    @property
+    def next_time(self) -> int | None:
+        """The timestamp in ms of the first batch that waits, `None` if none does.
+
+        What waits before it may be passed over at once, so that it is the one to be sent.
+        """
+        return next((item.time for item in self.waiting if isinstance(item, Batch)), None)
+
+    @property
+    def sent_end(self) -> int:
+        """The sequence behind the last record that was sent, -1 if none flies."""
+        batches = [item for item in self.flying if isinstance(item, Batch)]
+        last = batches[-1] if batches else None
+        return (last.sequence + last.count) % wire.SEQUENCES if last else -1
+
+    @property
+    def sent_oldest(self) -> int | None:
+        """The oldest timestamp in ms of the batches that fly, `None` if none does."""
+        return min((item.time for item in self.flying if isinstance(item, Batch)), default=None)
 
     def put(self, item: Item) -> None:
         """Add an item behind all others; adjacent fills become one."""

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
+from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import SourceOffset
-from towpath.records.lane.queue import Batch
+from towpath.records.lane.queue import Batch, Queue
 from towpath.wire import batch as wire
 from towpath.wire.reencode import Dense, reencode
 
+SMALL = 4096
+"""Batches below this many bytes are worth merging."""
+SMALL_TOGETHER = 64 << 10
+"""The same where a batch is dear: in a transaction, whose batches go one by one, and in one of many
+partitions, as the second batch of each lets the broker make index files of 10 MiB."""
+_MERGED = 256 << 10
+_LEAST = 1024
 Pieces = tuple[tuple[SourceOffset, int], ...]
 """Runs of source offsets: first offset and length of each."""
 
@@ -63,6 +73,44 @@ def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
 def split(batch: Batch, most: int, producer: int) -> list[Batch]:
     """Cut a batch into pieces of at most `most` bytes, or of one record."""
     return merge([batch], most, producer)
+
+
+class Cutter:
+    """Merges and splits batches at the head of a queue; damaged ones stay for the target to refuse.
+
+    Args:
+        queue: What waits.
+        most: Bytes of a batch that the target surely takes.
+        small: Batches below so many bytes are merged.
+
+    Attributes:
+        largest: No batch of more bytes is made; halved when the target refused one.
+    """
+
+    def __init__(self, queue: Queue, most: int, small: int) -> None:
+        self._queue, self._most, self._small = queue, most, small
+        self.largest = sys.maxsize
+
+    def too_large(self, batch: Batch) -> None:
+        """The target refused `batch` for its size: make none of its size any more."""
+        self.largest = min(self.largest, max(batch.size // 2, _LEAST))
+
+    def merge_head(self, producer: int, *, together: bool) -> None:
+        """Merge the leading small batches; `together` if they go in a transaction."""
+        below = SMALL_TOGETHER if together else self._small
+        small = self._queue.small_head(below, min(_MERGED, self._most // 2, self.largest))
+        if small:
+            self._remake(small, self._most, producer)
+
+    def split_head(self, producer: int) -> None:
+        """Split the first batch if the target takes none of its size."""
+        head = self._queue.head
+        if isinstance(head, Batch) and head.size > self.largest and head.count > 1:
+            self._remake([head], self.largest, producer)
+
+    def _remake(self, head: list[Batch], most: int, producer: int) -> None:
+        with suppress(CorruptBatchError):
+            self._queue.replace_head(head, merge(head, most, producer))
 
 
 class _SourceOffsets:

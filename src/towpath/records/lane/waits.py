@@ -38,7 +38,7 @@ class Waits:
 
     def go(self, lane: Lane) -> None:
         """Ask, if something new is at the head of the lane's queue."""
-        wait = lane.due_wait
+        wait = lane.queue.due_wait
         if wait is not None and not wait.asked:
             self._ask(lane, wait)
 
@@ -53,7 +53,7 @@ class Waits:
         )
 
     def _over(self, lane: Lane, wait: Wait) -> None:
-        lane.waited(wait)
+        lane.queue.waited(wait)
         lane.relieve(Side.TARGET)
         self._go(lane)
 

@@ -14,19 +14,15 @@ from towpath.cluster.data.nodes import Nodes
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.backoff import BackOff
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
+from towpath.records.source.near import REVIEW, Near
 from towpath.records.source.reader import R
 from towpath.records.trouble import TOLD, SourceTrouble, source_trouble, throttled
 
 _WAIT_MS = 500
 _SHORT_WAIT_MS = 10
 """While a partition is held back, it must not wait for a long poll to end."""
-_FAR = 10.0
-"""Seconds for which a leader is asked for the records themselves after a replica near us failed."""
-_NEAR = 300.0
-"""Seconds after which leaders are asked anew who is near: a replica may have fallen behind."""
 _RESPONSE_BYTES = 8 << 20
 _PARTITION_BYTES = 1 << 20
 _READER_BYTES = 8 << 20
@@ -65,15 +61,13 @@ class Fetcher(Generic[R]):
         on_trouble: Callable[[R, ClusterError, bool], None],
     ) -> None:
         self._reactor = reactor
-        self._rack = config.rack or ""
         self._pool, self.share = pool, share
         self._least = _PARTITION_BYTES
         """The smallest answer worth asking for: it grows with the batches of the source."""
         self._on_data, self._on_trouble = on_data, on_trouble
         self._readers: dict[TopicPartition, R] = {}
         self._at: dict[TopicPartition, int] = {}
-        self._near: dict[TopicPartition, int] = {}
-        self._far: dict[int, Deadline] = {}
+        self._near = Near(config.rack or "")
         self._held: set[TopicPartition] = set()
         self._sessions: dict[int, FetchSession] = {}
         self._under_way: dict[int, int] = {}
@@ -92,8 +86,8 @@ class Fetcher(Generic[R]):
             on_open=self._opened, on_lost=self._lost, on_found=self._settle,
             on_trouble=self._troubled,
         )  # fmt: skip
-        if self._rack:
-            reactor.later(_NEAR, self._review)
+        if self._near.rack:
+            reactor.later(REVIEW, self._review)
 
     def add(self, reader: R) -> None:
         """Fetch for `reader` from now on, from where it stands; a request under way is void."""
@@ -108,7 +102,7 @@ class Fetcher(Generic[R]):
         """Fetch for `reader` no more."""
         tp = reader.source
         self._readers.pop(tp, None)
-        self._near.pop(tp, None)
+        self._near.forget(tp)
         self._held.discard(tp)
         self._parked.pop(tp, None)
         self._leave(tp)
@@ -164,7 +158,7 @@ class Fetcher(Generic[R]):
     def moved(self, reader: R, after: float) -> None:
         """The leader is another one, or unknown: look it up, then go on."""
         tp = reader.source
-        self._near.pop(tp, None)
+        self._near.forget(tp)
         self._leave(tp)
         self.nodes.look_up([tp], after)
 
@@ -197,7 +191,7 @@ class Fetcher(Generic[R]):
         if leader is None:
             self.nodes.look_up([tp])
             return
-        node = self._at[tp] = self._near.get(tp, leader.node)
+        node = self._at[tp] = self._near.node(tp, leader.node)
         if node in self._sessions:
             self._want(reader)
             self._pump(node)
@@ -240,7 +234,7 @@ class Fetcher(Generic[R]):
 
     def _troubled(self, node: int | None, error: ClusterError, hopeless: bool) -> None:
         theirs = [tp for tp in self._readers if self._at.get(tp) == node]
-        for reader in [self._readers[tp] for tp in theirs if self._near.get(tp) != node]:
+        for reader in [self._readers[tp] for tp in theirs if not self._near.serves(tp, node)]:
             self._on_trouble(reader, error, hopeless)
 
     def _lost(self, node: int, _why: str) -> None:
@@ -268,8 +262,7 @@ class Fetcher(Generic[R]):
         self._short.pop(node, None)
         self._under_way[node] = session.max_bytes = size
         self._pool.promised += size
-        far = self._far.get(node)
-        session.rack = "" if far is not None and not far.over else self._rack
+        session.rack = self._near.told(node)
         wait = _SHORT_WAIT_MS if self._held else _WAIT_MS
         channel.send(
             fetching.API,
@@ -309,7 +302,7 @@ class Fetcher(Generic[R]):
             stale = said.tp in self._stale.get(node, ())
             if reader is None or self._at.get(said.tp) != node or stale:
                 continue
-            if self._near.get(said.tp) == node and source_trouble(said) is not SourceTrouble.NONE:
+            if self._near.serves(said.tp, node) and source_trouble(said) is not SourceTrouble.NONE:
                 # It may not have yet what the leader has, so only the leader's word counts.
                 self._stay_far(said.tp)
                 self.again(reader)
@@ -328,7 +321,7 @@ class Fetcher(Generic[R]):
 
     def _go_near(self, reader: R, replica: int) -> None:
         tp = reader.source
-        self._near[tp] = replica
+        self._near.go(tp, replica)
         if self.nodes.knows(replica):
             self.again(reader)
         else:
@@ -336,16 +329,14 @@ class Fetcher(Generic[R]):
             self.moved(reader, 0.0)
 
     def _stay_far(self, tp: TopicPartition) -> None:
-        """Go back to the leader, and do not say where we are: it would send us away again."""
         leader = self.nodes.leader(tp)
-        if self._near.pop(tp, None) is not None and leader is not None:
-            self._far[leader.node] = Deadline.after(_FAR)
+        self._near.fail(tp, leader.node if leader is not None else None)
 
     def _review(self) -> None:
-        for tp in self._near.keys() - self._held - self._parked.keys():
-            del self._near[tp]
+        for tp in self._near.partitions() - self._held - self._parked.keys():
+            self._near.forget(tp)
             self.again(self._readers[tp])
-        self._reactor.later(_NEAR, self._review)
+        self._reactor.later(REVIEW, self._review)
 
     def _go_on(self, reader: R, session: FetchSession) -> None:
         if reader.held >= self._room:

@@ -180,7 +180,7 @@ class Producer:
             if size >= most:
                 break
             lane = self._lanes[tp]
-            if (time := lane.next_time()) is not None and time < oldest:
+            if (time := lane.queue.next_time) is not None and time < oldest:
                 continue  # it stays ready
             del ready[tp]
             batch = lane.next_batch()

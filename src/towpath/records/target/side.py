@@ -114,7 +114,7 @@ class TargetSide:
     def _may_arrive(self, lane: Lane, node: int) -> None:
         """Batches of the lane were sent to broker `node`, and not all answers came."""
         read_from = Deadline.after(self._producers.of(lane).mute_left(node))
-        sent = Underway(node, lane.sent_end, lane.sent_oldest, read_from)
+        sent = Underway(node, lane.queue.sent_end, lane.queue.sent_oldest, read_from)
         self._opener.may_arrive(lane.work, sent)
 
     def find_again(self, lane: Lane) -> None:
@@ -249,9 +249,9 @@ class TargetSide:
         if batch.count == 1:
             self._too_large(lane, batch)
             return []
-        lane.too_large(batch)
+        lane.cutter.too_large(batch)
         try:
-            return split(batch, lane.largest, lane.progress.producer)
+            return split(batch, lane.cutter.largest, lane.progress.producer)
         except CorruptBatchError as error:
             self._reopening.fetch_anew(lane, batch.base, error.why)
             return []
