@@ -4,7 +4,7 @@ Spark starts Python five times, one after the other, before the first slice runs
 workers. Each would import PySpark, and each worker all that copies records: nine CPU seconds. The
 template imports it once, while Spark's JVM starts. What Spark takes for Python is a launcher
 (`engine/launcher.py`), which hands over its streams, arguments and environment; the template forks
-a process that goes on with them (docs/decisions/0026).
+a process that goes on with them (docs/decisions/0025).
 
 It serves the driver's machine only, listens in a folder that only this user can enter, and ends
 with the driver. It has one thread, since of several threads only one would survive a fork.

@@ -1,4 +1,4 @@
-"""The lease of a link: one process at a time changes the target for it (docs/decisions/0028).
+"""The lease of a link: one process at a time changes the target for it (docs/decisions/0027).
 
 It guards steps and their journal. Records do not depend on it: two copiers may race.
 """
