@@ -26,6 +26,9 @@ from towpath.model.nouns import Side
 _BEAT = 2.0
 _SILENCE = 7.0
 """Seconds without a sign after which a holder that gave nothing back is taken for dead."""
+_GOODBYE = 5.0
+"""Seconds for which the end of a command waits until the lease is given back. One that is not, is
+taken over as that of a dead holder."""
 _FRESH = 5.0
 """Seconds for which a look that found no other holder is good. Less than `_SILENCE`, so a process
 that was paused looks again before it changes anything."""
@@ -80,11 +83,9 @@ class Lease:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Give the lease back; a target that is silent delays the end by seconds at most."""
         self._stopped.set()
-        self._thread.join()
-        if self._other is None:
-            with suppress(TowpathError):
-                self._tell(over=True)
+        self._thread.join(_GOODBYE)
         self._client.close()
 
     def require(self) -> None:
@@ -172,6 +173,9 @@ class Lease:
                 self._look()  # first: after a pause another process may have taken over
                 if self._other is None:
                     self._tell()
+        with self._lock, suppress(TowpathError):
+            if self._other is None:
+                self._tell(over=True)
 
     def _tell(self, *, over: bool = False) -> None:
         entry = LinkLease(
