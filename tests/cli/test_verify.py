@@ -207,7 +207,7 @@ def test_a_master_that_is_none(
 ) -> None:
     assert main([command, "any.yaml", "--master", master]) == 2
     assert capsys.readouterr().err == (
-        f"--master: {master!r} is no Spark master; name one such as local[4], spark://host:7077,"
+        f"--master: {master!r} is not a Spark master; name one such as local[4], spark://host:7077,"
         " yarn or k8s://https://host:443\n"
     )
 

@@ -155,7 +155,7 @@ def test_what_cannot_be_meant(files: Files) -> None:
     said = files.run("apply", files.yaml, "--only", "topics,schema")
     assert (said.code, "'schema' is no subject; there are topics" in said.err) == (2, True)
     said = files.run("apply", files.yaml)
-    assert (said.code, "nobody can be asked here" in said.err) == (2, True)
+    assert (said.code, "no confirmation is possible; add --yes" in said.err) == (2, True)
     none = files.run("apply", files.yaml, "--only", "acls", "--yes", "--output", "json").json
     assert none["done"] == []
     assert topics(files.target, f"eu.{files.name}") == {}

@@ -82,7 +82,7 @@ def _subjects(text: str) -> tuple[str, ...]:
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
-        text = "nobody can be asked here; add it to do the steps above without a question"
+        text = "not a terminal, so no confirmation is possible; add --yes"
         raise ConfigError((Problem("--yes", text),))
     return typer.confirm("Do these steps?", err=True)
 

@@ -37,7 +37,7 @@ def cutover(
         bool,
         typer.Option(
             "--dry-run",
-            help="Touch nothing; say what stands against it, and how long it would take.",
+            help="Change nothing; show what would prevent the cutover, and how long it would take.",
         ),
     ] = False,
     quiet: Annotated[
@@ -121,8 +121,8 @@ def _rehearsed(found: Report, data: dict[str, Any]) -> list[str]:
     from towpath.cutover.estimate import ASSUMED  # noqa: PLC0415
 
     against = len(found.trouble) + len(found.writing)
-    named = f"{against} thing{'s stand' if against > 1 else ' stands'} against it, named above"
-    last = f"rehearsed, nothing was touched: {named if against else 'nothing stands against it'}"
+    named = f"{against} obstacle{'s' if against > 1 else ''}, listed above"
+    last = f"rehearsed, nothing was changed: {named if against else 'no obstacles'}"
     if found.measured is None:
         return [last]
     left = f"{count(found.behind)} records to copy, {count(data['steps_planned'])} steps to do"

@@ -24,7 +24,7 @@ from towpath.model.foreign import foreign, printed, watch_threads
 COMMANDS = {
     "init": "Write a commented example file to start from.",
     "lint": "Check the file, all of it at once, without touching a cluster.",
-    "plan": "Show what would change on the target, and what speaks against it.",
+    "plan": "Show what would change on the target, and what would prevent it.",
     "apply": "Do the steps of a plan.",
     "diff": "Show what differs now from what the file asks for.",
     "run": "Mirror until stopped, or until caught up.",

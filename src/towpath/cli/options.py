@@ -73,8 +73,8 @@ def require_master(master: str | None) -> None:
     if master is None or re.fullmatch(_MASTER, master):
         return
     text = (
-        f"{master[:100]!r} is no Spark master; name one such as local[4], spark://host:7077, yarn"
-        " or k8s://https://host:443"
+        f"{master[:100]!r} is not a Spark master; name one such as local[4], spark://host:7077,"
+        " yarn or k8s://https://host:443"
     )
     raise ConfigError((Problem("--master", text),))
 

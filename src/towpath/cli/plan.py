@@ -25,7 +25,7 @@ def plan(
     ] = None,
     output: FormOption = Form.TEXT,
 ) -> int:
-    """Show what would change on the target, and what speaks against it; touch nothing."""
+    """Show what would change on the target, and what would prevent it; change nothing."""
     del output  # `show` knows it
     require_writable(save, "--save")
     _require_apart(save, file)

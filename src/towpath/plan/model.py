@@ -1,4 +1,4 @@
-"""The plan: what `run` would do to the target, and what speaks against it, as data."""
+"""The plan: what `run` would change on the target, and what would prevent it, as data."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ Origins = Mapping[tuple[TopicName, TopicId], Origin]
 def without_circles(
     seen: Observed, known: Origins | Note, config: LinkConfig, target: Admin
 ) -> Observed:
-    """Return what was observed, and what speaks against copying a mirror topic.
+    """Return what was observed, with obstacles for topics that are mirror topics themselves.
 
     Args:
         seen: What was observed.
