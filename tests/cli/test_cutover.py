@@ -35,7 +35,7 @@ from towpath.mirror.run import Wishes
 from towpath.mirror.run import run as mirror
 from towpath.mirror.session import LinkSession
 from towpath.model.clock import now_ms
-from towpath.model.nouns import LinkName, Side, SourceOffset, TopicName, TopicPartition
+from towpath.model.nouns import LEDGER, LinkName, Side, SourceOffset, TopicName, TopicPartition
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -65,12 +65,23 @@ def admin_of(cluster: LocalCluster, side: Side) -> Admin:
     return Admin(ClusterConfig.model_validate({"bootstrap": cluster.bootstrap}), side)
 
 
-def log_ends(target: LocalCluster) -> dict[TopicPartition, int]:
-    """Return where all logs of the target end, the ledger's with its journal among them."""
+def left_on(
+    target: LocalCluster, link: str
+) -> tuple[dict[TopicPartition, int], list[bytes | None]]:
+    """Return where logs of the link's topics end, and the keys of its entries in the ledger.
+
+    Other tests use the target at the same time.
+    """
     with admin_of(target, Side.TARGET) as admin:
         topics = admin.topics.describe().values()
-        places = [TopicPartition(t.name, p.partition) for t in topics for p in t.partitions]
-        return dict(admin.offsets.latest(places)) if places else {}
+        places = {
+            t.name: [TopicPartition(t.name, p.partition) for p in t.partitions] for t in topics
+        }
+        own = [tp for name, tps in places.items() if link in name for tp in tps]
+        ends = dict(admin.offsets.latest(own)) if own else {}
+    number = len(places.get(LEDGER, ()))
+    entries = consume(target.bootstrap, LEDGER, range(number)) if number else []
+    return ends, [entry.key for entry in entries if link.encode() in (entry.key or b"")]
 
 
 def some(first: int, count: int = 100, partition: int = 0) -> list[Record]:
@@ -113,21 +124,21 @@ def test_a_migration_from_its_rehearsal_to_its_end(
     produce(source.bootstrap, topic, some(0, 500))
     quota = Quota((Entity(EntityKind.USER, link),), QuotaKey.CONSUMER_BYTE_RATE)
     file = link_file(tmp_path, source, target, link, "access: {quotas: true}\n")
-    before = log_ends(target)
+    before = left_on(target, link)
     early = here("cutover", str(file), "--dry-run", *NOW)
     assert early.code == 3, early.said
     assert "mirror first, with `towpath run`" in early.out
-    assert log_ends(target) == before
+    assert left_on(target, link) == before
     assert here("apply", str(file), "--yes").code == 0
     assert retention(target, topic) == "-1", "it is held while the mirror topic is filled"
     _mirror_while_somebody_writes(file, source, topic)
     produce(source.bootstrap, topic, some(700, 50, 1))
     with admin_of(source, Side.SOURCE) as admin:
         admin.quotas.change(quota, 1_000_000.0)
-    before = log_ends(target)
+    before = left_on(target, link)
     rehearsed = here("cutover", str(file), "--dry-run", *NOW, "-o", "json")
     assert rehearsed.code == 0, rehearsed.said
-    assert log_ends(target) == before, "a rehearsal touches nothing"
+    assert left_on(target, link) == before, "a rehearsal touches nothing"
     assert rehearsed.json["estimated_seconds"] > 0
     assert (rehearsed.json["equal_records"], rehearsed.json["steps"]) == (700, 0)
     report = tmp_path / "report.json"
@@ -207,7 +218,7 @@ def test_nothing_is_begun_while_somebody_writes(
     link = new_name("cutover")
     topic = create_topic(source.bootstrap, f"{link}.orders", 2)
     file = link_file(tmp_path, source, target, link)
-    before = log_ends(target)
+    before = left_on(target, link)
     with writing_on(source, topic):
         ended = here("cutover", str(file), "--quiet", "1", *MASTER)
     with admin_of(source, Side.SOURCE) as admin:
@@ -224,7 +235,7 @@ def test_nothing_is_begun_while_somebody_writes(
     ended = here("cutover", str(file), *NOW)
     assert (ended.code, "nothing to cut over" in ended.out) == (3, True)
     assert "matches no topic" in ended.out
-    assert log_ends(target) == before
+    assert left_on(target, link) == before
 
 
 def _an_open_transaction(source: LocalCluster, topic: str, file: Path, here: Here) -> None:
@@ -292,7 +303,7 @@ def test_who_begins_to_write_later_is_found(
 @pytest.mark.timeout(240)
 def test_what_comes_between_ends_it_clearly(
     source: LocalCluster,
-    target: LocalCluster,
+    lone: LocalCluster,
     new_name: Callable[[str], str],
     tmp_path: Path,
     here: Here,
@@ -302,7 +313,7 @@ def test_what_comes_between_ends_it_clearly(
     link = new_name("cutover")
     topic = create_topic(source.bootstrap, f"{link}.orders")
     produce(source.bootstrap, topic, some(0))
-    file = link_file(tmp_path, source, target, link)
+    file = link_file(tmp_path, source, lone, link)
     assert here.run(str(file), "--until-caught-up").code == 0
     with a_run_elsewhere(file):
         refused = here("cutover", str(file), *NOW)
@@ -319,14 +330,14 @@ def test_what_comes_between_ends_it_clearly(
     assert "rehearsed, nothing was changed: 1 obstacle, listed above" in rehearsed.out
     text = file.read_text()
     file.write_text(text.replace("target: {", "target: {request_timeout: 1s, "))
-    silent = _frozen_while_comparing(target, lambda: here("cutover", str(file), *NOW), monkeypatch)
+    silent = _frozen_while_comparing(lone, lambda: here("cutover", str(file), *NOW), monkeypatch)
     assert silent.code == 4, silent.said
     assert "verify: target: " in silent.out
     assert LEAVE in silent.out
     file.write_text(text)
     began = time.monotonic()
     stopped = _frozen_while_comparing(
-        target, lambda: here("cutover", str(file), *NOW), monkeypatch, press_ctrl_c
+        lone, lambda: here("cutover", str(file), *NOW), monkeypatch, press_ctrl_c
     )
     assert time.monotonic() - began < 30, "request_timeout"
     assert stopped.code == 3, stopped.said
@@ -335,7 +346,7 @@ def test_what_comes_between_ends_it_clearly(
     with_gap = here("cutover", str(file), *NOW)
     assert with_gap.code == 0, with_gap.said
     assert f"note: {topic}-0: source offsets 50 to 59 were never copied: expired" in with_gap.out
-    with admin_of(target, Side.TARGET) as admin:
+    with admin_of(lone, Side.TARGET) as admin:
         admin.offsets.delete_records({TopicPartition(TopicName(topic), 0): 100})
     emptied = here("cutover", str(file), *NOW)
     assert emptied.code == 3, emptied.said

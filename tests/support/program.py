@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 from tests.support.kafka import wait_until
+from towpath.engine.template import PYTHONS
 
 SOURCES = Path(__file__).parents[2] / "src"
 TEMPLATE, DAEMON = "towpath.engine.template", "towpath.engine.daemon"
@@ -24,7 +25,9 @@ START = 90.0
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of a process that finds Towpath."""
     path = os.pathsep.join(filter(None, (str(SOURCES), os.environ.get("PYTHONPATH"))))
-    return {**os.environ, "PYTHONPATH": path, "COLUMNS": "200", **(more or {})}
+    # Where Spark has run in this process, its Python forks from the template of this process.
+    ours = {name: word for name, word in os.environ.items() if name not in PYTHONS}
+    return {**ours, "PYTHONPATH": path, "COLUMNS": "200", **(more or {})}
 
 
 class Program:

@@ -44,7 +44,8 @@ _PLANNING = (
     "pyspark.sql.worker.plan_data_source_read",
 )
 """What those processes run that plan a query."""
-_PYTHON = "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"
+PYTHONS = "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"
+"""Variables that name the program that Spark takes for Python."""
 _LAUNCHER = """#!/bin/sh
 exec {python} -I -S {script} {socket} "$@"
 """
@@ -69,7 +70,7 @@ def start(master: str | None, works: Sequence[str]) -> None:
         works: Modules that workers need.
     """
     here = master is None or master.startswith("local")
-    if _RUNNING or not here or not {"SPARK_HOME", *_PYTHON}.isdisjoint(os.environ):
+    if _RUNNING or not here or not {"SPARK_HOME", *PYTHONS}.isdisjoint(os.environ):
         return
     folder = Path(tempfile.mkdtemp(prefix="towpath-", dir=short_folder()))
     path = _launcher(folder)
@@ -87,7 +88,7 @@ def start(master: str | None, works: Sequence[str]) -> None:
             pass_fds=[listener.fileno()],
             process_group=0,  # a key that ends this process lets the workers end their work
         )
-    os.environ.update(dict.fromkeys(_PYTHON, str(path)))
+    os.environ.update(dict.fromkeys(PYTHONS, str(path)))
     _RUNNING.append(Running(process, path))
 
 
@@ -95,7 +96,7 @@ def stop() -> None:
     """Stop the template of this process; what it has forked ends with Spark."""
     while _RUNNING:
         _RUNNING.pop().process.communicate()
-        for name in _PYTHON:
+        for name in PYTHONS:
             os.environ.pop(name, None)
 
 
