@@ -71,12 +71,17 @@ OPENED = Opened(
 
 
 @pytest.fixture(autouse=True)
-def no_ledger(request: pytest.FixtureRequest) -> None:
-    """Begin without a ledger on the cluster that a test has to itself."""
-    if "lone" in request.fixturenames:
-        boot = request.getfixturevalue("lone").bootstrap
-        if TOPIC in AdminClient({"bootstrap.servers": boot}).list_topics(timeout=10).topics:
-            delete_topic(boot, TOPIC)
+def no_ledger(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Begin without a ledger on the cluster that a test has to itself, and leave none."""
+    boot = request.getfixturevalue("lone").bootstrap if "lone" in request.fixturenames else ""
+    _remove_ledger(boot)
+    yield
+    _remove_ledger(boot)
+
+
+def _remove_ledger(boot: str) -> None:
+    if boot and TOPIC in AdminClient({"bootstrap.servers": boot}).list_topics(timeout=10).topics:
+        delete_topic(boot, TOPIC)
 
 
 @pytest.fixture
