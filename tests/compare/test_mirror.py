@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,13 @@ from tests.support.kafka import Record, consume, create_topic, produce, wait_unt
 from tests.support.mirror import Mirror
 from tests.support.old_messages import OLD, lay
 from tests.support.records import COMPACT
+from tests.support.standings import ROW
 from tests.support.views import compared
 from towpath.cluster.admin import Admin
 from towpath.compare.work import Difference
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, Side, TopicName, TopicPartition
-from towpath.status.status import PartitionStatus, State
+from towpath.status.status import State
 from towpath.verify.verdict import Verdict, verdict
 
 pytestmark = pytest.mark.broker
@@ -116,23 +118,11 @@ def test_records_that_only_read_uncommitted_sees_are_counted(mirror: Mirror) -> 
     found = compared(mirror)
     assert (found.equal, found.counts.uncommitted) == (True, 3)
     assert found.notes[-1].endswith("read_uncommitted only, the first at target offset 5")
-    row = PartitionStatus(
-        topic=TopicName(mirror.topic),
-        partition=0,
-        target_topic=TopicName(mirror.topic),
-        state=State.CAUGHT_UP,
-        mode="mapped",
-        reason="",
-        producer_id=1,
-        source_end=10,
-        target_end=14,
+    topic = TopicName(mirror.topic)
+    row = replace(
+        ROW, topic=topic, target_topic=topic, state=State.CAUGHT_UP, mode="mapped", target_end=14,
         lag_records=0,
-        lag_seconds=0.0,
-        records=10,
-        bytes=1,
-        gaps=(),
-        error="",
-    )
+    )  # fmt: skip
     books = mirror.books()
     assert verdict(row, books, found, "", "").verdict is Verdict.EQUAL
     said = verdict(row, books, found, "", "", uncommitted=True)

@@ -93,7 +93,7 @@ def test_a_run_that_died_long_ago_is_no_run(
     """A run that fell silent a while ago on another machine is waited for, but not for ever."""
     old, fresh = two
     monkeypatch.setattr(sessions, "_SILENCE", 0.5)
-    monkeypatch.setattr(sessions, "_host", lambda: "elsewhere")
+    monkeypatch.setattr(sessions, "this_host", lambda: "elsewhere")
     monkeypatch.setattr(sessions, "now_ms", lambda: now_ms() - 1000 * seconds)
     old._over = over
     old._tell()

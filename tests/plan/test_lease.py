@@ -18,6 +18,7 @@ from tests.support.kafka import create_topic, wait_until
 from tests.support.links import link as config_of
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
+from towpath.ledger.alive import this_host
 from towpath.ledger.entries import LinkLease
 from towpath.ledger.ledger import SESSIONS
 from towpath.ledger.link import OpenLink, open_link
@@ -96,7 +97,7 @@ def test_a_holder_whose_process_has_ended_is_replaced_at_once(config: LinkConfig
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     with opened(config) as link:
-        dead = sign(link, leases._host(), ended.pid)
+        dead = sign(link, this_host(), ended.pid)
         with Lease(link, "apply") as lease:
             assert lease.replaced == dead
 

@@ -116,7 +116,7 @@ class Run:
         self._admin = Admin(mirror.config.target, Side.TARGET)
         self._session = LinkSession(mirror.config, self._admin)
         # In life a dead driver is known by its process; here all of them are this one.
-        with patch.object(LinkSession, "_dead", lambda *_: False):
+        with patch("towpath.mirror.session.is_gone", lambda _: False):
             self._session.start()
         self._session.wait(threading.Event())
         self.processes: list[BaseProcess] = []

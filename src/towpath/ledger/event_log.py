@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import socket
 import threading
 from collections import deque
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ from towpath import __version__
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
+from towpath.ledger.alive import this_host
 from towpath.ledger.batches import batch
 from towpath.ledger.entries import Entry, Journal, LinkIdentity, Phase, Repaired
 from towpath.ledger.events import PLACE, Event, Origin, What, is_trouble
@@ -48,7 +48,7 @@ class EventLog:
     def __init__(self, config: ClusterConfig, target: Admin, link: LinkName) -> None:
         self._config, self._target, self._link = config, target, link
         self._origin = Origin(
-            user=_user(), login=config.login, host=socket.gethostname(), pid=os.getpid(),
+            user=_user(), login=config.login, host=this_host(), pid=os.getpid(),
             version=__version__,
         )  # fmt: skip
         self._waiting: deque[Event] = deque()

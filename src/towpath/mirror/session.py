@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import time
 import uuid
@@ -14,6 +13,7 @@ from contextlib import closing, suppress
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig
+from towpath.ledger.alive import is_gone, this_host
 from towpath.ledger.entries import MIRROR, Attempt, Dealt, Session, Unreadable
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.clock import now_ms, readable
@@ -115,7 +115,7 @@ class LinkSession:
         self.settled = self.rested = last is None or (last.over and last.rested)
         if last is not None and not last.over:
             self.dead = last.host, last.pid  # or else this raises below
-        if last is None or not last.may_live or self._dead(last):
+        if last is None or not last.may_live or is_gone(last):
             return
         deadline = time.monotonic() + _SILENCE
         while time.monotonic() < deadline:
@@ -150,19 +150,6 @@ class LinkSession:
                 self.begun.append(entry)
         return [e for e in entries if isinstance(e, Session) and e.work == MIRROR]
 
-    @staticmethod
-    def _dead(last: Session) -> bool:
-        """Whether the run was on this machine and its process is gone."""
-        if last.host != _host():
-            return False
-        try:
-            os.kill(last.pid, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            return False
-        return False
-
     def _beat(self) -> None:
         while not self._stopped.wait(_BEAT):
             with suppress(TowpathError):
@@ -185,7 +172,7 @@ class LinkSession:
             entry = Session(
                 link=self._link,
                 run_id=self.run_id,
-                host=_host(),
+                host=this_host(),
                 pid=os.getpid(),
                 started=self._started,
                 beat=now_ms(),
@@ -194,7 +181,3 @@ class LinkSession:
                 rested=self._over and self.rested,
             )
             self._ledger.append([entry], SESSIONS)
-
-
-def _host() -> str:
-    return socket.gethostname()

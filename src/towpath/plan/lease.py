@@ -6,7 +6,6 @@ It guards steps and their journal. Records do not depend on it: two copiers may 
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import time
 import uuid
@@ -15,6 +14,7 @@ from contextlib import suppress
 from typing import Self
 
 from towpath.cluster.data.client import Client
+from towpath.ledger.alive import is_gone, this_host
 from towpath.ledger.entries import MIRROR, LinkLease, Unreadable
 from towpath.ledger.events import What
 from towpath.ledger.ledger import SESSIONS, Ledger
@@ -102,7 +102,7 @@ class Lease:
             other = self._other
             if other is None:
                 return
-            if other.may_live and not _is_gone(other):
+            if other.may_live and not is_gone(other):
                 raise self._held(other)
             self._other = None
             self._acquire()
@@ -128,7 +128,7 @@ class Lease:
         last = signs[-1] if signs else None
         if last is None or last.over:
             return None
-        if not last.may_live or _is_gone(last) or (last.host, last.pid) == self._dead:
+        if not last.may_live or is_gone(last) or (last.host, last.pid) == self._dead:
             return last
         deadline = time.monotonic() + _SILENCE
         while time.monotonic() < deadline:
@@ -179,7 +179,7 @@ class Lease:
 
     def _tell(self, *, over: bool = False) -> None:
         entry = LinkLease(
-            link=self._link.config.link, owner=self._owner, command=self._command, host=_host(),
+            link=self._link.config.link, owner=self._owner, command=self._command, host=this_host(),
             pid=os.getpid(), since=self._since, beat=now_ms(), over=over, work=self._work,
         )  # fmt: skip
         self._ledger.append([entry], SESSIONS)
@@ -190,20 +190,3 @@ class Lease:
 
 def _where(holder: LinkLease) -> str:
     return f"on {holder.host}, pid {holder.pid}, since {readable(holder.since)}"
-
-
-def _is_gone(holder: LinkLease) -> bool:
-    """Whether the process was on this machine and has ended."""
-    if holder.host != _host():
-        return False
-    try:
-        os.kill(holder.pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
-
-
-def _host() -> str:
-    return socket.gethostname()
