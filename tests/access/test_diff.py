@@ -61,7 +61,7 @@ def test_equal_sides_need_no_step() -> None:
     for mode in ("safe", "full"):
         world = World({READ, DENIED}, {ANN: 4096}, {SLOW: 1024.0}, {"a": "1"})
         found = differ(world, world, link(mode, ["ann"]))
-        assert (found.steps, found.obstacles) == ((), ())
+        assert (found.steps, found.problems) == ((), ())
 
 
 def test_what_is_denied_is_made_first_and_removed_last() -> None:
@@ -167,7 +167,7 @@ def test_what_stays_of_what_is_switched_off_is_counted() -> None:
     ours = {*there.things, ("topics", "orders")} - {("users", str(BOB))}
     off = link("off", quotas=False, prune=True)
     found = diff(Observed(), off, named(off), frozenset(ours))
-    assert (found.steps, found.obstacles) == ((), ())
+    assert (found.steps, found.problems) == ((), ())
     stays = "is switched off; what this link made of it on the target stays there"
     assert {note.about: note.text.rpartition("; ")[0] for note in found.notes} == {
         "access.acls": f"{stays} (ACLs: 2)",
@@ -197,7 +197,7 @@ def test_users_that_are_not_listed_any_more_are_counted() -> None:
 def test_a_topic_that_is_not_seen_just_now_keeps_its_acls() -> None:
     both = World({READ, DENIED})
     found = differ(both, both, link(prune=True), both.things, names={})
-    assert (found.steps, found.obstacles) == ((), ())
+    assert (found.steps, found.problems) == ((), ())
     out_of_sight = Acl(**{**{name: getattr(READ, name) for name in READ.__slots__}, "name": "x"})
     gone = differ(World({out_of_sight}), World({out_of_sight}), link(prune=True), both.things)
     assert not gone.steps
@@ -243,9 +243,9 @@ def test_users_that_nobody_listed_are_told_with_what_to_write() -> None:
 
 def test_a_listed_user_that_the_source_lacks_is_a_problem() -> None:
     found = differ(World(users={ANN: 4096}), World(), link(users=["anne", "ann"]))
-    (obstacle,) = found.obstacles
-    assert (obstacle.about, obstacle.cause) == ("access.users.anne", Cause.SUBJECT)
-    assert obstacle.text == (
+    (problem,) = found.problems
+    assert (problem.about, problem.cause) == ("access.users.anne", Cause.SUBJECT)
+    assert problem.text == (
         "the source has no SCRAM user of this name (the nearest are ann); correct it, or remove the"
         " line"
     )
@@ -294,11 +294,11 @@ def test_what_the_login_may_not_change_is_one_problem() -> None:
     source = World({READ, WRITE}, quotas={SLOW: 1.0})
     found = differ(source, World(), link(), refusals={"acls": "target: no right", "users": "x"})
     assert [step.subject for step in found.steps] == ["quotas"]
-    (obstacle,) = found.obstacles
-    assert (obstacle.about, obstacle.text) == (
+    (problem,) = found.problems
+    assert (problem.about, problem.text) == (
         "access.acls", "target: no right; 2 changes wait for it",
     )  # fmt: skip
-    assert obstacle.cause is Cause.RIGHTS
+    assert problem.cause is Cause.RIGHTS
 
 
 STEPS = [

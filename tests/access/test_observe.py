@@ -74,7 +74,7 @@ def test_nothing_is_asked_that_is_not_asked_for() -> None:
 def test_a_cluster_that_knows_no_such_question_is_no_problem() -> None:
     unknown = dict.fromkeys(("credentials", "quotas", "cluster_rights"), UNSUPPORTED_VERSION)
     found, *_ = look(link(users=["ann"]), {}, {**unknown, "cluster_configs": UNSUPPORTED_VERSION})
-    assert (found.users, found.quotas, found.settings, found.obstacles) == (None, None, None, ())
+    assert (found.users, found.quotas, found.settings, found.problems) == (None, None, None, ())
     assert found.acls is not None
     assert {(note.about, note.text) for note in found.notes} == {
         (
@@ -96,9 +96,9 @@ def test_a_cluster_that_knows_no_such_question_is_no_problem() -> None:
 
 def test_both_sides_are_asked_even_if_the_first_refuses() -> None:
     found, *_ = look(link(), {"acls": 31}, {"acls": 31, "quotas": -1, "cluster_configs": 31})
-    assert [str(obstacle.cause) for obstacle in found.obstacles] == ["rights", "rights", "subject"]
-    assert found.obstacles[0].text.endswith("the login needs the ACL Describe on the cluster")
-    assert found.obstacles[1].text.endswith("; that login is mirror")
+    assert [str(problem.cause) for problem in found.problems] == ["rights", "rights", "subject"]
+    assert found.problems[0].text.endswith("the login needs the ACL Describe on the cluster")
+    assert found.problems[1].text.endswith("; that login is mirror")
     assert [note.about for note in found.notes] == ["settings"]
 
 

@@ -95,7 +95,7 @@ def test_everything_goes_over_and_a_second_plan_is_empty(sides: Sides, vault: Va
     wanted = len(acls) - len(too_new) + 2 + len(quotas)
     wait_until(lambda: len(sides.differ().steps) == wanted, "all is seen")
     found = sides.differ()
-    assert not found.obstacles
+    assert not found.problems
     old = "the target's brokers are too old to know such ACLs, so it is not copied"
     assert {note.about for note in found.notes if note.text == old} == set(map(str, too_new))
     for _ in "once", "and again without harm":
@@ -253,7 +253,7 @@ def test_missing_rights_are_told_with_right_and_login(
         finally:
             assert not admin.acls.delete(sees).failed
     assert (blind.acls, blind.users, blind.quotas, blind.settings) == (None, None, None, None)
-    assert {(o.about, o.text) for o in blind.obstacles} == {
+    assert {(o.about, o.text) for o in blind.problems} == {
         (f"access.{what}", needs(side, asking, right))
         for side in Side
         for what, asking, right in (
@@ -267,7 +267,7 @@ def test_missing_rights_are_told_with_right_and_login(
         + "; until then none are compared"
         for side in Side
     ]
-    assert {obstacle.text.partition(":")[0] for obstacle in found.obstacles} == {"source"}
+    assert {problem.text.partition(":")[0] for problem in found.problems} == {"source"}
     assert found.refusals == {
         subject: f"target: the login mirror lacks the ACL {right} on the cluster; add it there"
         for subject, right in (("acls", "Alter"), ("users", "Alter"), ("quotas", "AlterConfigs"))
@@ -325,7 +325,7 @@ def test_clusters_without_an_authorizer(
         with pytest.raises(RefusedError, match=r"SECURITY_DISABLED \(54\)"):
             other.acls.create([acl]).sure(acl)
     assert [step.about for step in found.steps] == [str(credential)]
-    assert not found.obstacles
+    assert not found.problems
     told = {note.about: note.text for note in found.notes}
     assert told["background.threads"].startswith(
         "setting of all brokers: 11 at the source, not set on the target;"

@@ -75,7 +75,7 @@ def test_a_second_plan_is_empty(
     assert len({(s.subject, s.about) for s in first.steps}) == len(first.steps)
     again = differ(source, target, config, owned, names)
     assert again.steps == ()
-    assert again.obstacles == first.obstacles
+    assert again.problems == first.problems
     gone = things - target.things
     assert gone <= ours
     assert prune or not gone

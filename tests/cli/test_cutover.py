@@ -327,7 +327,7 @@ def test_what_comes_between_ends_it_clearly(
         assert stop_it in said
     assert LEAVE in refused.out
     assert "the cutover would take about" in rehearsed.out
-    assert "rehearsed, nothing was changed: 1 obstacle, listed above" in rehearsed.out
+    assert "rehearsed, nothing was changed: 1 problem, listed above" in rehearsed.out
     text = file.read_text()
     file.write_text(text.replace("target: {", "target: {request_timeout: 1s, "))
     silent = _frozen_while_comparing(lone, lambda: here("cutover", str(file), *NOW), monkeypatch)

@@ -17,7 +17,7 @@ from towpath.cli.main import COMMANDS, main
 from towpath.cli.output import Output, OutputOption, show
 from towpath.cli.render import table
 from towpath.model.amounts import count
-from towpath.model.errors import ConfigError, Problem, TargetReplacedError, UnreachableError
+from towpath.model.errors import ConfigError, ConfigProblem, TargetReplacedError, UnreachableError
 
 Register = Callable[[Callable[[], int | None]], None]
 
@@ -51,7 +51,12 @@ def towpath(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 ERRORS = [
-    (ConfigError((Problem("a.b", "is wrong"), Problem("", "x"))), 2, "CONFIG", "a.b: is wrong\nx"),
+    (
+        ConfigError((ConfigProblem("a.b", "is wrong"), ConfigProblem("", "x"))),
+        2,
+        "CONFIG",
+        "a.b: is wrong\nx",
+    ),
     (
         UnreachableError("source", "connecting to a:1", "refused", "start it"),
         4,

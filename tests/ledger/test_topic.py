@@ -156,7 +156,7 @@ def test_a_ledger_that_would_lose_entries_is_refused(
     create_topic(lone.bootstrap, TOPIC, partitions, configs)
     plan = build(link(lone.bootstrap, lone.bootstrap, "nothing", rename="copy.{topic}"))
     assert plan.exit_code == 4
-    texts = [obstacle.text for obstacle in plan.refusals]
+    texts = [problem.text for problem in plan.refusals]
     ledger = opened(stack, lone, admin)
     for act in (ledger.create, lambda: ledger.books(LINK)):
         with pytest.raises(LedgerError) as caught:
@@ -213,11 +213,11 @@ def test_settings_that_may_not_be_seen_are_no_reason_to_refuse(
     with Admin(config, Side.TARGET) as nobody, Client(config, Side.TARGET, nobody) as client:
         wait_until(lambda: TOPIC in nobody.topics.describe(), "the rules hold")
         wait_until(lambda: not preflight(nobody, 1)[1], "the rules hold")
-        (note,), obstacles = preflight(nobody, 1)
+        (note,), problems = preflight(nobody, 1)
         ledger = Ledger(nobody, client)
         ledger.create()
         assert ledger.books(LINK).identity is None
-    assert not obstacles
+    assert not problems
     assert note.about == TOPIC
     assert note.text == (
         "target: asking for the settings of topic __towpath_ledger: TOPIC_AUTHORIZATION_FAILED"

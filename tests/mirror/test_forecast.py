@@ -35,7 +35,7 @@ def write(cluster: LocalCluster, topic: str, count: int, partition: int = 0) -> 
 def told(mirror: Mirror) -> tuple[int, list[str]]:
     plan = build(mirror.config)
     notes = [f"{note.about}: {note.text}" for note in plan.notes]
-    return plan.exit_code, notes + [f"{each.about}: {each.text}" for each in plan.obstacles]
+    return plan.exit_code, notes + [f"{each.about}: {each.text}" for each in plan.problems]
 
 
 def test_partitions_that_will_be_mapped_are_noted(mirror: Mirror) -> None:

@@ -1,11 +1,11 @@
-"""How notes and obstacles read, alone and in a plan."""
+"""How notes and problems read, alone and in a plan."""
 
 from __future__ import annotations
 
 import pytest
 
 from towpath.cli.markdown import as_markdown
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import LinkName
 from towpath.plan.explain import remarks
 from towpath.plan.model import Plan
@@ -23,9 +23,9 @@ from towpath.plan.model import Plan
     ],
 )
 def test_a_side_is_said_once(about: str, text: str, said: str) -> None:
-    note, obstacle = Note(about, text), Obstacle(about, text, Cause.CLUSTER)
-    plan = Plan(link=LinkName("l"), source=None, target=None, notes=(note,), obstacles=(obstacle,))
-    assert (str(note), str(obstacle)) == (said, said)
+    note, problem = Note(about, text), Problem(about, text, Cause.CLUSTER)
+    plan = Plan(link=LinkName("l"), source=None, target=None, notes=(note,), problems=(problem,))
+    assert (str(note), str(problem)) == (said, said)
     assert remarks(plan) == [f"note: {said}", f"problem: {said}"]
     shown = as_markdown(plan)
     assert f"\n- {said}\n" in shown

@@ -12,7 +12,9 @@ from towpath.model.deadline import Deadline
 from towpath.model.secret import Secret
 
 ERRORS = [
-    errors.ConfigError((errors.Problem("a.b", "is wrong"), errors.Problem("", "and so is this"))),
+    errors.ConfigError(
+        (errors.ConfigProblem("a.b", "is wrong"), errors.ConfigProblem("", "and so is this"))
+    ),
     errors.UnreachableError("source", "asking", "no answer", "look at it"),
     errors.RefusedError("target", "creating topic x", 38, "INVALID_REPLICATION_FACTOR", "set it"),
     errors.NewerLedgerError(2, 1),

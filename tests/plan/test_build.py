@@ -43,7 +43,7 @@ QUICK = {"request_timeout": "1s"}
 
 
 def problems(plan: Plan) -> list[str]:
-    return [f"{obstacle.about}: {obstacle.text}" for obstacle in plan.obstacles]
+    return [f"{problem.about}: {problem.text}" for problem in plan.problems]
 
 
 def test_a_plan_tells_clusters_and_steps(
@@ -148,7 +148,7 @@ def test_a_topic_that_the_target_refuses_is_left_out(
     assert [step.about for step in plan.steps] == [good]
     assert list(plan.topics) == [good]
     assert plan.exit_code == 3
-    (problem,) = plan.obstacles
+    (problem,) = plan.problems
     assert (problem.about, problem.cause) == (name, Cause.TOPIC)
     assert "INVALID_TOPIC_EXCEPTION (17)" in problem.text
     assert [note.about for note in plan.notes if "only by '.' and '_'" in note.text] == [name]
@@ -177,14 +177,14 @@ def test_a_setting_that_the_target_refuses_stops_nothing_else(
     )
     assert (set(plan.topics), plan.exit_code) == ({new, grown}, 3)
     refused = "the target refuses flush.ms=-5, so that is left out: INVALID_CONFIG (40); "
-    assert [o.about for o in plan.obstacles if o.text.startswith(refused)] == [grown, new]
+    assert [o.about for o in plan.problems if o.text.startswith(refused)] == [grown, new]
     with open_link(config) as opened:
         opened.prepare()
         made = reconcile(opened)
         assert (made.outcome.done, made.outcome.failed) == (plan.steps, {})
-        assert made.left_out == tuple(map(str, plan.obstacles))
+        assert made.left_out == tuple(map(str, plan.problems))
     again = build(config)
-    assert (again.steps, [o.about for o in again.obstacles]) == ((), [grown, new])
+    assert (again.steps, [o.about for o in again.problems]) == ((), [grown, new])
 
 
 def test_no_copy_is_made_whose_final_settings_the_target_refuses(
@@ -196,7 +196,7 @@ def test_no_copy_is_made_whose_final_settings_the_target_refuses(
     ).model_copy(update={"link": name})
     plan = build(config)
     assert (plan.steps, plan.topics) == ((), {})
-    [problem] = [each for each in plan.obstacles if each.about == name]
+    [problem] = [each for each in plan.problems if each.about == name]
     assert " with retention.ms=abc, which it gets once it is filled: INVALID" in problem.text
     with open_link(config) as opened:
         opened.prepare()
@@ -336,7 +336,7 @@ def test_hidden_settings_of_many_topics_cost_few_questions(
         assert two.asked == {"all topics": 1, "settings": 1}
     assert [topic.name for topic in observed.source] == [seen]
     for name in hidden:
-        (problem,) = (each for each in observed.obstacles if each.about == name)
+        (problem,) = (each for each in observed.problems if each.about == name)
         assert "the login mirror lacks the ACL DescribeConfigs on this topic" in problem.text
 
 
@@ -361,7 +361,7 @@ def test_missing_rights_are_named(
     target.topic(unseen, read, AclOperation.WRITE, AclOperation.DELETE)
     config = link(source.address, target.address, "guarded-.*", security=login)
 
-    wait_until(lambda: len(build(config).obstacles) == 5, "the ACLs are known everywhere")
+    wait_until(lambda: len(build(config).problems) == 5, "the ACLs are known everywhere")
     plan = build(config)
     told = problems(plan)
     assert plan.exit_code == 4

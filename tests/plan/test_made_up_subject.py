@@ -30,7 +30,7 @@ from towpath.ledger.link import OpenLink, open_link
 from towpath.mirror.reconcile import reconcile
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.errors import StepOutdatedError, TowpathError
-from towpath.model.findings import Note, Obstacle
+from towpath.model.findings import Note, Problem
 from towpath.model.nouns import TopicId, TopicName
 from towpath.model.outcome import Changed
 from towpath.plan import batches
@@ -124,7 +124,7 @@ class Client:
         notes = [Note("lamps", f"they shine on {', '.join(sorted(around.topics))}")] if new else []
         return Difference({}, (*new, *gone), tuple(notes))
 
-    def foresee(self, seen: Seen, found: Difference[Step]) -> Iterator[Note | Obstacle]:
+    def foresee(self, seen: Seen, found: Difference[Step]) -> Iterator[Note | Problem]:
         if found.steps:
             yield Note("lamps", f"there will be {len(seen.source)}")
 

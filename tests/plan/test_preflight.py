@@ -10,7 +10,7 @@ from towpath.mirror.plan import old_target
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import RefusedError, UnreachableError
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, LinkName, TopicName
 from towpath.model.scram import Credential, Mechanism
 from towpath.plan.explain import clusters, groups, remarks, summary
@@ -50,17 +50,17 @@ def test_an_expression_without_topics_is_noted_with_near_names() -> None:
 
 
 def test_a_topic_that_cannot_be_mirrored_was_matched_all_the_same() -> None:
-    refused = Obstacle("orders", "no", Cause.TOPIC)
+    refused = Problem("orders", "no", Cause.TOPIC)
     observed = Observed(
-        source=(), names={}, target={}, brokers=1, known=frozenset(), obstacles=(refused,)
+        source=(), names={}, target={}, brokers=1, known=frozenset(), problems=(refused,)
     )
     assert not list(unmatched_expressions(observed, link("a:1", "b:1", "orders")))
 
 
 def test_old_targets_are_told_apart() -> None:
     assert list(old_target({0: (3, 12), 61: (0, 0)})) == []
-    obstacles = list(old_target({0: (0, 6)}))
-    assert [(each.cause, each.text) for each in obstacles] == [
+    problems = list(old_target({0: (0, 6)}))
+    assert [(each.cause, each.text) for each in problems] == [
         (
             Cause.CLUSTER,
             "the brokers take Produce requests up to version 6, and zstd batches need 7; upgrade"
@@ -87,29 +87,29 @@ def test_old_targets_are_told_apart() -> None:
     ],
 )
 def test_the_worst_cause_decides_the_exit_code(causes: tuple[Cause, ...], code: int) -> None:
-    obstacles = tuple(Obstacle("a", "b", cause) for cause in causes)
+    problems = tuple(Problem("a", "b", cause) for cause in causes)
     topics = {TopicName("b"): TopicName("b")}
     assert (
         Plan(
-            link=LinkName("l"), source=ONE, target=OTHER, topics=topics, obstacles=obstacles
+            link=LinkName("l"), source=ONE, target=OTHER, topics=topics, problems=problems
         ).exit_code
         == code
     )
 
 
 def test_missing_rights_count_as_a_refusal_where_no_topic_is_left() -> None:
-    lacking, odd = (Obstacle(c, "text", c) for c in (Cause.RIGHTS, Cause.TOPIC))
-    assert Plan(link=LinkName("l"), source=ONE, target=OTHER, obstacles=(lacking,)).exit_code == 4
-    both = Plan(link=LinkName("l"), source=ONE, target=OTHER, obstacles=(lacking, odd))
+    lacking, odd = (Problem(c, "text", c) for c in (Cause.RIGHTS, Cause.TOPIC))
+    assert Plan(link=LinkName("l"), source=ONE, target=OTHER, problems=(lacking,)).exit_code == 4
+    both = Plan(link=LinkName("l"), source=ONE, target=OTHER, problems=(lacking, odd))
     assert (both.exit_code, both.refusals) == (4, (lacking,))
-    assert Plan(link=LinkName("l"), source=ONE, target=OTHER, obstacles=(odd,)).exit_code == 3
+    assert Plan(link=LinkName("l"), source=ONE, target=OTHER, problems=(odd,)).exit_code == 3
 
 
 def test_a_missing_right_is_told_from_other_refusals() -> None:
     lacking = RefusedError("target", "creating a", 29, "TOPIC_AUTHORIZATION_FAILED")
     policy = RefusedError("target", "creating a", 44, "POLICY_VIOLATION")
     away = UnreachableError("target", "asking", "no answer")
-    causes = [Obstacle.of(error, "a").cause for error in (lacking, policy, away)]
+    causes = [Problem.of(error, "a").cause for error in (lacking, policy, away)]
     assert causes == [Cause.RIGHTS, Cause.TOPIC, Cause.CLUSTER]
 
 
@@ -142,7 +142,7 @@ def test_a_plan_in_words() -> None:
             CreateAcl(READ, f"{READ} of old"),
         ),
         notes=(*(Note(f"t{number}", "same") for number in range(7)), Note("c", "other")),
-        obstacles=(Obstacle("target", "is down", Cause.CLUSTER),),
+        problems=(Problem("target", "is down", Cause.CLUSTER),),
     )
     assert clusters(plan) == [
         "link    to-eu",

@@ -11,7 +11,7 @@ import pytest
 from towpath.access.steps import SetQuota
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.errors import ConfigError
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, LinkName, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.plan.model import ClusterFacts, Plan
@@ -44,7 +44,7 @@ PLAN = Plan(
         SetQuota(Quota((Entity(EntityKind.USER, "ann"),), QuotaKey.PRODUCER_BYTE_RATE), 2.0, None),
     ),
     notes=(Note("orders", "a note"),),
-    obstacles=(Obstacle("payments", "a problem", Cause.TOPIC),),
+    problems=(Problem("payments", "a problem", Cause.TOPIC),),
 )
 
 

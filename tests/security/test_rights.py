@@ -202,10 +202,10 @@ def test_a_copy_that_may_not_grow_is_mirrored_as_far_as_it_goes(secured: Secured
     topic = create_copy(secured, add(secured, "grown"))
     grow(secured.source.back_door, topic, 2)
     config = load(secured.file)
-    wait_until(lambda: build(config).obstacles != (), "the partition is known everywhere")
+    wait_until(lambda: build(config).problems != (), "the partition is known everywhere")
     plan = build(config)
     assert (plan.exit_code, list(plan.topics), plan.steps) == (3, [topic], ())
-    [problem] = plan.obstacles
+    [problem] = plan.problems
     assert f"target: growing topic {topic} to 2 partitions: TOPIC_AUTH" in problem.text
     assert f"the login needs the ACL Alter on topic {topic}" in problem.text
     assert errors(config) == {topic: ""}

@@ -40,7 +40,7 @@ class Sides:
         config = self.config.model_copy(update=changes)
         found = diff(observe(self.source, self.target, config), config, self.names, ours)
         mine = tuple(step for step in found.steps if self.user in step.about)
-        return Difference(mine, found.notes, found.obstacles, found.withheld)
+        return Difference(mine, found.notes, found.problems, found.withheld)
 
     def apply(self, found: Difference) -> None:
         for step in found.steps:

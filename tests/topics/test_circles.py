@@ -54,7 +54,7 @@ def there(
 
 def about(plan: Plan, name: str) -> tuple[list[str], list[str]]:
     return (
-        [obstacle.text for obstacle in plan.obstacles if obstacle.about == name],
+        [problem.text for problem in plan.problems if problem.about == name],
         [note.text for note in plan.notes if note.about == name],
     )
 
@@ -75,8 +75,8 @@ def test_what_a_running_link_copies_is_not_copied_back(there: There) -> None:
     assert f"{copied} {there.mirror.source.cluster_id}; copied back" in text
     assert (plan.topics, plan.exit_code, slices) == ({}, 3, [])
     assert elsewhere.topics == {there.name: f"b.{there.name}"}
-    obstacles, notes = about(elsewhere, there.name)
-    assert not obstacles
+    problems, notes = about(elsewhere, there.name)
+    assert not problems
     assert any(copied in text and "under the name they had" in text for text in notes)
 
 
@@ -84,8 +84,8 @@ def test_of_what_a_link_copied_that_is_over_only_what_is_new_can_go_back(there: 
     whole, new = build(there.back()), build(there.back(start="latest"))
     (text,) = about(whole, there.name)[0]
     assert "each record would be there twice" in text
-    obstacles, notes = about(new, there.name)
-    assert (whole.topics, new.topics, obstacles) == ({}, {there.name: there.name}, [])
+    problems, notes = about(new, there.name)
+    assert (whole.topics, new.topics, problems) == ({}, {there.name: there.name}, [])
     assert any("that link has no run now" in text for text in notes)
 
 
@@ -93,5 +93,5 @@ def test_a_topic_that_was_made_again_is_no_copy(there: There) -> None:
     target = there.mirror.target.bootstrap
     delete_topic(target, there.name)
     create_topic(target, there.name)
-    _, obstacles = about(build(there.back()), there.name)
-    assert not any("is itself a mirror topic" in text for text in obstacles)
+    _, problems = about(build(there.back()), there.name)
+    assert not any("is itself a mirror topic" in text for text in problems)

@@ -131,7 +131,7 @@ def test_two_topics_with_one_name_on_the_target_are_both_left_out() -> None:
     found = compare(replace(three, names={a: TopicName("same"), b: TopicName("same"), c: c}))
     assert [step.source for step in found.steps] == ["c"]
     assert found.topics == {c: c}
-    assert [(each.about, each.cause, each.text) for each in found.obstacles] == [
+    assert [(each.about, each.cause, each.text) for each in found.problems] == [
         (
             one,
             Cause.FILE,
@@ -157,9 +157,9 @@ def of_one_cluster(names: dict[str, str], circular: tuple[str, ...]) -> Differen
 def test_a_topic_is_never_copied_onto_itself() -> None:
     found = of_one_cluster({name: name for name in "abcd"}, ("a", "b", "c", "d"))
     assert (found.topics, found.steps) == ({}, ())
-    [obstacle] = found.obstacles
-    assert obstacle.cause is Cause.FILE
-    assert f"{obstacle.about}: {obstacle.text}" == (
+    [problem] = found.problems
+    assert problem.cause is Cause.FILE
+    assert f"{problem.about}: {problem.text}" == (
         "topics.rename: source and target are the same cluster (id-1), so a, b, c and 1 more would"
         " be copied onto itself; give the mirror topics another name, such as copy.{topic}, or"
         " correct `target.bootstrap`"
@@ -169,9 +169,9 @@ def test_a_topic_is_never_copied_onto_itself() -> None:
 def test_copies_are_not_copied_again() -> None:
     found = of_one_cluster({"a": "copy.a", "b": "other.b"}, ("a",))
     assert list(found.topics) == ["b"]
-    [obstacle] = found.obstacles
-    assert obstacle.cause is Cause.FILE
-    assert f"{obstacle.about}: {obstacle.text}" == (
+    [problem] = found.problems
+    assert problem.cause is Cause.FILE
+    assert f"{problem.about}: {problem.text}" == (
         "topics.include: source and target are the same cluster (id-1) and the mirror topics match"
         " `topics.include` again (copy.a), so mirror topics would be mirrored without end; name the"
         " mirror topics under `topics.exclude`"
@@ -294,7 +294,7 @@ def test_the_file_says_which_settings_are_copied() -> None:
 
 def test_an_override_that_the_target_does_not_know_is_refused() -> None:
     found = compare(observed(topic()), configs={"override": {"retention.mss": 8}})
-    assert [(each.about, each.text, each.cause) for each in found.obstacles] == [
+    assert [(each.about, each.text, each.cause) for each in found.problems] == [
         (
             "topics.configs.override.retention.mss",
             "the target knows no topic setting retention.mss, or does not take 8; correct it",
@@ -343,7 +343,7 @@ def test_a_template_without_placeholder_names_one_topic_only() -> None:
     same = {one.name: TopicName("same"), other.name: TopicName("same")}
     found = compare(replace(observed(one, other), names=same), rename="same")
     assert (found.topics, found.steps) == ({}, ())
-    assert [(each.about, each.text, each.cause) for each in found.obstacles] == [
+    assert [(each.about, each.text, each.cause) for each in found.problems] == [
         (
             "topics.rename",
             "has no placeholder such as {topic}, so a, b would all be named same; add one, or"
@@ -358,8 +358,8 @@ def test_a_template_without_placeholder_names_one_topic_only() -> None:
 def test_many_topics_with_one_name_are_told_in_few_words() -> None:
     many = observed(*(topic(f"t{number}") for number in range(6)))
     found = compare(replace(many, names=dict.fromkeys(many.names, TopicName("same"))))
-    assert len(found.obstacles) == 6
-    assert found.obstacles[0].text.startswith(
+    assert len(found.problems) == 6
+    assert found.problems[0].text.startswith(
         "would be named same on the target, as t1, t2, t3 and 2 more would; change"
     )
 

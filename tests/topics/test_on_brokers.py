@@ -100,7 +100,7 @@ def test_a_topic_is_created_as_on_the_source(sides: Sides, new_name: NewName) ->
         CreateTopic(source=name, target=name, partitions=3, replication_factor=1, configs=configs),
     )
     assert found.topics == {name: name}
-    assert not found.obstacles
+    assert not found.problems
     assert apply_all(found.steps, sides.target).done == found.steps
     assert sides.own(name) == configs
     assert not sides.diff(name).steps
@@ -129,12 +129,12 @@ def test_groups_of_expressions_name_the_copies(sides: Sides, new_name: NewName) 
     assert odd not in found.topics
     assert not sides.diff(*wanted, rename="{what}.{1}").steps
     shared = sides.diff(*wanted, rename=f"{prefix}.{{what}}")
-    assert [(each.about, each.cause) for each in shared.obstacles] == [
+    assert [(each.about, each.cause) for each in shared.problems] == [
         (eu, Cause.FILE),
         (us, Cause.FILE),
     ]
     alike = sides.diff(*wanted, rename=prefix)
-    assert [each.about for each in alike.obstacles] == ["topics.rename"]
+    assert [each.about for each in alike.problems] == ["topics.rename"]
     assert (alike.steps, alike.topics) == ((), {})
 
 
@@ -618,15 +618,15 @@ def test_refused_settings_are_left_out_one_by_one(sides: Sides, new_name: NewNam
         ),
     )
     assert found.steps == (*found.possible[:2], steps[2], steps[3], *found.possible[2:])
-    named = {(each.about, each.text.partition(",")[0]) for each in found.obstacles}
+    named = {(each.about, each.text.partition(",")[0]) for each in found.problems}
     assert named == {
         *((n, f"the target refuses {k}={v}") for n in (new, there, odd) for k, v in wrong.items()),
         (pair, "the target refuses min.compaction.lag.ms=9"),
     }
-    assert {each.cause for each in found.obstacles} == {Cause.SUBJECT}
+    assert {each.cause for each in found.problems} == {Cause.SUBJECT}
     why = str(found.refused[0][1])
     assert "and not without max.message.bytes=99999999999: INVALID_CONFIG (40); " in why
-    [flush] = [o.text for o in found.obstacles if (o.about, "flush.ms=" in o.text) == (odd, True)]
+    [flush] = [o.text for o in found.problems if (o.about, "flush.ms=" in o.text) == (odd, True)]
     assert flush.startswith(
         "the target refuses flush.ms=-5, so that is left out: INVALID_CONFIG (40); Invalid value -5"
         " for configuration flush.ms: "

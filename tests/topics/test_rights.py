@@ -105,7 +105,7 @@ def test_rights_that_are_missing_are_told_and_prune_nothing(
         )
         assert hidden not in source.topics.describe()
         found = diff(observe(source, target, config, ours), config, ours)
-        assert {each.about: each.text for each in found.obstacles} == dict.fromkeys(
+        assert {each.about: each.text for each in found.problems} == dict.fromkeys(
             unseen,
             "source: the login mirror lacks the ACL DescribeConfigs on this topic, so its settings"
             " are not known; add it there",

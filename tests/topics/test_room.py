@@ -63,7 +63,7 @@ def test_copies_need_as_much_as_their_topics_on_each_replica(
     assert build(config).exit_code == 0
     free(monkeypatch, 1536 * KIB)
     plan = build(config)
-    (told,) = plan.obstacles
+    (told,) = plan.problems
     assert (told.about, told.cause, plan.exit_code) == ("target", Cause.SUBJECT, 3)
     assert "need about 2." in told.text
     assert "have 1.5 MiB free" in told.text

@@ -18,7 +18,7 @@ from towpath.access.steps import (
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers
 from towpath.model.acl import Acl
-from towpath.model.errors import ConfigError, Problem, StepOutdatedError, TowpathError
+from towpath.model.errors import ConfigError, ConfigProblem, StepOutdatedError, TowpathError
 from towpath.model.outcome import Changed
 from towpath.model.quota import Quota
 from towpath.model.scram import Credential
@@ -151,7 +151,7 @@ def _set_user(step: SetUser, target: Admin, passwords: Mapping[str, Secret]) -> 
     user = step.credential.user
     if user not in passwords:
         text = "is required by this plan: the password that the user gets on the target"
-        raise ConfigError((Problem(f"access.users.{user}", text),))
+        raise ConfigError((ConfigProblem(f"access.users.{user}", text),))
     target.users.set_credential(step.credential, step.iterations, passwords[user])
     return True
 

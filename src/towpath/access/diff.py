@@ -16,7 +16,7 @@ from towpath.access.steps import ACLS, QUOTAS, USERS, Step
 from towpath.access.translate import translate
 from towpath.config import LinkConfig
 from towpath.model.acl import Operation
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicName
 
 
@@ -27,14 +27,14 @@ class Difference:
     Attributes:
         steps: What to do, in this order.
         notes: What a person should know.
-        obstacles: What cannot be copied, and why.
+        problems: What cannot be copied, and why.
         withheld: How many ACLs of the source `access.acls: safe` leaves out, by operation; those
             that allow everything are counted under it, though reading is left of them.
     """
 
     steps: tuple[Step, ...] = ()
     notes: tuple[Note, ...] = ()
-    obstacles: tuple[Obstacle, ...] = ()
+    problems: tuple[Problem, ...] = ()
     withheld: Mapping[Operation, int] = field(default_factory=dict)
 
 
@@ -60,7 +60,7 @@ def diff(
     return Difference(
         tuple(found.steps),
         tuple(notes),
-        (*observed.obstacles, *found.obstacles),
+        (*observed.problems, *found.problems),
         found.withheld,
     )
 
@@ -73,7 +73,7 @@ class _Found:
         self._login = config.target.login
         self.steps: list[Step] = []
         self.notes: list[Note] = []
-        self.obstacles: list[Obstacle] = []
+        self.problems: list[Problem] = []
         self.withheld: Mapping[Operation, int] = {}
 
     def acls(self, names: Mapping[TopicName, TopicName]) -> None:
@@ -104,7 +104,7 @@ class _Found:
         listed, ours = self._config.access.users, self._own(USERS)
         self.notes += user_notes(users, listed, ours)
         self.notes += no_longer_listed(users, listed, ours)
-        self.obstacles += unknown_users(users, listed)
+        self.problems += unknown_users(users, listed)
         self._add(USERS, list(user_steps(users, listed, ours)), list(users_gone(users, ours)))
 
     def off(self) -> None:
@@ -125,7 +125,7 @@ class _Found:
             self.notes += [Note(step.about, _WOULD_GO) for step in gone]
         if steps and subject in self._observed.refusals:
             text = f"{self._observed.refusals[subject]}; {len(steps)} changes wait for it"
-            self.obstacles.append(Obstacle(PATHS[subject], text, Cause.RIGHTS))
+            self.problems.append(Problem(PATHS[subject], text, Cause.RIGHTS))
         else:
             self.steps += steps
 

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from towpath.access.observe import PATHS, Both
 from towpath.access.steps import USERS, DeleteUser, SetUser
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.quoting import quoted
 from towpath.model.scram import Credential
 
@@ -50,14 +50,14 @@ def user_notes(users: Users, listed: Collection[str], ours: frozenset[str]) -> I
             yield Note(about, _THERE)
 
 
-def unknown_users(users: Users, listed: Collection[str]) -> Iterator[Obstacle]:
+def unknown_users(users: Users, listed: Collection[str]) -> Iterator[Problem]:
     """Tell of listed users that the source does not have."""
     known = sorted({credential.user for credential in users.source})
     for name in sorted(set(listed).difference(known)):
         near = get_close_matches(name, known, n=3)
         hint = f" (the nearest are {', '.join(map(quoted, near))})" if near else ""
         text = f"the source has no SCRAM user of this name{hint}; correct it, or remove the line"
-        yield Obstacle(f"{PATHS[USERS]}.{quoted(name)}", text, Cause.SUBJECT)
+        yield Problem(f"{PATHS[USERS]}.{quoted(name)}", text, Cause.SUBJECT)
 
 
 _UNLISTED = (

@@ -13,7 +13,7 @@ from towpath.cluster.codes import UNSUPPORTED_VERSION
 from towpath.config import AccessConfig, AclMode, LinkConfig
 from towpath.model.acl import Acl, Operation, Resource
 from towpath.model.errors import RefusedError
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side
 from towpath.model.quota import Quota
 from towpath.model.quoting import quoted
@@ -42,7 +42,7 @@ class Observed:
     """Both clusters as they were when looked at.
 
     Where the file does not ask for a subject, or one of the clusters does not tell of it, that is
-    `None`: notes and obstacles say why.
+    `None`: notes and problems say why.
 
     Attributes:
         acls: All ACLs.
@@ -52,7 +52,7 @@ class Observed:
         unknown: What ACLs of the source may be about and the target's brokers do not know.
         refusals: Subjects that the login may not change on the target, each with a sentence.
         notes: What we could not see and can do without.
-        obstacles: Why a subject cannot be copied.
+        problems: Why a subject cannot be copied.
     """
 
     acls: Both[frozenset[Acl]] | None = None
@@ -62,7 +62,7 @@ class Observed:
     unknown: frozenset[Resource | Operation] = frozenset()
     refusals: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
-    obstacles: tuple[Obstacle, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
@@ -81,7 +81,7 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
         unknown=target.acls.unknown_words() if ACLS in asked else frozenset(),
         refusals=look.refusals(asked) if asked else {},
         notes=tuple(look.notes),
-        obstacles=tuple(look.obstacles),
+        problems=tuple(look.problems),
     )
 
 
@@ -100,7 +100,7 @@ class _Look:
         self._admins = {Side.SOURCE: source, Side.TARGET: target}
         self._logins = {Side.SOURCE: config.source.login, Side.TARGET: config.target.login}
         self.notes: list[Note] = []
-        self.obstacles: list[Obstacle] = []
+        self.problems: list[Problem] = []
 
     def acls(self) -> Both[frozenset[Acl]] | None:
         return self._both(ACLS, "their ACLs", self._acls)
@@ -178,7 +178,7 @@ class _Look:
             self.notes.append(Note(about, f"{text}; until then none are {loss}"))
         else:
             cause = Cause.RIGHTS if error.forbidden else Cause.SUBJECT
-            self.obstacles.append(Obstacle(about, text, cause))
+            self.problems.append(Problem(about, text, cause))
 
     def _strange(self, subject: str, side: Side, what: str, found: Listing[Any]) -> None:
         for kind in found.strange if side is Side.SOURCE else ():

@@ -28,7 +28,7 @@ from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.model.acl import EVERY, Permission
 from towpath.model.errors import StepHeldBackError, StepOutdatedError, TowpathError
-from towpath.model.findings import Note, Obstacle
+from towpath.model.findings import Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
 from towpath.model.outcome import Changed
 from towpath.plan.subject import Around, Checked, Columns, Difference, Failed, Settled
@@ -55,9 +55,9 @@ class Client:
     def diff(self, seen: Observed, around: Around) -> Difference[Step]:
         """See `SubjectClient`."""
         found = diff(seen, self.link.config, around.topics, ours_of(self.link.books))
-        return Difference({}, found.steps, found.notes, found.obstacles)
+        return Difference({}, found.steps, found.notes, found.problems)
 
-    def foresee(self, seen: Observed, found: Difference[Step]) -> Iterator[Note | Obstacle]:
+    def foresee(self, seen: Observed, found: Difference[Step]) -> Iterator[Note | Problem]:
         """Tell nothing: all that there is to know concerns a run as well."""
         del seen, found
         yield from ()

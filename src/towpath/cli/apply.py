@@ -18,7 +18,7 @@ from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.mirror.plan import build
 from towpath.mirror.subjects import SUBJECTS
-from towpath.model.errors import ConfigError, Problem, TowpathError
+from towpath.model.errors import ConfigError, ConfigProblem, TowpathError
 from towpath.plan.applier import Applied
 from towpath.plan.apply import Wanted
 from towpath.plan.apply import apply as apply_plan
@@ -76,14 +76,14 @@ def _subjects(text: str) -> tuple[str, ...]:
         why = (
             f"{', '.join(map(repr, unknown))} is no subject; there are {', '.join(SUBJECTS.names)}"
         )
-        raise ConfigError((Problem("--only", why),))
+        raise ConfigError((ConfigProblem("--only", why),))
     return tuple(subject for subject in SUBJECTS.names if subject in named)
 
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
         text = "not a terminal, so no confirmation is possible; add --yes"
-        raise ConfigError((Problem("--yes", text),))
+        raise ConfigError((ConfigProblem("--yes", text),))
     return typer.confirm("Do these steps?", err=True)
 
 
@@ -93,7 +93,7 @@ def _tell(step: Step, error: TowpathError | None) -> None:
 
 
 def _report(wanted: Wanted, applied: Applied) -> dict[str, Any]:
-    left_out = [str(obstacle) for obstacle in wanted.plan.obstacles]
+    left_out = [str(problem) for problem in wanted.plan.problems]
     return {
         "link": wanted.config.link,
         "plan": wanted.digest,

@@ -121,8 +121,8 @@ def _rehearsed(found: Report, data: dict[str, Any]) -> list[str]:
     from towpath.cutover.estimate import ASSUMED  # noqa: PLC0415
 
     against = len(found.trouble) + len(found.writing)
-    named = f"{against} obstacle{'s' if against > 1 else ''}, listed above"
-    last = f"rehearsed, nothing was changed: {named if against else 'no obstacles'}"
+    named = f"{against} problem{'s' if against > 1 else ''}, listed above"
+    last = f"rehearsed, nothing was changed: {named if against else 'no problems'}"
     if found.measured is None:
         return [last]
     left = f"{count(found.behind)} records to copy, {count(data['steps_planned'])} steps to do"

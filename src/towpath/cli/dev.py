@@ -13,7 +13,7 @@ from towpath.cli.output import Output, OutputOption, show
 from towpath.cli.render import table
 from towpath.dev import distribution, updown
 from towpath.dev.updown import DevCluster
-from towpath.model.errors import ConfigError, Problem
+from towpath.model.errors import ConfigError, ConfigProblem
 
 dev = typer.Typer(
     help="Start and stop a pair of local clusters to try things on.", no_args_is_help=True
@@ -45,7 +45,7 @@ def up(
     del output  # `show` knows it
     if source_port == target_port:
         text = f"is {target_port}, the port of the source; each needs its own"
-        raise ConfigError((Problem("--target-port", text),))
+        raise ConfigError((ConfigProblem("--target-port", text),))
     clusters = updown.up(
         home,
         version=version,

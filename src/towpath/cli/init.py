@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from towpath.cli.output import Output, OutputOption, show
-from towpath.model.errors import ConfigError, Problem
+from towpath.model.errors import ConfigError, ConfigProblem
 
 EXAMPLE = """\
 ## A link mirrors topics from one Kafka cluster, the source, to another one, the target.
@@ -74,4 +74,4 @@ def init(
 
 
 def _refusal(file: Path, why: str) -> ConfigError:
-    return ConfigError((Problem("", f"{file}: {why}"),))
+    return ConfigError((ConfigProblem("", f"{file}: {why}"),))

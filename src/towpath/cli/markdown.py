@@ -31,11 +31,11 @@ def _lines(plan: Plan) -> Iterator[str]:
         for text, about in grouped(plan.notes).items():
             named = ", ".join(about)
             yield f"- {_plain(named)}: {_plain(beside(named, text))}"
-    if plan.obstacles:
+    if plan.problems:
         yield from ("", "## Problems", "")
-        for obstacle in plan.obstacles:
-            text = beside(obstacle.about, obstacle.text)
-            yield f"- **{_plain(obstacle.about)}**: {_plain(text)}"
+        for problem in plan.problems:
+            text = beside(problem.about, problem.text)
+            yield f"- **{_plain(problem.about)}**: {_plain(text)}"
 
 
 def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

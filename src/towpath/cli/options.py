@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from towpath.model.errors import ConfigError, Problem
+from towpath.model.errors import ConfigError, ConfigProblem
 
 
 def _no_plan(file: Path) -> Path:
@@ -22,7 +22,7 @@ def _no_plan(file: Path) -> Path:
         return file
     if isinstance(data, dict) and data.keys() >= {"format", "steps", "digest"}:
         text = "is a saved plan, which `towpath apply` takes alone; name the YAML file of the link"
-        raise ConfigError((Problem(str(file), text),))
+        raise ConfigError((ConfigProblem(str(file), text),))
     return file
 
 
@@ -76,7 +76,7 @@ def require_master(master: str | None) -> None:
         f"{master[:100]!r} is not a Spark master; name one such as local[4], spark://host:7077,"
         " yarn or k8s://https://host:443"
     )
-    raise ConfigError((Problem("--master", text),))
+    raise ConfigError((ConfigProblem("--master", text),))
 
 
 def write_report(report: Path | None, data: Mapping[str, Any]) -> None:
@@ -94,4 +94,4 @@ def write_report(report: Path | None, data: Mapping[str, Any]) -> None:
 
 
 def _refusal(option: str, text: str) -> ConfigError:
-    return ConfigError((Problem(option, text),))
+    return ConfigError((ConfigProblem(option, text),))

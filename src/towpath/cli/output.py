@@ -15,7 +15,7 @@ import typer
 from rich.console import RenderableType
 
 from towpath.cli.render import console
-from towpath.model.errors import Problem
+from towpath.model.errors import ConfigProblem
 
 INTERRUPTED = 130
 """What shells expect of a program that Ctrl-C ended."""
@@ -72,7 +72,7 @@ class Failure:
     code: str
     text: str
     exit_code: int
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ConfigProblem, ...] = ()
 
 
 def show(text: RenderableType, data: Mapping[str, Any], markdown: str = "") -> None:

@@ -12,7 +12,7 @@ from towpath.cli.output import Form, FormOption
 from towpath.cli.planned import show_plan
 from towpath.config import load
 from towpath.mirror.plan import build
-from towpath.model.errors import ConfigError, Problem
+from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.plan.saved import save as save_plan
 
 
@@ -42,4 +42,4 @@ def _require_apart(save: Path | None, file: Path) -> None:
         return
     if save.suffix in {".yaml", ".yml"} or save.resolve() == file.resolve():
         text = f"{save} would be taken for the file of a link; name one that ends with .json"
-        raise ConfigError((Problem("--save", text),))
+        raise ConfigError((ConfigProblem("--save", text),))

@@ -25,7 +25,7 @@ from towpath.cli.render import console
 from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.model.amounts import count
-from towpath.model.errors import ConfigError, Problem
+from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
 from towpath.repair.plan import RepairPlan
 from towpath.repair.repair import Asked, Repaired
@@ -69,7 +69,7 @@ def repair(
 def _names(text: str) -> tuple[TopicName, ...]:
     names = tuple(TopicName(name) for each in text.split(",") if (name := each.strip()))
     if not names:
-        raise ConfigError((Problem("--topics", "name at least one source topic"),))
+        raise ConfigError((ConfigProblem("--topics", "name at least one source topic"),))
     return names
 
 
@@ -95,7 +95,7 @@ def _planned(plan: RepairPlan) -> list[str]:
 def _agreed() -> bool:
     if not sys.stdin.isatty():
         text = "not a terminal, so no confirmation is possible; add --yes to repair what is above"
-        raise ConfigError((Problem("--yes", text),))
+        raise ConfigError((ConfigProblem("--yes", text),))
     return typer.confirm("Copy these again?", err=True)
 
 

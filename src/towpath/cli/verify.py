@@ -30,7 +30,7 @@ from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.model.amounts import count, size, span
 from towpath.model.clock import is_ms
-from towpath.model.errors import ConfigError, Problem
+from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.verify.verdict import PartitionVerdict, Verdict
 from towpath.verify.verify import Scope
 from towpath.verify.verify import verify as compare_all
@@ -109,7 +109,7 @@ def _since(text: str | None) -> tuple[int, int | None]:
         moment = None
     if moment is None or moment.tzinfo is None:
         wanted = "an offset, or a time with its zone such as 2025-01-31T08:00:00Z"
-        raise ConfigError((Problem("--since", f"{text!r} is not {wanted}"),))
+        raise ConfigError((ConfigProblem("--since", f"{text!r} is not {wanted}"),))
     return 0, max(0, round(moment.timestamp() * 1000))
 
 

@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from towpath.model.errors import ConfigError, Problem
+from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 
 Tree = dict[str, "Tree"] | list["Tree"] | str | int | float | bool
@@ -79,10 +79,10 @@ def read(path: Path) -> str:
         why = f"byte {error.start} is not UTF-8; save the file as UTF-8"
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or foreign(error)
-    raise ConfigError((Problem("", f"{path}: {why}"),))
+    raise ConfigError((ConfigProblem("", f"{path}: {why}"),))
 
 
-def parse(text: str) -> tuple[dict[str, Tree], tuple[Problem, ...]]:
+def parse(text: str) -> tuple[dict[str, Tree], tuple[ConfigProblem, ...]]:
     """Return the document's top mapping, and what is wrong with its form.
 
     Raises:
@@ -131,14 +131,14 @@ def _marked(error: MarkedYAMLError) -> ConfigError:
 
 
 def _syntax(text: str) -> ConfigError:
-    return ConfigError((Problem("", text),))
+    return ConfigError((ConfigProblem("", text),))
 
 
 class _Builder:
     """Turns nodes into values and gathers problems on the way."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[ConfigProblem] = []
         self.values = 0
         self._scalars = YAML(typ="safe", pure=True).constructor
 
@@ -205,4 +205,4 @@ class _Builder:
             self._refuse(at, "has no value; give it one, or remove the key")
 
     def _refuse(self, at: tuple[str | int, ...], text: str) -> None:
-        self.problems.append(Problem(path_text(at), text))
+        self.problems.append(ConfigProblem(path_text(at), text))

@@ -13,7 +13,7 @@ from towpath.config.link import LinkConfig
 from towpath.config.problems import ENVIRONMENT, problems_of
 from towpath.config.secrets import SECRET_KEYS, VARIABLE, variable
 from towpath.config.shape import Place
-from towpath.model.errors import ConfigError, Problem
+from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 from towpath.model.secret import remember
 
@@ -58,7 +58,7 @@ def from_tree(tree: Mapping[str, Tree], folder: Path) -> LinkConfig:
     return config
 
 
-def check(path: Path, *, with_environment: bool = True) -> tuple[Problem, ...]:
+def check(path: Path, *, with_environment: bool = True) -> tuple[ConfigProblem, ...]:
     """Return every problem of the file.
 
     Args:
@@ -76,7 +76,7 @@ def check(path: Path, *, with_environment: bool = True) -> tuple[Problem, ...]:
 
 def _examine(
     tree: Mapping[str, Tree], folder: Path, *, with_environment: bool
-) -> tuple[LinkConfig | None, tuple[Problem, ...]]:
+) -> tuple[LinkConfig | None, tuple[ConfigProblem, ...]]:
     variables = _Variables(with_environment=with_environment)
     filled = {key: variables.fill(value, (key,)) for key, value in tree.items()}
     problems = list(variables.problems)
@@ -96,7 +96,7 @@ class _Variables:
     """Puts `${NAME}` into texts, except where the whole value is a secret's reference."""
 
     def __init__(self, *, with_environment: bool) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[ConfigProblem] = []
         self._with_environment = with_environment
         self._open: set[Place] = set()
 
@@ -132,9 +132,9 @@ class _Variables:
                 return self._value(name, at)
             except PydanticCustomError as missing:
                 if self._with_environment:
-                    self.problems.append(Problem(path_text(at), missing.message()))
+                    self.problems.append(ConfigProblem(path_text(at), missing.message()))
             except ValueError as error:
-                self.problems.append(Problem(path_text(at), foreign(error)))
+                self.problems.append(ConfigProblem(path_text(at), foreign(error)))
             self._open.add(at)
             return ""
 

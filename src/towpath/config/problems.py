@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from towpath.config.document import path_text
 from towpath.config.shape import Place, keys_at, parents_of, without_tags
-from towpath.model.errors import Problem
+from towpath.model.errors import ConfigProblem
 
 ENVIRONMENT = "towpath_environment"
 """Kind of a problem that lies in this machine (variable, file), not in the YAML text."""
@@ -57,7 +57,7 @@ def placed_error(text: str, *below: str) -> PydanticCustomError:
 
 def problems_of(
     error: ValidationError, root: type[BaseModel]
-) -> Iterable[tuple[Place, str, Problem]]:
+) -> Iterable[tuple[Place, str, ConfigProblem]]:
     """Yield place, kind and problem of everything that pydantic found."""
     for details in error.errors(include_url=False):
         place = without_tags(details["loc"])
@@ -65,7 +65,7 @@ def problems_of(
         text = _text(details, root)
         if details["type"] in {"union_tag_invalid", "union_tag_not_found"}:
             place += ("mechanism",)
-        yield place, details["type"], Problem(path_text(place), text)
+        yield place, details["type"], ConfigProblem(path_text(place), text)
 
 
 def _text(details: ErrorDetails, root: type[BaseModel]) -> str:

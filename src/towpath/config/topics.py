@@ -21,7 +21,7 @@ from pydantic import (
 
 from towpath.config.problems import not_empty, not_one_of
 from towpath.config.section import Section
-from towpath.model.errors import ConfigError, Problem
+from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 from towpath.model.nouns import EVENTS, LEDGER, TopicName
 
@@ -258,7 +258,7 @@ class TopicsConfig(Section):
 
 
 def _misnamed(text: str) -> ConfigError:
-    return ConfigError((Problem("topics.rename", text),))
+    return ConfigError((ConfigProblem("topics.rename", text),))
 
 
 def _groups_of(expression: str) -> tuple[str, ...]:

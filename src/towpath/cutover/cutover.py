@@ -123,7 +123,7 @@ class _Cutover:
         report, topics = self._report, self._report.plan.topics
         if not topics:
             report.trouble.append("no topic matches, so there is nothing to cut over")
-        report.trouble += map(str, report.plan.obstacles)
+        report.trouble += map(str, report.plan.problems)
         with Admin(self._config.source, Side.SOURCE) as source:
             self._matching = self._matching_now(source)
             first = look(source, topics)

@@ -20,7 +20,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, gener
 
 from towpath.metrics.collector import About, MeterCollector
 from towpath.metrics.meter import Meter
-from towpath.model.errors import ConfigError, Problem
+from towpath.model.errors import ConfigError, ConfigProblem
 
 KEY = "metrics.listen"
 _POLL = 0.2
@@ -49,7 +49,7 @@ class MetricsServer:
         try:
             self._server = _Server(address, meter, registry)
         except OSError as error:
-            raise ConfigError((Problem(KEY, _sentence(address, error)),)) from error
+            raise ConfigError((ConfigProblem(KEY, _sentence(address, error)),)) from error
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(_POLL,), name="towpath-metrics"
         )

@@ -13,7 +13,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.mirror.gaps import to_fill
 from towpath.mirror.history import history
 from towpath.mirror.starts import Offsets, beginnings, from_group, looks_first
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicId, TopicName, TopicPartition
 from towpath.plan.subject import Difference
 from towpath.records.lane.modes import why_mapped
@@ -22,7 +22,7 @@ from towpath.records.trouble import RECREATED
 from towpath.topics.observe import Observed
 from towpath.topics.steps import CreateTopic, Step
 
-Finding = Note | Obstacle
+Finding = Note | Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def forecast(
     made_again: list[Finding] = []
     if config.records.on_gap is OnGap.STOP:
         names = {each.source.topic for each in fresh if each.again}
-        made_again += [Obstacle(name, f"source: {RECREATED}", Cause.TOPIC) for name in names]
+        made_again += [Problem(name, f"source: {RECREATED}", Cause.TOPIC) for name in names]
         fresh = [each for each in fresh if each.source.topic not in names]
     if not fresh:
         return made_again
@@ -155,7 +155,7 @@ def _uncommitted(group: str, without: list[str], of: int, *, begun: bool) -> Fin
             f"group {group} has committed no offset on any of the {of} new partitions;"
             " correct its name, or take `start: earliest`"
         )
-        return Obstacle("records.group", text, Cause.FILE)
+        return Problem("records.group", text, Cause.FILE)
     text = (
         f"group {group} has committed no offset on {len(without)} of {of} new partitions,"
         f" such as {without[0]}; they are copied from earliest"
@@ -171,6 +171,6 @@ def _told(policy: OffsetsPolicy, mapped: Mapping[TopicName, list[str]]) -> Itera
                 f"offsets cannot stay identical: {reasons[0]}{more}; set `records.offsets: auto` to"
                 " have such partitions mapped"
             )
-            yield Obstacle(topic, text, Cause.TOPIC)
+            yield Problem(topic, text, Cause.TOPIC)
         elif policy is OffsetsPolicy.AUTO:
             yield Note(topic, f"offsets will be mapped: {reasons[0]}{more}")

@@ -11,7 +11,7 @@ from towpath.mirror.forecast import forecast
 from towpath.mirror.gaps import markers
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.errors import ClusterError
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicName
 from towpath.plan.build import Beside, Planned
 from towpath.plan.build import build as build_plan
@@ -40,7 +40,7 @@ def _caught_up(link: OpenLink) -> frozenset[TopicName]:
     return caught_up(status(link.config, link.books, link.source, link.target))
 
 
-def _of_records(link: OpenLink, found: Differences | None) -> Iterator[Note | Obstacle]:
+def _of_records(link: OpenLink, found: Differences | None) -> Iterator[Note | Problem]:
     """Tell what would become of records, and what the target's brokers are too old for."""
     yield from old_target(link.target.cluster.api_versions())
     fill, notes = markers(link.config, link.target)
@@ -59,7 +59,7 @@ def _of_records(link: OpenLink, found: Differences | None) -> Iterator[Note | Ob
         yield Note("partitions", text)
 
 
-def old_target(versions: Versions) -> Iterator[Obstacle]:
+def old_target(versions: Versions) -> Iterator[Problem]:
     """Tell what the target's brokers are too old for."""
     newest = versions.get(_PRODUCE, (0, -1))[1]
     if newest < _PRODUCE_WITH_ZSTD:
@@ -67,10 +67,10 @@ def old_target(versions: Versions) -> Iterator[Obstacle]:
             f"the brokers take Produce requests up to version {newest}, and zstd batches need"
             f" {_PRODUCE_WITH_ZSTD}; upgrade the target to Kafka 2.8 or newer"
         )
-        yield Obstacle("target", text, Cause.CLUSTER)
+        yield Problem("target", text, Cause.CLUSTER)
     if _DESCRIBE_PRODUCERS not in versions:
         text = (
             "the brokers do not tell the state of producers (DescribeProducers), from which a run"
             " knows where it stands; upgrade the target to Kafka 2.8 or newer"
         )
-        yield Obstacle("target", text, Cause.CLUSTER)
+        yield Problem("target", text, Cause.CLUSTER)

@@ -14,7 +14,7 @@ from towpath.ledger.link import OpenLink
 from towpath.metrics.meter import Meter
 from towpath.mirror.subjects import SUBJECTS
 from towpath.mirror.telling import tell_left_out, telling_changes, telling_steps
-from towpath.model.findings import Note, Obstacle
+from towpath.model.findings import Note, Problem
 from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.model.outcome import Outcome
 from towpath.plan.applier import Applier
@@ -35,25 +35,25 @@ class Reconciled:
     Attributes:
         outcome: The steps.
         notes: What goes on in another way than one may think.
-        obstacles: What keeps something from being mirrored.
+        problems: What keeps something from being mirrored.
         found: Both clusters, as they were behind the steps; `None` before the first look.
     """
 
     outcome: Outcome[Step] = field(default_factory=Outcome)
     notes: tuple[Note, ...] = ()
-    obstacles: tuple[Obstacle, ...] = ()
+    problems: tuple[Problem, ...] = ()
     found: Differences | None = None
 
     @property
     def topics(self) -> frozenset[str]:
         """Topics that are not mirrored, or not as far as they should be."""
-        return frozenset((*(o.about for o in self.obstacles), *self.outcome.failed))
+        return frozenset((*(o.about for o in self.problems), *self.outcome.failed))
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """Sentences about topics that are not mirrored."""
         failed = (f"{name}: {error}" for name, error in self.outcome.failed.items())
-        return (*map(str, self.obstacles), *failed)
+        return (*map(str, self.problems), *failed)
 
 
 class Reconciler:
@@ -143,9 +143,9 @@ class Reconciler:
         now = again(self._clients, found, done, lambda: reached) if done else found
         self._looked = now
         failed = {applied.blamed(step): error for step, error in applied.failed}
-        obstacles = (*now.obstacles, *checked.obstacles)
-        tell_left_out(obstacles, len(failed), self._meter)
-        return Reconciled(Outcome(tuple(done), failed), found.notes, obstacles, now)
+        problems = (*now.problems, *checked.problems)
+        tell_left_out(problems, len(failed), self._meter)
+        return Reconciled(Outcome(tuple(done), failed), found.notes, problems, now)
 
 
 def reconcile(

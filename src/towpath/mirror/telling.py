@@ -11,7 +11,7 @@ from towpath.config import LinkConfig
 from towpath.metrics.meter import Meter, Tried
 from towpath.metrics.stand import Stand
 from towpath.model.errors import TowpathError
-from towpath.model.findings import Cause, Obstacle
+from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import Mode
 from towpath.plan.applier import Told
 from towpath.plan.kinds import Step
@@ -79,8 +79,8 @@ def telling_changes(meter: Meter) -> Callable[[Step, float], None]:
     return told
 
 
-def tell_left_out(obstacles: Iterable[Obstacle], failed: int, meter: Meter) -> None:
+def tell_left_out(problems: Iterable[Problem], failed: int, meter: Meter) -> None:
     """Tell how many things are left out, and why."""
-    causes = Counter[str](obstacle.cause for obstacle in obstacles)
+    causes = Counter[str](problem.cause for problem in problems)
     causes[_FAILED_STEP] += failed
     meter.left_out(causes)

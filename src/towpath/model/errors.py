@@ -52,8 +52,8 @@ class TowpathError(Exception):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Problem:
-    """One problem in a file: its YAML path and a sentence."""
+class ConfigProblem:
+    """A problem in the YAML file or the arguments: its YAML path or option, and a sentence."""
 
     path: str
     text: str
@@ -68,7 +68,7 @@ class ConfigError(TowpathError):
     code = "CONFIG"
     exit_code = 2
 
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
+    def __init__(self, problems: tuple[ConfigProblem, ...]) -> None:
         super().__init__(problems)
         self.problems = problems
 

@@ -1,4 +1,4 @@
-"""Notes and obstacles that a person should know before mirroring."""
+"""Notes and problems that a person should know before mirroring."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towpath.model.nouns import Side
 
 
 class Cause(StrEnum):
-    """Cause of an obstacle, which decides the exit code of a command."""
+    """Cause of a problem, which decides the exit code of a command."""
 
     CLUSTER = "cluster"
     """A cluster was not reached, or refuses what the whole link needs."""
@@ -51,8 +51,8 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Obstacle:
-    """A problem that prevents mirroring of a topic, or of all topics.
+class Problem:
+    """What keeps a topic or another item, or all topics, from being mirrored.
 
     Attributes:
         about: The source topic, cluster or YAML path meant.
@@ -68,8 +68,8 @@ class Obstacle:
         return f"{self.about}: {beside(self.about, self.text)}"
 
     @classmethod
-    def of(cls, error: ClusterError, about: str) -> Obstacle:
-        """Return the obstacle that an error is for the topic `about`."""
+    def of(cls, error: ClusterError, about: str) -> Problem:
+        """Return the problem that an error is for the topic `about`."""
         cause = Cause.CLUSTER
         if isinstance(error, RefusedError):
             cause = Cause.RIGHTS if error.forbidden else Cause.TOPIC

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink, open_link
-from towpath.model.errors import ConfigError, Problem
+from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.plan.applier import Applied, Applier, Told
 from towpath.plan.journal import JournalWriter
 from towpath.plan.lease import Lease
@@ -75,7 +75,7 @@ def apply(wanted: Wanted, subjects: Subjects, on_step: Told, stop: threading.Eve
 
 def _require_clusters(plan: Plan, link: OpenLink) -> None:
     problems = [
-        Problem(
+        ConfigProblem(
             side,
             f"the plan was made for cluster {facts.id}, but {', '.join(where.bootstrap)} is"
             f" cluster {now} now; make the plan again",

@@ -10,7 +10,7 @@ from towpath.config import ClusterConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError, LedgerError
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side, TopicName
 from towpath.plan.differences import Differences, differences
 from towpath.plan.kinds import Step
@@ -19,7 +19,7 @@ from towpath.plan.preflight import ledger
 from towpath.plan.subject import Checked
 from towpath.plan.subjects import Clients
 
-Findings = Iterable[Note | Obstacle]
+Findings = Iterable[Note | Problem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +54,19 @@ class Planned:
 def build(link: OpenLink, clients: Clients, beside: Beside) -> Planned:
     """Return what a run would begin with; what goes wrong on the way is part of it."""
     plan = _met(link)
-    if plan.obstacles:
+    if plan.problems:
         return Planned(plan)
     try:
         return _with_books(plan, link, clients, beside)
     except ClusterError as error:
         told = _whole(error, getattr(error, "side", Side.TARGET))
-        return Planned(replace(plan, obstacles=(told,)))
+        return Planned(replace(plan, problems=(told,)))
 
 
 def _met(link: OpenLink) -> Plan:
     """Return a plan that knows the clusters only; both are tried, whatever becomes of the first."""
     met: dict[Side, ClusterFacts] = {}
-    obstacles = []
+    problems = []
     for side, admin, where in (
         (Side.SOURCE, link.source, link.config.source),
         (Side.TARGET, link.target, link.config.target),
@@ -74,17 +74,17 @@ def _met(link: OpenLink) -> Plan:
         try:
             met[side] = _facts(admin, where)
         except ClusterError as error:
-            obstacles.append(_whole(error, side))
+            problems.append(_whole(error, side))
     return Plan(
         link=link.config.link,
         source=met.get(Side.SOURCE),
         target=met.get(Side.TARGET),
-        obstacles=tuple(obstacles),
+        problems=tuple(problems),
     )
 
 
-def _whole(error: ClusterError, side: str) -> Obstacle:
-    return Obstacle(side, str(error), Cause.CLUSTER)
+def _whole(error: ClusterError, side: str) -> Problem:
+    return Problem(side, str(error), Cause.CLUSTER)
 
 
 def _facts(admin: Admin, config: ClusterConfig) -> ClusterFacts:
@@ -97,16 +97,16 @@ def _facts(admin: Admin, config: ClusterConfig) -> ClusterFacts:
 def _with_books(plan: Plan, link: OpenLink, clients: Clients, beside: Beside) -> Planned:
     """Look into the ledger, if the target can have one; it may belong to other clusters."""
     notes, no_ledger = ledger(link.target, len(link.target.cluster.brokers()))
-    plan = replace(plan, notes=tuple(notes), obstacles=tuple(no_ledger))
+    plan = replace(plan, notes=tuple(notes), problems=tuple(no_ledger))
     if no_ledger:
         return _compared(plan, link, clients, beside, known=False)
     try:
         link.look()
     except LedgerError as error:
-        told = Obstacle("link", str(error), Cause.CLUSTER)
+        told = Problem("link", str(error), Cause.CLUSTER)
         apart = replace(link, books=LinkBooks(link.config.link))
         with clients.subjects.open(apart) as others:
-            plan = replace(plan, obstacles=(told,))
+            plan = replace(plan, problems=(told,))
             return _compared(plan, apart, others, beside, known=False)
     return _compared(plan, link, clients, beside, known=True)
 
@@ -132,12 +132,12 @@ def _compared(
         topics={name: copy for name, copy in found.topics.items() if name not in missing},
         steps=clients.subjects.kinds.ordered(checked.possible),
         notes=(*plan.notes, *found.notes, *(each for each in further if isinstance(each, Note))),
-        obstacles=(
-            *plan.obstacles,
-            *found.obstacles,
-            *checked.obstacles,
-            *(Obstacle.of(error, name) for name, _, error in blamed),
-            *(each for each in further if isinstance(each, Obstacle)),
+        problems=(
+            *plan.problems,
+            *found.problems,
+            *checked.problems,
+            *(Problem.of(error, name) for name, _, error in blamed),
+            *(each for each in further if isinstance(each, Problem)),
         ),
     )
     return Planned(plan, found, checked)

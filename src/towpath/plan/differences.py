@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
-from towpath.model.findings import Note, Obstacle
+from towpath.model.findings import Note, Problem
 from towpath.model.nouns import TopicName
 from towpath.plan.kinds import S, Step
 from towpath.plan.subject import Around, Difference, Seen, Subject
@@ -45,9 +45,9 @@ class Differences:
         return tuple(note for part in self.parts for note in part.found.notes)
 
     @property
-    def obstacles(self) -> tuple[Obstacle, ...]:
-        """All obstacles."""
-        return tuple(obstacle for part in self.parts for obstacle in part.found.obstacles)
+    def problems(self) -> tuple[Problem, ...]:
+        """All problems."""
+        return tuple(problem for part in self.parts for problem in part.found.problems)
 
 
 def differences(

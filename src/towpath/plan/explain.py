@@ -49,7 +49,7 @@ def summary(plan: Plan, subjects: Subjects) -> str:
         for subject in subjects
         for text in subject.summary(parted.get(subject, ()), plan.topics)
     ]
-    return "; ".join((*told, counted(len(plan.obstacles), "problem")))
+    return "; ".join((*told, counted(len(plan.problems), "problem")))
 
 
 def groups(plan: Plan, subjects: Subjects) -> list[Group]:
@@ -72,7 +72,7 @@ def remarks(plan: Plan) -> list[str]:
         f"note: {_named(about)}: {beside(_named(about), text)}"
         for text, about in grouped(plan.notes).items()
     ]
-    return notes + [f"problem: {obstacle}" for obstacle in plan.obstacles]
+    return notes + [f"problem: {problem}" for problem in plan.problems]
 
 
 def grouped(notes: Iterable[Note]) -> dict[str, list[str]]:

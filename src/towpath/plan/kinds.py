@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from towpath.model.errors import ConfigError, Problem
+from towpath.model.errors import ConfigError, ConfigProblem
 
 Key = tuple[str, str, str, str]
 """What the journal knows a step by."""
@@ -138,13 +138,13 @@ class Kinds:
                 f"{data.get('do')!r} is no step that this Towpath knows; use the one that planned"
                 " it"
             )
-            raise ConfigError((Problem(path, text),))
+            raise ConfigError((ConfigProblem(path, text),))
         fields = {key: value for key, value in data.items() if key not in {"do", "subject"}}
         try:
             return _reader(kind.step).validate_python(fields)
         except ValidationError as error:
             problems = (
-                Problem(".".join((path, *map(str, each["loc"]))), _unknown(each))
+                ConfigProblem(".".join((path, *map(str, each["loc"]))), _unknown(each))
                 for each in error.errors(include_url=False)
             )
             raise ConfigError(tuple(problems)) from error

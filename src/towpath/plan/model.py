@@ -6,8 +6,8 @@ from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from towpath.model.errors import ClusterError, ConfigError, Problem
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, LinkName, TopicName
 from towpath.plan.kinds import Step, as_data
 
@@ -43,7 +43,7 @@ class Plan:
         topics: The topics that would be mirrored, with their names on the target.
         steps: Changes to the target, in the order in which they are done.
         notes: What a person should know.
-        obstacles: What keeps topics, or all of them, from being mirrored.
+        problems: What keeps topics, or all of them, from being mirrored.
     """
 
     link: LinkName
@@ -52,16 +52,16 @@ class Plan:
     topics: Mapping[TopicName, TopicName] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     notes: tuple[Note, ...] = ()
-    obstacles: tuple[Obstacle, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
     @property
-    def refusals(self) -> tuple[Obstacle, ...]:
+    def refusals(self) -> tuple[Problem, ...]:
         """Why a cluster is of no use to this link; missing rights too, if no topic is left."""
         whole = {Cause.CLUSTER} if self.topics else {Cause.CLUSTER, Cause.RIGHTS}
         return self._of(whole)
 
     @property
-    def faults(self) -> tuple[Obstacle, ...]:
+    def faults(self) -> tuple[Problem, ...]:
         """What is wrong in the file."""
         return self._of({Cause.FILE})
 
@@ -73,10 +73,10 @@ class Plan:
         """
         if self.refusals:
             return ClusterError.exit_code
-        return ConfigError.exit_code if self.faults else 3 if self.obstacles else 0
+        return ConfigError.exit_code if self.faults else 3 if self.problems else 0
 
-    def _of(self, causes: Set[Cause]) -> tuple[Obstacle, ...]:
-        return tuple(obstacle for obstacle in self.obstacles if obstacle.cause in causes)
+    def _of(self, causes: Set[Cause]) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.cause in causes)
 
     def as_data(self) -> dict[str, Any]:
         """Return it for JSON."""
@@ -87,7 +87,7 @@ class Plan:
             "topics": dict(self.topics),
             "steps": [as_data(step) for step in self.steps],
             "notes": [asdict(note) for note in self.notes],
-            "problems": [asdict(obstacle) for obstacle in self.obstacles],
+            "problems": [asdict(problem) for problem in self.problems],
         }
 
 
@@ -101,4 +101,4 @@ def refuse(plan: Plan) -> None:
     if plan.refusals:
         raise ClusterError("\n".join(o.text for o in plan.refusals))
     if plan.faults:
-        raise ConfigError(tuple(Problem(o.about, o.text) for o in plan.faults))
+        raise ConfigError(tuple(ConfigProblem(o.about, o.text) for o in plan.faults))

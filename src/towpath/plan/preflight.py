@@ -8,13 +8,13 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.rights import Right, lacks
 from towpath.ledger import topic as ledger_topic
 from towpath.model.errors import ClusterError
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side
 
 _ON_LEDGER = (Right.READ, Right.WRITE)
 
 
-def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Obstacle]]:
+def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Problem]]:
     """Tell whether the ledger's topic could neither be used nor created."""
     found = ledger_topic.find(target)
     if found is None or found.unseen:
@@ -29,11 +29,11 @@ def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Obstacle]]:
             " (cleanup.policy=compact)"
         )
         notes.append(Note(about, text))
-    return notes, [Obstacle(about, text, Cause.CLUSTER) for text in texts]
+    return notes, [Problem(about, text, Cause.CLUSTER) for text in texts]
 
 
-def _refused_ledger(target: Admin, brokers: int) -> Iterator[Obstacle]:
+def _refused_ledger(target: Admin, brokers: int) -> Iterator[Problem]:
     try:
         ledger_topic.create(target, brokers, validate_only=True)
     except ClusterError as error:
-        yield Obstacle(Side.TARGET, str(error), Cause.CLUSTER)
+        yield Problem(Side.TARGET, str(error), Cause.CLUSTER)

@@ -19,8 +19,8 @@ from typing import Any
 from towpath import __version__
 from towpath.config import LinkConfig, from_tree, tree
 from towpath.model.clock import now_ms, readable
-from towpath.model.errors import ConfigError, Problem
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.foreign import foreign
 from towpath.plan.kinds import Kinds
 from towpath.plan.model import ClusterFacts, Plan
@@ -132,8 +132,8 @@ def _plan(data: Mapping[str, Any], kinds: Kinds) -> Plan:
         topics=data["topics"],
         steps=tuple(kinds.from_data(step, f"steps[{at}]") for at, step in enumerate(data["steps"])),
         notes=tuple(Note(**note) for note in data["notes"]),
-        obstacles=tuple(
-            Obstacle(each["about"], each["text"], Cause(each["cause"])) for each in data["problems"]
+        problems=tuple(
+            Problem(each["about"], each["text"], Cause(each["cause"])) for each in data["problems"]
         ),
     )
 
@@ -178,4 +178,4 @@ def _digest(data: Mapping[str, Any]) -> str:
 
 
 def _refused(path: Path, why: str) -> ConfigError:
-    return ConfigError((Problem(str(path), why),))
+    return ConfigError((ConfigProblem(str(path), why),))

@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError, StepOutdatedError, TowpathError
-from towpath.model.findings import Note, Obstacle
+from towpath.model.findings import Note, Problem
 from towpath.model.nouns import TopicId, TopicName
 from towpath.model.outcome import Changed
 from towpath.plan.kinds import Kinds, S, Step
@@ -49,13 +49,13 @@ class Difference(Generic[S]):
             subjects that decide nothing about it.
         steps: What to do.
         notes: What a person should know.
-        obstacles: What cannot be made alike, and why.
+        problems: What cannot be made alike, and why.
     """
 
     topics: Mapping[TopicName, TopicName] = field(default_factory=dict)
     steps: tuple[S, ...] = ()
     notes: tuple[Note, ...] = ()
-    obstacles: tuple[Obstacle, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,13 @@ class Checked(Generic[S]):
     Attributes:
         steps: All of them, in the same order, without the parts that the target refuses.
         refused: Those of these steps that it would not do at all, and why.
-        obstacles: The parts that are left out, and why.
+        problems: The parts that are left out, and why.
         later: Those of the refused ones that it would begin, but could not finish.
     """
 
     steps: tuple[S, ...]
     refused: tuple[tuple[S, ClusterError], ...] = ()
-    obstacles: tuple[Obstacle, ...] = ()
+    problems: tuple[Problem, ...] = ()
     later: tuple[tuple[S, ClusterError], ...] = ()
 
     def require(self, step: object) -> None:
@@ -144,7 +144,7 @@ class SubjectClient(Protocol[S, Seen]):
         """
         ...
 
-    def foresee(self, seen: Seen, found: Difference[S]) -> Iterable[Note | Obstacle]:
+    def foresee(self, seen: Seen, found: Difference[S]) -> Iterable[Note | Problem]:
         """Tell what else a person should know who decides on a plan; a run asks for none of it."""
         ...
 

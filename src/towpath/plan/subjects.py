@@ -78,7 +78,7 @@ class Clients:
         return Checked(
             self.subjects.kinds.ordered(step for each in every for step in each.steps),
             tuple(refused for each in every for refused in each.refused),
-            tuple(obstacle for each in every for obstacle in each.obstacles),
+            tuple(problem for each in every for problem in each.problems),
             tuple(later for each in every for later in each.later),
         )
 

@@ -25,7 +25,7 @@ from towpath.mirror import COPYING
 from towpath.mirror.rounds import SUMMARY, RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
 from towpath.mirror.slices import run_slice
-from towpath.model.errors import ConfigError, Problem, StepOutdatedError, StoppedError
+from towpath.model.errors import ConfigError, ConfigProblem, StepOutdatedError, StoppedError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.plan.lease import Lease
 from towpath.records.work import Slice
@@ -105,7 +105,7 @@ def _read(link: OpenLink, topics: Collection[TopicName]) -> None:
     link.books.check_clusters(link.source.cluster.id(), link.target.cluster.id())
     known = {tp.topic for tp, each in link.books.partitions.items() if each.opened}
     problems = tuple(
-        Problem("--topics", f"link {link.config.link} never copied a topic named {name}")
+        ConfigProblem("--topics", f"link {link.config.link} never copied a topic named {name}")
         for name in topics
         if name not in known
     )

@@ -15,7 +15,7 @@ from towpath.ledger.entries import MIRROR, LinkIdentity, Opened, ReadEntry, Sess
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.topic import TOPIC
 from towpath.model.errors import ClusterError, LedgerError
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, LinkName, Side, TopicId, TopicName
 from towpath.topics.observe import Observed
 
@@ -43,7 +43,7 @@ Origins = Mapping[tuple[TopicName, TopicId], Origin]
 def without_circles(
     seen: Observed, known: Origins | Note, config: LinkConfig, target: Admin
 ) -> Observed:
-    """Return what was observed, with obstacles for topics that are mirror topics themselves.
+    """Return what was observed, with problems for topics that are mirror topics themselves.
 
     Args:
         seen: What was observed.
@@ -58,7 +58,7 @@ def without_circles(
         return replace(seen, notes=(*seen.notes, known))
     notes: list[Note] = []
     cluster = target.cluster.id() if known else ClusterId("")
-    obstacles: list[Obstacle] = []
+    problems: list[Problem] = []
     for topic in seen.source:
         origin = known.get((topic.name, topic.id))
         if origin is None:
@@ -66,11 +66,11 @@ def without_circles(
         closed = (origin.cluster, origin.topic) == (cluster, seen.names[topic.name])
         if closed and (origin.runs or config.records.start is not StartAt.LATEST):
             text = f"{_copied(origin)}; {_CIRCLE if origin.runs else _TWICE}"
-            obstacles.append(Obstacle(topic.name, text, Cause.TOPIC))
+            problems.append(Problem(topic.name, text, Cause.TOPIC))
         else:
             text = f"{_copied(origin)}; {_STOPPED if closed else _FURTHER}"
             notes.append(Note(topic.name, text))
-    return replace(seen, notes=(*seen.notes, *notes), obstacles=(*seen.obstacles, *obstacles))
+    return replace(seen, notes=(*seen.notes, *notes), problems=(*seen.problems, *problems))
 
 
 def _copied(origin: Origin) -> str:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from towpath.config import LinkConfig, Replicas, SettingsConfig, StartAt, TopicsConfig
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
 from towpath.plan.subject import Difference
 from towpath.topics.kinds import Kind
@@ -34,13 +34,13 @@ def diff(observed: Observed, config: LinkConfig, ours: Ours = NOTHING) -> Differ
         ours: What earlier steps of this link made.
     """
     shared = _shared_names(observed)
-    obstacles = [
-        *observed.obstacles,
+    problems = [
+        *observed.problems,
         *_shared(shared, config.topics),
         *_circles(observed),
         *_overrides(observed, config.topics.configs),
     ]
-    left_out = {obstacle.about for obstacle in obstacles} | observed.circular
+    left_out = {problem.about for problem in problems} | observed.circular
     left_out.update(name for claimants in shared.values() for name in claimants)
     topics = [topic for topic in observed.source if topic.name not in left_out]
     steps: list[Step] = []
@@ -59,7 +59,7 @@ def diff(observed: Observed, config: LinkConfig, ours: Ours = NOTHING) -> Differ
         {topic.name: observed.names[topic.name] for topic in topics},
         (*steps, *pruned),
         tuple(dict.fromkeys((*notes, *said_of_them))),
-        tuple(obstacles),
+        tuple(problems),
     )
 
 
@@ -179,11 +179,11 @@ def _orphans(observed: Observed, ours: Ours, *, prune: bool) -> tuple[list[Step]
     return steps, notes
 
 
-def _overrides(observed: Observed, rules: SettingsConfig) -> Iterator[Obstacle]:
+def _overrides(observed: Observed, rules: SettingsConfig) -> Iterator[Problem]:
     """Refuse what the file sets and the target does not know."""
     for key in sorted(rules.override.keys() - observed.known) if observed.source else ():
         text = f"the target knows no topic setting {key}, or does not take {rules.override[key]}"
-        yield Obstacle(f"topics.configs.override.{key}", f"{text}; correct it", Cause.FILE)
+        yield Problem(f"topics.configs.override.{key}", f"{text}; correct it", Cause.FILE)
 
 
 def _shared_names(observed: Observed) -> dict[TopicName, list[TopicName]]:
@@ -196,14 +196,14 @@ def _shared_names(observed: Observed) -> dict[TopicName, list[TopicName]]:
 
 def _shared(
     shared: Mapping[TopicName, Sequence[TopicName]], topics: TopicsConfig
-) -> Iterator[Obstacle]:
+) -> Iterator[Problem]:
     for name, claimants in shared.items():
         if topics.names_alike:
             text = (
                 f"has no placeholder such as {{topic}}, so {_some(claimants)} would all be named"
                 f" {name}; add one, or exclude all but one of them"
             )
-            yield Obstacle("topics.rename", text, Cause.FILE)
+            yield Problem("topics.rename", text, Cause.FILE)
             continue
         ordered = sorted(claimants)
         for claimant in claimants:
@@ -212,10 +212,10 @@ def _shared(
                 f"would be named {name} on the target, as {_some(others, len(ordered) - 1)} would;"
                 " change `topics.rename`, or exclude all but one"
             )
-            yield Obstacle(claimant, text, Cause.FILE)
+            yield Problem(claimant, text, Cause.FILE)
 
 
-def _circles(observed: Observed) -> Iterator[Obstacle]:
+def _circles(observed: Observed) -> Iterator[Problem]:
     """Refuse to copy a topic onto itself, and mirror topics of mirror topics without end."""
     same = [name for name in observed.circular if observed.names[name] == name]
     again = [observed.names[name] for name in observed.circular - set(same)]
@@ -225,14 +225,14 @@ def _circles(observed: Observed) -> Iterator[Obstacle]:
             " would be copied onto itself; give the mirror topics another name, such as"
             " copy.{topic}, or correct `target.bootstrap`"
         )
-        yield Obstacle("topics.rename", text, Cause.FILE)
+        yield Problem("topics.rename", text, Cause.FILE)
     if again:
         text = (
             f"source and target are the same cluster ({observed.one_cluster}) and the mirror topics"
             f" match `topics.include` again ({_some(again)}), so mirror topics would be"
             " mirrored without end; name the mirror topics under `topics.exclude`"
         )
-        yield Obstacle("topics.include", text, Cause.FILE)
+        yield Problem("topics.include", text, Cause.FILE)
 
 
 def _some(names: Sequence[str], of: int | None = None) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.topic_changes import NewTopic, Settings
 from towpath.model.errors import RefusedError
-from towpath.model.findings import Cause, Obstacle
+from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import TopicName
 from towpath.plan.subject import Checked
 from towpath.topics.apply import Refusals, check_all, is_there
@@ -42,19 +42,19 @@ def narrowed(steps: Sequence[Step], target: Admin) -> Checked[Step]:
     _try_all(trials.values(), target)
     became: list[Step] = []
     refused: Refusals = []
-    obstacles: list[Obstacle] = []
+    problems: list[Problem] = []
     for step in steps:
         trial = trials.get(id(step))
         if trial is not None and not trial.ended:
             became += trial.outcome()
-            obstacles += trial.obstacles()
+            problems += trial.problems()
             continue
         became.append(step)
         if id(step) in refusals:
             refused.append((step, trial.error if trial is not None else refusals[id(step)]))
     no = {id(step) for step, _ in refused}
     later = _refused_in_the_end([step for step in became if id(step) not in no], target)
-    return Checked(tuple(became), (*refused, *later), tuple(obstacles), tuple(later))
+    return Checked(tuple(became), (*refused, *later), tuple(problems), tuple(later))
 
 
 def _refused_in_the_end(steps: Iterable[Step], target: Admin) -> Refusals:
@@ -129,7 +129,7 @@ class _Trial:
         elif kept:
             yield step.only(kept)
 
-    def obstacles(self) -> Iterator[Obstacle]:
+    def problems(self) -> Iterator[Problem]:
         """Tell what is left out, and why."""
         for key, error in self.left_out.items():
             text = (
@@ -137,7 +137,7 @@ class _Trial:
                 f" {error.name} ({error.error}); {error.advice}: give it another value under"
                 f" `topics.configs.override`, or name it under `topics.configs.exclude`"
             )
-            yield Obstacle(self.step.source, text, Cause.SUBJECT)
+            yield Problem(self.step.source, text, Cause.SUBJECT)
 
 
 def _guards(key: str) -> bool:

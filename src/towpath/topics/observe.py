@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry, TopicInfo, non_default
 from towpath.config import LinkConfig, Replicas, TopicsConfig
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, Side, TopicId, TopicName
 from towpath.topics.defaults import (
     DEFAULTS,
@@ -82,7 +82,7 @@ class Observed:
         orphans: Mirror topics of ours whose topics are surely not mirrored any more.
         unmatched: Names of other topics of the source, to help against typing errors.
         notes: What we could not see and can do without.
-        obstacles: Why topics that match cannot be mirrored: those that are not among `source`, and
+        problems: Why topics that match cannot be mirrored: those that are not among `source`, and
             those on which the login lacks a right.
     """
 
@@ -100,7 +100,7 @@ class Observed:
     orphans: tuple[Orphan, ...] = ()
     unmatched: tuple[TopicName, ...] = ()
     notes: tuple[Note, ...] = ()
-    obstacles: tuple[Obstacle, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
     @property
     def accepted(self) -> frozenset[str]:
@@ -117,14 +117,14 @@ class Source:
         topics: Those that match and can be looked at.
         names: The names on the target of those that match.
         cluster: Its id.
-        obstacles: Why topics that match cannot be mirrored.
+        problems: Why topics that match cannot be mirrored.
     """
 
     listed: Mapping[TopicName, TopicInfo]
     topics: tuple[Topic, ...]
     names: Mapping[TopicName, TopicName]
     cluster: ClusterId
-    obstacles: tuple[Obstacle, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 def observe(
@@ -165,7 +165,7 @@ def observe(
         orphans=orphans,
         unmatched=tuple(sorted(info.name for info in others)),
         notes=(*seen.notes, *said, *unreleased),
-        obstacles=(*seen_there.obstacles, *missing),
+        problems=(*seen_there.problems, *missing),
     )
 
 
@@ -184,9 +184,9 @@ def look_at_source(source: Admin, config: LinkConfig) -> Source:
         topics=tuple(_topic(found[name], settings[name]) for name in sorted(settings)),
         names=names,
         cluster=source.cluster.id(),
-        obstacles=(
-            *(Obstacle.of(info.error, info.name) for info in matched if info.error),
-            *(Obstacle(name, text, Cause.TOPIC) for name, text in misnamed.items()),
+        problems=(
+            *(Problem.of(info.error, info.name) for info in matched if info.error),
+            *(Problem(name, text, Cause.TOPIC) for name, text in misnamed.items()),
             *undescribed(config.source, Side.SOURCE, settings.failed),
             *on_sources(source, settings),
         ),

@@ -101,7 +101,7 @@ def _policies(topic: Topic, settings: Mapping[str, str]) -> Iterator[str]:
 def unmatched_expressions(observed: Observed, config: LinkConfig) -> Iterator[Note]:
     """Tell which expressions match no topic, with the names that come nearest."""
     matched = [topic.name for topic in observed.source]
-    matched += [TopicName(obstacle.about) for obstacle in observed.obstacles]
+    matched += [TopicName(problem.about) for problem in observed.problems]
     for expression in config.topics.include:
         if any(re.fullmatch(expression, name) for name in matched):
             continue

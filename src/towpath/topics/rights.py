@@ -9,7 +9,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.rights import Right, lacks
 from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side, TopicName
 
 _ON_SOURCE = (Right.READ,)
@@ -18,14 +18,14 @@ _ON_COPY = (Right.READ, Right.WRITE, Right.DELETE)
 _TO_RELEASE = Right.ALTER_CONFIGS
 
 
-def on_sources(source: Admin, names: Iterable[TopicName]) -> Iterator[Obstacle]:
+def on_sources(source: Admin, names: Iterable[TopicName]) -> Iterator[Problem]:
     """Tell which rights the login lacks on topics of the source.
 
     Raises:
         ClusterError: The source cannot be asked.
     """
     for name, missing in source.topics.lacking(dict.fromkeys(names, _ON_SOURCE)).items():
-        yield Obstacle(name, lacks(Side.SOURCE, name, missing), Cause.RIGHTS)
+        yield Problem(name, lacks(Side.SOURCE, name, missing), Cause.RIGHTS)
 
 
 def on_copies(
@@ -33,7 +33,7 @@ def on_copies(
     cluster: ClusterConfig,
     copies: Mapping[TopicName, TopicName],
     held: Mapping[TopicName, Collection[str]],
-) -> tuple[list[Obstacle], list[Note]]:
+) -> tuple[list[Problem], list[Note]]:
     """Tell which rights the login lacks on mirror topics, now and later.
 
     Args:
@@ -45,12 +45,12 @@ def on_copies(
     Raises:
         ClusterError: The target cannot be asked.
     """
-    obstacles, notes = [], []
+    problems, notes = [], []
     needed = {name: (*_ON_COPY, *([_TO_RELEASE] if name in held else ())) for name in copies}
     for name, missing in target.topics.lacking(needed).items():
         now = [right for right in missing if right is not _TO_RELEASE]
         if now:
-            obstacles.append(Obstacle(copies[name], lacks(Side.TARGET, name, now), Cause.RIGHTS))
+            problems.append(Problem(copies[name], lacks(Side.TARGET, name, now), Cause.RIGHTS))
         if len(now) < len(missing):
             text = (
                 f"{Side.TARGET}: {_who(cluster)} lacks the ACL {_TO_RELEASE.kafka_name} on topic"
@@ -58,15 +58,15 @@ def on_copies(
                 f" released: {', '.join(held[name])}; add it there"
             )
             notes.append(Note(copies[name], text))
-    return obstacles, notes
+    return problems, notes
 
 
 def undescribed(
     cluster: ClusterConfig, side: Side, failed: Mapping[TopicName, ClusterError]
-) -> Iterator[Obstacle]:
+) -> Iterator[Problem]:
     """Tell of which topics the settings are hidden, and from whom."""
     for name, error in failed.items():
-        told = Obstacle.of(error, name)
+        told = Problem.of(error, name)
         if told.cause is Cause.RIGHTS:
             text = (
                 f"{side}: {_who(cluster)} lacks the ACL DescribeConfigs on this topic, so its"

@@ -8,7 +8,7 @@ from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig, StartAt
 from towpath.model.amounts import size
 from towpath.model.errors import ClusterError
-from towpath.model.findings import Cause, Note, Obstacle
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.plan.subject import Difference
 from towpath.topics.observe import Observed
@@ -17,7 +17,7 @@ from towpath.topics.steps import CreateTopic, Step
 
 def room(
     config: LinkConfig, source: Admin, target: Admin, seen: Observed, found: Difference[Step]
-) -> Iterator[Note | Obstacle]:
+) -> Iterator[Note | Problem]:
     """Compare what the disks of the target have free with what will be copied onto them.
 
     Batches are copied as they are, so a mirror topic takes as much as its topic does now. How
@@ -46,7 +46,7 @@ def room(
         for tp, sizes in here.replicas.items()
     )
     if lacking > there.free:
-        yield Obstacle("target", _full(lacking, there.free), Cause.SUBJECT)
+        yield Problem("target", _full(lacking, there.free), Cause.SUBJECT)
 
 
 _UNKNOWN = (

@@ -13,7 +13,7 @@ from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.model.amounts import counted
 from towpath.model.errors import StepOutdatedError, TowpathError
-from towpath.model.findings import Note, Obstacle
+from towpath.model.findings import Note, Problem
 from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.model.outcome import Changed
 from towpath.plan.subject import Around, Checked, Columns, Difference, Failed, Settled
@@ -91,7 +91,7 @@ class Client:
         wanted = beside_neighbours(found, topics, link.books.neighbours)
         return spared(wanted, link.books, link.target)
 
-    def foresee(self, seen: Seen, found: Difference[Step]) -> Iterator[Note | Obstacle]:
+    def foresee(self, seen: Seen, found: Difference[Step]) -> Iterator[Note | Problem]:
         """See `SubjectClient`."""
         link = self.link
         yield from unmatched_expressions(seen.topics, link.config)

@@ -20,7 +20,7 @@ from towpath.engine.session import session
 from towpath.engine.slots import slots
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
-from towpath.model.errors import ConfigError, LedgerError, Problem
+from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.status.status import PartitionStatus, State, status
 from towpath.verify.ranges import SLICE_BYTES, Bounds, Sized, common_range, cut, pack, sample
@@ -103,7 +103,7 @@ def _verify(
     wanted = [sized for sized in ranges.values() if sized]
     if scope.narrowed and ranges and not wanted:
         text = "no partition has copied records from there on, so nothing would be compared"
-        raise ConfigError((Problem("--since", text),))
+        raise ConfigError((ConfigProblem("--since", text),))
     found = compared(config, scope, wanted, on_done, stop)
     return tuple(
         verdict(
