@@ -14,8 +14,8 @@ import psutil
 from bench.arena import Arena
 from bench.meter import Watch, tree
 from towpath.dev import distribution, java
+from towpath.dev.broker_configs import properties_text
 from towpath.dev.process import LOG4J2, JavaProcess
-from towpath.dev.settings import properties_text
 
 DISCOVER = 5
 """Seconds between two looks for new topics, the same for both."""

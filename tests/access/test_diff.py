@@ -277,9 +277,9 @@ def test_quotas_that_may_slow_the_link_are_told(
         assert bool(texts(found, str(quota))) is slows
 
 
-def test_settings_of_all_brokers_are_only_told() -> None:
-    source = World(settings={"same": "1", "other": "2", "hidden": None, "empty": ""})
-    found = differ(source, World(settings={"same": "1", "other": "3", "more": "4"}), link())
+def test_configs_of_all_brokers_are_only_told() -> None:
+    source = World(configs={"same": "1", "other": "2", "hidden": None, "empty": ""})
+    found = differ(source, World(configs={"same": "1", "other": "3", "more": "4"}), link())
     assert not found.steps
     told = {note.about: note.text.partition(";")[0].partition(": ")[2] for note in found.notes}
     assert told == {

@@ -74,7 +74,7 @@ def test_nothing_is_asked_that_is_not_asked_for() -> None:
 def test_a_cluster_that_knows_no_such_question_is_no_problem() -> None:
     unknown = dict.fromkeys(("credentials", "quotas", "cluster_rights"), UNSUPPORTED_VERSION)
     found, *_ = look(link(users=["ann"]), {}, {**unknown, "cluster_configs": UNSUPPORTED_VERSION})
-    assert (found.users, found.quotas, found.settings, found.problems) == (None, None, None, ())
+    assert (found.users, found.quotas, found.configs, found.problems) == (None, None, None, ())
     assert found.acls is not None
     assert {(note.about, note.text) for note in found.notes} == {
         (
@@ -86,8 +86,8 @@ def test_a_cluster_that_knows_no_such_question_is_no_problem() -> None:
             "target: the brokers do not tell their client quotas (KIP-546), so none are copied",
         ),
         (
-            "settings",
-            "target: the brokers do not tell the settings of all of them (KIP-226), so none are"
+            "configs",
+            "target: the brokers do not tell the configs of all of them (KIP-226), so none are"
             " compared",
         ),
     }
@@ -99,7 +99,7 @@ def test_both_sides_are_asked_even_if_the_first_refuses() -> None:
     assert [str(problem.cause) for problem in found.problems] == ["rights", "rights", "subject"]
     assert found.problems[0].text.endswith("the login needs the ACL Describe on the cluster")
     assert found.problems[1].text.endswith("; that login is mirror")
-    assert [note.about for note in found.notes] == ["settings"]
+    assert [note.about for note in found.notes] == ["configs"]
 
 
 def test_what_we_have_no_words_for_is_told() -> None:
@@ -109,13 +109,13 @@ def test_what_we_have_no_words_for_is_told() -> None:
     ]
 
 
-def test_a_secret_setting_is_not_even_remembered() -> None:
+def test_a_secret_config_is_not_even_remembered() -> None:
     entries = {
         "plain": ConfigEntry("1", Source.ALL_BROKERS),
         "hidden": ConfigEntry("hunter2", Source.ALL_BROKERS, sensitive=True),
     }
     found, *_ = look(link(), {"cluster_configs": entries}, {})
-    assert found.settings.source == {"plain": "1", "hidden": None}
+    assert found.configs.source == {"plain": "1", "hidden": None}
 
 
 def test_rights_that_changes_need_are_looked_up() -> None:

@@ -1,4 +1,4 @@
-"""ACLs, SCRAM users, quotas and settings of real clusters, with and without an authorizer."""
+"""ACLs, SCRAM users, quotas and configs of real clusters, with and without an authorizer."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_missing_rights_are_told_with_right_and_login(
             found = observe(source, target, config)
         finally:
             assert not admin.acls.delete(sees).failed
-    assert (blind.acls, blind.users, blind.quotas, blind.settings) == (None, None, None, None)
+    assert (blind.acls, blind.users, blind.quotas, blind.configs) == (None, None, None, None)
     assert {(o.about, o.text) for o in blind.problems} == {
         (f"access.{what}", needs(side, asking, right))
         for side in Side
@@ -263,7 +263,7 @@ def test_missing_rights_are_told_with_right_and_login(
         )
     }
     assert [note.text for note in blind.notes] == [
-        needs(side, "asking for the settings of all brokers", "DescribeConfigs")
+        needs(side, "asking for the configs of all brokers", "DescribeConfigs")
         + "; until then none are compared"
         for side in Side
     ]
@@ -328,9 +328,9 @@ def test_clusters_without_an_authorizer(
     assert not found.problems
     told = {note.about: note.text for note in found.notes}
     assert told["background.threads"].startswith(
-        "setting of all brokers: 11 at the source, not set on the target;"
+        "config of all brokers: 11 at the source, not set on the target;"
     )
-    assert told[key].startswith("setting of all brokers: a secret value at the source, not set")
+    assert told[key].startswith("config of all brokers: a secret value at the source, not set")
     assert "hunter2" not in repr(found)
     assert [note.text for note in found.notes if note.about == "access.acls"] == [
         f"{side}: the cluster has no authorizer, so it keeps no ACLs; none are copied"
@@ -339,7 +339,7 @@ def test_clusters_without_an_authorizer(
 
 
 def set_for_all(admin: Admin, values: dict[str, str | None]) -> None:
-    """Change settings of all brokers; librdkafka wants a broker's number."""
+    """Change configs of all brokers; librdkafka wants a broker's number."""
     kind = IncrementalAlterConfigsRequest.AlterConfigsResource
     entries = [
         kind.AlterableConfig(name=name, config_operation=int(value is None), value=value)
@@ -347,6 +347,6 @@ def set_for_all(admin: Admin, values: dict[str, str | None]) -> None:
     ]
     every = kind(resource_type=4, resource_name="", configs=entries)
     request = IncrementalAlterConfigsRequest(resources=[every], validate_only=False)
-    what = "changing settings of all brokers"
+    what = "changing configs of all brokers"
     answer = tell_controller(admin._control, what, request, lambda answer: answer)
     assert [said.error_code for said in answer.responses] == [0]

@@ -101,8 +101,8 @@ def test_what_an_unclean_election_took_is_copied_again(
 ) -> None:
     mirror = Mirror(tmp_path, source, three, new_name("unclean"))
     create_topic(source.bootstrap, mirror.topic)
-    settings = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
-    create_topic(three.bootstrap, mirror.topic, 1, settings, 2)
+    configs = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
+    create_topic(three.bootstrap, mirror.topic, 1, configs, 2)
     file = str(tmp_path / f"{mirror.topic}.yaml")
     produce(source.bootstrap, mirror.topic, numbered(0, 50))
     mirror.catch_up()

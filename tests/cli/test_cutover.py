@@ -186,8 +186,8 @@ def _mirror_while_somebody_writes(file: Path, source: LocalCluster, topic: str) 
 @contextmanager
 def writing_on(source: LocalCluster, topic: str) -> Iterator[None]:
     """Let two producers write all the time, one with an id and one without."""
-    settings = {"bootstrap.servers": source.bootstrap, "linger.ms": 0}
-    made = [Producer({**settings, "enable.idempotence": known}) for known in (True, False)]
+    configs = {"bootstrap.servers": source.bootstrap, "linger.ms": 0}
+    made = [Producer({**configs, "enable.idempotence": known}) for known in (True, False)]
     over, begun = threading.Event(), threading.Event()
 
     def write() -> None:

@@ -1,4 +1,4 @@
-"""`towpath init`: the example is right, with and without its settings to take over."""
+"""`towpath init`: the example is right, with and without its keys to take over."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_it_writes_a_file_that_lint_accepts(capsys: pytest.CaptureFixture[str]) 
     assert load(Path("towpath.yaml")).topics.include == ("orders", "payments.*")
 
 
-def test_its_commented_settings_are_right_too() -> None:
+def test_its_commented_keys_are_right_too() -> None:
     assert main(["init", "link.yaml"]) == 0
     path = Path("link.yaml")
     text, taken = re.subn(r"(?m)^( *)#(?![# ])|^#(?= )", r"\1", path.read_text())

@@ -24,8 +24,8 @@ def numbered(first: int, end: int) -> list[Record]:
 
 
 def commit(cluster: LocalCluster, topic: str, group: str, offset: int) -> None:
-    settings = {"bootstrap.servers": cluster.bootstrap, "group.id": group}
-    consumer = Consumer(settings)
+    configs = {"bootstrap.servers": cluster.bootstrap, "group.id": group}
+    consumer = Consumer(configs)
     consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
     consumer.close()
 

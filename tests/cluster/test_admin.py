@@ -77,7 +77,7 @@ def test_topics_tell_ids_and_leaders(admin: Admin, topic: TopicName) -> None:
     assert admin.topics.describe([]) == {}
 
 
-def test_settings_tell_their_source(admin: Admin, topic: TopicName) -> None:
+def test_configs_tell_their_source(admin: Admin, topic: TopicName) -> None:
     entries = admin.configs.describe([topic])[topic]
     assert entries["flush.ms"].source is Source.TOPIC
     assert entries["segment.ms"].source is Source.DEFAULT
@@ -85,21 +85,21 @@ def test_settings_tell_their_source(admin: Admin, topic: TopicName) -> None:
     admin.configs.change(topic, {"flush.ms": None, "segment.bytes": "2000000"})
     wait_until(
         lambda: non_default(admin.configs.describe([topic])[topic]) == {"segment.bytes": "2000000"},
-        "the settings changed",
+        "the configs changed",
     )
     assert admin.cluster.broker_config("message.max.bytes") == "1048588"
-    assert admin.cluster.broker_config("no.such.setting") is None
+    assert admin.cluster.broker_config("no.such.config") is None
 
 
-def test_settings_of_a_missing_topic_fail_alone(admin: Admin, topic: TopicName) -> None:
+def test_configs_of_a_missing_topic_fail_alone(admin: Admin, topic: TopicName) -> None:
     found = admin.configs.describe([topic, TopicName("missing")])
     assert set(found) == {topic}
-    assert "settings of topic missing: UNKNOWN_TOPIC_OR_PARTITION" in str(
+    assert "configs of topic missing: UNKNOWN_TOPIC_OR_PARTITION" in str(
         found.failed[TopicName("missing")]
     )
     alone = admin.configs.describe([TopicName("missing")])
     assert (alone, alone.failed.keys()) == ({}, found.failed.keys())
-    with pytest.raises(RefusedError, match="settings of topic missing"):
+    with pytest.raises(RefusedError, match="configs of topic missing"):
         alone.sure(TopicName("missing"))
     assert found.sure(topic) == found[topic]
 
@@ -135,8 +135,8 @@ def test_an_open_transaction_holds_the_committed_end(
     admin: Admin, target: LocalCluster, topic: TopicName
 ) -> None:
     (zero, *_) = parts(topic)
-    settings = {"bootstrap.servers": target.bootstrap, "transactional.id": topic}
-    producer = Producer(settings)
+    configs = {"bootstrap.servers": target.bootstrap, "transactional.id": topic}
+    producer = Producer(configs)
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(topic, b"v", partition=0)

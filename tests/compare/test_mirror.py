@@ -37,9 +37,9 @@ def test_transactions_are_compared_as_consumers_see_them(
     mirror: Mirror, rng: random.Random
 ) -> None:
     mirror.create()
-    settings = {"bootstrap.servers": mirror.source.bootstrap, "linger.ms": 1}
+    configs = {"bootstrap.servers": mirror.source.bootstrap, "linger.ms": 1}
     writers = [
-        Producer(settings | {"transactional.id": f"{mirror.topic}-{index}"}) for index in range(3)
+        Producer(configs | {"transactional.id": f"{mirror.topic}-{index}"}) for index in range(3)
     ]
     for writer in writers:
         writer.init_transactions(30)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.config import INTERNAL_TOPICS, Replicas, SettingsConfig, TopicsConfig
+from towpath.config import INTERNAL_TOPICS, ConfigRules, Replicas, TopicsConfig
 from towpath.model.errors import ConfigError
 
 ALL = TopicsConfig(include=(".*",))
@@ -143,14 +143,14 @@ def test_replication_factors(written: object, read: object) -> None:
     assert type(topics.replication_factor) is type(read)
 
 
-def test_names_of_settings_are_compared_whole() -> None:
-    rules = SettingsConfig(include=("retention.*", "segment"), exclude=(r".*\.bytes",))
+def test_names_of_configs_are_compared_whole() -> None:
+    rules = ConfigRules(include=("retention.*", "segment"), exclude=(r".*\.bytes",))
     kept = [key for key in ("retention.ms", "retention.bytes", "segment.ms") if rules.selects(key)]
     assert kept == ["retention.ms"]
-    assert SettingsConfig().selects("anything")
+    assert ConfigRules().selects("anything")
 
 
-def test_values_of_settings_are_texts() -> None:
+def test_values_of_configs_are_texts() -> None:
     given = {"a": 5, "b": 0.5, "c": True, "d": "-1"}
-    rules = SettingsConfig.model_validate({"override": given})
+    rules = ConfigRules.model_validate({"override": given})
     assert rules.override == {"a": "5", "b": "0.5", "c": "true", "d": "-1"}

@@ -66,8 +66,8 @@ def test_who_wrote_is_named_whatever_time_the_records_have(
 
 @pytest.mark.broker
 def test_an_open_transaction_is_named(admin: Admin, source: LocalCluster, topic: TopicName) -> None:
-    settings = {"bootstrap.servers": source.bootstrap, "transactional.id": topic}
-    producer = Producer(settings)
+    configs = {"bootstrap.servers": source.bootstrap, "transactional.id": topic}
+    producer = Producer(configs)
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(topic, b"x", partition=1)

@@ -98,9 +98,9 @@ def test_events_are_kept_in_order(config: ClusterConfig, admin: Admin) -> None:
     found = read(config, admin)
     assert [event.facts["number"] for event in found] == list(range(1200))
     assert {(event.link, event.origin.pid) for event in found} == {(LINK, os.getpid())}
-    settings = admin.configs.describe([EVENTS])[EVENTS]
-    assert settings["cleanup.policy"].value == "delete"
-    assert settings["retention.ms"].value == str(90 * 24 * 60 * 60 * 1000)
+    configs = admin.configs.describe([EVENTS])[EVENTS]
+    assert configs["cleanup.policy"].value == "delete"
+    assert configs["retention.ms"].value == str(90 * 24 * 60 * 60 * 1000)
 
 
 @pytest.mark.broker

@@ -169,8 +169,8 @@ def test_a_ledger_that_would_lose_entries_is_refused(
 def test_a_ledger_made_by_hand_may_differ_otherwise(
     stack: ExitStack, lone: LocalCluster, admin: Admin
 ) -> None:
-    settings = {"cleanup.policy": "compact", "segment.bytes": "20000000"}
-    create_topic(lone.bootstrap, TOPIC, 3, settings)
+    configs = {"cleanup.policy": "compact", "segment.bytes": "20000000"}
+    create_topic(lone.bootstrap, TOPIC, 3, configs)
     assert preflight(admin, 1) == ([], [])
     ledger = opened(stack, lone, admin)
     ledger.create()
@@ -185,12 +185,12 @@ def test_our_own_ledger_is_as_it_must_be(
     for _ in range(2):
         assert preflight(admin, 1) == ([], [])
         ledger.create()
-    settings = admin.configs.describe([TOPIC])[TOPIC]
-    assert settings["cleanup.policy"].value == "compact"
-    assert settings["segment.ms"].value == "600000"
+    configs = admin.configs.describe([TOPIC])[TOPIC]
+    assert configs["cleanup.policy"].value == "compact"
+    assert configs["segment.ms"].value == "600000"
 
 
-def test_settings_that_may_not_be_seen_are_no_reason_to_refuse(
+def test_configs_that_may_not_be_seen_are_no_reason_to_refuse(
     secured_target: LocalCluster, vault: Vault, tmp_path: Path
 ) -> None:
     door = AdminClient({"bootstrap.servers": secured_target.back_door})
@@ -220,7 +220,7 @@ def test_settings_that_may_not_be_seen_are_no_reason_to_refuse(
     assert not problems
     assert note.about == TOPIC
     assert note.text == (
-        "target: asking for the settings of topic __towpath_ledger: TOPIC_AUTHORIZATION_FAILED"
+        "target: asking for the configs of topic __towpath_ledger: TOPIC_AUTHORIZATION_FAILED"
         " (29); Topic authorization failed; the login needs the ACL DescribeConfigs on topic"
         " __towpath_ledger; until then nobody checks that it loses no entries"
         " (cleanup.policy=compact)"
@@ -234,7 +234,7 @@ def test_a_ledger_whose_first_entries_were_deleted_is_refused(
     produce(lone.bootstrap, TOPIC, [Record(b"k", b"v")])
     admin.offsets.delete_records({FACTS: 1})
     admin.configs.change(TOPIC, {"cleanup.policy": "compact"})
-    wait_until(lambda: preflight(admin, 1) == ([], []), "the setting is known")
+    wait_until(lambda: preflight(admin, 1) == ([], []), "the config is known")
     with pytest.raises(LedgerError) as caught:
         opened(stack, lone, admin).books(LINK)
     assert str(caught.value) == (

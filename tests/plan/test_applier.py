@@ -230,7 +230,7 @@ def test_what_is_denied_in_vain_holds_back_what_is_allowed(
 def test_one_refused_change_does_not_fail_the_others_of_its_request(both: Both) -> None:
     good, bad, late = (both.topic(letter) for letter in "abc")
     wrong = CreateTopic(
-        source=bad, target=bad, partitions=1, replication_factor=1, configs={"no.such.setting": "1"}
+        source=bad, target=bad, partitions=1, replication_factor=1, configs={"no.such.config": "1"}
     )
     acl = both.acl("x")
     with process(both.config) as one:
@@ -241,7 +241,7 @@ def test_one_refused_change_does_not_fail_the_others_of_its_request(both: Both) 
         ]
         made = one.apply(steps)
         [(step, error)] = made.failed
-        assert (step, "no.such.setting" in str(error)) == (wrong, True)
+        assert (step, "no.such.config" in str(error)) == (wrong, True)
         assert len(one.created) == 2
         assert 0 < sum(one.created) < 10
         changes = one.apply(

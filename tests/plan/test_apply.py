@@ -80,8 +80,8 @@ class Files:
         return self.here(*arguments)
 
     def topic(self, name: str, partitions: int = 1, **config: str) -> str:
-        settings = {key.replace("_", "."): value for key, value in config.items()}
-        return create_topic(self.source.bootstrap, f"{self.name}.{name}", partitions, settings)
+        configs = {key.replace("_", "."): value for key, value in config.items()}
+        return create_topic(self.source.bootstrap, f"{self.name}.{name}", partitions, configs)
 
 
 @pytest.fixture
@@ -241,14 +241,14 @@ def test_killed_between_any_two_steps(
         f"eu.{name}": count for name, count in topics(files.source, files.name).items()
     }
     assert files.run("diff", files.yaml).code == 0
-    _settings_set_by_the_killed_are_ours(files, names[:2])
+    _configs_set_by_the_killed_are_ours(files, names[:2])
     delete(files.source, *names)
     ended = files.run("apply", files.yaml, "--yes", "--output", "json")
     assert {step["do"] for step in ended.json["done"]} == {"DeleteTopic"}, ended.said
     assert topics(files.target, f"eu.{files.name}") == {}
 
 
-def _settings_set_by_the_killed_are_ours(files: Files, names: list[str]) -> None:
+def _configs_set_by_the_killed_are_ours(files: Files, names: list[str]) -> None:
     def ask_for(value: str | None) -> None:
         with Admin(files.config.source, Side.SOURCE) as source:
             for name in names:
@@ -315,15 +315,15 @@ def test_plan_apply_and_plan_again_is_empty(files: Files, rng: random.Random) ->
         "message.timestamp.type": ("CreateTime", "LogAppendTime"),
     }
 
-    def settings() -> dict[str, str]:
+    def configs() -> dict[str, str]:
         keys = rng.sample(sorted(choices), rng.randint(0, len(choices)))
         return {key: rng.choice(choices[key]) for key in keys}
 
     for number in range(8):
         name = f"{files.name}.{number}"
-        create_topic(files.source.bootstrap, name, rng.randint(1, 3), settings())
+        create_topic(files.source.bootstrap, name, rng.randint(1, 3), configs())
         if rng.random() < 0.5:
-            create_topic(files.target.bootstrap, f"eu.{name}", rng.randint(1, 3), settings())
+            create_topic(files.target.bootstrap, f"eu.{name}", rng.randint(1, 3), configs())
     ended = files.run("apply", files.yaml, "--yes", "--output", "json")
     assert ended.code == 0, ended.said
     grow(files.source.bootstrap, f"{files.name}.0", 4)

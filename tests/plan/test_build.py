@@ -154,7 +154,7 @@ def test_a_topic_that_the_target_refuses_is_left_out(
     assert [note.about for note in plan.notes if "only by '.' and '_'" in note.text] == [name]
 
 
-def test_a_setting_that_the_target_refuses_stops_nothing_else(
+def test_a_config_that_the_target_refuses_stops_nothing_else(
     source: LocalCluster, target: LocalCluster, new_name: NewName
 ) -> None:
     prefix = new_name("refusing")
@@ -187,7 +187,7 @@ def test_a_setting_that_the_target_refuses_stops_nothing_else(
     assert (again.steps, [o.about for o in again.problems]) == ((), [grown, new])
 
 
-def test_no_copy_is_made_whose_final_settings_the_target_refuses(
+def test_no_copy_is_made_whose_final_configs_the_target_refuses(
     source: LocalCluster, target: LocalCluster, new_name: NewName
 ) -> None:
     name = TopicName(create_topic(source.bootstrap, new_name("typo")))
@@ -223,7 +223,7 @@ def test_where_copies_stand_is_asked_while_something_waits_for_it(
             [release] = differences(clients, caught_up).steps
         assert isinstance(release, SetConfigs)
         assert (release.set, release.owned) == ({"retention.ms": "9"}, ("retention.ms",))
-        assert (asked, two.asked) == (["caught up"], {"all topics": 1, "settings": 1})
+        assert (asked, two.asked) == (["caught up"], {"all topics": 1, "configs": 1})
         opened.target.configs.change(name, {"retention.ms": "9"})
         with SUBJECTS.open(counted) as clients:
             assert not differences(clients, caught_up).steps
@@ -280,7 +280,7 @@ def login(vault: Vault, tmp_path: Path) -> dict[str, Any]:
 
 
 class Counting(Admin):
-    """Counts the questions about topics and their settings."""
+    """Counts the questions about topics and their configs."""
 
     def __init__(self, config: ClusterConfig, side: Side) -> None:
         super().__init__(config, side)
@@ -306,11 +306,11 @@ class CountingConfigs(ConfigAdmin):
 
     def describe(self, topics: Iterable[TopicName]) -> Answers[TopicName, dict[str, ConfigEntry]]:
         wanted = list(topics)
-        self._asked["settings"] += bool(wanted)
+        self._asked["configs"] += bool(wanted)
         return super().describe(wanted)
 
 
-def test_hidden_settings_of_many_topics_cost_few_questions(
+def test_hidden_configs_of_many_topics_cost_few_questions(
     secured_source: LocalCluster,
     secured_target: LocalCluster,
     login: dict[str, Any],
@@ -332,8 +332,8 @@ def test_hidden_settings_of_many_topics_cost_few_questions(
         for admin in (first, two):
             admin.asked.clear()
         observed = observe(first, two, config)
-        assert first.asked == {"all topics": 1, "settings": 1}
-        assert two.asked == {"all topics": 1, "settings": 1}
+        assert first.asked == {"all topics": 1, "configs": 1}
+        assert two.asked == {"all topics": 1, "configs": 1}
     assert [topic.name for topic in observed.source] == [seen]
     for name in hidden:
         (problem,) = (each for each in observed.problems if each.about == name)
@@ -378,9 +378,9 @@ def test_missing_rights_are_named(
     ):
         assert [each for each in told if each.startswith(expected)], (expected, told)
     notes = [f"{note.about}: {note.text}" for note in plan.notes]
-    [limits] = [n for n in notes if n.startswith("target: target: asking for the broker setting")]
+    [limits] = [n for n in notes if n.startswith("target: target: asking for the broker config")]
     assert "log.cleanup.policy" in limits
-    assert "new mirror topics get the source's limits as settings of their own" in limits
+    assert "new mirror topics get the source's limits as configs of their own" in limits
     lacks = f"{unseen}: target: the login mirror lacks the ACL DescribeConfigs on this topic"
     assert any(note.startswith(lacks) for note in notes)
-    assert any("settings of all brokers" in note for note in notes), notes
+    assert any("configs of all brokers" in note for note in notes), notes

@@ -59,11 +59,11 @@ class World:
             if name in known:
                 grow(self.clusters[0].back_door, name, len(known[name].partitions) + 1)
                 continue
-            settings = {"retention.ms": self.rng.choice(RETENTIONS)}
-            create_topic(self.clusters[0].back_door, name, self.rng.randint(1, 3), settings)
+            configs = {"retention.ms": self.rng.choice(RETENTIONS)}
+            create_topic(self.clusters[0].back_door, name, self.rng.randint(1, 3), configs)
             if self.rng.random() < 0.3:
-                settings = {"retention.ms": self.rng.choice(RETENTIONS), "segment.ms": "700000"}
-                create_topic(self.clusters[1].back_door, f"eu.{name}", 1, settings)
+                configs = {"retention.ms": self.rng.choice(RETENTIONS), "segment.ms": "700000"}
+                create_topic(self.clusters[1].back_door, f"eu.{name}", 1, configs)
 
     def access(self) -> None:
         """Give and take random ACLs, quotas and passwords, mostly at the source."""

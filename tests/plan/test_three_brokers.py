@@ -64,8 +64,8 @@ class Three:
 
     def topic(self, end: str, partitions: int, **configs: str) -> str:
         name = f"{self.name}.{end}"
-        settings = {key.replace("_", "."): value for key, value in configs.items()}
-        return create_topic(self.addresses[0], name, partitions, settings)
+        configs = {key.replace("_", "."): value for key, value in configs.items()}
+        return create_topic(self.addresses[0], name, partitions, configs)
 
     def acl(self, operation: Operation, name: str = "", **others: Any) -> Acl:
         given = {
@@ -196,13 +196,13 @@ def test_replication_factors(
     plan = here("plan", file, "--output", "json").json
     assert [step["replication_factor"] for step in plan["steps"]] == [planned]
     # That the brokers of both sides differ is told, too.
-    notes = [n["text"] for n in plan["notes"] if not n["text"].startswith("setting of all brokers")]
+    notes = [n["text"] for n in plan["notes"] if not n["text"].startswith("config of all brokers")]
     assert [note.startswith(said) for note in notes] == [True] * bool(said)
     assert here("apply", file, "--yes").code == 0
     assert here("diff", file).code == 0
     assert [len(nodes) for nodes in sides.replicas(f"eu.{strict}")] == [given] * 2
-    settings = sides.target.configs.describe([TopicName(f"eu.{strict}")])[TopicName(f"eu.{strict}")]
-    assert settings["min.insync.replicas"].value == in_sync
+    configs = sides.target.configs.describe([TopicName(f"eu.{strict}")])[TopicName(f"eu.{strict}")]
+    assert configs["min.insync.replicas"].value == in_sync
     produce(sides.addresses[1], f"eu.{strict}", [Record(b"k", b"v")], {"acks": "all"})
 
 

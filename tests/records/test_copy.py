@@ -88,8 +88,8 @@ def test_topics_without_ids(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_large_record_and_many_tiny_batches(mirror: Mirror, rng: random.Random) -> None:
     mirror.create(2, {"max.message.bytes": "8000000"})
     big = Record(b"big", rng.randbytes(5_000_000), (), 7)
-    settings = {"message.max.bytes": 8_000_000}
-    produce(mirror.source.bootstrap, mirror.topic, [big], settings)
+    configs = {"message.max.bytes": 8_000_000}
+    produce(mirror.source.bootstrap, mirror.topic, [big], configs)
     tiny = [Record(None, b"x", (), i, -1, i % 2) for i in range(1, 3000)]
     produce(mirror.source.bootstrap, mirror.topic, tiny, {"batch.num.messages": 1})
     mirror.catch_up()

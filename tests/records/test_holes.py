@@ -179,8 +179,8 @@ def markers(mirror: Mirror) -> int:
 @pytest.mark.soak
 def test_offsets_stay_when_the_target_is_cleaned(mirror: Mirror, rng: random.Random) -> None:
     compact(mirror, rng, share=0.1)
-    settings = {**COMPACT, "delete.retention.ms": "100"}
-    create_topic(mirror.target.bootstrap, mirror.topic, config=settings)
+    configs = {**COMPACT, "delete.retention.ms": "100"}
+    create_topic(mirror.target.bootstrap, mirror.topic, config=configs)
     mirror.catch_up()
     receipt = mirror.books().receipt
     assert receipt is not None

@@ -179,7 +179,7 @@ BOGUS = "broker.invalid"
 @contextmanager
 def misnaming(cluster: LocalCluster, node: int) -> Iterator[None]:
     """Let a broker tell clients a host that does not resolve."""
-    file = cluster._settings(node)
+    file = cluster._configs(node)
     before = file.read_text()
     told = "advertised.listeners=CLIENT://127.0.0.1"
     assert told in before

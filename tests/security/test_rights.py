@@ -247,7 +247,7 @@ def abort(cluster: LocalCluster, topic: str) -> None:
 
 
 @pytest.mark.spark
-def test_a_copy_whose_settings_are_hidden_may_be_compacted(secured: SecuredLink) -> None:
+def test_a_copy_whose_configs_are_hidden_may_be_compacted(secured: SecuredLink) -> None:
     grant(secured.target, "__towpath_ledger", AclOperation.ALL)
     blind = (READ, WRITE, AclOperation.DELETE, AclOperation.DESCRIBE)
     topic = create_copy(secured, add(secured, "hidden", on_copy=blind))

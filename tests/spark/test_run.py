@@ -19,7 +19,7 @@ from tests.support.kafka import (
     grow,
     produce,
     set_config,
-    setting,
+    topic_config,
     wait_until,
 )
 from tests.support.links import Link, end
@@ -77,7 +77,7 @@ def test_a_run_goes_on_until_ctrl_c(link: Link, tmp_path: Path, here: Here) -> N
 
 
 def _what_holds_no_record_is_followed(link: Link, run: Program, topic: str) -> None:
-    """An empty topic is created, and settings that change at the source change on the target."""
+    """An empty topic is created, and configs that change at the source change on the target."""
     boot, empty = link.source.bootstrap, f"{link.name}.empty"
     create_topic(boot, empty)
     set_config(boot, topic, "segment.ms", "600000")
@@ -85,9 +85,9 @@ def _what_holds_no_record_is_followed(link: Link, run: Program, topic: str) -> N
     def is_followed() -> bool:
         assert run.running, run.said
         there = end(link.target, empty) == 0
-        return there and setting(link.target.bootstrap, topic, "segment.ms") == "600000"
+        return there and topic_config(link.target.bootstrap, topic, "segment.ms") == "600000"
 
-    wait_until(is_followed, "the empty topic and the setting are there")
+    wait_until(is_followed, "the empty topic and the config are there")
 
 
 def _prometheus_gets_it(metrics: str, name: str) -> None:

@@ -80,7 +80,7 @@ def test_both_clusters_are_observed_once(link: Link, here: Here, starts: list[Re
     assert link.assert_same(topic, 2) == 1
     made, again = starts
     # Where partitions stand is asked each second; that lists the topics of the source, too.
-    # Settings of the new topic are asked for until the target shows them; that may be twice.
+    # Configs of the new topic are asked for until the target shows them; that may be twice.
     apart = (Side.SOURCE, "all topics"), (Side.TARGET, "topic configs")
     asked = {key: n for key, n in made.items() if key not in apart}
     assert asked == {

@@ -32,7 +32,7 @@ class World:
     acls: set[Acl] = field(default_factory=set)
     users: dict[Credential, int] = field(default_factory=dict)
     quotas: dict[Quota, float] = field(default_factory=dict)
-    settings: dict[str, str | None] = field(default_factory=dict)
+    configs: dict[str, str | None] = field(default_factory=dict)
 
     @property
     def things(self) -> set[tuple[str, str]]:
@@ -102,7 +102,7 @@ def observed(source: World, target: World, **others: Any) -> Observed:
         acls=Both(frozenset(source.acls), frozenset(target.acls)),
         users=Both(dict(source.users), dict(target.users)),
         quotas=Both(dict(source.quotas), dict(target.quotas)),
-        settings=Both(dict(source.settings), dict(target.settings)),
+        configs=Both(dict(source.configs), dict(target.configs)),
         **others,
     )
 

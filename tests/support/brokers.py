@@ -34,7 +34,7 @@ class Listener:
 
     Attributes:
         protocol: Kafka's name of it, such as `SASL_SSL`.
-        properties: Settings of the listener, without its prefix.
+        properties: Configs of the listener, without its prefix.
         host: The host that clients are told.
         proxied: Whether clients are told the port of a proxy. What it must hand on goes to
             `SharedCluster.bound`, and clients begin at the proxy, too.
@@ -56,7 +56,7 @@ class SharedCluster(LocalCluster):
         arguments: Those of `LocalCluster`, as are other `options`.
         listeners: Further listeners, by name.
         users: Passwords by user name, for both kinds of SCRAM.
-        properties: Further settings of the brokers.
+        properties: Further configs of the brokers.
     """
 
     def __init__(

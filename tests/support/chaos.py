@@ -200,8 +200,8 @@ class Writer:
         )
 
     def _producer(self) -> Producer:
-        settings = {"linger.ms": 5, "compression.type": self.rng.choice(("none", "lz4", "zstd"))}
-        return Producer({"bootstrap.servers": self.bootstrap, **settings} | _IDEMPOTENT)
+        configs = {"linger.ms": 5, "compression.type": self.rng.choice(("none", "lz4", "zstd"))}
+        return Producer({"bootstrap.servers": self.bootstrap, **configs} | _IDEMPOTENT)
 
     def _transactional(self, name: str) -> Producer:
         producer = Producer({"bootstrap.servers": self.bootstrap, "transactional.id": name})

@@ -104,7 +104,7 @@ class Pair:
     def make(
         cls, source: LocalCluster, target: LocalCluster, name: str, **config: dict[str, str]
     ) -> Pair:
-        """Create both topics; `source_config` and `target_config` are their settings."""
+        """Create both topics; `source_config` and `target_config` are their configs."""
         return cls(
             Topic(source, Side.SOURCE, name, config.get("source_config", {})),
             Topic(target, Side.TARGET, name, config.get("target_config", {})),

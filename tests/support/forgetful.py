@@ -95,8 +95,8 @@ class Writer:
         assert not self._thread.is_alive()
 
     def _write(self) -> None:
-        settings = {"bootstrap.servers": self.bootstrap, "enable.idempotence": True}
-        producer = Producer({**settings, "linger.ms": 1, "batch.num.messages": 20})
+        configs = {"bootstrap.servers": self.bootstrap, "enable.idempotence": True}
+        producer = Producer({**configs, "linger.ms": 1, "batch.num.messages": 20})
         while not self._stop.wait(0.02):
             ages = [self.rng.choice(AGES_MS)] if self.rng.random() < 0.8 else AGES_MS
             for _ in range(self.rng.choice((1, 5, 60))):

@@ -55,13 +55,13 @@ def produce(
         bootstrap: Where.
         topic: To which topic.
         records: What; a timestamp of 0 means now.
-        config: Further settings, such as `{"compression.type": "zstd"}`. With a
+        config: Further configs, such as `{"compression.type": "zstd"}`. With a
             `transactional.id` all records are one committed transaction.
     """
-    settings = {"bootstrap.servers": bootstrap, "linger.ms": 5, **(config or {})}
+    configs = {"bootstrap.servers": bootstrap, "linger.ms": 5, **(config or {})}
     failures: list[str] = []
-    producer = Producer(settings)
-    transactional = "transactional.id" in settings
+    producer = Producer(configs)
+    transactional = "transactional.id" in configs
     if transactional:
         producer.init_transactions(PATIENCE)
         producer.begin_transaction()
@@ -122,15 +122,15 @@ def grow(bootstrap: str, topic: str, partitions: int) -> None:
 
 
 def set_config(bootstrap: str, topic: str, key: str, value: str) -> None:
-    """Change one setting of a topic."""
+    """Change one config of a topic."""
     entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.incremental_alter_configs([resource])[resource].result(PATIENCE)
 
 
-def setting(bootstrap: str, topic: str, key: str) -> str:
-    """Return what a setting of a topic is now."""
+def topic_config(bootstrap: str, topic: str, key: str) -> str:
+    """Return what a config of a topic is now."""
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
     admin = AdminClient({"bootstrap.servers": bootstrap})
     return str(admin.describe_configs([resource])[resource].result(PATIENCE)[key].value)

@@ -49,7 +49,7 @@ class Keys:
 
     def config(self, cluster: LocalCluster) -> ClusterConfig:
         """Return how the link comes in, as a task on the same machine gets it."""
-        settings: dict[str, Any] = {
+        configs: dict[str, Any] = {
             "bootstrap": cluster.addresses,
             "tls": {name: str(self.ours / name) for name in ("ca", "cert", "key")},
             "sasl": {
@@ -58,5 +58,5 @@ class Keys:
             },
             "request_timeout": "5s",
         }  # fmt: skip
-        made: ClusterConfig = pickle.loads(pickle.dumps(ClusterConfig.model_validate(settings)))  # noqa: S301
+        made: ClusterConfig = pickle.loads(pickle.dumps(ClusterConfig.model_validate(configs)))  # noqa: S301
         return made

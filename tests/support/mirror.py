@@ -37,14 +37,14 @@ class Mirror:
     def config(self) -> LinkConfig:
         """The file of the link, read."""
         link = self.link or self.topic
-        settings = {"start": "earliest", **self.records}
+        configs = {"start": "earliest", **self.records}
         file = self.folder / f"{link}.yaml"
         file.write_text(
             f"source: {self._side(self.source)}\n"
             f"target: {self._side(self.target)}\n"
             f"link: {link}\n"
             f"topics: {{include: ['{self.topic}']}}\n"
-            "records:\n" + "".join(f"  {key}: {value}\n" for key, value in settings.items())
+            "records:\n" + "".join(f"  {key}: {value}\n" for key, value in configs.items())
         )
         return load(file)
 

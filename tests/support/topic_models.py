@@ -40,10 +40,10 @@ def topic(
     partitions: int = 1,
     replicas: int = 1,
     own: Mapping[str, str] | None = None,
-    settings: Mapping[str, str] | None = None,
+    configs: Mapping[str, str] | None = None,
 ) -> Topic:
-    """Return a topic; its settings are the defaults, then `settings`, then its own."""
-    all_of_them = {**DEFAULTS, **(settings or {}), **(own or {})}
+    """Return a topic; its configs are the defaults, then `configs`, then its own."""
+    all_of_them = {**DEFAULTS, **(configs or {}), **(own or {})}
     return Topic(
         TopicName(name), TopicId(f"id-{name}"), partitions, replicas, own or {}, all_of_them
     )
@@ -115,7 +115,7 @@ def done(
                 assert step.id == there[name].id
                 own = {**own, **{key: told(value) for key, value in step.set.items()}}
                 own = {key: value for key, value in own.items() if key not in step.remove}
-                there[name] = replace(there[name], own=own, settings={**defaults, **own})
+                there[name] = replace(there[name], own=own, configs={**defaults, **own})
             case DeleteTopic():
                 orphans = tuple(each for each in orphans if each.copy.name != name)
     return replace(before, target=there, orphans=orphans)

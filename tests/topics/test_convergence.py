@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.support.topic_models import DEFAULTS, KNOWN, compare, done
 from towpath.config import StartAt
 from towpath.model.nouns import TopicId, TopicName
+from towpath.topics.configs import equal, limit, untouched
 from towpath.topics.kinds import Kind
 from towpath.topics.observe import Observed, Topic
 from towpath.topics.ours import Ours
-from towpath.topics.settings import equal, limit, untouched
 from towpath.topics.steps import CreateTopic, SetConfigs, Step
 
 NUMBERS = ("retention.ms", "retention.bytes", "max.message.bytes", "segment.ms")
@@ -26,8 +26,8 @@ policies = st.sampled_from(("delete", "compact", "compact,delete", "delete,compa
 times = st.sampled_from(("CreateTime", "LogAppendTime"))
 
 
-def _settings(*, whole: bool) -> st.SearchStrategy[dict[str, str]]:
-    """Return settings of a topic, or those of all topics that have none of their own."""
+def _configs(*, whole: bool) -> st.SearchStrategy[dict[str, str]]:
+    """Return configs of a topic, or those of all topics that have none of their own."""
     values = {
         **dict.fromkeys(NUMBERS, numbers),
         "cleanup.policy": policies,
@@ -43,7 +43,7 @@ def _settings(*, whole: bool) -> st.SearchStrategy[dict[str, str]]:
 def topics(draw: st.DrawFn, defaults: Mapping[str, str]) -> dict[str, Topic]:
     made = {}
     for name in sorted(draw(st.sets(names, max_size=4))):
-        own = draw(_settings(whole=False))
+        own = draw(_configs(whole=False))
         made[name] = Topic(
             TopicName(name), TopicId(f"id-{name}"), draw(st.integers(1, 5)),
             draw(st.integers(1, 5)), own, {**defaults, **own},
@@ -112,12 +112,12 @@ class World:
         for each in self.seen.source:
             copy = self.seen.target[each.name]
             assert copy.partitions >= each.partitions
-            self._check_settings(each, copy)
+            self._check_configs(each, copy)
 
-    def _check_settings(self, each: Topic, copy: Topic) -> None:
+    def _check_configs(self, each: Topic, copy: Topic) -> None:
         excluded = self.file["configs"].get("exclude", ())
         in_sync = "min.insync.replicas"
-        for key, value in copy.settings.items():
+        for key, value in copy.configs.items():
             if key == in_sync and in_sync in self.seen.accepted:
                 assert int(value) <= copy.replication_factor
             elif key in self.override:
@@ -127,18 +127,18 @@ class World:
             elif key in each.own and key != in_sync:
                 assert equal(key, value, each.own[key])
             elif key in LIMITS:
-                theirs, ours = limit(value), limit(each.settings[key])
+                theirs, ours = limit(value), limit(each.configs[key])
                 assert theirs is not None
                 assert ours is not None
                 assert theirs >= ours
             elif key == "cleanup.policy":
-                assert equal(key, value, each.settings[key])
+                assert equal(key, value, each.configs[key])
 
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    defaults = draw(_settings(whole=True))
-    source = tuple(draw(topics(draw(_settings(whole=True)))).values())
+    defaults = draw(_configs(whole=True))
+    source = tuple(draw(topics(draw(_configs(whole=True)))).values())
     told = draw(st.one_of(st.just(defaults), st.just({}), _told(defaults)))
     seen = Observed(
         source=source,
@@ -165,7 +165,7 @@ def _told(defaults: Mapping[str, str]) -> st.SearchStrategy[dict[str, str]]:
 def test_what_is_done_leaves_nothing_to_do(world: World, data: st.DataObject) -> None:
     untold = dict(world.seen.target)
     world.settle()
-    changed = data.draw(topics(data.draw(_settings(whole=True))))
+    changed = data.draw(topics(data.draw(_configs(whole=True))))
     again = tuple(changed.get(each.name, each) for each in world.seen.source)
     world.seen = replace(world.seen, source=again)
     world.settle()
@@ -181,7 +181,7 @@ def test_records_of_a_new_copy_are_safe_until_it_is_filled(world: World) -> None
     world.settle()
     for step in world.steps:
         copy = world.seen.target[step.target]
-        if isinstance(step, CreateTopic) and "delete" in copy.settings["cleanup.policy"]:
+        if isinstance(step, CreateTopic) and "delete" in copy.configs["cleanup.policy"]:
             for key in ("retention.ms", "retention.bytes"):
                 if world.start is not StartAt.LATEST and key in world.seen.accepted:
-                    assert copy.settings[key] == "-1"
+                    assert copy.configs[key] == "-1"

@@ -16,13 +16,13 @@ from towpath.topics.ours import Ours
 from towpath.topics.steps import AddPartitions, DeleteTopic, Step
 
 
-def test_only_settings_of_the_topic_itself_are_copied() -> None:
-    found = compare(observed(topic(own={"segment.ms": "5"}, settings={"retention.ms": "9"})))
+def test_only_configs_of_the_topic_itself_are_copied() -> None:
+    found = compare(observed(topic(own={"segment.ms": "5"}, configs={"retention.ms": "9"})))
     assert created(found).configs == {"segment.ms": "5"}
     assert not found.notes
 
 
-def test_settings_that_the_target_does_not_know_are_noted() -> None:
+def test_configs_that_the_target_does_not_know_are_noted() -> None:
     own = {"confluent.value.schema.validation": "true", "redpanda.iceberg.mode": "x"}
     found = compare(observed(topic(own=own)))
     assert created(found).configs == {}
@@ -74,9 +74,9 @@ def test_a_target_that_stamps_records_is_told_not_to() -> None:
 
 
 def test_defaults_of_the_target_never_refuse_or_delete_more() -> None:
-    settings = {"retention.ms": "-1", "max.message.bytes": "5000000", "cleanup.policy": "compact"}
-    found = compare(observed(topic(settings=settings)))
-    assert created(found).configs == settings
+    configs = {"retention.ms": "-1", "max.message.bytes": "5000000", "cleanup.policy": "compact"}
+    found = compare(observed(topic(configs=configs)))
+    assert created(found).configs == configs
     assert sorted(notes(found)) == [
         "cleanup.policy is set to compact, as on the source: the target's default is delete",
         "max.message.bytes is set to 5000000, as on the source: the target's default is 1048588",
@@ -85,8 +85,8 @@ def test_defaults_of_the_target_never_refuse_or_delete_more() -> None:
 
 
 def test_a_wider_default_of_the_target_stays() -> None:
-    settings = {"retention.ms": "1000", "max.message.bytes": "1000"}
-    assert created(compare(observed(topic(settings=settings)))).configs == {}
+    configs = {"retention.ms": "1000", "max.message.bytes": "1000"}
+    assert created(compare(observed(topic(configs=configs)))).configs == {}
 
 
 def test_replicas_are_capped_to_the_brokers_and_in_sync_ones_to_the_replicas() -> None:
@@ -219,7 +219,7 @@ def test_fewer_replicas_of_a_copy_are_noted() -> None:
     ]
 
 
-def test_redpanda_gets_the_settings_of_its_list_and_odd_replicas() -> None:
+def test_redpanda_gets_the_configs_of_its_list_and_odd_replicas() -> None:
     own = {"segment.ms": "5", "min.insync.replicas": "2", "retention.ms": "7"}
     seen = observed(topic(replicas=3, own=own), brokers=2)
     found = compare(replace(seen, kind=Kind.REDPANDA))
@@ -236,7 +236,7 @@ def test_redpanda_gets_the_settings_of_its_list_and_odd_replicas() -> None:
     assert "the replication factor is left to Redpanda Serverless" in notes(serverless)
 
 
-def test_settings_that_the_target_does_not_tell_follow_the_source() -> None:
+def test_configs_that_the_target_does_not_tell_follow_the_source() -> None:
     known = frozenset({"retention.ms", "max.message.bytes", "cleanup.policy"})
     blind = replace(observed(topic()), defaults={}, known=known)
     found = compare(blind)
@@ -278,9 +278,9 @@ def test_what_appears_while_a_link_runs_is_copied_whole_and_waits() -> None:
     assert created(found).held == {"retention.ms": "1000"}
 
 
-def test_the_file_says_which_settings_are_copied() -> None:
+def test_the_file_says_which_configs_are_copied() -> None:
     own = {"segment.ms": "5", "retention.ms": "7", "retention.bytes": "9"}
-    seen = observed(topic(own=own, settings={"max.message.bytes": "5000000"}))
+    seen = observed(topic(own=own, configs={"max.message.bytes": "5000000"}))
     rules = {"exclude": [r"retention\.bytes", r"max\..*"], "override": {"retention.ms": 8}}
     found = compare(seen, configs=rules)
     assert created(found).configs == {"segment.ms": "5", "retention.ms": "8"}
@@ -297,7 +297,7 @@ def test_an_override_that_the_target_does_not_know_is_refused() -> None:
     assert [(each.about, each.text, each.cause) for each in found.problems] == [
         (
             "topics.configs.override.retention.mss",
-            "the target knows no topic setting retention.mss, or does not take 8; correct it",
+            "the target knows no topic config retention.mss, or does not take 8; correct it",
             Cause.FILE,
         )
     ]
@@ -333,8 +333,8 @@ def test_limits_that_harm_records_are_noted() -> None:
 
 def test_an_older_source_limits_times_under_another_name() -> None:
     old = topic(own={"message.timestamp.difference.max.ms": "7200000"})
-    settings = {k: v for k, v in old.settings.items() if "after" not in k}
-    found = compare(observed(replace(old, settings=settings)))
+    configs = {k: v for k, v in old.configs.items() if "after" not in k}
+    found = compare(observed(replace(old, configs=configs)))
     assert created(found).configs == {"message.timestamp.after.max.ms": "7200000"}
 
 

@@ -77,12 +77,12 @@ def did(step: Step, phase: Phase = Phase.DONE, number: TopicId = ID, *, owned: b
 
 
 def found(*facts: Opened | Journal, **own: str) -> Difference[Step]:
-    """Compare a mirror topic that has these settings with its topic and the ledger."""
+    """Compare a mirror topic that has these configs with its topic and the ledger."""
     books = LinkBooks(OURS)
     for fact in facts:
         books.take(fact)
-    settings = {key.replace("_", "."): value for key, value in own.items()}
-    there = topic(own={"retention.ms": "-1", **settings})
+    configs = {key.replace("_", "."): value for key, value in own.items()}
+    there = topic(own={"retention.ms": "-1", **configs})
     seen = observed(topic(own={"retention.ms": "7", "segment.ms": "9"}), target=(there,))
     return beside_neighbours(compare(seen), seen, books.neighbours)
 

@@ -50,8 +50,8 @@ class Sides:
         return diff(seen, self.link(*include, **options), ours)
 
     def create(self, name: str, partitions: int = 1, **configs: str) -> TopicName:
-        settings = {key.replace("_", "."): value for key, value in configs.items()}
-        return TopicName(create_topic(self._addresses[0], name, partitions, settings))
+        configs = {key.replace("_", "."): value for key, value in configs.items()}
+        return TopicName(create_topic(self._addresses[0], name, partitions, configs))
 
     def id(self, topic: TopicName) -> TopicId:
         return self.target.topics.describe([topic])[topic].id
@@ -106,14 +106,14 @@ def test_a_topic_is_created_as_on_the_source(sides: Sides, new_name: NewName) ->
     assert not sides.diff(name).steps
 
 
-def test_what_is_observed_carries_ids_and_settings(sides: Sides, new_name: NewName) -> None:
+def test_what_is_observed_carries_ids_and_configs(sides: Sides, new_name: NewName) -> None:
     name = sides.create(new_name("seen"), 2, message_timestamp_type="LogAppendTime")
     observed = sides.observe(name, rename="eu.{topic}")
     (topic,) = observed.source
     assert observed.names == {name: f"eu.{name}"}
     assert topic.id == sides.source.topics.describe([name])[name].id
     assert topic.own == {"message.timestamp.type": "LogAppendTime"}
-    assert topic.settings["cleanup.policy"] == "delete"
+    assert topic.configs["cleanup.policy"] == "delete"
     assert (topic.partitions, topic.replication_factor, observed.brokers) == (2, 1, 1)
     assert observed.defaults["retention.ms"] == "-1"
     assert observed.defaults["max.message.bytes"] == "1048588"
@@ -153,8 +153,8 @@ def test_times_of_records_are_kept_on_the_target(sides: Sides, new_name: NewName
     name = sides.create(new_name("appended"), message_timestamp_type="LogAppendTime")
     found = sides.diff(name)
     assert not apply_all(found.steps, sides.target).failed
-    settings = sides.target.configs.describe([name])[name]
-    assert settings["message.timestamp.type"].value == "CreateTime"
+    configs = sides.target.configs.describe([name])[name]
+    assert configs["message.timestamp.type"].value == "CreateTime"
     assert "LogAppendTime is not copied" in texts(found, name)
 
 
@@ -262,7 +262,7 @@ def test_a_step_is_refused_when_the_target_changed(sides: Sides, new_name: NewNa
     apply(DeleteTopic(gone, gone, TopicId("any"), 2), sides.target)
 
 
-def test_settings_that_only_the_source_knows_are_left_out(
+def test_configs_that_only_the_source_knows_are_left_out(
     oldest: LocalCluster, target: LocalCluster, new_name: NewName
 ) -> None:
     sides = Sides(oldest, target)
@@ -320,7 +320,7 @@ def test_replicas_and_in_sync_replicas_fit_the_target(
     assert "min.insync.replicas 1 instead of 2" in texts(found, name)
 
 
-def test_settings_are_followed_and_what_is_not_ours_stays(sides: Sides, new_name: NewName) -> None:
+def test_configs_are_followed_and_what_is_not_ours_stays(sides: Sides, new_name: NewName) -> None:
     name = sides.create(new_name("drifting"), cleanup_policy="compact", segment_ms="600000")
     made = sides.diff(name, replication_factor="broker_default").steps
     assert not apply_all(made, sides.target).failed
@@ -340,7 +340,7 @@ def test_settings_are_followed_and_what_is_not_ours_stays(sides: Sides, new_name
             id=sides.id(name),
         ),
     )
-    assert "settings that the source does not have: flush.ms=5" in texts(found, name)
+    assert "configs that the source does not have: flush.ms=5" in texts(found, name)
     for _ in range(2):  # a step done twice is done
         assert apply_all(found.steps, sides.target).done == found.steps
     assert sides.own(name) == {
@@ -548,7 +548,7 @@ def test_what_is_held_back_is_checked_as_it_will_be(sides: Sides, new_name: NewN
     assert "Invalid value abc for configuration retention.ms" in why
 
 
-def test_refused_settings_are_left_out_one_by_one(sides: Sides, new_name: NewName) -> None:
+def test_refused_configs_are_left_out_one_by_one(sides: Sides, new_name: NewName) -> None:
     prefix = new_name("narrowed")
     new, pair, large, many, there, odd = (TopicName(f"{prefix}-{end}") for end in "abcdef")
     for name in (there, odd):
@@ -632,7 +632,7 @@ def test_refused_settings_are_left_out_one_by_one(sides: Sides, new_name: NewNam
         " for configuration flush.ms: "
     )
     assert flush.endswith(
-        "; set the named topic setting to a value that this cluster accepts: give it another value"
+        "; set the named topic config to a value that this cluster accepts: give it another value"
         " under `topics.configs.override`, or name it under `topics.configs.exclude`"
     )
     assert apply_all(found.possible, sides.target).done == found.possible

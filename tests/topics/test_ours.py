@@ -153,7 +153,7 @@ events = st.one_of(
 
 
 class Copy:
-    """A mirror topic whose settings follow the source by steps that fail, and by other hands."""
+    """A mirror topic whose configs follow the source by steps that fail, and by other hands."""
 
     def __init__(self) -> None:
         self.books = Books().wrote(
@@ -164,9 +164,9 @@ class Copy:
         self.made: set[str] = set()
         self.tried: set[str] = set()
 
-    def by_another_hand(self, settings: dict[str, str]) -> None:
-        self.own |= settings
-        self.made -= settings.keys()
+    def by_another_hand(self, configs: dict[str, str]) -> None:
+        self.own |= configs
+        self.made -= configs.keys()
 
     def follow(self, wish: dict[str, str], how: str) -> None:
         """Plan a step to what the source has, see that it is right, and do it as far as said."""
@@ -196,11 +196,11 @@ def test_whatever_goes_wrong_what_the_link_set_is_its_own(
 ) -> None:
     """It can take back what it set, and never takes back what it never tried to set."""
     copy = Copy()
-    for how, settings in history:
+    for how, configs in history:
         if how == "another hand":
-            copy.by_another_hand(settings)
+            copy.by_another_hand(configs)
         else:
-            copy.follow(settings, how)
+            copy.follow(configs, how)
     copy.follow(last, "done")
     copy.follow({}, "done")
     assert not copy.made

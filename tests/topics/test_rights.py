@@ -107,14 +107,14 @@ def test_rights_that_are_missing_are_told_and_prune_nothing(
         found = diff(observe(source, target, config, ours), config, ours)
         assert {each.about: each.text for each in found.problems} == dict.fromkeys(
             unseen,
-            "source: the login mirror lacks the ACL DescribeConfigs on this topic, so its settings"
+            "source: the login mirror lacks the ACL DescribeConfigs on this topic, so its configs"
             " are not known; add it there",
         )
         said = {note.about: note.text for note in found.notes}
         for name in blind:
             assert said[name] == (
                 "target: the login mirror lacks the ACL DescribeConfigs on this topic, so its"
-                " settings are not known; add it there"
+                " configs are not known; add it there"
             )
         lacking = {note.about for note in found.notes if "AlterConfigs" in note.text}
         assert (lacking, {held, able} <= found.topics.keys()) == ({held}, True)

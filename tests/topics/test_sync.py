@@ -1,4 +1,4 @@
-"""Copies that are there: which settings are changed, and which are let alone."""
+"""Copies that are there: which configs are changed, and which are let alone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pydantic import TypeAdapter
 
 from tests.support.topic_models import DEFAULTS, compare, done, notes, observed, only, topic
 from towpath.model.nouns import TopicId, TopicName
+from towpath.topics.configs import equal
 from towpath.topics.observe import Topic
 from towpath.topics.ours import Ours, Tried
-from towpath.topics.settings import equal
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
 
 NAME = TopicName("orders")
@@ -55,7 +55,7 @@ def test_drift_of_what_the_source_has_is_followed_whoever_made_the_copy() -> Non
     assert not compare(observed(source, target=(source,))).steps
 
 
-def test_only_settings_of_ours_are_removed() -> None:
+def test_only_configs_of_ours_are_removed() -> None:
     there = topic(own={"segment.ms": "6", "retention.ms": "7"})
     both = observed(topic(), target=(there,))
     found = compare(both, ours=ours("segment.ms", "retention.ms"))
@@ -66,12 +66,12 @@ def test_only_settings_of_ours_are_removed() -> None:
     foreign = compare(observed(topic(), target=(topic(own={"segment.ms": "6"}),)))
     assert not foreign.steps
     assert notes(foreign) == [
-        "the mirror topic has settings that the source does not have: segment.ms=6; they stay, as"
+        "the mirror topic has configs that the source does not have: segment.ms=6; they stay, as"
         " this link did not make them"
     ]
 
 
-def test_an_own_setting_that_is_as_on_the_source_is_no_difference() -> None:
+def test_an_own_config_that_is_as_on_the_source_is_no_difference() -> None:
     pinned = topic(own={"retention.ms": DEFAULTS["retention.ms"]})
     for known in (Ours(), ours("retention.ms")):
         found = compare(observed(topic(), target=(pinned,)), ours=known)
@@ -98,11 +98,11 @@ def test_limits_of_a_copy_are_loosened_once(key: str, theirs: str, wanted: str) 
 
 
 def test_a_limit_that_was_loosened_stays_as_long_as_it_must() -> None:
-    large = topic(settings={"max.message.bytes": "5000000"})
+    large = topic(configs={"max.message.bytes": "5000000"})
     there = topic(own={"max.message.bytes": "5000000"})
     mine = ours("max.message.bytes")
     assert not compare(observed(large, target=(there,)), ours=mine).steps
-    larger = topic(settings={"max.message.bytes": "6000000"})
+    larger = topic(configs={"max.message.bytes": "6000000"})
     key = "max.message.bytes"
     assert only(compare(observed(larger, target=(there,)), ours=mine)) == change(
         {key: "5000000"}, {key: "6000000"}, owned=(key,)
@@ -124,7 +124,7 @@ def test_in_sync_replicas_stay_within_those_of_the_copy() -> None:
     )
 
 
-def test_some_settings_of_a_copy_are_never_touched() -> None:
+def test_some_configs_of_a_copy_are_never_touched() -> None:
     untouched = {
         "message.timestamp.type": "LogAppendTime",
         "leader.replication.throttled.replicas": "*",
@@ -169,7 +169,7 @@ def test_a_copy_that_compacts_by_the_file_is_noted() -> None:
     ]
 
 
-def test_a_copy_whose_settings_are_hidden_stays_as_it_is() -> None:
+def test_a_copy_whose_configs_are_hidden_stays_as_it_is() -> None:
     there = Topic(NAME, TopicId("id"), 1, 1)
     found = compare(observed(topic(own={"segment.ms": "5"}), target=(there,)))
     assert (found.steps, found.notes) == ((), ())
@@ -180,7 +180,7 @@ def held(own: dict[str, str] | None = None) -> Topic:
 
 
 def test_what_is_held_back_is_released_once_the_copy_is_filled() -> None:
-    source = topic(own={"retention.ms": "1000"}, settings={"retention.bytes": "700"})
+    source = topic(own={"retention.ms": "1000"}, configs={"retention.bytes": "700"})
     seen = observed(source, target=(held(),))
     seen = replace(seen, defaults={**DEFAULTS, "retention.bytes": "700"})
     waiting = compare(seen, ours=ours(retention_ms="1000", retention_bytes=None))
@@ -323,7 +323,7 @@ SEGMENT = "segment.ms"
 
 
 def after(*steps: Step | Tried) -> Ours:
-    """Return what is ours after a mirror topic was made without settings, and these steps."""
+    """Return what is ours after a mirror topic was made without configs, and these steps."""
     return Ours.of(
         [
             CreateTopic(source=NAME, target=NAME, partitions=1, replication_factor=1, configs={}),
@@ -341,7 +341,7 @@ def removes(present: str, known: Ours) -> bool:
     return bool(found.steps)
 
 
-def test_a_setting_that_was_made_before_a_kill_is_ours() -> None:
+def test_a_config_that_was_made_before_a_kill_is_ours() -> None:
     killed = Tried(change({SEGMENT: None}, {SEGMENT: "5"}))
     assert removes("5", after(killed))
     assert not removes("6", after(killed))
@@ -352,7 +352,7 @@ def test_a_setting_that_was_made_before_a_kill_is_ours() -> None:
     assert not removes("9", after(killed, Tried(change({SEGMENT: "9"}, {SEGMENT: "7"}))))
 
 
-def test_a_setting_of_ours_stays_ours_when_a_later_step_fails() -> None:
+def test_a_config_of_ours_stays_ours_when_a_later_step_fails() -> None:
     other = change({"retention.ms": None}, {"retention.ms": "5"})
     failed = Tried(change({SEGMENT: "5"}, {SEGMENT: "7"}, owned=(SEGMENT,)))
     for known in (after(failed), after(other, failed), after(failed, other)):

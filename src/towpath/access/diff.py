@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from towpath.access.diff_acls import acl_notes, acl_steps, acls_gone
 from towpath.access.diff_off import no_longer_listed, switched_off
-from towpath.access.diff_quotas import quota_notes, quota_steps, quotas_gone, setting_notes
+from towpath.access.diff_quotas import config_notes, quota_notes, quota_steps, quotas_gone
 from towpath.access.diff_users import unknown_users, user_notes, user_steps, users_gone
 from towpath.access.observe import PATHS, Observed, asked_for
 from towpath.access.ours import Ours
@@ -54,8 +54,8 @@ def diff(
     found.quotas()
     found.users()
     found.off()
-    if observed.settings is not None:
-        found.notes += setting_notes(observed.settings)
+    if observed.configs is not None:
+        found.notes += config_notes(observed.configs)
     notes = dict.fromkeys((*observed.notes, *found.notes))
     return Difference(
         tuple(found.steps),

@@ -1,4 +1,4 @@
-"""From the quotas and settings of both sides to what is to be done and known. Pure."""
+"""From the quotas and configs of both sides to what is to be done and known. Pure."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def quota_notes(steps: Iterable[SetQuota], login: str | None) -> Iterator[Note]:
             yield Note(step.about, "may hold for this link, too, and slow it down")
 
 
-def setting_notes(settings: Both[Mapping[str, str | None]]) -> Iterator[Note]:
-    """Tell in what the settings of all brokers differ; they are never copied."""
-    for name in sorted({*settings.source, *settings.target}):
-        source, target = (_value(side, name) for side in (settings.source, settings.target))
+def config_notes(configs: Both[Mapping[str, str | None]]) -> Iterator[Note]:
+    """Tell in what the configs of all brokers differ; they are never copied."""
+    for name in sorted({*configs.source, *configs.target}):
+        source, target = (_value(side, name) for side in (configs.source, configs.target))
         if source != target or source == _SECRET:
             text = (
-                f"setting of all brokers: {source} at the source, {target} on the target; it is not"
+                f"config of all brokers: {source} at the source, {target} on the target; it is not"
                 " copied, so change it by hand if it should be"
             )
             yield Note(name, text)

@@ -1,4 +1,4 @@
-"""What is there: ACLs, SCRAM users, quotas and settings of all brokers, on both sides."""
+"""What is there: ACLs, SCRAM users, quotas and configs of all brokers, on both sides."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 PATHS = {ACLS: "access.acls", USERS: "access.users", QUOTAS: "access.quotas"}
 """Where the file asks for a subject."""
 
-_SETTINGS = "settings"
+_CONFIGS = "configs"
 _CHANGING = {ACLS: Operation.ALTER, USERS: Operation.ALTER, QUOTAS: Operation.ALTER_CONFIGS}
 """The right on the cluster that changes of a subject need (KIP-140, KIP-554, KIP-546)."""
 
@@ -48,7 +48,7 @@ class Observed:
         acls: All ACLs.
         users: The iterations of each credential of SCRAM users.
         quotas: All client quotas.
-        settings: Settings made for all brokers while they ran; `None` for a secret value.
+        configs: Configs made for all brokers while they ran; `None` for a secret value.
         unknown: What ACLs of the source may be about and the target's brokers do not know.
         refusals: Subjects that the login may not change on the target, each with a sentence.
         notes: What we could not see and can do without.
@@ -58,7 +58,7 @@ class Observed:
     acls: Both[frozenset[Acl]] | None = None
     users: Both[Mapping[Credential, int]] | None = None
     quotas: Both[Mapping[Quota, float]] | None = None
-    settings: Both[Mapping[str, str | None]] | None = None
+    configs: Both[Mapping[str, str | None]] | None = None
     unknown: frozenset[Resource | Operation] = frozenset()
     refusals: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
@@ -77,7 +77,7 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
         acls=look.acls() if ACLS in asked else None,
         users=look.users() if USERS in asked else None,
         quotas=look.quotas() if QUOTAS in asked else None,
-        settings=look.settings(),
+        configs=look.configs(),
         unknown=target.acls.unknown_words() if ACLS in asked else frozenset(),
         refusals=look.refusals(asked) if asked else {},
         notes=tuple(look.notes),
@@ -118,12 +118,12 @@ class _Look:
 
         return self._both(QUOTAS, "their client quotas (KIP-546)", ask)
 
-    def settings(self) -> Both[Mapping[str, str | None]] | None:
+    def configs(self) -> Both[Mapping[str, str | None]] | None:
         def ask(admin: Admin, _: Side) -> Mapping[str, str | None]:
             entries = admin.cluster.configs().items()
             return {name: None if entry.sensitive else entry.value for name, entry in entries}
 
-        return self._both(_SETTINGS, "the settings of all of them (KIP-226)", ask)
+        return self._both(_CONFIGS, "the configs of all of them (KIP-226)", ask)
 
     def refusals(self, asked: Sequence[str]) -> dict[str, str]:
         """Return why the target would refuse changes of these subjects, as far as it tells."""
@@ -168,13 +168,13 @@ class _Look:
 
     def _tell(self, subject: str, what: str, side: Side, error: RefusedError) -> None:
         about = PATHS.get(subject, subject)
-        loss = "compared" if subject == _SETTINGS else "copied"
+        loss = "compared" if subject == _CONFIGS else "copied"
         who = self._logins[side]
         text = f"{error}; that login is {quoted(who)}" if error.forbidden and who else str(error)
         if error.error == UNSUPPORTED_VERSION:
             text = f"{side}: the brokers do not tell {what}, so none are {loss}"
             self.notes.append(Note(about, text))
-        elif subject == _SETTINGS:
+        elif subject == _CONFIGS:
             self.notes.append(Note(about, f"{text}; until then none are {loss}"))
         else:
             cause = Cause.RIGHTS if error.forbidden else Cause.SUBJECT

@@ -13,7 +13,7 @@ from towpath.model.errors import ConfigError, ConfigProblem
 EXAMPLE = """\
 ## A link mirrors topics from one Kafka cluster, the source, to another one, the target.
 ## Check this file with `towpath lint FILE`, see what would be done with `towpath plan FILE`.
-## Lines with one # are settings to take over; docs/configuration.md tells all of them.
+## Lines with one # are keys to take over; docs/configuration.md tells all of them.
 
 source:
   bootstrap: "localhost:9092"

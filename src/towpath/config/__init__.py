@@ -24,7 +24,7 @@ from towpath.config.link import (
 from towpath.config.load import check, from_tree, load, tree
 from towpath.config.metrics import MetricsConfig
 from towpath.config.secrets import PemFile, certificates
-from towpath.config.topics import INTERNAL_TOPICS, Replicas, SettingsConfig, TopicsConfig
+from towpath.config.topics import INTERNAL_TOPICS, ConfigRules, Replicas, TopicsConfig
 from towpath.config.units import Duration, Size
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "AccessConfig",
     "AclMode",
     "ClusterConfig",
+    "ConfigRules",
     "Duration",
     "GssapiSasl",
     "LinkConfig",
@@ -44,7 +45,6 @@ __all__ = [
     "PemFile",
     "RecordsConfig",
     "Replicas",
-    "SettingsConfig",
     "Size",
     "StartAt",
     "Tls",

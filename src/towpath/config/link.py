@@ -148,7 +148,7 @@ class RunConfig(Section):
     )
     sync_interval: Annotated[Duration, AfterValidator(between("1s", "1d"))] = Field(
         Duration.parse("5m"),
-        description="How often to look at everything else that the file asks for: settings, ACLs,"
+        description="How often to look at everything else that the file asks for: configs, ACLs,"
         " users, quotas.",
     )
     receipts: Annotated[Duration, AfterValidator(between("10ms", "1m"))] = Field(

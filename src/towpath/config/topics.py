@@ -1,4 +1,4 @@
-"""Which topics are mirrored, under which names, and with which settings."""
+"""Which topics are mirrored, under which names, and with which configs."""
 
 from __future__ import annotations
 
@@ -102,31 +102,31 @@ Expression = Annotated[str, AfterValidator(_expression)]
 ReplicationFactor = Annotated[
     Replicas | Count, PlainValidator(_replicas), PlainSerializer(lambda wish: wish)
 ]
-Setting = Annotated[str, BeforeValidator(_as_text)]
+ConfigValue = Annotated[str, BeforeValidator(_as_text)]
 
 
-class SettingsConfig(Section):
-    """Which settings of topics are copied."""
+class ConfigRules(Section):
+    """Which configs of topics are copied."""
 
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         (".*",),
-        description="Regular expressions; a setting whose whole name fits one is kept as on the"
+        description="Regular expressions; a config whose whole name fits one is kept as on the"
         " source.",
     )
     exclude: tuple[Expression, ...] = Field(
         (),
-        description="Regular expressions; a setting whose whole name fits one is left as it is on"
+        description="Regular expressions; a config whose whole name fits one is left as it is on"
         " the target.",
     )
-    override: dict[str, Setting] = Field(
+    override: dict[str, ConfigValue] = Field(
         default_factory=dict,
-        description="Settings with the values that every mirror topic gets, whatever the source"
+        description="Configs with the values that every mirror topic gets, whatever the source"
         " has.",
     )
 
-    def selects(self, setting: str) -> bool:
-        """Return whether a setting is kept as on the source."""
-        return _fits(setting, self.include) and not _fits(setting, self.exclude)
+    def selects(self, config: str) -> bool:
+        """Return whether a config is kept as on the source."""
+        return _fits(config, self.include) and not _fits(config, self.exclude)
 
 
 class Listed(Protocol):
@@ -142,7 +142,7 @@ class Listed(Protocol):
 
 
 class TopicsConfig(Section):
-    """Which topics are mirrored, under which names, and with which settings."""
+    """Which topics are mirrored, under which names, and with which configs."""
 
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         description="Regular expressions of Python; a topic whose whole name fits one is mirrored.",
@@ -160,9 +160,7 @@ class TopicsConfig(Section):
         description="Of new mirror topics: that of the `source`, the target's `broker_default`, or"
         " a number; never more than the target has brokers.",
     )
-    configs: SettingsConfig = Field(
-        SettingsConfig(), description="Which settings of topics are copied."
-    )
+    configs: ConfigRules = Field(ConfigRules(), description="Which configs of topics are copied.")
 
     @field_validator("rename")
     @classmethod

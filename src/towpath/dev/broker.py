@@ -17,9 +17,9 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from towpath.dev import distribution, ports
+from towpath.dev.broker_configs import Ports, broker_properties, properties_text
 from towpath.dev.errors import BrokerError
 from towpath.dev.process import Identity, JavaProcess, classes, command, pause_before_next_look
-from towpath.dev.settings import Ports, broker_properties, properties_text
 from towpath.model.classes import ClassArchive
 from towpath.model.deadline import Deadline
 from towpath.model.home import home_folder
@@ -34,8 +34,8 @@ class LocalCluster:
     Args:
         version: Kafka's version; its jars are fetched when missing.
         brokers: How many; their ids count from 1. Three survive the loss of any one.
-        home: Folder for data, settings and logs. Started again, the cluster keeps its data.
-        properties: Further settings of the brokers, which win over ours; `{node}` in a value is
+        home: Folder for data, configs and logs. Started again, the cluster keeps its data.
+        properties: Further configs of the brokers, which win over ours; `{node}` in a value is
             the broker's id.
         heap: Largest heap of each broker.
         client_ports: Where clients come in, one per broker; by default free ones.
@@ -167,7 +167,7 @@ class LocalCluster:
     def _folder(self, broker: int) -> Path:
         return self.home / f"broker-{broker}"
 
-    def _settings(self, broker: int) -> Path:
+    def _configs(self, broker: int) -> Path:
         return self._folder(broker) / "server.properties"
 
     def _cluster_id(self) -> ClusterId:
@@ -183,13 +183,13 @@ class LocalCluster:
         return ClusterId(drawn)
 
     def _format(self) -> None:
-        """Write the settings of all brokers, and format those that have no data yet."""
+        """Write the configs of all brokers, and format those that have no data yet."""
         running: list[tuple[int, JavaProcess]] = []
         for node in self._nodes:
             folder = self._folder(node)
             data = folder / "data"
             folder.mkdir(exist_ok=True)
-            self._settings(node).write_text(properties_text(self._broker_properties(node)))
+            self._configs(node).write_text(properties_text(self._broker_properties(node)))
             if not (data / "meta.properties").exists():
                 shutil.rmtree(data, ignore_errors=True)
                 running.append((node, self._formatting(node)))
@@ -204,13 +204,13 @@ class LocalCluster:
 
     def _formatting(self, broker: int) -> JavaProcess:
         folder = self._folder(broker)
-        arguments = ["format", "-t", self.cluster_id, "-c", str(self._settings(broker))]
+        arguments = ["format", "-t", self.cluster_id, "-c", str(self._configs(broker))]
         tool = "kafka.tools.StorageTool"
         line = command(self._jars, tool, arguments, heap="128m", work=folder)
         return JavaProcess(line, folder / "format.log")
 
     def _launch(self, broker: int) -> None:
-        arguments = [str(self._settings(broker))]
+        arguments = [str(self._configs(broker))]
         folder = self._folder(broker)
         line = command(
             self._jars, "kafka.Kafka", arguments,

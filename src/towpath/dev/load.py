@@ -39,7 +39,7 @@ class Shape:
         partitions: How many.
         records: How many at scale 1.
         codec: What the producer compresses with.
-        config: Settings of the topic; a `compression.type` there is what the broker writes.
+        config: Configs of the topic; a `compression.type` there is what the broker writes.
         rows: Makes the records.
         transactional: Whether they come in transactions.
         forget: Share of each partition that is deleted from its start.
@@ -99,10 +99,10 @@ def load(
 
 def _fill(bootstrap: str, shape: Shape, records: int, rng: random.Random) -> Loaded:
     began = time.monotonic()
-    settings: dict[str, Any] = {"compression_type": shape.codec, "linger_ms": 20, "acks": "all"}
+    configs: dict[str, Any] = {"compression_type": shape.codec, "linger_ms": 20, "acks": "all"}
     if shape.transactional:
-        settings["transactional_id"] = f"load-{shape.topic}"
-    producer = KafkaProducer(bootstrap_servers=bootstrap, batch_size=128 * 1024, **settings)
+        configs["transactional_id"] = f"load-{shape.topic}"
+    producer = KafkaProducer(bootstrap_servers=bootstrap, batch_size=128 * 1024, **configs)
     try:
         rows = shape.rows(records, rng)
         futures = (

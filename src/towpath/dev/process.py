@@ -101,7 +101,7 @@ def command(
         main: Name of the class.
         arguments: What it is given.
         heap: Its largest heap, such as `256m`.
-        work: Folder into which the settings of its log are written.
+        work: Folder into which the configs of its log are written.
         options: Further options of the JVM, in the place of those that use the class archive.
     """
     (work / "log4j2.properties").write_text(LOG4J2)

@@ -95,19 +95,19 @@ def find(admin: Admin) -> LedgerTopic | None:
         return None
     if info.error is not None:
         return LedgerTopic(unseen=info.error)
-    settings = admin.configs.describe([TOPIC])
-    faults = _faults(info, settings.get(TOPIC, {}))
-    return LedgerTopic(tuple(faults), settings.failed.get(TOPIC))
+    configs = admin.configs.describe([TOPIC])
+    faults = _faults(info, configs.get(TOPIC, {}))
+    return LedgerTopic(tuple(faults), configs.failed.get(TOPIC))
 
 
-def _faults(info: TopicInfo, settings: Mapping[str, ConfigEntry]) -> Iterator[str]:
+def _faults(info: TopicInfo, configs: Mapping[str, ConfigEntry]) -> Iterator[str]:
     has = f"target: topic {TOPIC} has"
     if len(info.partitions) < _NEEDED:
         yield (
             f"{has} 1 partition, and the ledger needs {_NEEDED}, for facts and for signs of"
             f" life; let it grow to {_NEEDED}"
         )
-    policy, largest = (_value(settings, key) for key in ("cleanup.policy", "max.message.bytes"))
+    policy, largest = (_value(configs, key) for key in ("cleanup.policy", "max.message.bytes"))
     if policy is not None and policy != "compact":
         lost = "entries would be lost and partitions be opened anew"
         yield (
@@ -121,6 +121,6 @@ def _faults(info: TopicInfo, settings: Mapping[str, ConfigEntry]) -> Iterator[st
         )
 
 
-def _value(settings: Mapping[str, ConfigEntry], key: str) -> str | None:
-    found = settings.get(key)
+def _value(configs: Mapping[str, ConfigEntry], key: str) -> str | None:
+    found = configs.get(key)
     return found.value if found else None

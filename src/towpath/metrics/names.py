@@ -135,7 +135,7 @@ LEFT_OUT = Metric(
     "towpath_left_out", Kind.GAUGE, "things", ("cause",),
     "Topics, ACLs and so on that are not mirrored, or not as far as they should be: for lack of"
     " `rights`, for the `topic`, the `file`, the `cluster`,"
-    " another `subject` (a setting or a user, say), or a failed `step`.",
+    " another `subject` (a config or a user, say), or a failed `step`.",
 )  # fmt: skip
 THROTTLED = Metric(
     "towpath_throttled_seconds_total", Kind.COUNTER, "seconds", ("side",),

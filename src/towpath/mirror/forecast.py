@@ -105,8 +105,8 @@ def _fresh(books: LinkBooks, seen: Observed, found: Difference[Step]) -> Iterato
             continue
         name = found.topics[topic.name]
         copy = seen.target.get(name)
-        settings = copy.settings if copy else made[topic.name]
-        compacted = "compact" in settings.get("cleanup.policy", "")
+        configs = copy.configs if copy else made[topic.name]
+        compacted = "compact" in configs.get("cleanup.policy", "")
         for number in range(topic.partitions):
             tp = TopicPartition(topic.name, number)
             opened = books.of(tp).opened

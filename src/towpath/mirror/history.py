@@ -26,7 +26,7 @@ def history(source: Admin, target: Admin, begins: Mapping[TopicPartition, int]) 
 
     Args:
         source: Asked for offsets by time.
-        target: Asked for its setting.
+        target: Asked for its config.
         begins: The first source offset to copy of each new partition.
     """
     if not begins:

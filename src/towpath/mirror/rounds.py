@@ -23,9 +23,9 @@ from towpath.model.nouns import ClusterId, Side, SourceOffset, TopicName, TopicP
 from towpath.records.source.beginnings import PATIENCE, find_starts
 from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, Slice
 from towpath.topics.circles import origins, without_circles
+from towpath.topics.configs import stamps_itself
 from towpath.topics.diff import diff
 from towpath.topics.observe import Observed, Topic, observe
-from towpath.topics.settings import stamps_itself
 
 WORK = "towpath.mirror.slices:run_slice"
 """Who runs a slice; only Python workers import it."""
@@ -213,9 +213,9 @@ class _Assigner:
         self, topics: Collection[tuple[Topic, Topic]], cluster: ClusterId
     ) -> Iterator[Assignment]:
         for source, target in topics:
-            compacted = "compact" in target.settings.get("cleanup.policy", "")
-            both_clocks = stamps_itself(source.settings) and stamps_itself(target.settings)
-            most = int(target.settings.get("max.message.bytes", "1048588")) - _OVERHEAD
+            compacted = "compact" in target.configs.get("cleanup.policy", "")
+            both_clocks = stamps_itself(source.configs) and stamps_itself(target.configs)
+            most = int(target.configs.get("max.message.bytes", "1048588")) - _OVERHEAD
             for number in range(min(source.partitions, target.partitions)):
                 tp = TopicPartition(source.name, number)
                 ids = (self._config.link, cluster, source.id, target.id, tp)

@@ -377,7 +377,7 @@ class _Mirror:
         """Make of the target what the file asks for; whether there is more to copy then.
 
         Only a round that was planned anew may leave out more than we know, as far as the shape is
-        the same. What shows in no shape, as settings and ACLs, is looked at when it is time.
+        the same. What shows in no shape, as configs and ACLs, is looked at when it is time.
         """
         link, rows = self._link, self.progress.rows
         now = shape(link.config, link.source, link.target)

@@ -1,7 +1,7 @@
 """The partitions of one slice on their way to becoming lanes: found, opened, or left out.
 
 A partition that the slice has already may be dealt again, to be tried again or on other terms (its
-topic was made again, a setting of the mirror topic changed). Its lane leaves first.
+topic was made again, a config of the mirror topic changed). Its lane leaves first.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from towpath.model.errors import ClusterError, RefusedError, StepOutdatedError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName
 from towpath.model.outcome import Changed
 from towpath.plan.subject import Settled
-from towpath.topics.settings import equal
+from towpath.topics.configs import equal
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
 
 T = TypeVar("T", bound=Step)
@@ -52,13 +52,13 @@ def apply_all(steps: Sequence[Step], target: Admin) -> Changed:
     return changed
 
 
-def is_as_made(step: CreateTopic, found: TopicInfo, settings: Mapping[str, ConfigEntry]) -> bool:
+def is_as_made(step: CreateTopic, found: TopicInfo, configs: Mapping[str, ConfigEntry]) -> bool:
     """Whether a topic is just as a step would have created it, so that nobody else did.
 
-    Settings that nobody may see count as different.
+    Configs that nobody may see count as different.
     """
     replicas = {len(partition.replicas) for partition in found.partitions}
-    own = non_default(settings)
+    own = non_default(configs)
     return (
         len(found.partitions) == step.partitions
         and (step.replication_factor < 0 or replicas == {step.replication_factor})
@@ -74,9 +74,9 @@ def settled(steps: Sequence[CreateTopic], target: Admin) -> dict[str, Settled]:
         ClusterError: The target cannot be asked.
     """
     found = target.topics.describe(step.target for step in steps) if steps else {}
-    settings = target.configs.describe(found) if found else {}
+    configs = target.configs.describe(found) if found else {}
     return {
-        step.target: Settled(is_as_made(step, info, settings.get(step.target, {})), info.id)
+        step.target: Settled(is_as_made(step, info, configs.get(step.target, {})), info.id)
         for step in steps
         if (info := found.get(step.target)) is not None and not info.error
     }
@@ -214,7 +214,7 @@ def _set(steps: Sequence[SetConfigs], target: Admin, changed: Changed) -> None:
     left: dict[TopicName, dict[str, str | None]] = {}
     for step in _hopeful(steps, changed):
         with changed.about(step.target):
-            info = _there(step, found, _settings(step.before))
+            info = _there(step, found, _configs(step.before))
             if NO_TOPIC_ID not in (step.id, info.id):
                 _require_id(step.target, step.id, info)
             wrong = _wrong(step, own.sure(step.target))
@@ -228,7 +228,7 @@ def _set(steps: Sequence[SetConfigs], target: Admin, changed: Changed) -> None:
 
 
 def _wrong(step: SetConfigs, there: Mapping[str, str]) -> dict[str, str | None]:
-    """Return the changes that are left, of settings that must be as they were before."""
+    """Return the changes that are left, of configs that must be as they were before."""
     left = {key: v for key, v in step.changes.items() if not equal(key, there.get(key), v)}
     _require(step.target, there, {key: step.before.get(key) for key in left})
     return left
@@ -285,11 +285,11 @@ def _require(name: TopicName, there: Mapping[str, str], expected: Mapping[str, s
     wrong = {key: value for key, value in expected.items() if not equal(key, found[key], value)}
     if wrong:
         raise StepOutdatedError(
-            f"topic {name}", _settings(wrong), _settings({key: found[key] for key in wrong})
+            f"topic {name}", _configs(wrong), _configs({key: found[key] for key in wrong})
         )
 
 
-def _settings(values: Mapping[str, str | None]) -> str:
+def _configs(values: Mapping[str, str | None]) -> str:
     return ", ".join(f"no {k} of its own" if v is None else f"{k}={v}" for k, v in values.items())
 
 

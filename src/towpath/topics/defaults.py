@@ -1,4 +1,4 @@
-"""What the target knows of topic settings, and what it gives topics that say nothing."""
+"""What the target knows of topic configs, and what it gives topics that say nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEFAULTS = {
         ("log.retention.hours", 3_600_000),
     ),
 }
-"""Broker settings that a topic without its own value follows, the first one set; each with the
+"""Broker configs that a topic without its own value follows, the first one set; each with the
 factor to the topic's unit, 0 for what is no such number."""
 
 
@@ -37,12 +37,12 @@ class Defaults:
     """What the brokers of the target tell of themselves.
 
     Attributes:
-        settings: Topic settings with the values that topics without own ones have.
+        configs: Topic configs with the values that topics without own ones have.
         replicas: The replication factor of topics that ask for none.
         request_bytes: The largest request that is taken.
     """
 
-    settings: Mapping[str, str] = field(default_factory=dict)
+    configs: Mapping[str, str] = field(default_factory=dict)
     replicas: int | None = None
     request_bytes: int | None = None
 
@@ -55,24 +55,24 @@ def ask_defaults(target: Admin) -> tuple[Defaults, list[Note]]:
             _number(target.cluster.broker_config(key)) for key in (_REPLICAS, _REQUEST_BYTES)
         )
     except RefusedError as error:
-        what = "new mirror topics get the source's limits as settings of their own"
+        what = "new mirror topics get the source's limits as configs of their own"
         text = f"{error}; until then {what}"
         return Defaults(), [Note("target", text)]
     told = {key: value for key, value in asked.items() if value is not None}
     return Defaults(told, replicas, size), []
 
 
-def keys(settings: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> frozenset[str]:
-    """Return the settings that a cluster lets us change: each topic tells all of them."""
-    entries = next(iter(settings.values()), {})
+def keys(configs: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> frozenset[str]:
+    """Return the configs that a cluster lets us change: each topic tells all of them."""
+    entries = next(iter(configs.values()), {})
     return frozenset(key for key, entry in entries.items() if not entry.read_only)
 
 
-def inherited(settings: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> dict[str, str]:
+def inherited(configs: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> dict[str, str]:
     """Return the target's defaults as far as topics without own values show them."""
     return {
         key: entry.value
-        for entries in settings.values()
+        for entries in configs.values()
         for key, entry in entries.items()
         if key in DEFAULTS and entry.source is not Source.TOPIC and entry.value is not None
     }
@@ -94,7 +94,7 @@ def _number(text: str | None) -> int | None:
 def accepted(
     target: Admin, names: Sequence[TopicName], values: Mapping[str, str]
 ) -> frozenset[str]:
-    """Return the settings in question that the target would create a topic with."""
+    """Return the configs in question that the target would create a topic with."""
     if not names:
         return frozenset()
     if _takes(target, names[0], values):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from towpath.config import LinkConfig, Replicas, SettingsConfig, StartAt, TopicsConfig
+from towpath.config import ConfigRules, LinkConfig, Replicas, StartAt, TopicsConfig
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
 from towpath.plan.subject import Difference
+from towpath.topics.configs import RETENTIONS, deletes, limit, wanted
 from towpath.topics.kinds import Kind
 from towpath.topics.observe import Observed, Topic, alike
 from towpath.topics.ours import NOTHING, UNLIMITED, Ours
 from towpath.topics.remarks import remarks
-from towpath.topics.settings import RETENTIONS, deletes, limit, wanted
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, Step
 from towpath.topics.sync import sync
 
@@ -113,11 +113,11 @@ def _held(final: Mapping[str, str], seen: Observed) -> dict[str, str | None]:
 
     Records keep their times, so what was written long ago would be deleted as soon as it arrives.
     """
-    settings = {**seen.defaults, **final}
+    configs = {**seen.defaults, **final}
     return {
         key: final.get(key)
-        for key in (RETENTIONS if deletes(settings) else ())
-        if key in seen.accepted and limit(settings.get(key)) != limit(UNLIMITED)
+        for key in (RETENTIONS if deletes(configs) else ())
+        if key in seen.accepted and limit(configs.get(key)) != limit(UNLIMITED)
     }
 
 
@@ -140,7 +140,7 @@ def _follow(
     if synced.step:
         steps.append(synced.step)
     notes = [*_beside(topic, there, seen, config.topics), *synced.notes]
-    notes += remarks(topic, synced.settings, seen.request_bytes)
+    notes += remarks(topic, synced.configs, seen.request_bytes)
     return steps, notes
 
 
@@ -179,10 +179,10 @@ def _orphans(observed: Observed, ours: Ours, *, prune: bool) -> tuple[list[Step]
     return steps, notes
 
 
-def _overrides(observed: Observed, rules: SettingsConfig) -> Iterator[Problem]:
+def _overrides(observed: Observed, rules: ConfigRules) -> Iterator[Problem]:
     """Refuse what the file sets and the target does not know."""
     for key in sorted(rules.override.keys() - observed.known) if observed.source else ():
-        text = f"the target knows no topic setting {key}, or does not take {rules.override[key]}"
+        text = f"the target knows no topic config {key}, or does not take {rules.override[key]}"
         yield Problem(f"topics.configs.override.{key}", f"{text}; correct it", Cause.FILE)
 
 

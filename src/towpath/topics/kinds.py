@@ -1,7 +1,7 @@
-"""Which kind of cluster the target is, as far as the settings of topics depend on it. Pure.
+"""Which kind of cluster the target is, as far as the configs of topics depend on it. Pure.
 
-Apache Kafka, and what behaves like it, tells which settings it knows. Redpanda takes or ignores
-settings of Kafka that mean nothing there, so for it there are lists.
+Apache Kafka, and what behaves like it, tells which configs it knows. Redpanda takes or ignores
+configs of Kafka that mean nothing there, so for it there are lists.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _KEYS = {
         "write.caching",
     }),
 }  # fmt: skip
-"""The settings that Redpanda's own migrator (Redpanda Connect 4.106) sends to each of them."""
+"""The configs that Redpanda's own migrator (Redpanda Connect 4.106) sends to each of them."""
 
 
 def kind_of(cluster_id: str, known: Iterable[str], hosts: Iterable[str]) -> Kind:
@@ -53,7 +53,7 @@ def kind_of(cluster_id: str, known: Iterable[str], hosts: Iterable[str]) -> Kind
 
     Args:
         cluster_id: Redpanda begins it with its own name.
-        known: The topic settings that it tells; Redpanda has some of its own.
+        known: The topic configs that it tells; Redpanda has some of its own.
         hosts: Where it was asked; Redpanda Serverless cannot be told apart by anything else.
     """
     hosts = list(hosts)
@@ -70,12 +70,12 @@ def uncertain(kind: Kind, hosts: Iterable[str]) -> str:
         host.endswith(_CLOUD) and any(cell in host for cell in _OTHER_CELLS) for host in hosts
     )
     return "" if sure else (
-        "the target is Redpanda; Redpanda Serverless, which takes fewer topic settings, can be told"
+        "the target is Redpanda; Redpanda Serverless, which takes fewer topic configs, can be told"
         f" from it by host names that end with {_CLOUD} alone, so topics may be refused if it is"
-        " that: exclude the settings named then under `topics.configs`"
+        " that: exclude the configs named then under `topics.configs`"
     )  # fmt: skip
 
 
 def taken(kind: Kind, known: Collection[str]) -> frozenset[str]:
-    """Return the settings that such a cluster takes, of those that it knows."""
+    """Return the configs that such a cluster takes, of those that it knows."""
     return frozenset(known) & _KEYS.get(kind, frozenset(known))

@@ -1,4 +1,4 @@
-"""Leaves out of steps the settings that the target refuses, and does the rest."""
+"""Leaves out of steps the configs that the target refuses, and does the rest."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.admin.topic_changes import NewTopic, Settings
+from towpath.cluster.admin.topic_changes import Configs, NewTopic
 from towpath.model.errors import RefusedError
 from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import TopicName
 from towpath.plan.subject import Checked
 from towpath.topics.apply import Refusals, check_all, is_there
-from towpath.topics.settings import MOST_BYTES, POLICY, RETENTIONS
+from towpath.topics.configs import MOST_BYTES, POLICY, RETENTIONS
 from towpath.topics.steps import CreateTopic, SetConfigs, Step
 
-_FOR_SETTINGS = frozenset({"INVALID_CONFIG", "POLICY_VIOLATION"})
+_FOR_CONFIGS = frozenset({"INVALID_CONFIG", "POLICY_VIOLATION"})
 _GUARDS = frozenset({POLICY, MOST_BYTES, *RETENTIONS})
 """With the target's default of these, a new topic could refuse, delete or compact records."""
 _OF_TIMES = "message.timestamp."
@@ -24,8 +24,8 @@ _OF_TIMES = "message.timestamp."
 def narrowed(steps: Sequence[Step], target: Admin) -> Checked[Step]:
     """Return steps as the target would take them; it checks them, and nothing is done.
 
-    Only where it refuses one for its settings are these tried one by one. A topic is created
-    without a setting, but not without one that keeps its records. What is held back while a mirror
+    Only where it refuses one for its configs are these tried one by one. A topic is created
+    without a config, but not without one that keeps its records. What is held back while a mirror
     topic
     is filled must be taken in the end, too; else that would show days later.
 
@@ -36,7 +36,7 @@ def narrowed(steps: Sequence[Step], target: Admin) -> Checked[Step]:
     trials = {
         id(step): _Trial(step, error)
         for step in steps
-        if isinstance(error := refusals.get(id(step)), RefusedError) and error.name in _FOR_SETTINGS
+        if isinstance(error := refusals.get(id(step)), RefusedError) and error.name in _FOR_CONFIGS
         if isinstance(step, CreateTopic | SetConfigs)
     }
     _try_all(trials.values(), target)
@@ -81,12 +81,12 @@ def _later(step: CreateTopic, error: RefusedError) -> RefusedError:
 
 @dataclass(slots=True)
 class _Trial:
-    """One step whose settings are tried.
+    """One step whose configs are tried.
 
     Attributes:
         step: The step as it was.
         error: Why it is refused.
-        kept: The settings that the target takes.
+        kept: The configs that the target takes.
         left_out: Those that it does not take, and why.
         ended: Whether the step cannot be done at all.
     """
@@ -98,21 +98,21 @@ class _Trial:
     ended: bool = False
 
     @property
-    def wanted(self) -> Settings:
-        """All settings, those first that matter most: of two that exclude each other one stays."""
+    def wanted(self) -> Configs:
+        """All configs, those first that matter most: of two that exclude each other one stays."""
         every = self.step.configs if isinstance(self.step, CreateTopic) else self.step.changes
         return dict(sorted(every.items(), key=lambda each: (not _guards(each[0]), each[0])))
 
     def next(self) -> str | None:
-        """Return the next setting to try, if any."""
+        """Return the next config to try, if any."""
         untried = (k for k in self.wanted if k not in self.kept and k not in self.left_out)
         return None if self.ended else next(untried, None)
 
     def take(self, key: str, error: RefusedError | None) -> None:
-        """Hear what became of a setting."""
+        """Hear what became of a config."""
         if error is None:
             self.kept[key] = self.wanted[key]
-        elif error.name not in _FOR_SETTINGS:
+        elif error.name not in _FOR_CONFIGS:
             self.ended = True
         elif isinstance(self.step, CreateTopic) and _guards(key):
             self.ended = True
@@ -122,7 +122,7 @@ class _Trial:
             self.left_out[key] = error
 
     def outcome(self) -> Iterator[Step]:
-        """Give the step with the settings that are taken, if anything is left of it."""
+        """Give the step with the configs that are taken, if anything is left of it."""
         step, kept = self.step, self.kept
         if isinstance(step, CreateTopic):
             yield replace(step, configs={k: v for k, v in step.configs.items() if k in kept})
@@ -148,7 +148,7 @@ def _said(key: str, value: str | None) -> str:
     return f"the default of {key}" if value is None else f"{key}={value}"
 
 
-ByTopic = Mapping[TopicName, Settings]
+ByTopic = Mapping[TopicName, Configs]
 
 
 def _try_all(trials: Iterable[_Trial], target: Admin) -> None:
@@ -162,7 +162,7 @@ def _try(
     trials: Mapping[TopicName, _Trial],
     ask: Callable[[ByTopic], Mapping[TopicName, RefusedError]],
 ) -> None:
-    """Ask about one more setting of each step at a time, so that many steps cost few requests."""
+    """Ask about one more config of each step at a time, so that many steps cost few requests."""
     while asked := {n: key for n, trial in trials.items() if (key := trial.next()) is not None}:
         refusals = ask({n: trials[n].kept | {k: trials[n].wanted[k]} for n, k in asked.items()})
         for name, key in asked.items():
@@ -170,18 +170,18 @@ def _try(
 
 
 def _try_new(trials: Mapping[TopicName, _Trial], target: Admin) -> None:
-    def ask(settings: ByTopic) -> Mapping[TopicName, RefusedError]:
+    def ask(configs: ByTopic) -> Mapping[TopicName, RefusedError]:
         return target.topics.check_creations(
-            NewTopic(name, step.partitions, step.replication_factor, _given(settings[name]))
-            for name in settings
+            NewTopic(name, step.partitions, step.replication_factor, _given(configs[name]))
+            for name in configs
             if isinstance(step := trials[name].step, CreateTopic)
         )
 
-    # What is refused even without settings is not refused for these.
+    # What is refused even without configs is not refused for these.
     for name in ask({name: {} for name in trials}):
         trials[name].ended = True
     _try(trials, ask)
 
 
-def _given(settings: Settings) -> dict[str, str]:
-    return {key: value for key, value in settings.items() if value is not None}
+def _given(configs: Configs) -> dict[str, str]:
+    return {key: value for key, value in configs.items() if value is not None}

@@ -23,7 +23,7 @@ from towpath.topics.ours import NOTHING, Ours
 from towpath.topics.rights import on_copies, on_sources, undescribed
 
 _ENOUGH = 50
-"""Of so many topics at most the settings are asked for when one would do."""
+"""Of so many topics at most the configs are asked for when one would do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Topic:
         id: Its id, which a topic made again under the same name does not share.
         partitions: How many it has.
         replication_factor: That of its best replicated partition.
-        own: Settings made on the topic itself.
-        settings: All that hold for it; empty if we may not see them.
+        own: Configs made on the topic itself.
+        configs: All that hold for it; empty if we may not see them.
     """
 
     name: TopicName
@@ -44,7 +44,7 @@ class Topic:
     partitions: int
     replication_factor: int
     own: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, str] = field(default_factory=dict)
+    configs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Orphan:
 
     Attributes:
         source: The topic.
-        copy: Its mirror topic; settings are not looked at.
+        copy: Its mirror topic; configs are not looked at.
         gone: Whether the source no longer has it; else the file no longer asks for it.
     """
 
@@ -74,7 +74,7 @@ class Observed:
         brokers: Number of the target's brokers, with those that it counts though they are down.
         one_cluster: Its id, where source and target are the same cluster.
         circular: Topics of that one cluster whose mirror topics match `topics.include` again.
-        known: Topic settings that the target knows.
+        known: Topic configs that the target knows.
         kind: What the target is.
         defaults: What the target gives topics that say nothing, as far as it matters and told.
         default_replicas: The replication factor that it gives them, if told.
@@ -104,7 +104,7 @@ class Observed:
 
     @property
     def accepted(self) -> frozenset[str]:
-        """Topic settings of the source that may be sent to the target."""
+        """Topic configs of the source that may be sent to the target."""
         return taken(self.kind, self.known)
 
 
@@ -178,17 +178,17 @@ def look_at_source(source: Admin, config: LinkConfig) -> Source:
     found = source.topics.describe()
     matched = [info for info in found.values() if config.topics.mirrors(info)]
     names, misnamed = config.topics.target_names([info.name for info in matched if not info.error])
-    settings = source.configs.describe(names)
+    configs = source.configs.describe(names)
     return Source(
         listed=found,
-        topics=tuple(_topic(found[name], settings[name]) for name in sorted(settings)),
+        topics=tuple(_topic(found[name], configs[name]) for name in sorted(configs)),
         names=names,
         cluster=source.cluster.id(),
         problems=(
             *(Problem.of(info.error, info.name) for info in matched if info.error),
             *(Problem(name, text, Cause.TOPIC) for name, text in misnamed.items()),
-            *undescribed(config.source, Side.SOURCE, settings.failed),
-            *on_sources(source, settings),
+            *undescribed(config.source, Side.SOURCE, configs.failed),
+            *on_sources(source, configs),
         ),
     )
 
@@ -213,9 +213,9 @@ def _look(
     ours = {alike(names[topic.name]) for topic in topics}
     found = {name: info for name, info in everything.items() if alike(name) in ours}
     hidden = {name: info.error for name, info in found.items() if info.error}
-    settings = target.configs.describe(found.keys() - hidden)
+    configs = target.configs.describe(found.keys() - hidden)
     others = sorted(n for n, info in everything.items() if not info.error and n not in found)
-    told = settings or target.configs.describe(others[:_ENOUGH])
+    told = configs or target.configs.describe(others[:_ENOUGH])
     asked = _asked_for(topics, config.topics)
     known = keys(told) or accepted(target, [names[topic.name] for topic in topics[:1]], asked)
     fresh = [copy for topic in topics if (copy := names[topic.name]) not in everything]
@@ -227,14 +227,12 @@ def _look(
         source=topics,
         names={topic.name: names[topic.name] for topic in topics},
         target={
-            name: _topic(found[name], settings.get(name, {}))
-            for name in found
-            if name not in hidden
+            name: _topic(found[name], configs.get(name, {})) for name in found if name not in hidden
         },
         brokers=replicas_possible(target, fresh, _most_replicas(topics, config.topics)),
         known=known,
         kind=kind,
-        defaults={**inherited(told), **given.settings},
+        defaults={**inherited(told), **given.configs},
         default_replicas=given.replicas,
         request_bytes=given.request_bytes,
         notes=(
@@ -243,7 +241,7 @@ def _look(
             *(Note(name, str(error)) for name, error in hidden.items()),
             *(
                 Note(each.about, each.text)
-                for each in undescribed(config.target, Side.TARGET, settings.failed)
+                for each in undescribed(config.target, Side.TARGET, configs.failed)
             ),
         ),
     )
@@ -257,10 +255,10 @@ def _most_replicas(topics: Iterable[Topic], rules: TopicsConfig) -> int:
 
 
 def _asked_for(topics: Iterable[Topic], rules: TopicsConfig) -> dict[str, str]:
-    """Return every setting that a mirror topic may get, each with one of its values."""
+    """Return every config that a mirror topic may get, each with one of its values."""
     asked: dict[str, str] = {}
     for topic in topics:
-        asked |= {key: topic.settings[key] for key in DEFAULTS if key in topic.settings}
+        asked |= {key: topic.configs[key] for key in DEFAULTS if key in topic.configs}
         asked |= topic.own
     return asked | rules.configs.override
 
@@ -307,8 +305,8 @@ def _orphans(
 
 
 def _held(copy: Topic, ours: Ours) -> tuple[str, ...]:
-    """Return what is held back of a mirror topic; all that was, where its settings are hidden."""
-    held = ours.waiting(copy.name, copy.own) if copy.settings else ours.held.get(copy.name, {})
+    """Return what is held back of a mirror topic; all that was, where its configs are hidden."""
+    held = ours.waiting(copy.name, copy.own) if copy.configs else ours.held.get(copy.name, {})
     return tuple(sorted(held))
 
 

@@ -26,7 +26,7 @@ UNLIMITED = "-1"
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A change of settings that was begun, or failed: it may have been done all the same."""
+    """A change of configs that was begun, or failed: it may have been done all the same."""
 
     step: SetConfigs
 
@@ -39,9 +39,9 @@ class Ours:
         created: Topics of the target that it created, each with the one that it is a mirror topic
             of.
         unsure: Those of them that may be others by now: nothing but their names tells.
-        set_keys: Settings of topics of the target that it set.
-        tried: Settings that it set if they have these values.
-        held: Settings that wait for the mirror topic to be filled, with their values in the end.
+        set_keys: Configs of topics of the target that it set.
+        tried: Configs that it set if they have these values.
+        held: Configs that wait for the mirror topic to be filled, with their values in the end.
         caught_up: Topics of the source whose mirror topics have reached them.
         begun: Whether a run of the link has copied before: then new topics are copied whole.
     """
@@ -92,7 +92,7 @@ class Ours:
 
         Args:
             copy: Its name.
-            own: The settings made on it.
+            own: The configs made on it.
         """
         known = self.held.get(copy, {})
         return {key: value for key, value in known.items() if own.get(key) == UNLIMITED}

@@ -9,9 +9,7 @@ from difflib import get_close_matches
 from towpath.config import LinkConfig
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
-from towpath.topics.observe import Observed, Topic
-from towpath.topics.ours import UNLIMITED
-from towpath.topics.settings import (
+from towpath.topics.configs import (
     MOST_BYTES,
     POLICY,
     RETENTIONS,
@@ -22,33 +20,35 @@ from towpath.topics.settings import (
     stamps_itself,
     tighter,
 )
+from towpath.topics.observe import Observed, Topic
+from towpath.topics.ours import UNLIMITED
 
 _FOR_EVER = 2**62
 """Milliseconds; the default of a limit in time is more, which means that there is none."""
 
 
 def remarks(
-    topic: Topic, settings: Mapping[str, str], request_bytes: int | None = None
+    topic: Topic, configs: Mapping[str, str], request_bytes: int | None = None
 ) -> Iterator[str]:
     """Return sentences about a mirror topic.
 
     Args:
         topic: The topic on the source.
-        settings: All that hold for the mirror topic, as far as told.
+        configs: All that hold for the mirror topic, as far as told.
         request_bytes: The largest request that the target's brokers take, if told.
     """
-    if stamps_itself(settings):
+    if stamps_itself(configs):
         yield (
             "the target stamps records with its own time; set message.timestamp.type=CreateTime"
             " there to keep the source's times"
         )
-    yield from _sizes(topic, settings, request_bytes)
-    yield from _times(holding(topic.settings), holding(settings))
-    yield from _policies(topic, settings)
+    yield from _sizes(topic, configs, request_bytes)
+    yield from _times(holding(topic.configs), holding(configs))
+    yield from _policies(topic, configs)
 
 
-def _sizes(topic: Topic, settings: Mapping[str, str], request_bytes: int | None) -> Iterator[str]:
-    ours, theirs = topic.settings.get(MOST_BYTES), settings.get(MOST_BYTES)
+def _sizes(topic: Topic, configs: Mapping[str, str], request_bytes: int | None) -> Iterator[str]:
+    ours, theirs = topic.configs.get(MOST_BYTES), configs.get(MOST_BYTES)
     if tighter(theirs, ours):
         yield (
             f"the target takes batches of at most {theirs} bytes, the source has up to {ours};"
@@ -80,17 +80,17 @@ def _times(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[str]:
         )
 
 
-def _policies(topic: Topic, settings: Mapping[str, str]) -> Iterator[str]:
+def _policies(topic: Topic, configs: Mapping[str, str]) -> Iterator[str]:
     """Say where a mirror topic keeps less than the source does."""
-    if "compact" in settings.get(POLICY, "") and "compact" not in topic.settings.get(POLICY, ""):
+    if "compact" in configs.get(POLICY, "") and "compact" not in topic.configs.get(POLICY, ""):
         yield (
             "the target compacts the topic and the source does not: of records with the same key"
             " only the last stays, and records without a key are refused; set"
             " cleanup.policy=delete there"
         )
-    for key in RETENTIONS if deletes(settings) else ():
-        ours, theirs = topic.settings.get(key), settings.get(key)
-        kept = ours if deletes(topic.settings) else UNLIMITED
+    for key in RETENTIONS if deletes(configs) else ():
+        ours, theirs = topic.configs.get(key), configs.get(key)
+        kept = ours if deletes(topic.configs) else UNLIMITED
         if ours is not None and tighter(theirs, kept):
             yield (
                 f"the target keeps less than the source: {key} is {theirs} there and {kept} on"

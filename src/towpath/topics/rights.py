@@ -40,7 +40,7 @@ def on_copies(
         target: The cluster that has them.
         cluster: What the file says of it.
         copies: Those that are there, each with its topic of the source.
-        held: The settings of some of them that are held back.
+        held: The configs of some of them that are held back.
 
     Raises:
         ClusterError: The target cannot be asked.
@@ -64,13 +64,13 @@ def on_copies(
 def undescribed(
     cluster: ClusterConfig, side: Side, failed: Mapping[TopicName, ClusterError]
 ) -> Iterator[Problem]:
-    """Tell of which topics the settings are hidden, and from whom."""
+    """Tell of which topics the configs are hidden, and from whom."""
     for name, error in failed.items():
         told = Problem.of(error, name)
         if told.cause is Cause.RIGHTS:
             text = (
                 f"{side}: {_who(cluster)} lacks the ACL DescribeConfigs on this topic, so its"
-                " settings are not known; add it there"
+                " configs are not known; add it there"
             )
             told = replace(told, text=text)
         yield told

@@ -19,7 +19,7 @@ class CreateTopic:
         target: Its name.
         partitions: How many it gets.
         replication_factor: -1 stands for the target's default.
-        configs: Settings that it begins with.
+        configs: Configs that it begins with.
         held: Those of them that are other ones while the mirror topic is filled, with what each
             shall be
             in the end; `None` where the target's default shall hold then.
@@ -61,15 +61,15 @@ class AddPartitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetConfigs:
-    """Change settings of `target`; requires that each still is as in `before`.
+    """Change configs of `target`; requires that each still is as in `before`.
 
     Requires, too, that the topic still has this `id`, where brokers tell such.
 
     Attributes:
         source: The topic that it is a mirror topic of.
         target: Its name.
-        set: Settings with their new values.
-        remove: Settings that take the target's default again.
+        set: Configs with their new values.
+        remove: Configs that take the target's default again.
         before: What `target` itself had of all these, `None` where nothing.
         owned: Those of all these that the link had set earlier.
         id: That of `target`.
@@ -92,7 +92,7 @@ class SetConfigs:
         return self.target
 
     def only(self, keys: Container[str]) -> SetConfigs:
-        """Return the step with these of its settings alone."""
+        """Return the step with these of its configs alone."""
         return replace(
             self,
             set={key: value for key, value in self.set.items() if key in keys},
@@ -103,7 +103,7 @@ class SetConfigs:
 
     @property
     def changes(self) -> dict[str, str | None]:
-        """All settings with their new values, `None` for the default."""
+        """All configs with their new values, `None` for the default."""
         return {**self.set, **dict.fromkeys(self.remove)}
 
 

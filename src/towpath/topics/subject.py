@@ -137,12 +137,12 @@ class Client:
 
 
 class Topics:
-    """Topics with their partitions and settings."""
+    """Topics with their partitions and configs."""
 
     names = ("topics",)
     kinds = KINDS
     columns = Columns(
-        ("topic", "on the target", "partitions", "replicas", "settings"), ("partitions", "replicas")
+        ("topic", "on the target", "partitions", "replicas", "configs"), ("partitions", "replicas")
     )
 
     def client(self, link: OpenLink) -> AbstractContextManager[Client]:
@@ -160,21 +160,21 @@ class Topics:
 
     def row(self, step: Step) -> tuple[str, ...]:
         """See `Subject`."""
-        partitions, replicas, settings = "", "", ""
+        partitions, replicas, configs = "", "", ""
         match step:
             case CreateTopic():
-                partitions, settings = str(step.partitions), _settings(step.configs, step.held)
+                partitions, configs = str(step.partitions), _configs(step.configs, step.held)
                 asked = step.replication_factor
                 replicas = "default" if asked < 0 else str(asked)
             case AddPartitions():
                 partitions = f"{step.from_count} to {step.to_count}"
             case SetConfigs():
-                settings = " ".join(_changes(step))
+                configs = " ".join(_changes(step))
             case DeleteTopic():
                 partitions = str(step.partitions)
             case _:
                 assert_never(step)
-        return step.source, step.target, partitions, replicas, settings
+        return step.source, step.target, partitions, replicas, configs
 
     def summary(
         self, steps: Sequence[Step], topics: Mapping[TopicName, TopicName]
@@ -191,7 +191,7 @@ class Topics:
             yield f"topics: {KINDS.verbs(further)}"
 
 
-def _settings(configs: Mapping[str, str], held: Mapping[str, str | None]) -> str:
+def _configs(configs: Mapping[str, str], held: Mapping[str, str | None]) -> str:
     texts = [
         f"{key}={value}" + (f" (then {_value(held[key])})" if key in held else "")
         for key, value in sorted(configs.items())

@@ -1,29 +1,29 @@
-"""What a mirror topic that is there needs to have the settings it shall have. Pure."""
+"""What a mirror topic that is there needs to have the configs it shall have. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from towpath.config import SettingsConfig
+from towpath.config import ConfigRules
+from towpath.topics.configs import Wanted, equal, untouched, wanted, within
 from towpath.topics.observe import Observed, Topic
 from towpath.topics.ours import UNLIMITED, Ours
-from towpath.topics.settings import Wanted, equal, untouched, wanted, within
 from towpath.topics.steps import SetConfigs
 
 
 @dataclass(slots=True)
 class _Copy:
-    """One copy, compared setting by setting.
+    """One copy, compared config by config.
 
     Attributes:
         topic: The topic on the source.
         there: Its mirror topic.
-        mine: Settings of the mirror topic that we made.
+        mine: Configs of the mirror topic that we made.
         waiting: Those that are held back, with their values in the end.
         released: Whether the mirror topic was filled, so that these may have them.
-        changes: Settings that need other values, `None` for the target's default.
-        foreign: Settings of the mirror topic that neither the source has nor we made.
+        changes: Configs that need other values, `None` for the target's default.
+        foreign: Configs of the mirror topic that neither the source has nor we made.
     """
 
     topic: Topic
@@ -34,19 +34,19 @@ class _Copy:
     changes: dict[str, str | None] = field(default_factory=dict)
     foreign: list[str] = field(default_factory=list)
 
-    def compare(self, asked: Wanted, rules: SettingsConfig) -> None:
+    def compare(self, asked: Wanted, rules: ConfigRules) -> None:
         """Find out what has to change."""
         skipped = set() if self.released else set(self.waiting)
         for key, value in asked.values.items():
-            if key not in skipped and not equal(key, value, self.there.settings.get(key)):
+            if key not in skipped and not equal(key, value, self.there.configs.get(key)):
                 self.changes[key] = value
-        source = within(self.topic.settings, self.there.replication_factor)
+        source = within(self.topic.configs, self.there.replication_factor)
         for key in self.there.own.keys() - asked.values.keys() - skipped:
             if not untouched(key) and not equal(key, self.there.own[key], source.get(key)):
                 self._beyond(key, rules)
 
-    def _beyond(self, key: str, rules: SettingsConfig) -> None:
-        """Judge a setting that the source does not ask for."""
+    def _beyond(self, key: str, rules: ConfigRules) -> None:
+        """Judge a config that the source does not ask for."""
         if not rules.selects(key):
             if key in self.waiting:
                 self.changes[key] = self.waiting[key]
@@ -77,7 +77,7 @@ class _Copy:
         if self.foreign:
             own = ", ".join(f"{key}={self.there.own[key]}" for key in sorted(self.foreign))
             notes.append(
-                f"the mirror topic has settings that the source does not have: {own}; they stay, as"
+                f"the mirror topic has configs that the source does not have: {own}; they stay, as"
                 " this link did not make them"
             )
         if self.waiting and not self.released:
@@ -87,36 +87,36 @@ class _Copy:
             )
         return notes
 
-    def settings(self, defaults: Mapping[str, str]) -> dict[str, str]:
+    def configs(self, defaults: Mapping[str, str]) -> dict[str, str]:
         """Return what will hold for the mirror topic, as far as known."""
         changed = {k: defaults.get(k) if v is None else v for k, v in self.changes.items()}
-        after = {**self.there.settings, **changed}
+        after = {**self.there.configs, **changed}
         return {key: value for key, value in after.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """What a mirror topic needs: the step, what to know, and the settings that it then has."""
+    """What a mirror topic needs: the step, what to know, and the configs that it then has."""
 
     step: SetConfigs | None = None
     notes: tuple[str, ...] = ()
-    settings: Mapping[str, str] = field(default_factory=dict)
+    configs: Mapping[str, str] = field(default_factory=dict)
 
 
-def sync(topic: Topic, there: Topic, seen: Observed, rules: SettingsConfig, ours: Ours) -> Synced:
-    """Compare a mirror topic with what it shall have; with hidden settings it stays as it is."""
-    if not there.settings:
+def sync(topic: Topic, there: Topic, seen: Observed, rules: ConfigRules, ours: Ours) -> Synced:
+    """Compare a mirror topic with what it shall have; with hidden configs it stays as it is."""
+    if not there.configs:
         return Synced()
     mine = _mine(there, ours)
     asked = wanted(topic, seen, rules, there.replication_factor, there, mine)
     released = topic.name in ours.caught_up
     copy = _Copy(topic, there, mine, ours.waiting(there.name, there.own), released)
     copy.compare(asked, rules)
-    return Synced(copy.step(), tuple(copy.notes(asked)), copy.settings(seen.defaults))
+    return Synced(copy.step(), tuple(copy.notes(asked)), copy.configs(seen.defaults))
 
 
 def _mine(there: Topic, ours: Ours) -> frozenset[str]:
-    """Return the settings of a mirror topic that we made; values tell what we may have made."""
+    """Return the configs of a mirror topic that we made; values tell what we may have made."""
     tried = ours.tried.get(there.name, {})
     made = {key for key, value in tried.items() if equal(key, there.own.get(key), value)}
     return ours.set_keys.get(there.name, frozenset()) | made

@@ -168,21 +168,20 @@ class Observed:
         earliest = self._source.offsets.earliest(targets)
         target_earliest = self._target.offsets.earliest(targets.values())
         since = self._since(targets)
-        source_settings = self._source.configs.describe({tp.topic for tp in targets})
-        target_settings = self._target.configs.describe({tp.topic for tp in targets.values()})
+        source_configs = self._source.configs.describe({tp.topic for tp in targets})
+        target_configs = self._target.configs.describe({tp.topic for tp in targets.values()})
         self.hidden = {
             tp: str(why)
             for tp, there in targets.items()
             if (
-                why := source_settings.failed.get(tp.topic)
-                or target_settings.failed.get(there.topic)
+                why := source_configs.failed.get(tp.topic) or target_configs.failed.get(there.topic)
             )
         }
         return {
             tp: Bounds(
                 earliest.sure(tp), target_earliest.sure(there), since.sure(tp),
-                _may_compact(source_settings.get(tp.topic)),
-                _may_compact(target_settings.get(there.topic)),
+                _may_compact(source_configs.get(tp.topic)),
+                _may_compact(target_configs.get(there.topic)),
             )
             for tp, there in targets.items()
         }  # fmt: skip
@@ -193,9 +192,9 @@ class Observed:
         return Answers(dict.fromkeys(tps, self._scope.since_offset), {})
 
 
-def _may_compact(settings: Mapping[str, ConfigEntry] | None) -> bool:
+def _may_compact(configs: Mapping[str, ConfigEntry] | None) -> bool:
     """Whether a topic is compacted, or may be as far as the login can see."""
-    policy = settings.get("cleanup.policy") if settings else None
+    policy = configs.get("cleanup.policy") if configs else None
     return policy is None or "compact" in (policy.value or "")
 
 

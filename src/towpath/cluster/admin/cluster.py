@@ -53,7 +53,7 @@ class ClusterAdmin:
 
     def configs(self) -> dict[str, ConfigEntry]:
         """Return the dynamic configs that hold for all brokers (KIP-226)."""
-        what = "asking for the settings of all brokers"
+        what = "asking for the configs of all brokers"
         request = describe_configs(BROKER, [_EVERY_BROKER])
 
         def once(deadline: Deadline) -> dict[str, ConfigEntry]:
@@ -86,7 +86,7 @@ class ClusterAdmin:
         return frozenset(right for right in Operation if OPERATIONS[right] in allowed)
 
     def _broker_config(self, name: str, deadline: Deadline) -> str | None:
-        what = f"asking for the broker setting {name}"
+        what = f"asking for the broker config {name}"
         said = self._any_broker(name, deadline, what).results[0]
         if said.error_code:
             acl = "DescribeConfigs on the cluster"

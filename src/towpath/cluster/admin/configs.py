@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from towpath.cluster.admin.resources import TOPIC, describe_configs
-from towpath.cluster.admin.topic_changes import Settings, change_all, check_all, setting
+from towpath.cluster.admin.topic_changes import Configs, change_all, check_all, config_change
 from towpath.cluster.admin.values import meaning
 from towpath.cluster.codes import REQUEST_TIMED_OUT, refused
 from towpath.cluster.connect.control import UNKNOWN_PATIENCE, Control
@@ -39,7 +39,7 @@ class ConfigAdmin:
             for said in self._control.retried(partial(self._describe, part)):
                 name = TopicName(said.resource_name)
                 if said.error_code:
-                    what = f"asking for the settings of topic {name}"
+                    what = f"asking for the configs of topic {name}"
                     acl = f"DescribeConfigs on topic {name}"
                     failed[name] = refused(
                         self._control.side, what, said.error_code, said.error_message, acl
@@ -48,39 +48,39 @@ class ConfigAdmin:
                     found[name] = read_configs(said)
         return Answers(found, failed)
 
-    def change(self, topic: TopicName, configs: Settings) -> None:
+    def change(self, topic: TopicName, configs: Configs) -> None:
         """Change these configs of a topic and no others, and wait until all brokers show them.
 
         The value `None` resets a config to its default.
         """
         self.change_all({topic: configs}).sure(topic)
 
-    def change_all(self, changes: Mapping[TopicName, Settings]) -> Answers[TopicName, float]:
+    def change_all(self, changes: Mapping[TopicName, Configs]) -> Answers[TopicName, float]:
         """Change configs of many topics.
 
         Returns:
             The seconds that each change took: its share of the time of its request.
         """
-        changed = change_all(self._control, setting(), changes)
+        changed = change_all(self._control, config_change(), changes)
         if changed:
             self._wait({name: changes[name] for name in changed})
         return changed
 
-    def check(self, changes: Mapping[TopicName, Settings]) -> dict[TopicName, RefusedError]:
+    def check(self, changes: Mapping[TopicName, Configs]) -> dict[TopicName, RefusedError]:
         """Return why configs of topics could not be changed; see `topic_changes.check_all`."""
-        return check_all(self._control, setting(validate_only=True), changes)
+        return check_all(self._control, config_change(validate_only=True), changes)
 
     def _describe(self, names: Sequence[TopicName], deadline: Deadline) -> Sequence[Any]:
-        what = "asking for the settings of topics"
+        what = "asking for the configs of topics"
         results: Sequence[Any] = self._control.ask_any(
             describe_configs(TOPIC, names), deadline, what
         ).results
         return results
 
-    def _wait(self, changes: Mapping[TopicName, Settings]) -> None:
+    def _wait(self, changes: Mapping[TopicName, Configs]) -> None:
         """Wait until all brokers show the configs; a late broker is no error."""
-        what = "waiting for the settings of topics"
-        keys = sorted({key for settings in changes.values() for key in settings})
+        what = "waiting for the configs of topics"
+        keys = sorted({key for configs in changes.values() for key in configs})
         request = describe_configs(TOPIC, sorted(changes), keys)
 
         def once(deadline: Deadline) -> None:
@@ -98,5 +98,5 @@ class ConfigAdmin:
             self._control.retried(once, Deadline.after(UNKNOWN_PATIENCE))
 
 
-def _holds(own: Mapping[str, str], configs: Settings) -> bool:
+def _holds(own: Mapping[str, str], configs: Configs) -> bool:
     return all(meaning(own.get(key)) == meaning(value) for key, value in configs.items())

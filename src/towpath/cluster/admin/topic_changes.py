@@ -28,7 +28,7 @@ from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import TopicName
 
 T = TypeVar("T")
-Settings = Mapping[str, str | None]
+Configs = Mapping[str, str | None]
 """Configs with their new values, `None` for the default."""
 
 _SET, _DELETE = 0, 1
@@ -183,24 +183,24 @@ def growth(timeout_ms: int, *, validate_only: bool = False) -> Change[int]:
     )
 
 
-def setting(*, validate_only: bool = False) -> Change[Settings]:
-    """Return the change of these settings of topics and of no others (KIP-339)."""
+def config_change(*, validate_only: bool = False) -> Change[Configs]:
+    """Return the change of these configs of topics and of no others (KIP-339)."""
     kind = IncrementalAlterConfigsRequest.AlterConfigsResource
 
-    def one(name: TopicName, settings: Settings) -> Any:
+    def one(name: TopicName, configs: Configs) -> Any:
         changes = [
             kind.AlterableConfig(
                 name=key, config_operation=_DELETE if value is None else _SET, value=value
             )
-            for key, value in settings.items()
+            for key, value in configs.items()
         ]
         return kind(resource_type=TOPIC, resource_name=name, configs=changes)
 
     return Change(
-        lambda name, settings: f"changing {', '.join(settings)} of topic {name}",
+        lambda name, configs: f"changing {', '.join(configs)} of topic {name}",
         lambda name: f"AlterConfigs on topic {name}",
         lambda changes: IncrementalAlterConfigsRequest(
-            resources=[one(name, settings) for name, settings in changes.items()],
+            resources=[one(name, configs) for name, configs in changes.items()],
             validate_only=validate_only,
         ),
         lambda answer: ((said.resource_name, said) for said in answer.responses),

@@ -24,7 +24,7 @@ class Journal:
     """One step of a plan that was begun or done.
 
     `subject`, `name`, `do` and `part` tell what was changed on the target: say `topics`, `orders`,
-    `SetConfigs` and the names of the settings. `step` is the whole step as `towpath plan` shows it
+    `SetConfigs` and the names of the configs. `step` is the whole step as `towpath plan` shows it
     in JSON. `plan` is the digest of a saved plan, empty where a run did the step by itself. What is
     `owned` was created by the link. `topic_id` is that of the topic which was created or changed.
     `error` tells why it failed.

@@ -21,7 +21,7 @@ class Ports:
 
 
 def broker_properties(node: int, ports: Sequence[Ports], data: Path) -> dict[str, str]:
-    """Return the settings of broker `node`, which counts from 1 through `ports`.
+    """Return the configs of broker `node`, which counts from 1 through `ports`.
 
     Every broker is a controller too, so three of them survive the loss of any one.
     """
@@ -46,7 +46,7 @@ def broker_properties(node: int, ports: Sequence[Ports], data: Path) -> dict[str
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """Return the settings as a Java properties file."""
+    """Return the configs as a Java properties file."""
     lines = (f"{name}={value.replace(chr(92), chr(92) * 2)}" for name, value in properties.items())
     return "\n".join(lines) + "\n"
 

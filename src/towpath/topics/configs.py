@@ -1,4 +1,4 @@
-"""Which settings a mirror topic shall have of its own. Pure."""
+"""Which configs a mirror topic shall have of its own. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from towpath.cluster.admin.values import meaning
-from towpath.config import SettingsConfig
+from towpath.config import ConfigRules
 from towpath.topics.observe import Observed, Topic
 
 TIMESTAMP_TYPE = "message.timestamp.type"
@@ -30,13 +30,13 @@ _NEVER = frozenset({
 _TIERED = ("remote.", "local.retention.")
 
 _LIMITS = (MOST_BYTES, *TIME_LIMITS, *RETENTIONS)
-"""Settings that must not be tighter on the target than what holds on the source: the target would
+"""Configs that must not be tighter on the target than what holds on the source: the target would
 refuse or delete records that the source still has."""
 
 _DEFAULT = "the target's default is"
 
 ADJUSTED = frozenset({*_LIMITS, POLICY, _MIN_INSYNC})
-"""Settings that a mirror topic may need though the source's topic has none of its own."""
+"""Configs that a mirror topic may need though the source's topic has none of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Wanted:
     """What a mirror topic shall have of its own.
 
     Attributes:
-        values: Settings with their values.
+        values: Configs with their values.
         reasons: Why, for those that the source's topic does not have so.
         notes: What else a person should know.
     """
@@ -57,7 +57,7 @@ class Wanted:
 def wanted(
     topic: Topic,
     seen: Observed,
-    rules: SettingsConfig,
+    rules: ConfigRules,
     replicas: int | None,
     there: Topic | None = None,
     ours: Set[str] = frozenset(),
@@ -70,7 +70,7 @@ def wanted(
         rules: What the file says.
         replicas: Replication factor of the mirror topic, if that is known.
         there: The mirror topic, if there is one.
-        ours: Settings of that copy which we made.
+        ours: Configs of that copy which we made.
     """
     beneath = _beneath(seen, there, ours)
     values, notes = _copied(topic, seen, rules)
@@ -95,30 +95,30 @@ def wanted(
 
 
 def untouched(key: str) -> bool:
-    """Whether a setting of a mirror topic that is there is left alone, unless the file names it."""
+    """Whether a config of a mirror topic that is there is left alone, unless the file names it."""
     return key in _NEVER or key == TIMESTAMP_TYPE or key.startswith(_TIERED)
 
 
-def stamps_itself(settings: Mapping[str, str]) -> bool:
+def stamps_itself(configs: Mapping[str, str]) -> bool:
     """Whether the brokers overwrite the times of records."""
-    return settings.get(TIMESTAMP_TYPE) == "LogAppendTime"
+    return configs.get(TIMESTAMP_TYPE) == "LogAppendTime"
 
 
-def deletes(settings: Mapping[str, str]) -> bool:
+def deletes(configs: Mapping[str, str]) -> bool:
     """Whether retention deletes records."""
-    return "delete" in settings.get(POLICY, "delete")
+    return "delete" in configs.get(POLICY, "delete")
 
 
-def holding(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return a topic's settings, with the limits that older brokers have under another name."""
-    if _DIFFERENCE not in settings:
-        return dict(settings)
-    return {**dict.fromkeys(TIME_LIMITS, settings[_DIFFERENCE]), **settings}
+def holding(configs: Mapping[str, str]) -> dict[str, str]:
+    """Return a topic's configs, with the limits that older brokers have under another name."""
+    if _DIFFERENCE not in configs:
+        return dict(configs)
+    return {**dict.fromkeys(TIME_LIMITS, configs[_DIFFERENCE]), **configs}
 
 
-def within(settings: Mapping[str, str], replicas: int) -> dict[str, str]:
-    """Return a topic's settings as a mirror topic with so many replicas can have them."""
-    found = holding(settings)
+def within(configs: Mapping[str, str], replicas: int) -> dict[str, str]:
+    """Return a topic's configs as a mirror topic with so many replicas can have them."""
+    found = holding(configs)
     in_sync = limit(found.get(_MIN_INSYNC))
     if in_sync is not None and in_sync > replicas:
         found[_MIN_INSYNC] = str(replicas)
@@ -126,7 +126,7 @@ def within(settings: Mapping[str, str], replicas: int) -> dict[str, str]:
 
 
 def equal(key: str, one: str | None, other: str | None) -> bool:
-    """Whether two values of a setting mean the same; a policy is a list without order."""
+    """Whether two values of a config mean the same; a policy is a list without order."""
     if key == POLICY and one is not None and other is not None:
         return _parts(one) == _parts(other)
     return meaning(one) == meaning(other)
@@ -157,12 +157,10 @@ def _beneath(seen: Observed, there: Topic | None, ours: Set[str]) -> Mapping[str
         return seen.defaults
     own = there.own.keys() & ours
     default = {key: seen.defaults[key] for key in own if key in seen.defaults}
-    return {key: v for key, v in there.settings.items() if key not in own} | default
+    return {key: v for key, v in there.configs.items() if key not in own} | default
 
 
-def _copied(
-    topic: Topic, seen: Observed, rules: SettingsConfig
-) -> tuple[dict[str, str], list[str]]:
+def _copied(topic: Topic, seen: Observed, rules: ConfigRules) -> tuple[dict[str, str], list[str]]:
     selected = {key: value for key, value in topic.own.items() if rules.selects(key)}
     asked = {key: v for key, v in selected.items() if not untouched(key)}
     notes = []
@@ -182,25 +180,25 @@ def _copied(
 
 
 Change = tuple[str, str, str]
-"""A setting, its value, and why."""
+"""A config, its value, and why."""
 
 
 def _blindly(topic: Topic, told: Set[str], there: Topic | None, ours: Set[str]) -> Iterator[Change]:
     """Give what holds on the source where the target does not tell what would hold without."""
-    settings = holding(topic.settings)
+    configs = holding(topic.configs)
     hidden = ADJUSTED - told
     if there is not None:
         hidden &= there.own.keys() & ours
-    for key in sorted(hidden & settings.keys()):
+    for key in sorted(hidden & configs.keys()):
         why = "as on the source: the target does not tell its default"
-        yield key, settings[key], f"{key} is set to {settings[key]}, {why}"
+        yield key, configs[key], f"{key} is set to {configs[key]}, {why}"
 
 
 def _aligned(topic: Topic, holds: Mapping[str, str], whose: str) -> Iterator[Change]:
     """Give what must not be tighter than on the source, or must be the same."""
-    settings = holding(topic.settings)
+    configs = holding(topic.configs)
     for key in (POLICY, *_LIMITS):
-        ours, theirs = settings.get(key), holds.get(key)
+        ours, theirs = configs.get(key), holds.get(key)
         differs = (
             theirs and not equal(key, ours, theirs) if key == POLICY else tighter(theirs, ours)
         )
@@ -218,7 +216,7 @@ def _own_times(defaults: Mapping[str, str]) -> Iterator[Change]:
 
 
 def _times_lost_later(topic: Topic) -> Iterator[str]:
-    if stamps_itself(topic.settings):
+    if stamps_itself(topic.configs):
         yield (
             f"{TIMESTAMP_TYPE}=LogAppendTime is not copied, so that records keep their times;"
             " after the cutover set it on the target topic"
@@ -230,9 +228,7 @@ def _enough_in_sync(
 ) -> Iterator[Change]:
     number = limit(asked or inherited)
     if replicas is not None and number is not None and number > replicas:
-        fitting = within(
-            {_MIN_INSYNC: str(replicas), **({} if asked else topic.settings)}, replicas
-        )
+        fitting = within({_MIN_INSYNC: str(replicas), **({} if asked else topic.configs)}, replicas)
         value = fitting[_MIN_INSYNC]
         why = "it must not be above the replication factor"
         yield _MIN_INSYNC, value, f"{_MIN_INSYNC} {value} instead of {asked or inherited}: {why}"
