@@ -9,15 +9,15 @@ from pydantic import TypeAdapter
 
 from tests.support.access_worlds import World, differ, link, named, texts
 from towpath.access.diff import diff
-from towpath.access.observe import Observed
+from towpath.access.observe import ObservedAccess
 from towpath.access.steps import (
+    AccessStep,
     CreateAcl,
     DeleteAcl,
     DeleteUser,
     RemoveQuota,
     SetQuota,
     SetUser,
-    Step,
 )
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.findings import Cause
@@ -166,7 +166,7 @@ def test_what_stays_of_what_is_switched_off_is_counted() -> None:
     there = World({READ, WRITE}, {ANN: 4096, BOB: 4096}, {SLOW: 1.0})
     ours = {*there.things, ("topics", "orders")} - {("users", str(BOB))}
     off = link("off", quotas=False, prune=True)
-    found = diff(Observed(), off, named(off), frozenset(ours))
+    found = diff(ObservedAccess(), off, named(off), frozenset(ours))
     assert (found.steps, found.problems) == ((), ())
     stays = "is switched off; what this link made of it on the target stays there"
     assert {note.about: note.text.rpartition("; ")[0] for note in found.notes} == {
@@ -175,10 +175,10 @@ def test_what_stays_of_what_is_switched_off_is_counted() -> None:
         "access.quotas": f"{stays} (quotas: 1)",
     }
     assert all("`prune: true`, to have them removed" in note.text for note in found.notes)
-    assert not diff(Observed(), off, named(off), frozenset()).notes
+    assert not diff(ObservedAccess(), off, named(off), frozenset()).notes
     # Where a cluster did not tell of what is asked for, another sentence says so.
     on = link(users=["ann"])
-    assert not diff(Observed(), on, named(on), frozenset(ours)).notes
+    assert not diff(ObservedAccess(), on, named(on), frozenset(ours)).notes
 
 
 def test_users_that_are_not_listed_any_more_are_counted() -> None:
@@ -312,7 +312,7 @@ STEPS = [
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_step_is_plain_json(step: Step) -> None:
+def test_a_step_is_plain_json(step: AccessStep) -> None:
     adapter: TypeAdapter[Any] = TypeAdapter(type(step))
     assert adapter.validate_json(adapter.dump_json(step)) == step
     assert step.subject in {"acls", "users", "quotas"}

@@ -22,7 +22,7 @@ from tests.support.kafka import wait_until
 from towpath.access.apply import apply
 from towpath.access.diff import diff
 from towpath.access.observe import observe
-from towpath.access.steps import DeleteUser, RemoveQuota, SetQuota, SetUser, Step
+from towpath.access.steps import AccessStep, DeleteUser, RemoveQuota, SetQuota, SetUser
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.changes import tell_controller
 from towpath.config import LinkConfig
@@ -201,7 +201,7 @@ def test_a_step_whose_precondition_is_gone_does_nothing(sides: Sides) -> None:
         "both are there",
     )
     changed = "changed since this was planned: it should have"
-    outdated: list[tuple[Step, str]] = [
+    outdated: list[tuple[AccessStep, str]] = [
         (SetQuota(quota, 3.0, None), f"{changed} none and has 1048576;"),
         (RemoveQuota(quota, 2.5), f"{changed} 2.5 and has 1048576;"),
         (SetUser(credential, 8192, None), f"{changed} none and has 4096 iterations;"),

@@ -12,7 +12,7 @@ from tests.support.kafka import Record, create_topic, produce
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers, ProducerState
-from towpath.cutover.writers import Seen, Writing, look, moved
+from towpath.cutover.writers import SourceSnapshot, Writing, look, moved
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import ProducerId, Side, TopicName, TopicPartition
@@ -94,7 +94,7 @@ class Fake:
 
 
 def test_a_source_that_does_not_describe_producers() -> None:
-    [found] = moved(Fake(), Seen({TP: 10}), Seen({TP: 20}))  # type: ignore[arg-type]
+    [found] = moved(Fake(), SourceSnapshot({TP: 10}), SourceSnapshot({TP: 20}))  # type: ignore[arg-type]
     assert str(found) == (
         "orders-3: grew from 10 to 20 since the first look; who writes is not known: source: it"
         " does not know the question"

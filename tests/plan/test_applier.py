@@ -41,7 +41,7 @@ from towpath.plan.applier import Applied, Applier
 from towpath.plan.journal import JournalWriter, failures
 from towpath.plan.kinds import Step
 from towpath.plan.model import Plan
-from towpath.plan.subjects import Clients
+from towpath.plan.subjects import SubjectClients
 from towpath.topics.apply import apply as make_topic
 from towpath.topics.ours import ours_of as topics_ours
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
@@ -114,7 +114,7 @@ class Process:
     """What one process of the link has in hand."""
 
     link: OpenLink
-    clients: Clients
+    clients: SubjectClients
     told: list[tuple[Step, TowpathError | None]] = field(default_factory=list)
     created: list[float] = field(default_factory=list)
 

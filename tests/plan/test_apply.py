@@ -30,7 +30,7 @@ from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.plan import batches
-from towpath.plan.apply import Wanted, apply
+from towpath.plan.apply import ApplyRequest, apply
 from towpath.plan.journal import JournalWriter
 from towpath.plan.kinds import Step
 from towpath.records.copy import copy
@@ -143,7 +143,7 @@ def test_a_plan_of_another_cluster_is_refused(files: Files) -> None:
     assert plan.target is not None
     config = files.config.model_copy(update={"source": files.config.target})
     with pytest.raises(TowpathError) as raised:
-        apply(Wanted(config, plan), SUBJECTS, lambda _step, _error: None, threading.Event())
+        apply(ApplyRequest(config, plan), SUBJECTS, lambda _step, _error: None, threading.Event())
     assert str(raised.value) == (
         f"source: the plan was made for cluster {files.source.cluster_id}, but"
         f" {files.target.bootstrap} is cluster {files.target.cluster_id} now; make the plan again"
@@ -215,7 +215,7 @@ def _killed_behind_one(config: LinkConfig) -> None:
     def on_step(_step: Step, _error: TowpathError | None) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    apply(Wanted(config, build(config)), SUBJECTS, on_step, threading.Event())
+    apply(ApplyRequest(config, build(config)), SUBJECTS, on_step, threading.Event())
 
 
 def _kill_behind_one(config: LinkConfig) -> None:

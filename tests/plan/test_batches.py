@@ -66,7 +66,7 @@ def test_what_waits_for_an_acl_that_failed() -> None:
     allow, deny = acl("a", ALLOW), acl("a", DENY)
     wrong = TowpathError("no")
 
-    def held(first: Step, step: access.Step) -> bool:
+    def held(first: Step, step: access.AccessStep) -> bool:
         return bool(ACCESS.held_back([step], [(first, wrong)]))
 
     assert held(CreateAcl(deny, ""), CreateAcl(allow, ""))

@@ -34,8 +34,15 @@ from towpath.model.findings import Note, Problem
 from towpath.model.nouns import TopicId, TopicName
 from towpath.model.outcome import Changed
 from towpath.plan import batches
-from towpath.plan.kinds import Kind, Kinds
-from towpath.plan.subject import Around, Checked, Columns, Difference, Failed, Settled
+from towpath.plan.kinds import StepKind, StepKinds
+from towpath.plan.subject import (
+    CheckedSteps,
+    Columns,
+    Difference,
+    Failed,
+    SettledStep,
+    SubjectContext,
+)
 from towpath.plan.subjects import Subjects
 from towpath.topics.subject import TOPICS
 
@@ -118,7 +125,7 @@ class Client:
     def again(self, seen: Seen) -> Seen:
         return replace(self.observe(), source=seen.source)
 
-    def diff(self, seen: Seen, around: Around) -> Difference[Step]:
+    def diff(self, seen: Seen, around: SubjectContext) -> Difference[Step]:
         new = [LightLamp(n, c) for n, (c, _) in seen.source.items() if n not in seen.target]
         gone = [PutOutLamp(name, seen.target[name][1]) for name in seen.ours - seen.source.keys()]
         notes = [Note("lamps", f"they shine on {', '.join(sorted(around.topics))}")] if new else []
@@ -128,8 +135,8 @@ class Client:
         if found.steps:
             yield Note("lamps", f"there will be {len(seen.source)}")
 
-    def check(self, steps: Sequence[Step]) -> Checked[Step]:
-        return Checked(tuple(steps))
+    def check(self, steps: Sequence[Step]) -> CheckedSteps[Step]:
+        return CheckedSteps(tuple(steps))
 
     def present(self, steps: Sequence[Step]) -> Mapping[str, TopicId]:
         there = look(self.target)
@@ -159,10 +166,10 @@ class Client:
                     log.write(f"{type(step).__name__} {step.name}\n")
         return changed
 
-    def settle(self, steps: Sequence[Step]) -> Mapping[str, Settled]:
+    def settle(self, steps: Sequence[Step]) -> Mapping[str, SettledStep]:
         there = look(self.target)
         return {
-            step.name: Settled(there[step.name][0] == step.color, there[step.name][1])
+            step.name: SettledStep(there[step.name][0] == step.color, there[step.name][1])
             for step in steps
             if isinstance(step, LightLamp) and step.name in there
         }
@@ -182,10 +189,10 @@ class Lamps:
     folder: Path
     open_clients: int = 0
     names: ClassVar[tuple[str, ...]] = ("lamps",)
-    kinds: ClassVar[Kinds] = Kinds(
+    kinds: ClassVar[StepKinds] = StepKinds(
         (
-            Kind(step=LightLamp, verb="light", identified=True),
-            Kind(step=PutOutLamp, verb="put out", removes=True, identified=True),
+            StepKind(step=LightLamp, verb="light", identified=True),
+            StepKind(step=PutOutLamp, verb="put out", removes=True, identified=True),
         )
     )
     columns: ClassVar[Columns] = Columns(("lamp", "color"))

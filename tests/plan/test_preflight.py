@@ -15,7 +15,7 @@ from towpath.model.nouns import ClusterId, LinkName, TopicName
 from towpath.model.scram import Credential, Mechanism
 from towpath.plan.explain import clusters, groups, remarks, summary
 from towpath.plan.model import ClusterFacts, Plan
-from towpath.topics.observe import Observed
+from towpath.topics.observe import ObservedTopics
 from towpath.topics.remarks import unmatched_expressions
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
 
@@ -34,7 +34,7 @@ OTHER = ClusterFacts(("b:1", "c:1"), ClusterId("id-2"), "3.9", 3)
 
 def test_an_expression_without_topics_is_noted_with_near_names() -> None:
     names = tuple(map(TopicName, ("order", "orderz", "payments")))
-    observed = Observed(
+    observed = ObservedTopics(
         source=(), names={}, target={}, brokers=1, known=frozenset(), unmatched=names
     )
     spoken = [note.text for note in unmatched_expressions(observed, link("a:1", "b:1", "orders"))]
@@ -51,7 +51,7 @@ def test_an_expression_without_topics_is_noted_with_near_names() -> None:
 
 def test_a_topic_that_cannot_be_mirrored_was_matched_all_the_same() -> None:
     refused = Problem("orders", "no", Cause.TOPIC)
-    observed = Observed(
+    observed = ObservedTopics(
         source=(), names={}, target={}, brokers=1, known=frozenset(), problems=(refused,)
     )
     assert not list(unmatched_expressions(observed, link("a:1", "b:1", "orders")))

@@ -29,7 +29,7 @@ from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
-from towpath.plan.apply import Wanted, apply
+from towpath.plan.apply import ApplyRequest, apply
 from towpath.plan.kinds import Step
 
 pytestmark = [pytest.mark.broker, pytest.mark.alone, pytest.mark.timeout(300)]
@@ -116,7 +116,7 @@ def _killed(config: LinkConfig, behind: int) -> None:
         if next(left) == 1:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    apply(Wanted(config, build(config)), SUBJECTS, on_step, threading.Event())
+    apply(ApplyRequest(config, build(config)), SUBJECTS, on_step, threading.Event())
 
 
 @pytest.fixture

@@ -21,7 +21,14 @@ from towpath.model.nouns import (
     TopicName,
     TopicPartition,
 )
-from towpath.repair.plan import Cause, Facts, Repair, begin_at, hindered, new_incarnation
+from towpath.repair.plan import (
+    PartitionFacts,
+    Repair,
+    Unrepairable,
+    begin_at,
+    hindered,
+    new_incarnation,
+)
 from towpath.status.losses import Loss, loss
 from towpath.verify.ranges import Bounds, common_range, kept_range
 
@@ -75,7 +82,7 @@ WRITER = Writer(
     at=2,
 )
 LOST = Loss(TargetOffset(60), TargetOffset(100), SourceOffset(60), SourceOffset(100), 40)
-GOOD = Facts(
+GOOD = PartitionFacts(
     replicas=(1, 2),
     in_sync=(2, 1),
     high_watermark=60,
@@ -112,15 +119,29 @@ def test_nothing_hinders_where_all_replicas_stand_where_the_log_ends() -> None:
 @pytest.mark.parametrize(
     ("facts", "cause", "said"),
     [
-        (replace(GOOD, in_sync=(1,)), Cause.REPLICAS, "brokers 2 of the target are not in sync"),
-        (replace(GOOD, open_since=55), Cause.TRANSACTION, "open on the target since offset 55"),
-        (replace(GOOD, log_end=61), Cause.UNSETTLED, "the target log still moves"),
-        (replace(GOOD, high_watermark=59), Cause.UNSETTLED, "its high watermark is 59 now"),
-        (replace(GOOD, source_first=61), Cause.SOURCE_GONE, "offsets 60 to 60 are on neither side"),
-        (replace(GOOD, source_end=99), Cause.SOURCE_CUT, "the source log ends at offset 99"),
+        (
+            replace(GOOD, in_sync=(1,)),
+            Unrepairable.REPLICAS,
+            "brokers 2 of the target are not in sync",
+        ),
+        (
+            replace(GOOD, open_since=55),
+            Unrepairable.TRANSACTION,
+            "open on the target since offset 55",
+        ),
+        (replace(GOOD, log_end=61), Unrepairable.UNSETTLED, "the target log still moves"),
+        (replace(GOOD, high_watermark=59), Unrepairable.UNSETTLED, "its high watermark is 59 now"),
+        (
+            replace(GOOD, source_first=61),
+            Unrepairable.SOURCE_GONE,
+            "offsets 60 to 60 are on neither side",
+        ),
+        (replace(GOOD, source_end=99), Unrepairable.SOURCE_CUT, "the source log ends at offset 99"),
     ],
 )
-def test_each_hindrance_says_what_is_left_to_do(facts: Facts, cause: Cause, said: str) -> None:
+def test_each_hindrance_says_what_is_left_to_do(
+    facts: PartitionFacts, cause: Unrepairable, said: str
+) -> None:
     left = hindered(TP, books().of(TP), LOST, facts)
     assert left is not None
     assert (left.cause, said in str(left), str(left).startswith("t-0: ")) == (cause, True, True)
@@ -132,7 +153,7 @@ def test_mapped_partitions_and_those_written_in_transactions_are_left() -> None:
         made.take(entry)
         left = hindered(TP, made.of(TP), LOST, GOOD)
         assert left is not None
-        assert left.cause is Cause.MAPPED
+        assert left.cause is Unrepairable.MAPPED
 
 
 def test_a_new_incarnation_goes_on_where_the_target_log_ends() -> None:

@@ -11,9 +11,9 @@ from tests.support.certificates import Vault
 from tests.support.fleet import USERS
 from tests.support.kafka import wait_until
 from towpath.access.apply import apply
-from towpath.access.diff import Difference, diff
+from towpath.access.diff import AccessDifference, diff
 from towpath.access.observe import observe
-from towpath.access.ours import Ours
+from towpath.access.ours import OwnedAccess
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
@@ -35,14 +35,14 @@ class Sides:
     def names(self) -> dict[TopicName, TopicName]:
         return {TopicName(self.user): self.config.topics.target_name(self.user)}
 
-    def differ(self, *, ours: Ours = frozenset(), **changes: Any) -> Difference:
+    def differ(self, *, ours: OwnedAccess = frozenset(), **changes: Any) -> AccessDifference:
         """Return what is to be done, of what this test made: others use these clusters, too."""
         config = self.config.model_copy(update=changes)
         found = diff(observe(self.source, self.target, config), config, self.names, ours)
         mine = tuple(step for step in found.steps if self.user in step.about)
-        return Difference(mine, found.notes, found.problems, found.withheld)
+        return AccessDifference(mine, found.notes, found.problems, found.withheld)
 
-    def apply(self, found: Difference) -> None:
+    def apply(self, found: AccessDifference) -> None:
         for step in found.steps:
             apply(step, self.target, self.config.access.users)
 

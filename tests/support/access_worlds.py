@@ -6,16 +6,16 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from towpath.access.diff import Difference, diff
-from towpath.access.observe import Both, Observed
+from towpath.access.diff import AccessDifference, diff
+from towpath.access.observe import Both, ObservedAccess
 from towpath.access.steps import (
+    AccessStep,
     CreateAcl,
     DeleteAcl,
     DeleteUser,
     RemoveQuota,
     SetQuota,
     SetUser,
-    Step,
 )
 from towpath.config import LinkConfig
 from towpath.model.acl import Acl
@@ -43,7 +43,7 @@ class World:
             *(("quotas", str(quota)) for quota in self.quotas),
         }
 
-    def do(self, step: Step) -> None:
+    def do(self, step: AccessStep) -> None:
         """Become what the step leaves behind; what it requires must hold."""
         match step:
             case CreateAcl():
@@ -96,9 +96,9 @@ def named(config: LinkConfig, *topics: str) -> dict[TopicName, TopicName]:
     return {TopicName(name): config.topics.target_name(name) for name in names}
 
 
-def observed(source: World, target: World, **others: Any) -> Observed:
+def observed(source: World, target: World, **others: Any) -> ObservedAccess:
     """Return two worlds as they were when looked at."""
-    return Observed(
+    return ObservedAccess(
         acls=Both(frozenset(source.acls), frozenset(target.acls)),
         users=Both(dict(source.users), dict(target.users)),
         quotas=Both(dict(source.quotas), dict(target.quotas)),
@@ -114,12 +114,12 @@ def differ(
     ours: Iterable[tuple[str, str]] = (),
     names: Mapping[TopicName, TopicName] | None = None,
     **others: Any,
-) -> Difference:
+) -> AccessDifference:
     """Return what is between two worlds."""
     wanted = named(config) if names is None else names
     return diff(observed(source, target, **others), config, wanted, frozenset(ours))
 
 
-def texts(found: Difference, about: str) -> list[str]:
+def texts(found: AccessDifference, about: str) -> list[str]:
     """Return the notes about one thing."""
     return [note.text for note in found.notes if note.about == about]

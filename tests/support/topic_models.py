@@ -10,9 +10,9 @@ from tests.support.links import link
 from towpath.model.nouns import TopicId, TopicName
 from towpath.plan.subject import Difference
 from towpath.topics.diff import diff
-from towpath.topics.observe import Observed, Topic
-from towpath.topics.ours import NOTHING, Ours
-from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
+from towpath.topics.observe import ObservedTopics, Topic
+from towpath.topics.ours import NOTHING, OwnedTopics
+from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, TopicStep
 
 KNOWN = (
     "retention.ms",
@@ -49,9 +49,9 @@ def topic(
     )
 
 
-def observed(*source: Topic, target: tuple[Topic, ...] = (), brokers: int = 3) -> Observed:
+def observed(*source: Topic, target: tuple[Topic, ...] = (), brokers: int = 3) -> ObservedTopics:
     """Return two clusters whose topics have the same names."""
-    return Observed(
+    return ObservedTopics(
         source=source,
         names={each.name: each.name for each in source},
         target={each.name: each for each in target},
@@ -62,37 +62,37 @@ def observed(*source: Topic, target: tuple[Topic, ...] = (), brokers: int = 3) -
 
 
 def compare(
-    found: Observed, start: str = "latest", ours: Ours = NOTHING, **options: Any
-) -> Difference[Step]:
+    found: ObservedTopics, start: str = "latest", ours: OwnedTopics = NOTHING, **options: Any
+) -> Difference[TopicStep]:
     """Return the difference under a file with these options of `link`."""
     records = {"start": start, "group": "g" if start == "committed" else None}
     return diff(found, link("a:1", "b:1", ".*", records=records, **options), ours)
 
 
-def only(found: Difference[Step]) -> Step:
+def only(found: Difference[TopicStep]) -> TopicStep:
     """Return the one step."""
     (step,) = found.steps
     return step
 
 
-def created(found: Difference[Step]) -> CreateTopic:
+def created(found: Difference[TopicStep]) -> CreateTopic:
     """Return the one step, which creates."""
     step = only(found)
     assert isinstance(step, CreateTopic)
     return step
 
 
-def notes(found: Difference[Step]) -> list[str]:
+def notes(found: Difference[TopicStep]) -> list[str]:
     """Return the texts of all notes."""
     return [note.text for note in found.notes]
 
 
 def done(
-    steps: Iterable[Step],
-    before: Observed,
+    steps: Iterable[TopicStep],
+    before: ObservedTopics,
     defaults: Mapping[str, str] = DEFAULTS,
     replicas: int = 1,
-) -> Observed:
+) -> ObservedTopics:
     """Return what a target, with these defaults, would be after steps whose preconditions hold."""
     there = dict(before.target)
     orphans = before.orphans

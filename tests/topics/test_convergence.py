@@ -13,10 +13,10 @@ from tests.support.topic_models import DEFAULTS, KNOWN, compare, done
 from towpath.config import StartAt
 from towpath.model.nouns import TopicId, TopicName
 from towpath.topics.configs import equal, limit, untouched
-from towpath.topics.kinds import Kind
-from towpath.topics.observe import Observed, Topic
-from towpath.topics.ours import Ours
-from towpath.topics.steps import CreateTopic, SetConfigs, Step
+from towpath.topics.observe import ObservedTopics, Topic
+from towpath.topics.ours import OwnedTopics
+from towpath.topics.steps import CreateTopic, SetConfigs, TopicStep
+from towpath.topics.target_kinds import TargetKind
 
 NUMBERS = ("retention.ms", "retention.bytes", "max.message.bytes", "segment.ms")
 LIMITS = ("retention.ms", "retention.bytes", "max.message.bytes")
@@ -74,14 +74,14 @@ class World:
         steps: All that were ever done.
     """
 
-    seen: Observed
+    seen: ObservedTopics
     defaults: Mapping[str, str]
     file: Mapping[str, Any]
     start: StartAt
-    steps: list[Step] = field(default_factory=list)
+    steps: list[TopicStep] = field(default_factory=list)
 
-    def ours(self, *, caught_up: bool = False) -> Ours:
-        return Ours.of(self.steps, self.seen.names if caught_up else ())
+    def ours(self, *, caught_up: bool = False) -> OwnedTopics:
+        return OwnedTopics.of(self.steps, self.seen.names if caught_up else ())
 
     def settle(self, *, caught_up: bool = False) -> None:
         """Do what is to be done, and see that nothing more is."""
@@ -95,7 +95,7 @@ class World:
         again = compare(self.seen, self.start, self.ours(caught_up=caught_up), **self.file)
         assert not again.steps
 
-    def _check(self, step: SetConfigs, ours: Ours, *, caught_up: bool) -> None:
+    def _check(self, step: SetConfigs, ours: OwnedTopics, *, caught_up: bool) -> None:
         assert set(step.remove) <= ours.set_keys.get(step.target, frozenset())
         assert step.set.keys() <= self.seen.accepted | self.override.keys()
         assert all(not untouched(key) or key in self.override for key in step.changes)
@@ -140,13 +140,13 @@ def worlds(draw: st.DrawFn) -> World:
     defaults = draw(_configs(whole=True))
     source = tuple(draw(topics(draw(_configs(whole=True)))).values())
     told = draw(st.one_of(st.just(defaults), st.just({}), _told(defaults)))
-    seen = Observed(
+    seen = ObservedTopics(
         source=source,
         names={each.name: each.name for each in source},
         target={TopicName(name): copy for name, copy in draw(topics(defaults)).items()},
         brokers=draw(st.integers(1, 5)),
         known=frozenset(KNOWN),
-        kind=draw(st.sampled_from(Kind)),
+        kind=draw(st.sampled_from(TargetKind)),
         defaults=told,
         default_replicas=3,
     )

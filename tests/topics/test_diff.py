@@ -10,10 +10,10 @@ from tests.support.topic_models import DEFAULTS, compare, created, notes, observ
 from towpath.model.findings import Cause
 from towpath.model.nouns import NO_TOPIC_ID, ClusterId, TopicName
 from towpath.plan.subject import Difference
-from towpath.topics.kinds import Kind
 from towpath.topics.observe import Orphan
-from towpath.topics.ours import Ours
-from towpath.topics.steps import AddPartitions, DeleteTopic, Step
+from towpath.topics.ours import OwnedTopics
+from towpath.topics.steps import AddPartitions, DeleteTopic, TopicStep
+from towpath.topics.target_kinds import TargetKind
 
 
 def test_only_configs_of_the_topic_itself_are_copied() -> None:
@@ -142,7 +142,7 @@ def test_two_topics_with_one_name_on_the_target_are_both_left_out() -> None:
     ]
 
 
-def of_one_cluster(names: dict[str, str], circular: tuple[str, ...]) -> Difference[Step]:
+def of_one_cluster(names: dict[str, str], circular: tuple[str, ...]) -> Difference[TopicStep]:
     """Compare within one cluster topics that have these mirror topics."""
     return compare(
         replace(
@@ -222,14 +222,14 @@ def test_fewer_replicas_of_a_copy_are_noted() -> None:
 def test_redpanda_gets_the_configs_of_its_list_and_odd_replicas() -> None:
     own = {"segment.ms": "5", "min.insync.replicas": "2", "retention.ms": "7"}
     seen = observed(topic(replicas=3, own=own), brokers=2)
-    found = compare(replace(seen, kind=Kind.REDPANDA))
+    found = compare(replace(seen, kind=TargetKind.REDPANDA))
     assert created(found).configs == {"segment.ms": "5", "retention.ms": "7"}
     assert created(found).replication_factor == 1
     assert notes(found) == [
         "not copied, as Redpanda does not take them: min.insync.replicas",
         "replication factor 1 instead of the source's 3: Redpanda takes odd ones only",
     ]
-    serverless = compare(replace(seen, kind=Kind.SERVERLESS), start="earliest")
+    serverless = compare(replace(seen, kind=TargetKind.SERVERLESS), start="earliest")
     assert created(serverless).configs == {"retention.ms": "-1"}
     assert created(serverless).held == {"retention.ms": "7"}
     assert created(serverless).replication_factor == -1
@@ -274,7 +274,9 @@ def test_retention_waits_for_nothing_else(own: dict[str, str], start: str) -> No
 
 
 def test_what_appears_while_a_link_runs_is_copied_whole_and_waits() -> None:
-    found = compare(observed(topic(own={"retention.ms": "1000"})), "latest", Ours(begun=True))
+    found = compare(
+        observed(topic(own={"retention.ms": "1000"})), "latest", OwnedTopics(begun=True)
+    )
     assert created(found).held == {"retention.ms": "1000"}
 
 
@@ -368,7 +370,7 @@ def test_copies_of_ours_that_nobody_asks_for_are_pruned_only_on_demand() -> None
     gone = Orphan(TopicName("gone"), topic("eu.gone", 3), gone=True)
     excluded = Orphan(TopicName("excluded"), topic("eu.excluded"), gone=False)
     seen = replace(observed(), orphans=(gone, excluded))
-    kept = compare(seen, ours=Ours(held={excluded.copy.name: {"retention.ms": "7"}}))
+    kept = compare(seen, ours=OwnedTopics(held={excluded.copy.name: {"retention.ms": "7"}}))
     assert not kept.steps
     assert [(note.about, note.text) for note in kept.notes] == [
         (
@@ -397,7 +399,7 @@ def test_a_copy_that_no_id_proves_ours_is_never_deleted() -> None:
             Orphan(TopicName("b"), topic("b"), gone=False),
         ),
     )
-    found = compare(seen, prune=True, ours=Ours(unsure=frozenset({TopicName("b")})))
+    found = compare(seen, prune=True, ours=OwnedTopics(unsure=frozenset({TopicName("b")})))
     assert not found.steps
     assert [(note.about, note.text) for note in found.notes] == [
         (

@@ -17,7 +17,7 @@ from towpath.model.nouns import (
 from towpath.plan.kinds import as_data
 from towpath.plan.subject import Difference
 from towpath.topics.neighbours import beside_neighbours
-from towpath.topics.steps import KINDS, CreateTopic, SetConfigs, Step
+from towpath.topics.steps import KINDS, CreateTopic, SetConfigs, TopicStep
 
 OURS, OTHER = LinkName("ours"), LinkName("other")
 NAME, ID = TopicName("orders"), TopicId("id-orders")
@@ -58,7 +58,9 @@ def opened(link: LinkName, number: TopicId = ID) -> Opened:
     )
 
 
-def did(step: Step, phase: Phase = Phase.DONE, number: TopicId = ID, *, owned: bool) -> Journal:
+def did(
+    step: TopicStep, phase: Phase = Phase.DONE, number: TopicId = ID, *, owned: bool
+) -> Journal:
     subject, name, do, part = KINDS.key(step)
     return Journal(
         link=OTHER,
@@ -76,7 +78,7 @@ def did(step: Step, phase: Phase = Phase.DONE, number: TopicId = ID, *, owned: b
     )
 
 
-def found(*facts: Opened | Journal, **own: str) -> Difference[Step]:
+def found(*facts: Opened | Journal, **own: str) -> Difference[TopicStep]:
     """Compare a mirror topic that has these configs with its topic and the ledger."""
     books = LinkBooks(OURS)
     for fact in facts:
@@ -87,7 +89,7 @@ def found(*facts: Opened | Journal, **own: str) -> Difference[Step]:
     return beside_neighbours(compare(seen), seen, books.neighbours)
 
 
-def said(result: Difference[Step]) -> list[str]:
+def said(result: Difference[TopicStep]) -> list[str]:
     return [
         note.text for note in result.notes if note.text.startswith(("link ", "retention.ms of"))
     ]
@@ -100,7 +102,7 @@ STAYS = (
 )
 
 
-def changed(result: Difference[Step]) -> dict[str, str | None]:
+def changed(result: Difference[TopicStep]) -> dict[str, str | None]:
     return {k: v for s in result.steps if isinstance(s, SetConfigs) for k, v in s.changes.items()}
 
 

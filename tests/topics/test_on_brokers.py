@@ -22,9 +22,9 @@ from towpath.plan.subject import Difference
 from towpath.topics.apply import apply, check_all
 from towpath.topics.diff import diff
 from towpath.topics.narrow import narrowed
-from towpath.topics.observe import Observed, observe
-from towpath.topics.ours import NOTHING, Ours
-from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
+from towpath.topics.observe import ObservedTopics, observe
+from towpath.topics.ours import NOTHING, OwnedTopics
+from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, TopicStep
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -42,10 +42,12 @@ class Sides:
     def link(self, *include: str, **options: Any) -> LinkConfig:
         return link(*self._addresses, *include, **options)
 
-    def observe(self, *include: str, ours: Ours = NOTHING, **options: Any) -> Observed:
+    def observe(self, *include: str, ours: OwnedTopics = NOTHING, **options: Any) -> ObservedTopics:
         return observe(self.source, self.target, self.link(*include, **options), ours)
 
-    def diff(self, *include: str, ours: Ours = NOTHING, **options: Any) -> Difference[Step]:
+    def diff(
+        self, *include: str, ours: OwnedTopics = NOTHING, **options: Any
+    ) -> Difference[TopicStep]:
         seen = self.observe(*include, ours=ours, **options)
         return diff(seen, self.link(*include, **options), ours)
 
@@ -60,9 +62,9 @@ class Sides:
         return non_default(self.target.configs.describe([topic])[topic])
 
 
-def apply_all(steps: Iterable[Step], target: Admin) -> Outcome[Step]:
+def apply_all(steps: Iterable[TopicStep], target: Admin) -> Outcome[TopicStep]:
     """Do each step, whatever becomes of the others."""
-    done: list[Step] = []
+    done: list[TopicStep] = []
     failed: dict[str, TowpathError] = {}
     for step in steps:
         try:
@@ -80,7 +82,7 @@ def sides(source: LocalCluster, target: LocalCluster) -> Iterator[Sides]:
         yield made
 
 
-def texts(found: Difference[Step], topic: str) -> str:
+def texts(found: Difference[TopicStep], topic: str) -> str:
     return "\n".join(note.text for note in found.notes if note.about == topic)
 
 
@@ -327,7 +329,7 @@ def test_configs_are_followed_and_what_is_not_ours_stays(sides: Sides, new_name:
     # Somebody changes the mirror topic, and somebody else the topic.
     sides.target.configs.change(name, {"segment.ms": "700000", "flush.ms": "5"})
     sides.source.configs.change(name, {"cleanup.policy": None, "max.message.bytes": "2000000"})
-    ours = Ours.of(made)
+    ours = OwnedTopics.of(made)
     found = sides.diff(name, ours=ours)
     assert found.steps == (
         SetConfigs(
@@ -346,7 +348,7 @@ def test_configs_are_followed_and_what_is_not_ours_stays(sides: Sides, new_name:
     assert sides.own(name) == {
         "flush.ms": "5", "max.message.bytes": "2000000", "segment.ms": "600000",
     }  # fmt: skip
-    assert not sides.diff(name, ours=Ours.of((*made, *found.steps))).steps
+    assert not sides.diff(name, ours=OwnedTopics.of((*made, *found.steps))).steps
     override = {"override": {"retention.ms": 86400000, "flush.ms": 6}}
     wanted = sides.diff(name, configs=override).steps
     assert not apply_all(wanted, sides.target).failed
@@ -380,9 +382,9 @@ def test_old_records_stay_on_the_target_until_the_copy_is_filled(
         produce(target.bootstrap, topic, [Record(b"k", b"v", timestamp=1_500_000_000_000)])
     wait_until(lambda: begins(witness) == 1, "retention has deleted what is old")
     assert begins(name) == 0
-    assert not sides.diff(name, ours=Ours.of(made)).steps
-    assert "held back" in texts(sides.diff(name, ours=Ours.of(made)), name)
-    released = sides.diff(name, ours=Ours.of(made, [name])).steps
+    assert not sides.diff(name, ours=OwnedTopics.of(made)).steps
+    assert "held back" in texts(sides.diff(name, ours=OwnedTopics.of(made)), name)
+    released = sides.diff(name, ours=OwnedTopics.of(made, [name])).steps
     assert released == (
         SetConfigs(
             source=name,
@@ -396,7 +398,7 @@ def test_old_records_stay_on_the_target_until_the_copy_is_filled(
     )
     assert not apply_all(released, sides.target).failed
     wait_until(lambda: begins(name) == 1, "retention deletes what is old in the mirror topic, too")
-    assert not sides.diff(name, ours=Ours.of((*made, *released), [name])).steps
+    assert not sides.diff(name, ours=OwnedTopics.of((*made, *released), [name])).steps
 
 
 def test_only_copies_of_ours_are_pruned(sides: Sides, new_name: NewName) -> None:
@@ -407,7 +409,7 @@ def test_only_copies_of_ours_are_pruned(sides: Sides, new_name: NewName) -> None
     assert not apply_all(made, sides.target).failed
     foreign = TopicName(f"copy.{prefix}.d")
     sides.target.topics.create(foreign, 1, 1, {})
-    ours = Ours.of(made)
+    ours = OwnedTopics.of(made)
     sides.source.topics.delete(gone, sides.source.topics.describe([gone])[gone].id)
     options: dict[str, Any] = {"rename": rename, "exclude": (excluded,), "ours": ours}
     unpruned = sides.diff(wanted, **options)
@@ -426,9 +428,11 @@ def test_only_copies_of_ours_are_pruned(sides: Sides, new_name: NewName) -> None
         assert apply_all(found.steps, sides.target).done == found.steps
     left = [name for name in sides.target.topics.describe() if name.startswith(f"copy.{prefix}")]
     assert sorted(left) == [f"copy.{kept}", foreign]
-    again = sides.diff(wanted, prune=True, **{**options, "ours": Ours.of((*made, *found.steps))})
+    again = sides.diff(
+        wanted, prune=True, **{**options, "ours": OwnedTopics.of((*made, *found.steps))}
+    )
     assert (again.steps, again.notes) == ((), ())
-    renamed = sides.diff(wanted, prune=True, rename="{topic}.new", ours=Ours.of(made))
+    renamed = sides.diff(wanted, prune=True, rename="{topic}.new", ours=OwnedTopics.of(made))
     assert not [step for step in renamed.steps if isinstance(step, DeleteTopic)]
     assert f"the mirror topic copy.{kept} that this link made stays" in texts(renamed, kept)
 
@@ -440,7 +444,7 @@ def test_many_steps_are_checked_in_few_requests(
     new, bad, there, small, odd = (TopicName(f"{prefix}-{end}") for end in "abcde")
     for name in (there, small, odd):
         sides.target.topics.create(name, 2, 1, {})
-    steps: tuple[Step, ...] = (
+    steps: tuple[TopicStep, ...] = (
         CreateTopic(
             source=new,
             target=new,
@@ -554,7 +558,7 @@ def test_refused_configs_are_left_out_one_by_one(sides: Sides, new_name: NewName
     for name in (there, odd):
         sides.target.topics.create(name, 1, 1, {})
     fine, wrong = {"segment.ms": "600000"}, {"flush.ms": "-5", "flush.messages": "many"}
-    steps: tuple[Step, ...] = (
+    steps: tuple[TopicStep, ...] = (
         CreateTopic(
             source=new,
             target=new,

@@ -15,8 +15,8 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Phase
 from towpath.model.nouns import NO_TOPIC_ID, LinkName, TopicId, TopicName
 from towpath.plan.kinds import as_data
-from towpath.topics.ours import Ours, ours_of
-from towpath.topics.steps import KINDS, CreateTopic, DeleteTopic, SetConfigs, Step
+from towpath.topics.ours import OwnedTopics, ours_of
+from towpath.topics.steps import KINDS, CreateTopic, DeleteTopic, SetConfigs, TopicStep
 
 LINK, NAME = LinkName("link"), TopicName("orders")
 ONE, OTHER = TopicId("one"), TopicId("other")
@@ -34,7 +34,7 @@ CHANGE = SetConfigs(
 
 
 def journal(
-    step: Step, data: dict[str, Any], phase: Phase, topic_id: TopicId, at: int, *, owned: bool
+    step: TopicStep, data: dict[str, Any], phase: Phase, topic_id: TopicId, at: int, *, owned: bool
 ) -> Journal:
     subject, name, do, part = KINDS.key(step)
     return Journal(
@@ -62,7 +62,7 @@ class Books:
 
     def wrote(
         self,
-        step: Step,
+        step: TopicStep,
         id_: TopicId = NO_TOPIC_ID,
         phase: Phase = Phase.DONE,
         *,
@@ -73,18 +73,18 @@ class Books:
         self.books.take(entry)
         return self
 
-    def ours(self, now: TopicId | None) -> Ours:
+    def ours(self, now: TopicId | None) -> OwnedTopics:
         """Return what is ours of a target that tells this id of the topic, if there is one."""
         return ours_of(self.books, {} if now is None else {NAME: now})
 
 
 def test_a_topic_that_is_still_the_same_is_ours() -> None:
     found = Books().wrote(CREATE, ONE).ours(ONE)
-    assert found == Ours.of([CREATE])
+    assert found == OwnedTopics.of([CREATE])
     for now in (OTHER, None):
-        assert Books().wrote(CREATE, ONE).ours(now) == Ours()
-    assert Books().wrote(CREATE, ONE, owned=False).ours(ONE) == Ours()
-    assert Books().wrote(CREATE, ONE, Phase.FAILED).ours(ONE) == Ours()
+        assert Books().wrote(CREATE, ONE).ours(now) == OwnedTopics()
+    assert Books().wrote(CREATE, ONE, owned=False).ours(ONE) == OwnedTopics()
+    assert Books().wrote(CREATE, ONE, Phase.FAILED).ours(ONE) == OwnedTopics()
 
 
 @pytest.mark.parametrize(("then", "now"), [("", ""), ("", "one"), ("one", "")])
@@ -103,12 +103,12 @@ def test_where_a_target_tells_no_ids_names_count(then: str, now: str) -> None:
 def test_what_was_begun_only_may_be_done() -> None:
     begun = Books().wrote(CREATE, phase=Phase.BEGUN).ours(ONE)
     assert (begun.created, begun.held) == ({}, {NAME: {"retention.ms": "7"}})
-    assert Books().wrote(CREATE, phase=Phase.BEGUN).ours(None) == Ours()
+    assert Books().wrote(CREATE, phase=Phase.BEGUN).ours(None) == OwnedTopics()
     for phase in (Phase.BEGUN, Phase.FAILED):
         tried = Books().wrote(CREATE, ONE).wrote(CHANGE, phase=phase, owned=False)
         assert tried.ours(ONE).set_keys == {NAME: {"retention.ms", "segment.ms"}}
         assert tried.ours(ONE).tried == {NAME: {"flush.ms": "5"}}
-        assert tried.ours(OTHER) == Ours()
+        assert tried.ours(OTHER) == OwnedTopics()
 
 
 def test_the_last_word_is_that_which_was_written_last() -> None:

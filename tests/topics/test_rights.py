@@ -21,7 +21,7 @@ from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.topics.apply import check_all
 from towpath.topics.diff import diff
 from towpath.topics.observe import observe
-from towpath.topics.ours import Ours
+from towpath.topics.ours import OwnedTopics
 from towpath.topics.steps import AddPartitions, DeleteTopic, SetConfigs
 
 pytestmark = pytest.mark.broker
@@ -89,7 +89,7 @@ def test_rights_that_are_missing_are_told_and_prune_nothing(
         create_topic(secured_target.back_door, name, 1, {"retention.ms": "-1"})
         allow(secured_target, name, READ, AclOperation.WRITE, AclOperation.DELETE, last)
     waiting = {key: {"retention.ms": "7"} for key in (held, able)}
-    ours = Ours(created={name: name for name in (hidden, deleted, doubtful)}, held=waiting)
+    ours = OwnedTopics(created={name: name for name in (hidden, deleted, doubtful)}, held=waiting)
     config = link(
         secured_source.bootstrap, secured_target.bootstrap, f"{prefix}-.*", security=login,
         prune=True,

@@ -11,16 +11,16 @@ from tests.support.topic_models import DEFAULTS, compare, done, notes, observed,
 from towpath.model.nouns import TopicId, TopicName
 from towpath.topics.configs import equal
 from towpath.topics.observe import Topic
-from towpath.topics.ours import Ours, Tried
-from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
+from towpath.topics.ours import OwnedTopics, UncertainChange
+from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, TopicStep
 
 NAME = TopicName("orders")
 
 
-def ours(*keys: str, caught_up: bool = False, **held: str | None) -> Ours:
+def ours(*keys: str, caught_up: bool = False, **held: str | None) -> OwnedTopics:
     """Return that we made the topic `orders` and set these keys; `held` are with `_` for `.`."""
     waiting = {key.replace("_", "."): value for key, value in held.items()}
-    return Ours(
+    return OwnedTopics(
         created={NAME: NAME},
         set_keys={NAME: frozenset((*keys, *waiting))},
         held={NAME: waiting},
@@ -73,7 +73,7 @@ def test_only_configs_of_ours_are_removed() -> None:
 
 def test_an_own_config_that_is_as_on_the_source_is_no_difference() -> None:
     pinned = topic(own={"retention.ms": DEFAULTS["retention.ms"]})
-    for known in (Ours(), ours("retention.ms")):
+    for known in (OwnedTopics(), ours("retention.ms")):
         found = compare(observed(topic(), target=(pinned,)), ours=known)
         assert (found.steps, found.notes) == ((), ())
 
@@ -94,7 +94,7 @@ def test_limits_of_a_copy_are_loosened_once(key: str, theirs: str, wanted: str) 
     assert only(found) == change({key: theirs}, {key: wanted})
     assert notes(found) == [f"{key} is set to {wanted}, as on the source: the target has {theirs}"]
     after = done(found.steps, before)
-    assert not compare(after, ours=Ours.of(found.steps)).steps
+    assert not compare(after, ours=OwnedTopics.of(found.steps)).steps
 
 
 def test_a_limit_that_was_loosened_stays_as_long_as_it_must() -> None:
@@ -235,8 +235,8 @@ def test_what_is_ours_is_told_by_the_steps() -> None:
         held={"retention.ms": "7"},
     )
     assert (create.subject, create.about) == ("topics", b)
-    made = Ours.of([create, AddPartitions(a, b, 1, 2)], [a])
-    assert made == Ours(
+    made = OwnedTopics.of([create, AddPartitions(a, b, 1, 2)], [a])
+    assert made == OwnedTopics(
         created={b: a},
         set_keys={b: frozenset({"retention.ms", "segment.ms"})},
         held={b: {"retention.ms": "7"}},
@@ -249,16 +249,16 @@ def test_what_is_ours_is_told_by_the_steps() -> None:
         remove=("segment.ms",),
         before={"retention.ms": "-1", "segment.ms": "5"},
     )
-    released = Ours.of([create, release])
+    released = OwnedTopics.of([create, release])
     assert released.set_keys == {b: frozenset({"retention.ms"})}
     assert released.held == {}
-    assert Ours.of([create, release, DeleteTopic(a, b, TopicId("x"), 1)]) == Ours()
-    assert Ours.of([release]).created == {}
+    assert OwnedTopics.of([create, release, DeleteTopic(a, b, TopicId("x"), 1)]) == OwnedTopics()
+    assert OwnedTopics.of([release]).created == {}
 
 
 def test_steps_can_be_written_down_and_read() -> None:
     a, b = TopicName("a"), TopicName("b")
-    steps: tuple[Step, ...] = (
+    steps: tuple[TopicStep, ...] = (
         CreateTopic(
             source=a,
             target=b,
@@ -280,7 +280,7 @@ def test_steps_can_be_written_down_and_read() -> None:
         DeleteTopic(a, b, TopicId("id"), 3),
     )
     for step in steps:
-        kind: TypeAdapter[Step] = TypeAdapter(type(step))
+        kind: TypeAdapter[TopicStep] = TypeAdapter(type(step))
         assert kind.validate_json(kind.dump_json(step)) == step
 
 
@@ -322,9 +322,9 @@ def test_other_values_are(one: str, other: str | None) -> None:
 SEGMENT = "segment.ms"
 
 
-def after(*steps: Step | Tried) -> Ours:
+def after(*steps: TopicStep | UncertainChange) -> OwnedTopics:
     """Return what is ours after a mirror topic was made without configs, and these steps."""
-    return Ours.of(
+    return OwnedTopics.of(
         [
             CreateTopic(source=NAME, target=NAME, partitions=1, replication_factor=1, configs={}),
             *steps,
@@ -332,7 +332,7 @@ def after(*steps: Step | Tried) -> Ours:
     )
 
 
-def removes(present: str, known: Ours) -> bool:
+def removes(present: str, known: OwnedTopics) -> bool:
     """Whether this value would be removed, as the source has none of its own any more."""
     found = compare(observed(topic(), target=(topic(own={SEGMENT: present}),)), ours=known)
     assert not found.steps or only(found) == change(
@@ -342,23 +342,23 @@ def removes(present: str, known: Ours) -> bool:
 
 
 def test_a_config_that_was_made_before_a_kill_is_ours() -> None:
-    killed = Tried(change({SEGMENT: None}, {SEGMENT: "5"}))
+    killed = UncertainChange(change({SEGMENT: None}, {SEGMENT: "5"}))
     assert removes("5", after(killed))
     assert not removes("6", after(killed))
-    assert not removes("5", after(Tried(change({SEGMENT: "4"}, {SEGMENT: "6"}))))
+    assert not removes("5", after(UncertainChange(change({SEGMENT: "4"}, {SEGMENT: "6"}))))
     # The next step shows what became of it.
     assert removes("7", after(killed, change({SEGMENT: "5"}, {SEGMENT: "7"})))
-    assert removes("5", after(killed, Tried(change({SEGMENT: "5"}, {SEGMENT: "7"}))))
-    assert not removes("9", after(killed, Tried(change({SEGMENT: "9"}, {SEGMENT: "7"}))))
+    assert removes("5", after(killed, UncertainChange(change({SEGMENT: "5"}, {SEGMENT: "7"}))))
+    assert not removes("9", after(killed, UncertainChange(change({SEGMENT: "9"}, {SEGMENT: "7"}))))
 
 
 def test_a_config_of_ours_stays_ours_when_a_later_step_fails() -> None:
     other = change({"retention.ms": None}, {"retention.ms": "5"})
-    failed = Tried(change({SEGMENT: "5"}, {SEGMENT: "7"}, owned=(SEGMENT,)))
+    failed = UncertainChange(change({SEGMENT: "5"}, {SEGMENT: "7"}, owned=(SEGMENT,)))
     for known in (after(failed), after(other, failed), after(failed, other)):
         assert removes("5", known)
         assert removes("7", known)
-    given_back = Tried(change({SEGMENT: "5"}, {}, (SEGMENT,), owned=(SEGMENT,)))
+    given_back = UncertainChange(change({SEGMENT: "5"}, {}, (SEGMENT,), owned=(SEGMENT,)))
     assert removes("5", after(given_back))
     # It may be done, and another hand's since.
     assert not removes("8", after(given_back))

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import assert_never
 
 from towpath.access.steps import (
+    AccessStep,
     CreateAcl,
     DeleteAcl,
     DeleteUser,
     RemoveQuota,
     SetQuota,
     SetUser,
-    Step,
 )
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers
@@ -25,7 +25,7 @@ from towpath.model.scram import Credential
 from towpath.model.secret import Secret
 
 
-def present(steps: Iterable[Step], target: Admin) -> frozenset[tuple[str, str]]:
+def present(steps: Iterable[AccessStep], target: Admin) -> frozenset[tuple[str, str]]:
     """Return subject and name of what steps are about and the target has; each kind is asked once.
 
     Raises:
@@ -43,7 +43,7 @@ def present(steps: Iterable[Step], target: Admin) -> frozenset[tuple[str, str]]:
     return frozenset((step.subject, step.about) for step in wanted if _thing(step) in there)
 
 
-def _thing(step: Step) -> Acl | Credential | Quota:
+def _thing(step: AccessStep) -> Acl | Credential | Quota:
     match step:
         case CreateAcl() | DeleteAcl():
             return step.acl
@@ -55,7 +55,7 @@ def _thing(step: Step) -> Acl | Credential | Quota:
             assert_never(step)
 
 
-def apply(step: Step, target: Admin, passwords: Mapping[str, Secret]) -> None:
+def apply(step: AccessStep, target: Admin, passwords: Mapping[str, Secret]) -> None:
     """Do one step; what is there already as the step would leave it counts as done.
 
     Args:
@@ -71,7 +71,9 @@ def apply(step: Step, target: Admin, passwords: Mapping[str, Secret]) -> None:
     apply_all([step], target, passwords).sure(step.about)
 
 
-def apply_all(steps: Sequence[Step], target: Admin, passwords: Mapping[str, Secret]) -> Changed:
+def apply_all(
+    steps: Sequence[AccessStep], target: Admin, passwords: Mapping[str, Secret]
+) -> Changed:
     """Do steps of one kind together, each about another thing; see `apply`.
 
     Raises:
@@ -126,7 +128,7 @@ def _quotas(steps: Sequence[SetQuota | RemoveQuota], target: Admin, changed: Cha
     _share(map(str, answers), failed, began, changed)
 
 
-def _found_quotas(steps: Sequence[Step], target: Admin) -> list[float | None]:
+def _found_quotas(steps: Sequence[AccessStep], target: Admin) -> list[float | None]:
     """Return what the target has of each; one alone is asked for by itself."""
     quotas = [step.quota for step in steps if isinstance(step, SetQuota | RemoveQuota)]
     whose = quotas[0].entities if len(quotas) == 1 else ()

@@ -10,9 +10,9 @@ from towpath.access.diff_acls import acl_notes, acl_steps, acls_gone
 from towpath.access.diff_off import no_longer_listed, switched_off
 from towpath.access.diff_quotas import config_notes, quota_notes, quota_steps, quotas_gone
 from towpath.access.diff_users import unknown_users, user_notes, user_steps, users_gone
-from towpath.access.observe import PATHS, Observed, asked_for
-from towpath.access.ours import Ours
-from towpath.access.steps import ACLS, QUOTAS, USERS, Step
+from towpath.access.observe import PATHS, ObservedAccess, asked_for
+from towpath.access.ours import OwnedAccess
+from towpath.access.steps import ACLS, QUOTAS, USERS, AccessStep
 from towpath.access.translate import translate
 from towpath.config import LinkConfig
 from towpath.model.acl import Operation
@@ -21,7 +21,7 @@ from towpath.model.nouns import TopicName
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class AccessDifference:
     """What is between the target and what the file asks for.
 
     Attributes:
@@ -32,15 +32,18 @@ class Difference:
             that allow everything are counted under it, though reading is left of them.
     """
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[AccessStep, ...] = ()
     notes: tuple[Note, ...] = ()
     problems: tuple[Problem, ...] = ()
     withheld: Mapping[Operation, int] = field(default_factory=dict)
 
 
 def diff(
-    observed: Observed, config: LinkConfig, names: Mapping[TopicName, TopicName], ours: Ours
-) -> Difference:
+    observed: ObservedAccess,
+    config: LinkConfig,
+    names: Mapping[TopicName, TopicName],
+    ours: OwnedAccess,
+) -> AccessDifference:
     """Return what is to be done on the target.
 
     Args:
@@ -57,7 +60,7 @@ def diff(
     if observed.configs is not None:
         found.notes += config_notes(observed.configs)
     notes = dict.fromkeys((*observed.notes, *found.notes))
-    return Difference(
+    return AccessDifference(
         tuple(found.steps),
         tuple(notes),
         (*observed.problems, *found.problems),
@@ -68,10 +71,10 @@ def diff(
 class _Found:
     """Gathers what is found, one subject after the other."""
 
-    def __init__(self, observed: Observed, config: LinkConfig, ours: Ours) -> None:
+    def __init__(self, observed: ObservedAccess, config: LinkConfig, ours: OwnedAccess) -> None:
         self._observed, self._config, self._ours = observed, config, ours
         self._login = config.target.login
-        self.steps: list[Step] = []
+        self.steps: list[AccessStep] = []
         self.notes: list[Note] = []
         self.problems: list[Problem] = []
         self.withheld: Mapping[Operation, int] = {}
@@ -116,7 +119,7 @@ class _Found:
     def _own(self, subject: str) -> frozenset[str]:
         return frozenset(about for of, about in self._ours if of == subject)
 
-    def _add(self, subject: str, made: Sequence[Step], gone: Iterable[Step]) -> None:
+    def _add(self, subject: str, made: Sequence[AccessStep], gone: Iterable[AccessStep]) -> None:
         """Take the steps of a subject, or say why the target would refuse them."""
         steps = list(made)
         if self._config.prune:

@@ -38,7 +38,7 @@ class Both(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedAccess:
     """Both clusters as they were when looked at.
 
     Where the file does not ask for a subject, or one of the clusters does not tell of it, that is
@@ -65,7 +65,7 @@ class Observed:
     problems: tuple[Problem, ...] = ()
 
 
-def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
+def observe(source: Admin, target: Admin, config: LinkConfig) -> ObservedAccess:
     """Look at both clusters, changing nothing; of what the file does not ask for, not even that.
 
     Raises:
@@ -73,7 +73,7 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> Observed:
     """
     look = _Look(source, target, config)
     asked = asked_for(config.access)
-    return Observed(
+    return ObservedAccess(
         acls=look.acls() if ACLS in asked else None,
         users=look.users() if USERS in asked else None,
         quotas=look.quotas() if QUOTAS in asked else None,

@@ -6,13 +6,13 @@ from towpath.access.steps import ACLS, KINDS, QUOTAS, USERS
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Phase
 
-Ours = frozenset[tuple[str, str]]
+OwnedAccess = frozenset[tuple[str, str]]
 """Subject and `about` of everything that steps of this link created and none of them removed."""
 
 _REMOVALS = frozenset(kind.name for kind in KINDS if kind.removes)
 
 
-def ours_of(books: LinkBooks) -> Ours:
+def ours_of(books: LinkBooks) -> OwnedAccess:
     """Return what the link created and has not removed since, as its journal tells.
 
     What was begun counts as ours: there is nothing to tell by whether it was done.

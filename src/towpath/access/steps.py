@@ -12,7 +12,7 @@ from typing import ClassVar
 from towpath.model.acl import Acl, Permission
 from towpath.model.quota import Quota
 from towpath.model.scram import Credential
-from towpath.plan.kinds import FULL_BATCH, Kind, Kinds
+from towpath.plan.kinds import FULL_BATCH, StepKind, StepKinds
 
 ACLS, USERS, QUOTAS = "acls", "users", "quotas"
 
@@ -131,13 +131,13 @@ class RemoveQuota:
         return str(self.quota)
 
 
-Step = CreateAcl | DeleteAcl | SetUser | DeleteUser | SetQuota | RemoveQuota
+AccessStep = CreateAcl | DeleteAcl | SetUser | DeleteUser | SetQuota | RemoveQuota
 
-KINDS = Kinds(
+KINDS = StepKinds(
     (
-        Kind(step=SetUser, verb="set", grants=True, weight=lambda _: FULL_BATCH),
-        Kind(step=SetQuota, verb="set"),
-        Kind(
+        StepKind(step=SetUser, verb="set", grants=True, weight=lambda _: FULL_BATCH),
+        StepKind(step=SetQuota, verb="set"),
+        StepKind(
             step=CreateAcl,
             verb="create",
             grants=True,
@@ -146,9 +146,11 @@ KINDS = Kinds(
             apart=lambda step: step.acl.permission,
             blamed=lambda step: step.source,
         ),
-        Kind(step=DeleteAcl, verb="delete", removes=True, apart=lambda step: step.acl.permission),
-        Kind(step=RemoveQuota, verb="remove", removes=True),
-        Kind(step=DeleteUser, verb="delete", removes=True, weight=lambda _: FULL_BATCH),
+        StepKind(
+            step=DeleteAcl, verb="delete", removes=True, apart=lambda step: step.acl.permission
+        ),
+        StepKind(step=RemoveQuota, verb="remove", removes=True),
+        StepKind(step=DeleteUser, verb="delete", removes=True, weight=lambda _: FULL_BATCH),
     )
 )
 """What is denied is denied before anything exists that it is about, and never together with what is

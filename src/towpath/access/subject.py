@@ -9,20 +9,20 @@ from typing import assert_never
 
 from towpath.access.apply import apply_all, present
 from towpath.access.diff import diff
-from towpath.access.observe import Observed, observe
+from towpath.access.observe import ObservedAccess, observe
 from towpath.access.ours import ours_of
 from towpath.access.steps import (
     ACLS,
     KINDS,
     QUOTAS,
     USERS,
+    AccessStep,
     CreateAcl,
     DeleteAcl,
     DeleteUser,
     RemoveQuota,
     SetQuota,
     SetUser,
-    Step,
 )
 from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
@@ -31,7 +31,14 @@ from towpath.model.errors import StepHeldBackError, StepOutdatedError, TowpathEr
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
 from towpath.model.outcome import Changed
-from towpath.plan.subject import Around, Checked, Columns, Difference, Failed, Settled
+from towpath.plan.subject import (
+    CheckedSteps,
+    Columns,
+    Difference,
+    Failed,
+    SettledStep,
+    SubjectContext,
+)
 
 _EVERYBODY = f"User:{EVERY}"
 _DONE = {CreateAcl: "created", DeleteAcl: "deleted"}
@@ -39,47 +46,49 @@ _FIRST = {CreateAcl: Permission.DENY, DeleteAcl: Permission.ALLOW}
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class AccessClient:
     """Looks at who may do what on both clusters, and changes that on the target."""
 
     link: OpenLink
 
-    def observe(self) -> Observed:
+    def observe(self) -> ObservedAccess:
         """See `SubjectClient`."""
         return observe(self.link.source, self.link.target, self.link.config)
 
-    def again(self, seen: Observed) -> Observed:
+    def again(self, seen: ObservedAccess) -> ObservedAccess:
         """Return the same: nothing shows only behind steps that a person should know."""
         return seen
 
-    def diff(self, seen: Observed, around: Around) -> Difference[Step]:
+    def diff(self, seen: ObservedAccess, around: SubjectContext) -> Difference[AccessStep]:
         """See `SubjectClient`."""
         found = diff(seen, self.link.config, around.topics, ours_of(self.link.books))
         return Difference({}, found.steps, found.notes, found.problems)
 
-    def foresee(self, seen: Observed, found: Difference[Step]) -> Iterator[Note | Problem]:
+    def foresee(
+        self, seen: ObservedAccess, found: Difference[AccessStep]
+    ) -> Iterator[Note | Problem]:
         """Tell nothing: all that there is to know concerns a run as well."""
         del seen, found
         yield from ()
 
-    def check(self, steps: Sequence[Step]) -> Checked[Step]:
+    def check(self, steps: Sequence[AccessStep]) -> CheckedSteps[AccessStep]:
         """Return the steps: brokers check no change of access without doing it."""
-        return Checked(tuple(steps))
+        return CheckedSteps(tuple(steps))
 
-    def present(self, steps: Sequence[Step]) -> Mapping[str, TopicId]:
+    def present(self, steps: Sequence[AccessStep]) -> Mapping[str, TopicId]:
         """See `SubjectClient`."""
         return dict.fromkeys((name for _, name in present(steps, self.link.target)), NO_TOPIC_ID)
 
-    def apply(self, steps: Sequence[Step]) -> Changed:
+    def apply(self, steps: Sequence[AccessStep]) -> Changed:
         """See `SubjectClient`."""
         return apply_all(steps, self.link.target, self.link.config.access.users)
 
-    def settle(self, steps: Sequence[Step]) -> Mapping[str, Settled]:
+    def settle(self, steps: Sequence[AccessStep]) -> Mapping[str, SettledStep]:
         """Return nothing: there is nothing to tell by who made an ACL, a user or a quota."""
         del steps
         return {}
 
-    def owned(self, steps: Sequence[Step]) -> frozenset[str]:
+    def owned(self, steps: Sequence[AccessStep]) -> frozenset[str]:
         """See `SubjectClient`."""
         ours = ours_of(self.link.books)
         return frozenset(
@@ -88,7 +97,7 @@ class Client:
             if not KINDS.of(step).removes and (step.subject, step.about) in ours
         )
 
-    def outdated(self, step: Step) -> StepOutdatedError | None:
+    def outdated(self, step: AccessStep) -> StepOutdatedError | None:
         """Return nothing: there is no more to say than for any step."""
         del step
         return None
@@ -101,15 +110,15 @@ class Access:
     kinds = KINDS
     columns = Columns(("what", "now", "then", "why"), ("now", "then"))
 
-    def client(self, link: OpenLink) -> AbstractContextManager[Client]:
+    def client(self, link: OpenLink) -> AbstractContextManager[AccessClient]:
         """See `Subject`."""
-        return nullcontext(Client(link))
+        return nullcontext(AccessClient(link))
 
     def interval(self, config: LinkConfig) -> float:
         """See `Subject`."""
         return config.run.sync_interval
 
-    def held_back(self, steps: Sequence[Step], failed: Failed) -> Mapping[str, TowpathError]:
+    def held_back(self, steps: Sequence[AccessStep], failed: Failed) -> Mapping[str, TowpathError]:
         """Return which steps would allow too much, as others failed that must be done before.
 
         Who is to be allowed something must have been denied what limits it; what limits somebody
@@ -123,7 +132,7 @@ class Access:
             if (first := next((each for each in before if _limits(each, step)), None))
         }
 
-    def row(self, step: Step) -> tuple[str, ...]:
+    def row(self, step: AccessStep) -> tuple[str, ...]:
         """See `Subject`."""
         now, then, why = "", "", ""
         match step:
@@ -144,7 +153,7 @@ class Access:
         return step.about, now, then, why
 
     def summary(
-        self, steps: Sequence[Step], topics: Mapping[TopicName, TopicName]
+        self, steps: Sequence[AccessStep], topics: Mapping[TopicName, TopicName]
     ) -> Iterator[str]:
         """See `Subject`."""
         del topics

@@ -20,7 +20,7 @@ from towpath.mirror.plan import build
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.errors import ConfigError, ConfigProblem, TowpathError
 from towpath.plan.applier import Applied
-from towpath.plan.apply import Wanted
+from towpath.plan.apply import ApplyRequest
 from towpath.plan.apply import apply as apply_plan
 from towpath.plan.explain import sentence
 from towpath.plan.kinds import Step, as_data
@@ -61,12 +61,12 @@ def apply(
     return 0 if data["complete"] else NOT_ALL
 
 
-def _wanted(file: Path, only: tuple[str, ...] | None) -> Wanted:
+def _wanted(file: Path, only: tuple[str, ...] | None) -> ApplyRequest:
     if is_saved(file):
         saved = load_plan(file, SUBJECTS.kinds)
-        return Wanted(saved.config, saved.plan, saved.digest, only)
+        return ApplyRequest(saved.config, saved.plan, saved.digest, only)
     config = load(file)
-    return Wanted(config, build(config), only=only)
+    return ApplyRequest(config, build(config), only=only)
 
 
 def _subjects(text: str) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ def _tell(step: Step, error: TowpathError | None) -> None:
     console(stderr=True).print(line(f"{how}: {sentence(step, SUBJECTS.kinds)}"))
 
 
-def _report(wanted: Wanted, applied: Applied) -> dict[str, Any]:
+def _report(wanted: ApplyRequest, applied: Applied) -> dict[str, Any]:
     left_out = [str(problem) for problem in wanted.plan.problems]
     return {
         "link": wanted.config.link,

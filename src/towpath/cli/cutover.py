@@ -25,7 +25,7 @@ from towpath.mirror import COPYING
 from towpath.model.amounts import count, size, span
 
 if TYPE_CHECKING:
-    from towpath.cutover.report import Report
+    from towpath.cutover.report import CutoverReport
 
 NOT_DONE = 3
 
@@ -61,10 +61,10 @@ def cutover(
         # These take a second, in which Spark's JVM starts.
         from towpath.cli.progress import Display  # noqa: PLC0415
         from towpath.cutover.cutover import cutover as cut_over  # noqa: PLC0415
-        from towpath.cutover.report import Cut  # noqa: PLC0415
+        from towpath.cutover.report import CutoverRequest  # noqa: PLC0415
         from towpath.verify.verify import Scope  # noqa: PLC0415
 
-        cut = Cut(dry_run, quiet, Scope(master=master, parallelism=parallelism))
+        cut = CutoverRequest(dry_run, quiet, Scope(master=master, parallelism=parallelism))
         with Display(config.link) as display:
             found = cut_over(config, cut, spark, stop, display.show)
     data = _report(config, found, dry_run=dry_run)
@@ -78,7 +78,7 @@ def cutover(
     return 0 if found.complete else NOT_DONE
 
 
-def _report(config: LinkConfig, found: Report, *, dry_run: bool) -> dict[str, Any]:
+def _report(config: LinkConfig, found: CutoverReport, *, dry_run: bool) -> dict[str, Any]:
     verdicts, failure = found.verdicts, found.failure
     estimate = found.measured.estimate() if found.measured else None
     return {
@@ -106,7 +106,7 @@ def _parts(seconds: dict[str, float]) -> str:
     return ", ".join(f"{part} {span(took)}" for part, took in seconds.items())
 
 
-def _sentence(found: Report, data: dict[str, Any]) -> str:
+def _sentence(found: CutoverReport, data: dict[str, Any]) -> str:
     if found.complete:
         return f"cut over: {_proven(data)}; the clients can be moved to the target"
     mend = "stop who writes" if found.writing else "mend what stands above"
@@ -116,7 +116,7 @@ def _sentence(found: Report, data: dict[str, Any]) -> str:
     return f"not cut over: {todo}; what is copied and done stays, and is not done twice"
 
 
-def _rehearsed(found: Report, data: dict[str, Any]) -> list[str]:
+def _rehearsed(found: CutoverReport, data: dict[str, Any]) -> list[str]:
     # It takes a second, too.
     from towpath.cutover.estimate import ASSUMED  # noqa: PLC0415
 

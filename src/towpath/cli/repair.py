@@ -28,7 +28,7 @@ from towpath.model.amounts import count
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
 from towpath.repair.plan import RepairPlan
-from towpath.repair.repair import Asked, Repaired
+from towpath.repair.repair import RepairReport, RepairRequest
 from towpath.repair.repair import repair as repair_link
 from towpath.verify.verify import Scope
 
@@ -59,7 +59,7 @@ def repair(
                 return yes or _agreed()
 
         scope = Scope(master=master, parallelism=parallelism)
-        found = repair_link(config, Asked(names, agreed, bar.done, stop, scope))
+        found = repair_link(config, RepairRequest(names, agreed, bar.done, stop, scope))
     data = _report(config.link, found)
     show(Group(*map(line, (*found.missing, _sentence(found)))), data)
     write_report(report, data)
@@ -99,7 +99,7 @@ def _agreed() -> bool:
     return typer.confirm("Copy these again?", err=True)
 
 
-def _report(link: str, found: Repaired) -> dict[str, Any]:
+def _report(link: str, found: RepairReport) -> dict[str, Any]:
     return {
         "link": link,
         "complete": found.done and not found.missing,
@@ -114,7 +114,7 @@ def _report(link: str, found: Repaired) -> dict[str, Any]:
     }
 
 
-def _sentence(found: Repaired) -> str:
+def _sentence(found: RepairReport) -> str:
     if not found.done:
         return "nothing was done"
     plan = found.plan

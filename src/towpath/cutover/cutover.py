@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig
-from towpath.cutover.estimate import Measured, bytes_behind
-from towpath.cutover.report import Cut, Report
-from towpath.cutover.writers import Seen, look, moved
+from towpath.cutover.estimate import RehearsalTimes, bytes_behind
+from towpath.cutover.report import CutoverReport, CutoverRequest
+from towpath.cutover.writers import SourceSnapshot, look, moved
 from towpath.engine.starting import Starting
 from towpath.ledger.events import What
 from towpath.ledger.link import open_events, open_link
@@ -38,11 +38,11 @@ from towpath.verify.verify import verify
 
 def cutover(
     config: LinkConfig,
-    cut: Cut,
+    cut: CutoverRequest,
     spark: Starting,
     stop: threading.Event,
     show: Callable[[RunProgress], None],
-) -> Report:
+) -> CutoverReport:
     """End a migration: nobody writes, all is copied, all else is the same, and proven.
 
     Args:
@@ -63,7 +63,7 @@ class _Cutover:
     def __init__(
         self,
         config: LinkConfig,
-        cut: Cut,
+        cut: CutoverRequest,
         spark: Starting,
         stop: threading.Event,
         show: Callable[[RunProgress], None],
@@ -73,13 +73,13 @@ class _Cutover:
         self._stack = ExitStack()
         self._lease: Lease | None = None
         began = time.monotonic()
-        self._report = Report(build(config))
+        self._report = CutoverReport(build(config))
         self._planning = time.monotonic() - began
-        self._seen = Seen()
+        self._seen = SourceSnapshot()
         self._matching: frozenset[TopicName] = frozenset()
         self._appeared: frozenset[TopicName] = frozenset()
 
-    def go(self) -> Report:
+    def go(self) -> CutoverReport:
         """Do one part after the other, as long as there is no trouble."""
         refuse(self._report.plan)
         if self._cut.dry_run:
@@ -227,7 +227,7 @@ class _Cutover:
             return
         read = sum(each.comparison.bytes for each in report.verdicts if each.comparison)
         report.behind = sum(max(0, row.lag_records) for row in rows)
-        report.measured = Measured(
+        report.measured = RehearsalTimes(
             look=report.seconds["look"],
             plan=self._planning,
             spark=started - began,

@@ -18,7 +18,7 @@ _RECORD = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class RehearsalTimes:
     """What a rehearsal measured, in seconds and bytes.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from towpath.cutover.estimate import Measured
+from towpath.cutover.estimate import RehearsalTimes
 from towpath.cutover.writers import Writing
 from towpath.mirror.reconcile import Reconciled
 from towpath.mirror.run import RunProgress
@@ -16,7 +16,7 @@ from towpath.verify.verify import Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutoverRequest:
     """How to cut over.
 
     Attributes:
@@ -31,7 +31,7 @@ class Cut:
 
 
 @dataclass(slots=True)
-class Report:
+class CutoverReport:
     """What came of it, as far as it went.
 
     Attributes:
@@ -53,7 +53,7 @@ class Report:
     synced: Reconciled | None = None
     verdicts: tuple[PartitionVerdict, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
-    measured: Measured | None = None
+    measured: RehearsalTimes | None = None
     behind: int = 0
     trouble: list[str] = field(default_factory=list)
     failure: TowpathError | None = None

@@ -18,7 +18,7 @@ States = Answers[TopicPartition, tuple[ProducerState, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SourceSnapshot:
     """What was seen of some topics at the source.
 
     Attributes:
@@ -86,7 +86,7 @@ class Writing:
         return "; its mirror topic has these, and lacks what comes next"
 
 
-def look(source: Admin, topics: Iterable[TopicName]) -> Seen:
+def look(source: Admin, topics: Iterable[TopicName]) -> SourceSnapshot:
     """Look where all partitions of these topics end, and who wrote to them.
 
     Raises:
@@ -100,10 +100,10 @@ def look(source: Admin, topics: Iterable[TopicName]) -> Seen:
     ]
     states = _states(source, tps)
     answers = source.offsets.latest(tps)
-    return Seen({tp: answers.sure(tp) for tp in tps}, states)
+    return SourceSnapshot({tp: answers.sure(tp) for tp in tps}, states)
 
 
-def moved(source: Admin, first: Seen, last: Seen) -> tuple[Writing, ...]:
+def moved(source: Admin, first: SourceSnapshot, last: SourceSnapshot) -> tuple[Writing, ...]:
     """Return which partitions are not at rest between two looks, and because of whom.
 
     A producer wrote if what its leader knows of it is other than before the first look. Times are
@@ -119,7 +119,9 @@ def moved(source: Admin, first: Seen, last: Seen) -> tuple[Writing, ...]:
     return tuple(sorted((*gone, *found), key=lambda each: each.tp))
 
 
-def _writing(tp: TopicPartition, first: Seen, last: Seen, states: States) -> Writing:
+def _writing(
+    tp: TopicPartition, first: SourceSnapshot, last: SourceSnapshot, states: States
+) -> Writing:
     known = set(first.states.get(tp, ()))
     wrote = tuple(s for s in states.get(tp, ()) if s.open_since >= 0 or s not in known)
     failed = states.failed.get(tp) or first.states.failed.get(tp)

@@ -19,8 +19,8 @@ from towpath.plan.subject import Difference
 from towpath.records.lane.modes import why_mapped
 from towpath.records.source.beginnings import PATIENCE, find_starts
 from towpath.records.trouble import RECREATED
-from towpath.topics.observe import Observed
-from towpath.topics.steps import CreateTopic, Step
+from towpath.topics.observe import ObservedTopics
+from towpath.topics.steps import CreateTopic, TopicStep
 
 Finding = Note | Problem
 
@@ -37,8 +37,8 @@ class _Fresh:
 
 
 def forecast(
-    config: LinkConfig, source: Admin, target: Admin, books: LinkBooks, seen: Observed,
-    found: Difference[Step], fill: int = 0,
+    config: LinkConfig, source: Admin, target: Admin, books: LinkBooks, seen: ObservedTopics,
+    found: Difference[TopicStep], fill: int = 0,
 ) -> list[Finding]:  # fmt: skip
     """Return what a run would decide about each new partition.
 
@@ -97,7 +97,9 @@ def _mapped(
     return mapped
 
 
-def _fresh(books: LinkBooks, seen: Observed, found: Difference[Step]) -> Iterator[_Fresh]:
+def _fresh(
+    books: LinkBooks, seen: ObservedTopics, found: Difference[TopicStep]
+) -> Iterator[_Fresh]:
     made = {step.source: step.configs for step in found.steps if isinstance(step, CreateTopic)}
     made_again = books.made_again({topic.name: topic.id for topic in seen.source})
     for topic in seen.source:

@@ -13,11 +13,11 @@ from towpath.mirror.subjects import SUBJECTS
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicName
-from towpath.plan.build import Beside, Planned
+from towpath.plan.build import LinkContext, Planned
 from towpath.plan.build import build as build_plan
 from towpath.plan.differences import Differences
 from towpath.plan.model import Plan
-from towpath.plan.subjects import Clients
+from towpath.plan.subjects import SubjectClients
 from towpath.status.status import caught_up, status
 from towpath.topics.subject import TOPICS
 
@@ -31,9 +31,9 @@ def build(config: LinkConfig) -> Plan:
         return planned(link, clients).plan
 
 
-def planned(link: OpenLink, clients: Clients) -> Planned:
+def planned(link: OpenLink, clients: SubjectClients) -> Planned:
     """Return the plan of a link that is open, and what it was made from."""
-    return build_plan(link, clients, Beside(_caught_up, _of_records))
+    return build_plan(link, clients, LinkContext(_caught_up, _of_records))
 
 
 def _caught_up(link: OpenLink) -> frozenset[TopicName]:

@@ -22,8 +22,8 @@ from towpath.plan.build import Planned
 from towpath.plan.differences import Differences, again, differences
 from towpath.plan.journal import JournalWriter
 from towpath.plan.kinds import Step
-from towpath.plan.subject import Checked
-from towpath.plan.subjects import AnySubject, Clients
+from towpath.plan.subject import CheckedSteps
+from towpath.plan.subjects import AnySubject, SubjectClients
 from towpath.status.status import PartitionStatus, caught_up
 from towpath.topics.subject import TOPICS
 
@@ -70,7 +70,7 @@ class Reconciler:
     def __init__(
         self,
         link: OpenLink,
-        clients: Clients,
+        clients: SubjectClients,
         meter: Meter,
         stop: threading.Event,
         hold: Callable[[], None],
@@ -127,7 +127,7 @@ class Reconciler:
         self._next |= {each: now + each.interval(self._link.config) for each in subjects}
 
     def _do(
-        self, found: Differences, checked: Checked[Step], reached: Collection[TopicName]
+        self, found: Differences, checked: CheckedSteps[Step], reached: Collection[TopicName]
     ) -> Reconciled:
         applier = Applier(
             self._clients,

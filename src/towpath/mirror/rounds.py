@@ -25,7 +25,7 @@ from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, Slice
 from towpath.topics.circles import origins, without_circles
 from towpath.topics.configs import stamps_itself
 from towpath.topics.diff import diff
-from towpath.topics.observe import Observed, Topic, observe
+from towpath.topics.observe import ObservedTopics, Topic, observe
 
 WORK = "towpath.mirror.slices:run_slice"
 """Who runs a slice; only Python workers import it."""
@@ -62,7 +62,7 @@ class Look:
     What is mirrored is judged by `diff`, for a plan and for each round alike.
     """
 
-    seen: Observed
+    seen: ObservedTopics
     topics: Mapping[TopicName, TopicName]
 
 

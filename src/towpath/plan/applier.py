@@ -11,8 +11,8 @@ from towpath.model.nouns import NO_TOPIC_ID, TopicId
 from towpath.model.outcome import Changed
 from towpath.plan.batches import batches
 from towpath.plan.journal import JournalWriter
-from towpath.plan.kinds import Kinds, Step
-from towpath.plan.subjects import Clients
+from towpath.plan.kinds import Step, StepKinds
+from towpath.plan.subjects import SubjectClients
 
 Told = Callable[[Step, TowpathError | None], None]
 """Hears of each step that was done, or why it was not."""
@@ -30,7 +30,7 @@ class Applied:
         rest: Those that were not reached.
     """
 
-    kinds: Kinds
+    kinds: StepKinds
     done: list[Step] = field(default_factory=list)
     before: list[Step] = field(default_factory=list)
     failed: list[tuple[Step, TowpathError]] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Applier:
         hold: Raises where this process may not change the target any more.
     """
 
-    clients: Clients
+    clients: SubjectClients
     journal: JournalWriter
     on_step: Told = lambda _step, _error: None
     on_changed: Callable[[Step, float], None] = lambda _step, _seconds: None
@@ -74,7 +74,7 @@ class Applier:
     hold: Callable[[], None] = lambda: None
 
     @property
-    def _kinds(self) -> Kinds:
+    def _kinds(self) -> StepKinds:
         return self.clients.subjects.kinds
 
     def apply(self, steps: Iterable[Step]) -> Applied:

@@ -18,7 +18,7 @@ from towpath.plan.subjects import Subjects
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ApplyRequest:
     """A plan, and how much of it to do.
 
     Attributes:
@@ -41,7 +41,9 @@ class Wanted:
         return replace(self.plan, steps=steps)
 
 
-def apply(wanted: Wanted, subjects: Subjects, on_step: Told, stop: threading.Event) -> Applied:
+def apply(
+    wanted: ApplyRequest, subjects: Subjects, on_step: Told, stop: threading.Event
+) -> Applied:
     """Do the steps, each only if the target is as it was when the step was planned.
 
     Args:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from towpath.plan.kinds import FULL_BATCH, Kinds, Step
+from towpath.plan.kinds import FULL_BATCH, Step, StepKinds
 
 AT_ONCE = 100
 """Steps are done together up to so many; Ctrl-C is heard behind them."""
 
 
-def batches(steps: Iterable[Step], kinds: Kinds) -> Iterator[list[Step]]:
+def batches(steps: Iterable[Step], kinds: StepKinds) -> Iterator[list[Step]]:
     """Return steps in their order, those of a kind together as far as they may be."""
 
     def alike(step: Step) -> object:

@@ -16,14 +16,14 @@ from towpath.plan.differences import Differences, differences
 from towpath.plan.kinds import Step
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.preflight import ledger
-from towpath.plan.subject import Checked
-from towpath.plan.subjects import Clients
+from towpath.plan.subject import CheckedSteps
+from towpath.plan.subjects import SubjectClients
 
 Findings = Iterable[Note | Problem]
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class LinkContext:
     """What belongs to the link as a whole, and so to no subject.
 
     Attributes:
@@ -48,10 +48,10 @@ class Planned:
 
     plan: Plan
     found: Differences | None = None
-    checked: Checked[Step] | None = None
+    checked: CheckedSteps[Step] | None = None
 
 
-def build(link: OpenLink, clients: Clients, beside: Beside) -> Planned:
+def build(link: OpenLink, clients: SubjectClients, beside: LinkContext) -> Planned:
     """Return what a run would begin with; what goes wrong on the way is part of it."""
     plan = _met(link)
     if plan.problems:
@@ -94,7 +94,9 @@ def _facts(admin: Admin, config: ClusterConfig) -> ClusterFacts:
     )
 
 
-def _with_books(plan: Plan, link: OpenLink, clients: Clients, beside: Beside) -> Planned:
+def _with_books(
+    plan: Plan, link: OpenLink, clients: SubjectClients, beside: LinkContext
+) -> Planned:
     """Look into the ledger, if the target can have one; it may belong to other clusters."""
     notes, no_ledger = ledger(link.target, len(link.target.cluster.brokers()))
     plan = replace(plan, notes=tuple(notes), problems=tuple(no_ledger))
@@ -112,7 +114,7 @@ def _with_books(plan: Plan, link: OpenLink, clients: Clients, beside: Beside) ->
 
 
 def _compared(
-    plan: Plan, link: OpenLink, clients: Clients, beside: Beside, *, known: bool
+    plan: Plan, link: OpenLink, clients: SubjectClients, beside: LinkContext, *, known: bool
 ) -> Planned:
     found = differences(clients, lambda: beside.caught_up(link))
     checked = clients.check(found.steps)

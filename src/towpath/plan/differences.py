@@ -9,12 +9,12 @@ from typing import Any, Generic
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import TopicName
 from towpath.plan.kinds import S, Step
-from towpath.plan.subject import Around, Difference, Seen, Subject
-from towpath.plan.subjects import AnySubject, Clients
+from towpath.plan.subject import Difference, Seen, Subject, SubjectContext
+from towpath.plan.subjects import AnySubject, SubjectClients
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Generic[S, Seen]):
+class SubjectPart(Generic[S, Seen]):
     """One subject: both clusters as they were observed, and what follows."""
 
     subject: Subject[S, Seen]
@@ -26,11 +26,11 @@ class Part(Generic[S, Seen]):
 class Differences:
     """What was found of all subjects, in the order in which they were looked at."""
 
-    parts: tuple[Part[Any, Any], ...]
+    parts: tuple[SubjectPart[Any, Any], ...]
     topics: dict[TopicName, TopicName]
     """The topics that can be mirrored, with their names on the target."""
 
-    def of(self, subject: Subject[S, Seen]) -> Part[S, Seen]:
+    def of(self, subject: Subject[S, Seen]) -> SubjectPart[S, Seen]:
         """Return what was found of one subject."""
         return next(part for part in self.parts if part.subject is subject)
 
@@ -51,7 +51,7 @@ class Differences:
 
 
 def differences(
-    clients: Clients,
+    clients: SubjectClients,
     caught_up: Callable[[], Iterable[TopicName]] = tuple,
     only: Collection[AnySubject] | None = None,
     before: Differences | None = None,
@@ -69,19 +69,19 @@ def differences(
         ClusterError: A cluster cannot be asked at all.
     """
 
-    def part(subject: AnySubject, around: Around) -> Part[Any, Any]:
+    def part(subject: AnySubject, around: SubjectContext) -> SubjectPart[Any, Any]:
         if before is not None and only is not None and subject not in only:
             known = before.of(subject)
             return replace(known, found=replace(known.found, steps=()))
         client = clients.of(subject)
         seen = client.observe()
-        return Part(subject, seen, client.diff(seen, around))
+        return SubjectPart(subject, seen, client.diff(seen, around))
 
     return _gathered(clients, caught_up, part)
 
 
 def again(
-    clients: Clients,
+    clients: SubjectClients,
     before: Differences,
     done: Iterable[Step],
     caught_up: Callable[[], Iterable[TopicName]] = tuple,
@@ -93,23 +93,23 @@ def again(
     """
     changed = clients.subjects.parted(done)
 
-    def part(subject: AnySubject, around: Around) -> Part[Any, Any]:
+    def part(subject: AnySubject, around: SubjectContext) -> SubjectPart[Any, Any]:
         known, client = before.of(subject), clients.of(subject)
         if subject not in changed:
             return known
         seen = client.again(known.seen)
-        return Part(subject, seen, client.diff(seen, around))
+        return SubjectPart(subject, seen, client.diff(seen, around))
 
     return _gathered(clients, caught_up, part)
 
 
 def _gathered(
-    clients: Clients,
+    clients: SubjectClients,
     caught_up: Callable[[], Iterable[TopicName]],
-    part: Callable[[AnySubject, Around], Part[Any, Any]],
+    part: Callable[[AnySubject, SubjectContext], SubjectPart[Any, Any]],
 ) -> Differences:
-    parts: list[Part[Any, Any]] = []
-    around = Around(caught_up=caught_up)
+    parts: list[SubjectPart[Any, Any]] = []
+    around = SubjectContext(caught_up=caught_up)
     for subject in clients.subjects:
         parts.append(part(subject, around))
         around = replace(around, topics={**around.topics, **parts[-1].found.topics})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from towpath.model.amounts import counted
 from towpath.model.findings import Note, beside
 from towpath.model.quoting import quoted
-from towpath.plan.kinds import Kinds, Step
+from towpath.plan.kinds import Step, StepKinds
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.subjects import Subjects
 
@@ -60,7 +60,7 @@ def groups(plan: Plan, subjects: Subjects) -> list[Group]:
     return [_group(name, steps, subjects) for name, steps in found.items() if steps]
 
 
-def sentence(step: Step, kinds: Kinds) -> str:
+def sentence(step: Step, kinds: StepKinds) -> str:
     """Return one step in one line."""
     parts = kinds.of(step).verb, step.subject[:-1], step.about
     return " ".join(part for part in parts if part)

@@ -12,7 +12,7 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import NO_TOPIC_ID, TopicId
 from towpath.plan.kinds import Step, as_data
-from towpath.plan.subjects import Clients
+from towpath.plan.subjects import SubjectClients
 
 
 class JournalWriter:
@@ -24,7 +24,7 @@ class JournalWriter:
     Nobody else writes the journal of the link meanwhile: the lease sees to that.
     """
 
-    def __init__(self, link: OpenLink, clients: Clients, plan: str = "") -> None:
+    def __init__(self, link: OpenLink, clients: SubjectClients, plan: str = "") -> None:
         self._ledger, self._books, self._plan = link.ledger, link.books, plan
         self._clients, self._kinds = clients, clients.subjects.kinds
         self._held: list[Journal] = []

@@ -49,7 +49,7 @@ S = TypeVar("S", bound=Step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind(Generic[S]):
+class StepKind(Generic[S]):
     """A kind of step.
 
     Attributes:
@@ -86,21 +86,21 @@ class Kind(Generic[S]):
         return self.step.__name__
 
 
-class Kinds:
+class StepKinds:
     """Some kinds of steps, in the order in which they are done."""
 
-    def __init__(self, kinds: Iterable[Kind[Any]]) -> None:
+    def __init__(self, kinds: Iterable[StepKind[Any]]) -> None:
         self._all = tuple(kinds)
         self._of = {kind.step: (at, kind) for at, kind in enumerate(self._all)}
         self._named = {kind.name: kind for kind in self._all}
 
-    def __iter__(self) -> Iterator[Kind[Any]]:
+    def __iter__(self) -> Iterator[StepKind[Any]]:
         return iter(self._all)
 
     def __contains__(self, name: object) -> bool:
         return name in self._named
 
-    def of(self, step: S) -> Kind[S]:
+    def of(self, step: S) -> StepKind[S]:
         """Return the kind of a step."""
         return self._of[type(step)][1]
 

@@ -9,7 +9,7 @@ from towpath.model.errors import ClusterError, StepOutdatedError
 from towpath.model.nouns import Side
 from towpath.plan.differences import differences
 from towpath.plan.kinds import Key, Step
-from towpath.plan.subjects import Clients
+from towpath.plan.subjects import SubjectClients
 
 
 class Review:
@@ -22,7 +22,7 @@ class Review:
             is outdated.
     """
 
-    def __init__(self, clients: Clients, steps: Iterable[Step], *, saved: bool) -> None:
+    def __init__(self, clients: SubjectClients, steps: Iterable[Step], *, saved: bool) -> None:
         self._clients, self._kinds, self._saved = clients, clients.subjects.kinds, saved
         self._steps = [step for step in steps if self._waits(step)]
 

@@ -22,7 +22,7 @@ from towpath.model.clock import now_ms, readable
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.foreign import foreign
-from towpath.plan.kinds import Kinds
+from towpath.plan.kinds import StepKinds
 from towpath.plan.model import ClusterFacts, Plan
 
 FORMAT = 1
@@ -81,7 +81,7 @@ def is_saved(path: Path) -> bool:
         return path.suffix == ".json"
 
 
-def load_plan(path: Path, kinds: Kinds) -> SavedPlan:
+def load_plan(path: Path, kinds: StepKinds) -> SavedPlan:
     """Return the plan in a file.
 
     Args:
@@ -98,7 +98,7 @@ def load_plan(path: Path, kinds: Kinds) -> SavedPlan:
         raise _refused(path, "is no saved plan: it is nested too deeply") from None
 
 
-def _load(path: Path, kinds: Kinds) -> SavedPlan:
+def _load(path: Path, kinds: StepKinds) -> SavedPlan:
     data = _read(path)
     _require_format(path, data)
     said = {key: value for key, value in data.items() if key != "digest"}
@@ -124,7 +124,7 @@ def _load(path: Path, kinds: Kinds) -> SavedPlan:
     return SavedPlan(config, data["made"], plan, data["digest"])
 
 
-def _plan(data: Mapping[str, Any], kinds: Kinds) -> Plan:
+def _plan(data: Mapping[str, Any], kinds: StepKinds) -> Plan:
     return Plan(
         link=data["link"],
         source=_facts(data["source"]),

@@ -18,7 +18,7 @@ from towpath.model.errors import ClusterError, StepOutdatedError, TowpathError
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import TopicId, TopicName
 from towpath.model.outcome import Changed
-from towpath.plan.kinds import Kinds, S, Step
+from towpath.plan.kinds import S, Step, StepKinds
 
 Seen = TypeVar("Seen")
 """What a look at both clusters shows of a subject."""
@@ -27,7 +27,7 @@ Failed = Sequence[tuple[Step, TowpathError]]
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class SubjectContext:
     """What a subject may need to know that is not its own.
 
     Attributes:
@@ -59,7 +59,7 @@ class Difference(Generic[S]):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked(Generic[S]):
+class CheckedSteps(Generic[S]):
     """Steps as the target would take them.
 
     Attributes:
@@ -92,7 +92,7 @@ class Checked(Generic[S]):
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettledStep:
     """What became of a step of which nobody knew whether it was done.
 
     Attributes:
@@ -136,7 +136,7 @@ class SubjectClient(Protocol[S, Seen]):
         """
         ...
 
-    def diff(self, seen: Seen, around: Around) -> Difference[S]:
+    def diff(self, seen: Seen, around: SubjectContext) -> Difference[S]:
         """Return what is to be done on the target.
 
         Raises:
@@ -148,7 +148,7 @@ class SubjectClient(Protocol[S, Seen]):
         """Tell what else a person should know who decides on a plan; a run asks for none of it."""
         ...
 
-    def check(self, steps: Sequence[S]) -> Checked[S]:
+    def check(self, steps: Sequence[S]) -> CheckedSteps[S]:
         """Return steps as the target would take them; it checks them, and nothing is done.
 
         Raises:
@@ -176,7 +176,7 @@ class SubjectClient(Protocol[S, Seen]):
         """
         ...
 
-    def settle(self, steps: Sequence[S]) -> Mapping[str, Settled]:
+    def settle(self, steps: Sequence[S]) -> Mapping[str, SettledStep]:
         """Return what became of steps that a process began before it died, by name.
 
         Raises:
@@ -202,7 +202,7 @@ class Subject(Protocol[S, Seen]):
         ...
 
     @property
-    def kinds(self) -> Kinds:
+    def kinds(self) -> StepKinds:
         """Its kinds of steps, in the order in which they are done."""
         ...
 

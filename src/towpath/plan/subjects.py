@@ -10,8 +10,8 @@ from towpath.ledger.link import OpenLink
 from towpath.model.errors import StepOutdatedError
 from towpath.model.nouns import TopicId
 from towpath.model.outcome import Changed
-from towpath.plan.kinds import Kinds, S, Step
-from towpath.plan.subject import Checked, Seen, Settled, Subject, SubjectClient
+from towpath.plan.kinds import S, Step, StepKinds
+from towpath.plan.subject import CheckedSteps, Seen, SettledStep, Subject, SubjectClient
 
 AnySubject = Subject[Any, Any]
 
@@ -29,7 +29,7 @@ class Subjects:
         self._all = tuple(subjects)
         made = [kind for each in self._all for kind in each.kinds if not kind.removes]
         gone = [kind for each in reversed(self._all) for kind in each.kinds if kind.removes]
-        self.kinds = Kinds([*made, *gone])
+        self.kinds = StepKinds([*made, *gone])
         self.names = tuple(name for each in self._all for name in each.names)
         self._of = {kind.step: each for each in self._all for kind in each.kinds}
 
@@ -48,13 +48,15 @@ class Subjects:
         return {subject: some for subject, some in found.items() if some}
 
     @contextmanager
-    def open(self, link: OpenLink) -> Iterator[Clients]:
+    def open(self, link: OpenLink) -> Iterator[SubjectClients]:
         """Open the clients of all subjects for one link."""
         with ExitStack() as stack:
-            yield Clients(self, {each: stack.enter_context(each.client(link)) for each in self})
+            yield SubjectClients(
+                self, {each: stack.enter_context(each.client(link)) for each in self}
+            )
 
 
-class Clients:
+class SubjectClients:
     """The clients of all subjects, for one link."""
 
     def __init__(
@@ -66,7 +68,7 @@ class Clients:
         """Return the client of a subject."""
         return self._clients[subject]
 
-    def check(self, steps: Iterable[Step]) -> Checked[Step]:
+    def check(self, steps: Iterable[Step]) -> CheckedSteps[Step]:
         """Return steps as the target would take them, in the order in which they are done.
 
         Raises:
@@ -75,7 +77,7 @@ class Clients:
         every = [
             self.of(subject).check(some) for subject, some in self.subjects.parted(steps).items()
         ]
-        return Checked(
+        return CheckedSteps(
             self.subjects.kinds.ordered(step for each in every for step in each.steps),
             tuple(refused for each in every for refused in each.refused),
             tuple(problem for each in every for problem in each.problems),
@@ -102,7 +104,7 @@ class Clients:
         """Do steps of one kind; see `SubjectClient.apply`."""
         return self.of(self.subjects.of(steps[0])).apply(steps) if steps else Changed()
 
-    def settle(self, steps: Iterable[Step]) -> list[tuple[Step, Settled]]:
+    def settle(self, steps: Iterable[Step]) -> list[tuple[Step, SettledStep]]:
         """Return what became of steps that a process began before it died.
 
         Raises:

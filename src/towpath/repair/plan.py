@@ -16,7 +16,7 @@ from towpath.status.losses import Loss
 _RECREATE = "delete the topic on the target, and the next run copies all of it again"
 
 
-class Cause(StrEnum):
+class Unrepairable(StrEnum):
     """Why a partition cannot be repaired exactly."""
 
     MAPPED = "mapped"
@@ -54,11 +54,11 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Unrepaired:
     """A partition that cannot be repaired, why, and what is left to do."""
 
     tp: TopicPartition
-    cause: Cause
+    cause: Unrepairable
     text: str
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class RepairPlan:
 
     repairs: tuple[Repair, ...]
     unfinished: tuple[tuple[TopicPartition, SourceOffset], ...]
-    left: tuple[Left, ...]
+    left: tuple[Unrepaired, ...]
 
     @property
     def ends(self) -> dict[TopicPartition, SourceOffset]:
@@ -86,7 +86,7 @@ class RepairPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class PartitionFacts:
     """What the clusters say of one partition that lost something.
 
     Attributes:
@@ -116,59 +116,63 @@ def begin_at(books: PartitionBooks, lost: Loss) -> SourceOffset:
     return max(SourceOffset(lost.target_end), books.start)
 
 
-def hindered(tp: TopicPartition, books: PartitionBooks, lost: Loss, facts: Facts) -> Left | None:
+def hindered(
+    tp: TopicPartition, books: PartitionBooks, lost: Loss, facts: PartitionFacts
+) -> Unrepaired | None:
     """Return why a partition cannot be repaired, by everything but its records."""
     why = next(_hindrances(books, lost, facts), None)
-    return None if why is None else Left(tp, *why)
+    return None if why is None else Unrepaired(tp, *why)
 
 
-def _hindrances(books: PartitionBooks, lost: Loss, facts: Facts) -> Iterator[tuple[Cause, str]]:
+def _hindrances(
+    books: PartitionBooks, lost: Loss, facts: PartitionFacts
+) -> Iterator[tuple[Unrepairable, str]]:
     receipt = books.receipt
     first, missing = begin_at(books, lost), set(facts.replicas) - set(facts.in_sync)
     if receipt is None or receipt.mode is Mode.MAPPED or books.writers:
         yield (
-            Cause.MAPPED,
+            Unrepairable.MAPPED,
             "its offsets are mapped, so the same records would get other offsets than before;"
             f" {_RECREATE}",
         )
     if missing:
         ids = ", ".join(map(str, sorted(missing)))
         yield (
-            Cause.REPLICAS,
+            Unrepairable.REPLICAS,
             f"replicas on brokers {ids} of the target are not in sync, and may hold what was lost;"
             " start these brokers, or take them out of the partition, then repair again",
         )
     if facts.open_since >= 0:
         yield (
-            Cause.TRANSACTION,
+            Unrepairable.TRANSACTION,
             f"a transaction is open on the target since offset {facts.open_since}; abort it with"
             " `kafka-transactions.sh abort`, then repair again",
         )
     if not facts.log_end == facts.high_watermark == lost.target_end:
         yield (
-            Cause.UNSETTLED,
+            Unrepairable.UNSETTLED,
             f"the target log still moves: it ended at {lost.target_end}, its high watermark is"
             f" {facts.high_watermark} now, its log end {facts.log_end}; look who writes to it, then"
             " repair again",
         )
     if facts.source_first > first:
         yield (
-            Cause.SOURCE_GONE,
+            Unrepairable.SOURCE_GONE,
             f"the source log begins at offset {facts.source_first} by now, so offsets {first} to"
             f" {facts.source_first - 1} are on neither side; {_RECREATE} that the source still has",
         )
     if facts.source_end < lost.source_end:
         yield (
-            Cause.SOURCE_CUT,
+            Unrepairable.SOURCE_CUT,
             f"the source log ends at offset {facts.source_end}, so the source lost records, too;"
             f" mend the source first, or else {_RECREATE}",
         )
 
 
-def different(tp: TopicPartition, why: str) -> Left:
+def different(tp: TopicPartition, why: str) -> Unrepaired:
     """Return that the target's records are not a beginning of the source's."""
-    return Left(
-        tp, Cause.DIFFERENT,
+    return Unrepaired(
+        tp, Unrepairable.DIFFERENT,
         f"what the target still has is not the beginning of what the source has ({why});"
         f" {_RECREATE}",
     )  # fmt: skip

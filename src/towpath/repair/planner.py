@@ -11,10 +11,10 @@ from towpath.model.errors import RefusedError
 from towpath.model.nouns import SourceOffset, TopicPartition
 from towpath.repair.plan import (
     Ahead,
-    Facts,
-    Left,
+    PartitionFacts,
     Repair,
     RepairPlan,
+    Unrepaired,
     begin_at,
     different,
     hindered,
@@ -77,7 +77,7 @@ def _targets(
     return {tp: opened.target for tp in tps if (opened := books.of(tp).opened) is not None}
 
 
-def _facts(link: OpenLink, lost: Iterable[TopicPartition]) -> dict[TopicPartition, Facts]:
+def _facts(link: OpenLink, lost: Iterable[TopicPartition]) -> dict[TopicPartition, PartitionFacts]:
     source, target, there = link.source, link.target, _targets(link.books, lost)
     marks, ends = target.offsets.latest(there.values()), target.offsets.log_ends(there.values())
     states = target.producers.states(there.values())
@@ -85,7 +85,7 @@ def _facts(link: OpenLink, lost: Iterable[TopicPartition]) -> dict[TopicPartitio
     topics = target.topics.describe({copy.topic for copy in there.values()})
     infos = {tp: topics[copy.topic].partitions[copy.partition] for tp, copy in there.items()}
     return {
-        tp: Facts(
+        tp: PartitionFacts(
             replicas=infos[tp].replicas,
             in_sync=infos[tp].in_sync,
             high_watermark=marks.sure(copy),
@@ -100,7 +100,7 @@ def _facts(link: OpenLink, lost: Iterable[TopicPartition]) -> dict[TopicPartitio
 
 def _different(
     link: OpenLink, lost: Mapping[TopicPartition, Loss], compare: Compare
-) -> dict[TopicPartition, Left]:
+) -> dict[TopicPartition, Unrepaired]:
     """Compare all that both sides still have of partitions that could be repaired."""
     bounds = Observed(Scope(), link.books, link.source, link.target).bounds(lost)
     ranges = [

@@ -37,7 +37,7 @@ from towpath.verify.verify import Scope, compared
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RepairRequest:
     """What is to be repaired, and with what.
 
     Attributes:
@@ -56,7 +56,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
+class RepairReport:
     """What came of a repair.
 
     Attributes:
@@ -77,7 +77,7 @@ class Repaired:
         return (*map(str, self.plan.left), *behind)
 
 
-def repair(config: LinkConfig, asked: Asked) -> Repaired:
+def repair(config: LinkConfig, asked: RepairRequest) -> RepairReport:
     """Repair the partitions of some topics that lost something.
 
     Raises:
@@ -114,21 +114,21 @@ def _read(link: OpenLink, topics: Collection[TopicName]) -> None:
 
 
 class _Repair:
-    def __init__(self, link: OpenLink, asked: Asked, run_id: str) -> None:
+    def __init__(self, link: OpenLink, asked: RepairRequest, run_id: str) -> None:
         self._link, self._asked, self._run_id = link, asked, run_id
         self._cluster = link.source.cluster.id()
 
-    def go(self) -> Repaired:
+    def go(self) -> RepairReport:
         """Plan, ask, tell the ledger, and copy."""
         plan = self._plan()
         if not plan.ends:
-            return Repaired(plan, done=True)
+            return RepairReport(plan, done=True)
         if not self._asked.agreed(plan):
-            return Repaired(plan, done=False)
+            return RepairReport(plan, done=False)
         self._require_going("nothing was repaired")
         self._begin(plan)
         self._copy(plan.ends)
-        return Repaired(plan, done=True, rows=self._rows(plan.ends))
+        return RepairReport(plan, done=True, rows=self._rows(plan.ends))
 
     def _require_going(self, text: str) -> None:
         if self._asked.stop.is_set():

@@ -14,20 +14,20 @@ from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo, non_defaul
 from towpath.model.errors import ClusterError, RefusedError, StepOutdatedError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName
 from towpath.model.outcome import Changed
-from towpath.plan.subject import Settled
+from towpath.plan.subject import SettledStep
 from towpath.topics.configs import equal
-from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, Step
+from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, TopicStep
 
-T = TypeVar("T", bound=Step)
+T = TypeVar("T", bound=TopicStep)
 _Found = dict[TopicName, TopicInfo]
 
 _MADE_MEANWHILE = "TOPIC_ALREADY_EXISTS"
 _GONE = "none: it is gone"
-Refusals = list[tuple[Step, ClusterError]]
+Refusals = list[tuple[TopicStep, ClusterError]]
 """Steps, each with why the target would refuse it."""
 
 
-def apply(step: Step, target: Admin) -> None:
+def apply(step: TopicStep, target: Admin) -> None:
     """Do one step; what is there already as the step would leave it counts as done.
 
     Raises:
@@ -37,7 +37,7 @@ def apply(step: Step, target: Admin) -> None:
     apply_all([step], target).sure(step.about)
 
 
-def apply_all(steps: Sequence[Step], target: Admin) -> Changed:
+def apply_all(steps: Sequence[TopicStep], target: Admin) -> Changed:
     """Do steps of one kind together, each about another topic; see `apply`.
 
     Raises:
@@ -67,7 +67,7 @@ def is_as_made(step: CreateTopic, found: TopicInfo, configs: Mapping[str, Config
     )
 
 
-def settled(steps: Sequence[CreateTopic], target: Admin) -> dict[str, Settled]:
+def settled(steps: Sequence[CreateTopic], target: Admin) -> dict[str, SettledStep]:
     """Return which topics exist of those that a process began to create, and whether it did.
 
     Raises:
@@ -76,13 +76,13 @@ def settled(steps: Sequence[CreateTopic], target: Admin) -> dict[str, Settled]:
     found = target.topics.describe(step.target for step in steps) if steps else {}
     configs = target.configs.describe(found) if found else {}
     return {
-        step.target: Settled(is_as_made(step, info, configs.get(step.target, {})), info.id)
+        step.target: SettledStep(is_as_made(step, info, configs.get(step.target, {})), info.id)
         for step in steps
         if (info := found.get(step.target)) is not None and not info.error
     }
 
 
-def check_all(steps: Iterable[Step], target: Admin) -> Refusals:
+def check_all(steps: Iterable[TopicStep], target: Admin) -> Refusals:
     """Let the target check steps without doing them; return those that it would refuse.
 
     Raises:
@@ -114,7 +114,7 @@ def check_all(steps: Iterable[Step], target: Admin) -> Refusals:
     ]
 
 
-def _named(steps: Mapping[TopicName, Step], why: Mapping[TopicName, ClusterError]) -> Refusals:
+def _named(steps: Mapping[TopicName, TopicStep], why: Mapping[TopicName, ClusterError]) -> Refusals:
     return [(steps[name], error) for name, error in why.items()]
 
 

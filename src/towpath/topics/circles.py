@@ -17,11 +17,11 @@ from towpath.ledger.topic import TOPIC
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, LinkName, Side, TopicId, TopicName
-from towpath.topics.observe import Observed
+from towpath.topics.observe import ObservedTopics
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class MirrorOrigin:
     """Where a topic of the source was copied from.
 
     Attributes:
@@ -37,12 +37,12 @@ class Origin:
     runs: bool
 
 
-Origins = Mapping[tuple[TopicName, TopicId], Origin]
+MirrorOrigins = Mapping[tuple[TopicName, TopicId], MirrorOrigin]
 
 
 def without_circles(
-    seen: Observed, known: Origins | Note, config: LinkConfig, target: Admin
-) -> Observed:
+    seen: ObservedTopics, known: MirrorOrigins | Note, config: LinkConfig, target: Admin
+) -> ObservedTopics:
     """Return what was observed, with problems for topics that are mirror topics themselves.
 
     Args:
@@ -73,7 +73,7 @@ def without_circles(
     return replace(seen, notes=(*seen.notes, *notes), problems=(*seen.problems, *problems))
 
 
-def _copied(origin: Origin) -> str:
+def _copied(origin: MirrorOrigin) -> str:
     return f"is itself a mirror topic, which link {origin.link} makes of cluster {origin.cluster}"
 
 
@@ -93,7 +93,7 @@ _STOPPED = (
 _FURTHER = "no link may bring these records back to that cluster under the name they had"
 
 
-def origins(config: LinkConfig, source: Admin) -> Origins | Note:
+def origins(config: LinkConfig, source: Admin) -> MirrorOrigins | Note:
     """Return which topics of the source are copies, or why that is not known."""
     try:
         return _origins(config, source)
@@ -102,7 +102,7 @@ def origins(config: LinkConfig, source: Admin) -> Origins | Note:
         return Note("source", text)
 
 
-def _origins(config: LinkConfig, source: Admin) -> Origins:
+def _origins(config: LinkConfig, source: Admin) -> MirrorOrigins:
     """Read the ledger of the source, if it has one."""
     there = source.topics.describe([TOPIC]).get(TOPIC)
     if there is None:
@@ -115,7 +115,9 @@ def _origins(config: LinkConfig, source: Admin) -> Origins:
         return dict(_found((*facts, *ledger.read(SESSIONS))))
 
 
-def _found(entries: Iterable[ReadEntry]) -> Iterator[tuple[tuple[TopicName, TopicId], Origin]]:
+def _found(
+    entries: Iterable[ReadEntry],
+) -> Iterator[tuple[tuple[TopicName, TopicId], MirrorOrigin]]:
     clusters: dict[LinkName, ClusterId] = {}
     sessions: dict[LinkName, Session] = {}
     opened: list[Opened] = []
@@ -135,5 +137,5 @@ def _found(entries: Iterable[ReadEntry]) -> Iterator[tuple[tuple[TopicName, Topi
         if entry.link in clusters:
             last = sessions.get(entry.link)
             runs = last is not None and last.may_live
-            origin = Origin(entry.link, clusters[entry.link], entry.topic, runs)
+            origin = MirrorOrigin(entry.link, clusters[entry.link], entry.topic, runs)
             yield (entry.target_topic, entry.target_topic_id), origin

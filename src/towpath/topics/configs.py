@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from towpath.cluster.admin.values import meaning
 from towpath.config import ConfigRules
-from towpath.topics.observe import Observed, Topic
+from towpath.topics.observe import ObservedTopics, Topic
 
 TIMESTAMP_TYPE = "message.timestamp.type"
 POLICY = "cleanup.policy"
@@ -40,7 +40,7 @@ ADJUSTED = frozenset({*_LIMITS, POLICY, _MIN_INSYNC})
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedConfigs:
     """What a mirror topic shall have of its own.
 
     Attributes:
@@ -56,12 +56,12 @@ class Wanted:
 
 def wanted(
     topic: Topic,
-    seen: Observed,
+    seen: ObservedTopics,
     rules: ConfigRules,
     replicas: int | None,
     there: Topic | None = None,
     ours: Set[str] = frozenset(),
-) -> Wanted:
+) -> WantedConfigs:
     """Return what a mirror topic shall have of its own.
 
     Args:
@@ -91,7 +91,7 @@ def wanted(
             values[key], reasons[key] = value, why
     if TIMESTAMP_TYPE not in rules.override and there is None:
         notes += _times_lost_later(topic)
-    return Wanted(values, reasons, tuple(notes))
+    return WantedConfigs(values, reasons, tuple(notes))
 
 
 def untouched(key: str) -> bool:
@@ -151,7 +151,7 @@ def tighter(one: str | None, other: str | None) -> bool:
     return left is not None and right is not None and left < right
 
 
-def _beneath(seen: Observed, there: Topic | None, ours: Set[str]) -> Mapping[str, str]:
+def _beneath(seen: ObservedTopics, there: Topic | None, ours: Set[str]) -> Mapping[str, str]:
     """Return what holds on the target, as far as told, where we set nothing."""
     if there is None:
         return seen.defaults
@@ -160,7 +160,9 @@ def _beneath(seen: Observed, there: Topic | None, ours: Set[str]) -> Mapping[str
     return {key: v for key, v in there.configs.items() if key not in own} | default
 
 
-def _copied(topic: Topic, seen: Observed, rules: ConfigRules) -> tuple[dict[str, str], list[str]]:
+def _copied(
+    topic: Topic, seen: ObservedTopics, rules: ConfigRules
+) -> tuple[dict[str, str], list[str]]:
     selected = {key: value for key, value in topic.own.items() if rules.selects(key)}
     asked = {key: v for key, v in selected.items() if not untouched(key)}
     notes = []

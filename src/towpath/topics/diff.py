@@ -10,12 +10,12 @@ from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
 from towpath.plan.subject import Difference
 from towpath.topics.configs import RETENTIONS, deletes, limit, wanted
-from towpath.topics.kinds import Kind
-from towpath.topics.observe import Observed, Topic, alike
-from towpath.topics.ours import NOTHING, UNLIMITED, Ours
+from towpath.topics.observe import ObservedTopics, Topic, alike
+from towpath.topics.ours import NOTHING, UNLIMITED, OwnedTopics
 from towpath.topics.remarks import remarks
-from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, Step
+from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, TopicStep
 from towpath.topics.sync import sync
+from towpath.topics.target_kinds import TargetKind
 
 _BY_THE_TARGET = -1
 _UNKNOWN = (
@@ -25,7 +25,9 @@ _UNKNOWN = (
 _SOME = 3
 
 
-def diff(observed: Observed, config: LinkConfig, ours: Ours = NOTHING) -> Difference[Step]:
+def diff(
+    observed: ObservedTopics, config: LinkConfig, ours: OwnedTopics = NOTHING
+) -> Difference[TopicStep]:
     """Return what is to be done on the target.
 
     Args:
@@ -43,7 +45,7 @@ def diff(observed: Observed, config: LinkConfig, ours: Ours = NOTHING) -> Differ
     left_out = {problem.about for problem in problems} | observed.circular
     left_out.update(name for claimants in shared.values() for name in claimants)
     topics = [topic for topic in observed.source if topic.name not in left_out]
-    steps: list[Step] = []
+    steps: list[TopicStep] = []
     notes = [*observed.notes, *_colliding(observed)]
     for topic in topics:
         name = observed.names[topic.name]
@@ -64,8 +66,8 @@ def diff(observed: Observed, config: LinkConfig, ours: Ours = NOTHING) -> Differ
 
 
 def _create(
-    topic: Topic, name: TopicName, seen: Observed, config: LinkConfig, ours: Ours
-) -> tuple[list[Step], list[str]]:
+    topic: Topic, name: TopicName, seen: ObservedTopics, config: LinkConfig, ours: OwnedTopics
+) -> tuple[list[TopicStep], list[str]]:
     replicas, notes = _replicas(topic, seen, config.topics)
     known = seen.default_replicas if replicas == _BY_THE_TARGET else replicas
     asked = wanted(topic, seen, config.topics.configs, known)
@@ -88,12 +90,12 @@ def _create(
     ], notes
 
 
-def _replicas(topic: Topic, seen: Observed, topics: TopicsConfig) -> tuple[int, list[str]]:
+def _replicas(topic: Topic, seen: ObservedTopics, topics: TopicsConfig) -> tuple[int, list[str]]:
     """Return the replication factor of a new mirror topic, and why it is not what was asked for."""
     wish = topics.replication_factor
     if wish is Replicas.BROKER_DEFAULT:
         return _BY_THE_TARGET, []
-    if wish is Replicas.SOURCE and seen.kind is Kind.SERVERLESS:
+    if wish is Replicas.SOURCE and seen.kind is TargetKind.SERVERLESS:
         return _BY_THE_TARGET, [f"the replication factor is left to {seen.kind}"]
     if isinstance(wish, Replicas):
         asked = topic.replication_factor
@@ -102,13 +104,13 @@ def _replicas(topic: Topic, seen: Observed, topics: TopicsConfig) -> tuple[int, 
         asked = int(wish)
         instead = f"{asked}, which `topics.replication_factor` asks for"
     given, why = min(asked, seen.brokers), "the target has no more brokers"
-    if seen.kind is Kind.REDPANDA and given % 2 == 0:
+    if seen.kind is TargetKind.REDPANDA and given % 2 == 0:
         given, why = given - 1, f"{seen.kind} takes odd ones only"
     note = f"replication factor {given} instead of {instead}: {why}"
     return given, [note] if given != asked else []
 
 
-def _held(final: Mapping[str, str], seen: Observed) -> dict[str, str | None]:
+def _held(final: Mapping[str, str], seen: ObservedTopics) -> dict[str, str | None]:
     """Return the limits that wait until a new mirror topic is filled, with their values in the end.
 
     Records keep their times, so what was written long ago would be deleted as soon as it arrives.
@@ -130,11 +132,11 @@ def _holding(key: str, value: str | None) -> str:
 
 
 def _follow(
-    topic: Topic, there: Topic, seen: Observed, config: LinkConfig, ours: Ours
-) -> tuple[list[Step], list[str]]:
+    topic: Topic, there: Topic, seen: ObservedTopics, config: LinkConfig, ours: OwnedTopics
+) -> tuple[list[TopicStep], list[str]]:
     """Let a mirror topic that is there be like its topic again."""
     synced = sync(topic, there, seen, config.topics.configs, ours)
-    steps: list[Step] = []
+    steps: list[TopicStep] = []
     if there.partitions < topic.partitions:
         steps.append(AddPartitions(topic.name, there.name, there.partitions, topic.partitions))
     if synced.step:
@@ -144,7 +146,9 @@ def _follow(
     return steps, notes
 
 
-def _beside(topic: Topic, there: Topic, seen: Observed, topics: TopicsConfig) -> Iterator[str]:
+def _beside(
+    topic: Topic, there: Topic, seen: ObservedTopics, topics: TopicsConfig
+) -> Iterator[str]:
     """Say in what else a mirror topic differs that no step changes."""
     if there.partitions > topic.partitions:
         yield (
@@ -160,9 +164,11 @@ def _beside(topic: Topic, there: Topic, seen: Observed, topics: TopicsConfig) ->
         )
 
 
-def _orphans(observed: Observed, ours: Ours, *, prune: bool) -> tuple[list[Step], list[Note]]:
+def _orphans(
+    observed: ObservedTopics, ours: OwnedTopics, *, prune: bool
+) -> tuple[list[TopicStep], list[Note]]:
     """Deal with mirror topics of ours whose topics are not mirrored any more."""
-    steps: list[Step] = []
+    steps: list[TopicStep] = []
     notes = []
     for orphan in observed.orphans:
         source, copy = orphan.source, orphan.copy
@@ -179,14 +185,14 @@ def _orphans(observed: Observed, ours: Ours, *, prune: bool) -> tuple[list[Step]
     return steps, notes
 
 
-def _overrides(observed: Observed, rules: ConfigRules) -> Iterator[Problem]:
+def _overrides(observed: ObservedTopics, rules: ConfigRules) -> Iterator[Problem]:
     """Refuse what the file sets and the target does not know."""
     for key in sorted(rules.override.keys() - observed.known) if observed.source else ():
         text = f"the target knows no topic config {key}, or does not take {rules.override[key]}"
         yield Problem(f"topics.configs.override.{key}", f"{text}; correct it", Cause.FILE)
 
 
-def _shared_names(observed: Observed) -> dict[TopicName, list[TopicName]]:
+def _shared_names(observed: ObservedTopics) -> dict[TopicName, list[TopicName]]:
     """Return the names on the target that several topics would have, with these."""
     claimed: dict[TopicName, list[TopicName]] = defaultdict(list)
     for topic in observed.source:
@@ -215,7 +221,7 @@ def _shared(
             yield Problem(claimant, text, Cause.FILE)
 
 
-def _circles(observed: Observed) -> Iterator[Problem]:
+def _circles(observed: ObservedTopics) -> Iterator[Problem]:
     """Refuse to copy a topic onto itself, and mirror topics of mirror topics without end."""
     same = [name for name in observed.circular if observed.names[name] == name]
     again = [observed.names[name] for name in observed.circular - set(same)]
@@ -241,7 +247,7 @@ def _some(names: Sequence[str], of: int | None = None) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _colliding(observed: Observed) -> Iterator[Note]:
+def _colliding(observed: ObservedTopics) -> Iterator[Note]:
     """Kafka's metrics cannot tell `.` from `_`, so it refuses to create the second such topic."""
     families: dict[str, set[TopicName]] = defaultdict(set)
     for name in (*observed.target, *observed.names.values()):

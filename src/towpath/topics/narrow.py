@@ -10,10 +10,10 @@ from towpath.cluster.admin.topic_changes import Configs, NewTopic
 from towpath.model.errors import RefusedError
 from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import TopicName
-from towpath.plan.subject import Checked
+from towpath.plan.subject import CheckedSteps
 from towpath.topics.apply import Refusals, check_all, is_there
 from towpath.topics.configs import MOST_BYTES, POLICY, RETENTIONS
-from towpath.topics.steps import CreateTopic, SetConfigs, Step
+from towpath.topics.steps import CreateTopic, SetConfigs, TopicStep
 
 _FOR_CONFIGS = frozenset({"INVALID_CONFIG", "POLICY_VIOLATION"})
 _GUARDS = frozenset({POLICY, MOST_BYTES, *RETENTIONS})
@@ -21,7 +21,7 @@ _GUARDS = frozenset({POLICY, MOST_BYTES, *RETENTIONS})
 _OF_TIMES = "message.timestamp."
 
 
-def narrowed(steps: Sequence[Step], target: Admin) -> Checked[Step]:
+def narrowed(steps: Sequence[TopicStep], target: Admin) -> CheckedSteps[TopicStep]:
     """Return steps as the target would take them; it checks them, and nothing is done.
 
     Only where it refuses one for its configs are these tried one by one. A topic is created
@@ -40,7 +40,7 @@ def narrowed(steps: Sequence[Step], target: Admin) -> Checked[Step]:
         if isinstance(step, CreateTopic | SetConfigs)
     }
     _try_all(trials.values(), target)
-    became: list[Step] = []
+    became: list[TopicStep] = []
     refused: Refusals = []
     problems: list[Problem] = []
     for step in steps:
@@ -54,10 +54,10 @@ def narrowed(steps: Sequence[Step], target: Admin) -> Checked[Step]:
             refused.append((step, trial.error if trial is not None else refusals[id(step)]))
     no = {id(step) for step, _ in refused}
     later = _refused_in_the_end([step for step in became if id(step) not in no], target)
-    return Checked(tuple(became), (*refused, *later), tuple(problems), tuple(later))
+    return CheckedSteps(tuple(became), (*refused, *later), tuple(problems), tuple(later))
 
 
-def _refused_in_the_end(steps: Iterable[Step], target: Admin) -> Refusals:
+def _refused_in_the_end(steps: Iterable[TopicStep], target: Admin) -> Refusals:
     """Return the new topics that the target refuses with what they get once they are filled."""
     new = {s.target: s for s in steps if isinstance(s, CreateTopic) and s.held}
     refusals = target.topics.check_creations(_filled(step) for step in new.values()) if new else {}
@@ -121,7 +121,7 @@ class _Trial:
         else:
             self.left_out[key] = error
 
-    def outcome(self) -> Iterator[Step]:
+    def outcome(self) -> Iterator[TopicStep]:
         """Give the step with the configs that are taken, if anything is left of it."""
         step, kept = self.step, self.kept
         if isinstance(step, CreateTopic):

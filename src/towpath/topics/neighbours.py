@@ -8,19 +8,19 @@ from towpath.ledger.neighbours import Neighbours
 from towpath.model.findings import Note
 from towpath.model.nouns import LinkName, TopicName
 from towpath.plan.subject import Difference
-from towpath.topics.observe import Observed, Topic
+from towpath.topics.observe import ObservedTopics, Topic
 from towpath.topics.ours import UNLIMITED
-from towpath.topics.steps import SetConfigs, Step
+from towpath.topics.steps import SetConfigs, TopicStep
 
 
 def beside_neighbours(
-    found: Difference[Step], observed: Observed, others: Neighbours
-) -> Difference[Step]:
+    found: Difference[TopicStep], observed: ObservedTopics, others: Neighbours
+) -> Difference[TopicStep]:
     """Tell of other links that write to mirror topics; leave what they hold back as it is.
 
     Else old records that they copy would be deleted as they arrive.
     """
-    steps: list[Step] = []
+    steps: list[TopicStep] = []
     notes = [
         Note(source, f"link {each.link} writes to this mirror topic, too ({copy.name})")
         for source, copy in _copies(found, observed)
@@ -46,7 +46,9 @@ def beside_neighbours(
     return replace(found, steps=tuple(steps), notes=(*found.notes, *notes))
 
 
-def _copies(found: Difference[Step], observed: Observed) -> list[tuple[TopicName, Topic]]:
+def _copies(
+    found: Difference[TopicStep], observed: ObservedTopics
+) -> list[tuple[TopicName, Topic]]:
     """Return the mirror topics that are there, each behind its topic of the source."""
     there = observed.target
     mirrored = [(source, there[name]) for source, name in found.topics.items() if name in there]

@@ -18,9 +18,9 @@ from towpath.topics.defaults import (
     keys,
     replicas_possible,
 )
-from towpath.topics.kinds import Kind, kind_of, taken, uncertain
-from towpath.topics.ours import NOTHING, Ours
+from towpath.topics.ours import NOTHING, OwnedTopics
 from towpath.topics.rights import on_copies, on_sources, undescribed
+from towpath.topics.target_kinds import TargetKind, kind_of, taken, uncertain
 
 _ENOUGH = 50
 """Of so many topics at most the configs are asked for when one would do."""
@@ -63,7 +63,7 @@ class Orphan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedTopics:
     """Both clusters as they were when looked at.
 
     Attributes:
@@ -91,7 +91,7 @@ class Observed:
     target: Mapping[TopicName, Topic]
     brokers: int
     known: frozenset[str]
-    kind: Kind = Kind.KAFKA
+    kind: TargetKind = TargetKind.KAFKA
     one_cluster: ClusterId | None = None
     circular: frozenset[TopicName] = frozenset()
     defaults: Mapping[str, str] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceTopics:
     """The topics of the source as they were when looked at.
 
     Attributes:
@@ -131,10 +131,10 @@ def observe(
     source: Admin,
     target: Admin,
     config: LinkConfig,
-    ours: Ours = NOTHING,
+    ours: OwnedTopics = NOTHING,
     there: Mapping[TopicName, TopicInfo] | None = None,
-    known: Source | None = None,
-) -> Observed:
+    known: SourceTopics | None = None,
+) -> ObservedTopics:
     """Look at both clusters, changing nothing.
 
     Args:
@@ -169,7 +169,7 @@ def observe(
     )
 
 
-def look_at_source(source: Admin, config: LinkConfig) -> Source:
+def look_at_source(source: Admin, config: LinkConfig) -> SourceTopics:
     """Return the topics of the source.
 
     Raises:
@@ -179,7 +179,7 @@ def look_at_source(source: Admin, config: LinkConfig) -> Source:
     matched = [info for info in found.values() if config.topics.mirrors(info)]
     names, misnamed = config.topics.target_names([info.name for info in matched if not info.error])
     configs = source.configs.describe(names)
-    return Source(
+    return SourceTopics(
         listed=found,
         topics=tuple(_topic(found[name], configs[name]) for name in sorted(configs)),
         names=names,
@@ -208,7 +208,7 @@ def _look(
     topics: tuple[Topic, ...],
     names: Mapping[TopicName, TopicName],
     config: LinkConfig,
-) -> Observed:
+) -> ObservedTopics:
     """Return what the target has of these topics, and what it would do with them."""
     ours = {alike(names[topic.name]) for topic in topics}
     found = {name: info for name, info in everything.items() if alike(name) in ours}
@@ -223,7 +223,7 @@ def _look(
     hosts = [host for host, _ in config.target.addresses]
     kind = kind_of(target.cluster.id(), known, hosts)
     unsure = uncertain(kind, hosts)
-    return Observed(
+    return ObservedTopics(
         source=topics,
         names={topic.name: names[topic.name] for topic in topics},
         target={
@@ -268,7 +268,7 @@ def _orphans(
     found: Mapping[TopicName, TopicInfo],
     there: Mapping[TopicName, TopicInfo],
     topics: TopicsConfig,
-    ours: Ours,
+    ours: OwnedTopics,
 ) -> tuple[tuple[Orphan, ...], list[Note]]:
     """Find mirror topics of ours whose topics are not mirrored any more.
 
@@ -304,7 +304,7 @@ def _orphans(
     return tuple(orphans), notes
 
 
-def _held(copy: Topic, ours: Ours) -> tuple[str, ...]:
+def _held(copy: Topic, ours: OwnedTopics) -> tuple[str, ...]:
     """Return what is held back of a mirror topic; all that was, where its configs are hidden."""
     held = ours.waiting(copy.name, copy.own) if copy.configs else ours.held.get(copy.name, {})
     return tuple(sorted(held))

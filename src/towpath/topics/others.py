@@ -10,7 +10,7 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.model.findings import Note
 from towpath.model.nouns import Mode, TopicId, TopicName, TopicPartition
 from towpath.plan.subject import Difference
-from towpath.topics.steps import DeleteTopic, Step
+from towpath.topics.steps import DeleteTopic, TopicStep
 
 _THEIRS = (
     "stays although nobody asks for it: it has records that this link did not write, as after a"
@@ -18,7 +18,7 @@ _THEIRS = (
 )
 
 
-def spared(found: Difference[Step], books: LinkBooks, target: Admin) -> Difference[Step]:
+def spared(found: Difference[TopicStep], books: LinkBooks, target: Admin) -> Difference[TopicStep]:
     """Return the difference without deletions of mirror topics that have records of others.
 
     Raises:

@@ -17,7 +17,7 @@ from towpath.topics.steps import (
     CreateTopic,
     DeleteTopic,
     SetConfigs,
-    Step,
+    TopicStep,
 )
 
 UNLIMITED = "-1"
@@ -25,14 +25,14 @@ UNLIMITED = "-1"
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class UncertainChange:
     """A change of configs that was begun, or failed: it may have been done all the same."""
 
     step: SetConfigs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ours:
+class OwnedTopics:
     """What the link made, and how far it came.
 
     Attributes:
@@ -55,18 +55,20 @@ class Ours:
     begun: bool = False
 
     @classmethod
-    def of(cls, steps: Iterable[Step | Tried], caught_up: Iterable[TopicName] = ()) -> Self:
+    def of(
+        cls, steps: Iterable[TopicStep | UncertainChange], caught_up: Iterable[TopicName] = ()
+    ) -> Self:
         """Return what is ours after these steps, the oldest first."""
         created: dict[TopicName, TopicName] = {}
-        copies: dict[TopicName, _Copy] = {}
+        copies: dict[TopicName, _OwnedTopic] = {}
         for each in steps:
-            step = each.step if isinstance(each, Tried) else each
-            copy = copies.setdefault(step.target, _Copy())
+            step = each.step if isinstance(each, UncertainChange) else each
+            copy = copies.setdefault(step.target, _OwnedTopic())
             match each:
                 case CreateTopic():
                     created[each.target] = each.source
-                    copies[each.target] = _Copy(set(each.configs), {}, dict(each.held))
-                case Tried():
+                    copies[each.target] = _OwnedTopic(set(each.configs), {}, dict(each.held))
+                case UncertainChange():
                     copy.attempt(each.step)
                 case SetConfigs():
                     copy.change(each)
@@ -99,8 +101,8 @@ class Ours:
 
 
 @dataclass(slots=True)
-class _Copy:
-    """What is ours of one mirror topic; see `Ours`."""
+class _OwnedTopic:
+    """What is ours of one mirror topic; see `OwnedTopics`."""
 
     mine: set[str] = field(default_factory=set)
     tried: dict[str, str] = field(default_factory=dict)
@@ -128,11 +130,11 @@ class _Copy:
         self.tried = {key: v for key, v in self.tried.items() if key not in step.before}
 
 
-NOTHING = Ours()
+NOTHING = OwnedTopics()
 """What is ours before the first step."""
 
 
-def ours_of(books: LinkBooks, ids: Mapping[TopicName, TopicId]) -> Ours:
+def ours_of(books: LinkBooks, ids: Mapping[TopicName, TopicId]) -> OwnedTopics:
     """Return what the link did to topics that are still the same.
 
     Args:
@@ -142,7 +144,7 @@ def ours_of(books: LinkBooks, ids: Mapping[TopicName, TopicId]) -> Ours:
     # In the order of the journal. No clock is asked: those of machines differ.
     of_topics = (e for e in books.journal.values() if e.subject == CreateTopic.subject)
     known = [entry for entry in of_topics if _counts(entry, ids)]
-    ours = Ours.of(chain.from_iterable(map(_outcome, known)))
+    ours = OwnedTopics.of(chain.from_iterable(map(_outcome, known)))
     made = {
         TopicName(entry.name): entry.topic_id
         for entry in known
@@ -156,11 +158,11 @@ def ours_of(books: LinkBooks, ids: Mapping[TopicName, TopicId]) -> Ours:
     )
 
 
-def _outcome(entry: Journal) -> Iterator[Step | Tried]:
+def _outcome(entry: Journal) -> Iterator[TopicStep | UncertainChange]:
     """Give what a step came to, as far as the journal tells."""
     step = KINDS.from_data(entry.step, "ledger")
     if isinstance(step, SetConfigs) and entry.phase is not Phase.DONE:
-        yield Tried(step)
+        yield UncertainChange(step)
     else:
         yield step
 

@@ -20,7 +20,7 @@ from towpath.topics.configs import (
     stamps_itself,
     tighter,
 )
-from towpath.topics.observe import Observed, Topic
+from towpath.topics.observe import ObservedTopics, Topic
 from towpath.topics.ours import UNLIMITED
 
 _FOR_EVER = 2**62
@@ -98,7 +98,7 @@ def _policies(topic: Topic, configs: Mapping[str, str]) -> Iterator[str]:
             )
 
 
-def unmatched_expressions(observed: Observed, config: LinkConfig) -> Iterator[Note]:
+def unmatched_expressions(observed: ObservedTopics, config: LinkConfig) -> Iterator[Note]:
     """Tell which expressions match no topic, with the names that come nearest."""
     matched = [topic.name for topic in observed.source]
     matched += [TopicName(problem.about) for problem in observed.problems]

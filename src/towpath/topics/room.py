@@ -11,12 +11,16 @@ from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.plan.subject import Difference
-from towpath.topics.observe import Observed
-from towpath.topics.steps import CreateTopic, Step
+from towpath.topics.observe import ObservedTopics
+from towpath.topics.steps import CreateTopic, TopicStep
 
 
 def room(
-    config: LinkConfig, source: Admin, target: Admin, seen: Observed, found: Difference[Step]
+    config: LinkConfig,
+    source: Admin,
+    target: Admin,
+    seen: ObservedTopics,
+    found: Difference[TopicStep],
 ) -> Iterator[Note | Problem]:
     """Compare what the disks of the target have free with what will be copied onto them.
 
@@ -63,7 +67,7 @@ def _full(lacking: int, free: int) -> str:
     )
 
 
-def _replicas(seen: Observed, found: Difference[Step]) -> dict[TopicName, int]:
+def _replicas(seen: ObservedTopics, found: Difference[TopicStep]) -> dict[TopicName, int]:
     """Return how many replicas the mirror topic of each topic has or will have."""
     replicas = {
         name: seen.target[copy].replication_factor

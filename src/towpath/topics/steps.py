@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
-from towpath.plan.kinds import FULL_BATCH, Kind, Kinds
+from towpath.plan.kinds import FULL_BATCH, StepKind, StepKinds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +128,11 @@ class DeleteTopic:
         return self.target
 
 
-Step = CreateTopic | AddPartitions | SetConfigs | DeleteTopic
+TopicStep = CreateTopic | AddPartitions | SetConfigs | DeleteTopic
 
-KINDS = Kinds(
+KINDS = StepKinds(
     (
-        Kind(
+        StepKind(
             step=CreateTopic,
             verb="create",
             once=True,
@@ -140,21 +140,21 @@ KINDS = Kinds(
             weight=lambda step: step.partitions,
             blamed=lambda step: step.source,
         ),
-        Kind(
+        StepKind(
             step=AddPartitions,
             verb="grow",
             identified=True,
             weight=lambda step: step.to_count - step.from_count,
             blamed=lambda step: step.source,
         ),
-        Kind(
+        StepKind(
             step=SetConfigs,
             verb="set",
             identified=True,
             part=lambda step: ",".join(sorted(step.before)),
             blamed=lambda step: step.source,
         ),
-        Kind(
+        StepKind(
             step=DeleteTopic,
             verb="delete",
             removes=True,

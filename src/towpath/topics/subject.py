@@ -16,15 +16,22 @@ from towpath.model.errors import StepOutdatedError, TowpathError
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.model.outcome import Changed
-from towpath.plan.subject import Around, Checked, Columns, Difference, Failed, Settled
+from towpath.plan.subject import (
+    CheckedSteps,
+    Columns,
+    Difference,
+    Failed,
+    SettledStep,
+    SubjectContext,
+)
 from towpath.topics.apply import apply_all, settled
-from towpath.topics.circles import Origins, origins, without_circles
+from towpath.topics.circles import MirrorOrigins, origins, without_circles
 from towpath.topics.diff import diff
 from towpath.topics.narrow import narrowed
 from towpath.topics.neighbours import beside_neighbours
-from towpath.topics.observe import Observed, Source, look_at_source, observe
+from towpath.topics.observe import ObservedTopics, SourceTopics, look_at_source, observe
 from towpath.topics.others import spared, writes_of_others
-from towpath.topics.ours import Ours, ours_of
+from towpath.topics.ours import OwnedTopics, ours_of
 from towpath.topics.remarks import unmatched_expressions
 from towpath.topics.room import room
 from towpath.topics.steps import (
@@ -33,12 +40,12 @@ from towpath.topics.steps import (
     CreateTopic,
     DeleteTopic,
     SetConfigs,
-    Step,
+    TopicStep,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class TopicSnapshot:
     """The topics of both clusters, and what the link made of those on the target.
 
     Attributes:
@@ -49,30 +56,30 @@ class Seen:
         ours: What the link made.
     """
 
-    source: Source
-    origins: Origins | Note
+    source: SourceTopics
+    origins: MirrorOrigins | Note
     target: Mapping[TopicName, TopicInfo]
-    topics: Observed
-    ours: Ours
+    topics: ObservedTopics
+    ours: OwnedTopics
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class TopicClient:
     """Looks at the topics of both clusters, and changes those of the target."""
 
     link: OpenLink
 
-    def observe(self) -> Seen:
+    def observe(self) -> TopicSnapshot:
         """See `SubjectClient`."""
         link = self.link
         source = look_at_source(link.source, link.config)
         return self._beside(source, origins(link.config, link.source))
 
-    def again(self, seen: Seen) -> Seen:
+    def again(self, seen: TopicSnapshot) -> TopicSnapshot:
         """See `SubjectClient`: only of topics that exist do brokers tell what the login may do."""
         return self._beside(seen.source, seen.origins)
 
-    def _beside(self, source: Source, known: Origins | Note) -> Seen:
+    def _beside(self, source: SourceTopics, known: MirrorOrigins | Note) -> TopicSnapshot:
         """Look at the target, beside what is known of the source."""
         link = self.link
         there = link.target.topics.describe()
@@ -80,9 +87,9 @@ class Client:
         ours = ours_of(link.books, ids)
         seen = observe(link.source, link.target, link.config, ours, there, source)
         topics = without_circles(seen, known, link.config, link.target)
-        return Seen(source, known, there, topics, ours)
+        return TopicSnapshot(source, known, there, topics, ours)
 
-    def diff(self, seen: Seen, around: Around) -> Difference[Step]:
+    def diff(self, seen: TopicSnapshot, around: SubjectContext) -> Difference[TopicStep]:
         """See `SubjectClient`."""
         topics, ours, link = seen.topics, seen.ours, self.link
         if any(ours.waiting(copy.name, copy.own) for copy in topics.target.values()):
@@ -91,17 +98,19 @@ class Client:
         wanted = beside_neighbours(found, topics, link.books.neighbours)
         return spared(wanted, link.books, link.target)
 
-    def foresee(self, seen: Seen, found: Difference[Step]) -> Iterator[Note | Problem]:
+    def foresee(
+        self, seen: TopicSnapshot, found: Difference[TopicStep]
+    ) -> Iterator[Note | Problem]:
         """See `SubjectClient`."""
         link = self.link
         yield from unmatched_expressions(seen.topics, link.config)
         yield from room(link.config, link.source, link.target, seen.topics, found)
 
-    def check(self, steps: Sequence[Step]) -> Checked[Step]:
+    def check(self, steps: Sequence[TopicStep]) -> CheckedSteps[TopicStep]:
         """See `SubjectClient`."""
         return narrowed(steps, self.link.target)
 
-    def present(self, steps: Sequence[Step]) -> Mapping[str, TopicId]:
+    def present(self, steps: Sequence[TopicStep]) -> Mapping[str, TopicId]:
         """See `SubjectClient`."""
         found = self.link.target.topics.describe({step.target for step in steps}) if steps else {}
         ids = {name: info.id for name, info in found.items() if not info.error}
@@ -112,20 +121,20 @@ class Client:
             and not (isinstance(step, DeleteTopic) and ids[step.target] != step.id)
         }
 
-    def apply(self, steps: Sequence[Step]) -> Changed:
+    def apply(self, steps: Sequence[TopicStep]) -> Changed:
         """See `SubjectClient`."""
         return apply_all(steps, self.link.target)
 
-    def settle(self, steps: Sequence[Step]) -> Mapping[str, Settled]:
+    def settle(self, steps: Sequence[TopicStep]) -> Mapping[str, SettledStep]:
         """See `SubjectClient`."""
         return settled([s for s in steps if isinstance(s, CreateTopic)], self.link.target)
 
-    def owned(self, steps: Sequence[Step]) -> frozenset[str]:
+    def owned(self, steps: Sequence[TopicStep]) -> frozenset[str]:
         """Return nothing: the ids of topics tell which of them are ours."""
         del steps
         return frozenset()
 
-    def outdated(self, step: Step) -> StepOutdatedError | None:
+    def outdated(self, step: TopicStep) -> StepOutdatedError | None:
         """See `SubjectClient`."""
         if not isinstance(step, DeleteTopic):
             return None
@@ -145,20 +154,20 @@ class Topics:
         ("topic", "on the target", "partitions", "replicas", "configs"), ("partitions", "replicas")
     )
 
-    def client(self, link: OpenLink) -> AbstractContextManager[Client]:
+    def client(self, link: OpenLink) -> AbstractContextManager[TopicClient]:
         """See `Subject`."""
-        return nullcontext(Client(link))
+        return nullcontext(TopicClient(link))
 
     def interval(self, config: LinkConfig) -> float:
         """See `Subject`."""
         return config.run.sync_interval
 
-    def held_back(self, steps: Sequence[Step], failed: Failed) -> Mapping[str, TowpathError]:
+    def held_back(self, steps: Sequence[TopicStep], failed: Failed) -> Mapping[str, TowpathError]:
         """Return nothing: no step about a topic waits for one about another topic."""
         del steps, failed
         return {}
 
-    def row(self, step: Step) -> tuple[str, ...]:
+    def row(self, step: TopicStep) -> tuple[str, ...]:
         """See `Subject`."""
         partitions, replicas, configs = "", "", ""
         match step:
@@ -177,7 +186,7 @@ class Topics:
         return step.source, step.target, partitions, replicas, configs
 
     def summary(
-        self, steps: Sequence[Step], topics: Mapping[TopicName, TopicName]
+        self, steps: Sequence[TopicStep], topics: Mapping[TopicName, TopicName]
     ) -> Iterator[str]:
         """Tell of all topics that are mirrored, also of those that need no step."""
         done = Counter(type(step) for step in steps)

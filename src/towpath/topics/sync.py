@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from towpath.config import ConfigRules
-from towpath.topics.configs import Wanted, equal, untouched, wanted, within
-from towpath.topics.observe import Observed, Topic
-from towpath.topics.ours import UNLIMITED, Ours
+from towpath.topics.configs import WantedConfigs, equal, untouched, wanted, within
+from towpath.topics.observe import ObservedTopics, Topic
+from towpath.topics.ours import UNLIMITED, OwnedTopics
 from towpath.topics.steps import SetConfigs
 
 
 @dataclass(slots=True)
-class _Copy:
+class _TopicComparison:
     """One copy, compared config by config.
 
     Attributes:
@@ -34,7 +34,7 @@ class _Copy:
     changes: dict[str, str | None] = field(default_factory=dict)
     foreign: list[str] = field(default_factory=list)
 
-    def compare(self, asked: Wanted, rules: ConfigRules) -> None:
+    def compare(self, asked: WantedConfigs, rules: ConfigRules) -> None:
         """Find out what has to change."""
         skipped = set() if self.released else set(self.waiting)
         for key, value in asked.values.items():
@@ -70,7 +70,7 @@ class _Copy:
             id=self.there.id,
         )
 
-    def notes(self, asked: Wanted) -> list[str]:
+    def notes(self, asked: WantedConfigs) -> list[str]:
         """Return what a person should know."""
         notes = [why for key, why in asked.reasons.items() if key in self.changes]
         notes += asked.notes
@@ -103,19 +103,21 @@ class Synced:
     configs: Mapping[str, str] = field(default_factory=dict)
 
 
-def sync(topic: Topic, there: Topic, seen: Observed, rules: ConfigRules, ours: Ours) -> Synced:
+def sync(
+    topic: Topic, there: Topic, seen: ObservedTopics, rules: ConfigRules, ours: OwnedTopics
+) -> Synced:
     """Compare a mirror topic with what it shall have; with hidden configs it stays as it is."""
     if not there.configs:
         return Synced()
     mine = _mine(there, ours)
     asked = wanted(topic, seen, rules, there.replication_factor, there, mine)
     released = topic.name in ours.caught_up
-    copy = _Copy(topic, there, mine, ours.waiting(there.name, there.own), released)
+    copy = _TopicComparison(topic, there, mine, ours.waiting(there.name, there.own), released)
     copy.compare(asked, rules)
     return Synced(copy.step(), tuple(copy.notes(asked)), copy.configs(seen.defaults))
 
 
-def _mine(there: Topic, ours: Ours) -> frozenset[str]:
+def _mine(there: Topic, ours: OwnedTopics) -> frozenset[str]:
     """Return the configs of a mirror topic that we made; values tell what we may have made."""
     tried = ours.tried.get(there.name, {})
     made = {key for key, value in tried.items() if equal(key, there.own.get(key), value)}

@@ -16,7 +16,7 @@ _SERVERLESS_CELL, _OTHER_CELLS = ".mpx.", (".fmc.", ".byoc.")
 """What stands before that in the host names of Redpanda Serverless, and of its other clouds."""
 
 
-class Kind(StrEnum):
+class TargetKind(StrEnum):
     """The kind of a cluster, by the name that messages call it."""
 
     KAFKA = "Kafka"
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 _KEYS = {
-    Kind.REDPANDA: frozenset({
+    TargetKind.REDPANDA: frozenset({
         "cleanup.policy",
         "compression.type",
         "flush.bytes",
@@ -38,7 +38,7 @@ _KEYS = {
         "segment.bytes",
         "segment.ms",
     }),
-    Kind.SERVERLESS: frozenset({
+    TargetKind.SERVERLESS: frozenset({
         "cleanup.policy",
         "max.message.bytes",
         "retention.ms",
@@ -48,7 +48,7 @@ _KEYS = {
 """The configs that Redpanda's own migrator (Redpanda Connect 4.106) sends to each of them."""
 
 
-def kind_of(cluster_id: str, known: Iterable[str], hosts: Iterable[str]) -> Kind:
+def kind_of(cluster_id: str, known: Iterable[str], hosts: Iterable[str]) -> TargetKind:
     """Return the kind of a cluster.
 
     Args:
@@ -58,15 +58,17 @@ def kind_of(cluster_id: str, known: Iterable[str], hosts: Iterable[str]) -> Kind
     """
     hosts = list(hosts)
     if any(host.endswith(_CLOUD) and _SERVERLESS_CELL in host for host in hosts):
-        return Kind.SERVERLESS
+        return TargetKind.SERVERLESS
     cloud = any(host.endswith(_CLOUD) for host in hosts)
     own = any(key.startswith(_OWN_KEYS) for key in known)
-    return Kind.REDPANDA if cloud or own or cluster_id.startswith(_OWN_ID) else Kind.KAFKA
+    return (
+        TargetKind.REDPANDA if cloud or own or cluster_id.startswith(_OWN_ID) else TargetKind.KAFKA
+    )
 
 
-def uncertain(kind: Kind, hosts: Iterable[str]) -> str:
+def uncertain(kind: TargetKind, hosts: Iterable[str]) -> str:
     """Return the sentence about what could not be told of the kind, if anything."""
-    sure = kind is not Kind.REDPANDA or all(
+    sure = kind is not TargetKind.REDPANDA or all(
         host.endswith(_CLOUD) and any(cell in host for cell in _OTHER_CELLS) for host in hosts
     )
     return "" if sure else (
@@ -76,6 +78,6 @@ def uncertain(kind: Kind, hosts: Iterable[str]) -> str:
     )  # fmt: skip
 
 
-def taken(kind: Kind, known: Collection[str]) -> frozenset[str]:
+def taken(kind: TargetKind, known: Collection[str]) -> frozenset[str]:
     """Return the configs that such a cluster takes, of those that it knows."""
     return frozenset(known) & _KEYS.get(kind, frozenset(known))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.topics.kinds import Kind, kind_of, taken, uncertain
+from towpath.topics.target_kinds import TargetKind, kind_of, taken, uncertain
 
 KAFKA = frozenset({"retention.ms", "min.insync.replicas", "segment.ms"})
 CLOUD = "seed-1.abc.fmc.prd.cloud.redpanda.com"
@@ -14,29 +14,29 @@ CELL = "abc.any.eu-central-1.mpx.prd.cloud.redpanda.com"
 @pytest.mark.parametrize(
     ("cluster_id", "known", "host", "kind", "sure"),
     [
-        ("Xy3k", KAFKA, "kafka-1", Kind.KAFKA, True),
-        ("redpanda.0b1e", KAFKA, "panda-1", Kind.REDPANDA, False),
-        ("Xy3k", KAFKA | {"redpanda.remote.read"}, "panda-1", Kind.REDPANDA, False),
-        ("Xy3k", frozenset(), CLOUD, Kind.REDPANDA, True),
-        ("Xy3k", frozenset(), CELL, Kind.SERVERLESS, True),
-        ("Xy3k", frozenset(), f"x{CELL}.example.com", Kind.KAFKA, True),
+        ("Xy3k", KAFKA, "kafka-1", TargetKind.KAFKA, True),
+        ("redpanda.0b1e", KAFKA, "panda-1", TargetKind.REDPANDA, False),
+        ("Xy3k", KAFKA | {"redpanda.remote.read"}, "panda-1", TargetKind.REDPANDA, False),
+        ("Xy3k", frozenset(), CLOUD, TargetKind.REDPANDA, True),
+        ("Xy3k", frozenset(), CELL, TargetKind.SERVERLESS, True),
+        ("Xy3k", frozenset(), f"x{CELL}.example.com", TargetKind.KAFKA, True),
     ],
 )
 def test_a_cluster_shows_what_it_is(
-    cluster_id: str, known: frozenset[str], host: str, kind: Kind, sure: bool
+    cluster_id: str, known: frozenset[str], host: str, kind: TargetKind, sure: bool
 ) -> None:
     assert kind_of(cluster_id, known, [host]) is kind
     assert bool(uncertain(kind, [host])) is not sure
 
 
 def test_kafka_takes_what_it_knows_and_redpanda_what_is_listed() -> None:
-    assert taken(Kind.KAFKA, KAFKA) == KAFKA
-    assert taken(Kind.REDPANDA, KAFKA) == {"retention.ms", "segment.ms"}
-    assert taken(Kind.SERVERLESS, KAFKA) == {"retention.ms"}
+    assert taken(TargetKind.KAFKA, KAFKA) == KAFKA
+    assert taken(TargetKind.REDPANDA, KAFKA) == {"retention.ms", "segment.ms"}
+    assert taken(TargetKind.SERVERLESS, KAFKA) == {"retention.ms"}
 
 
 def test_a_guess_is_told() -> None:
-    assert uncertain(Kind.REDPANDA, ["panda-1"]) == (
+    assert uncertain(TargetKind.REDPANDA, ["panda-1"]) == (
         "the target is Redpanda; Redpanda Serverless, which takes fewer topic configs, can be told"
         " from it by host names that end with .cloud.redpanda.com alone, so topics may be refused"
         " if it is that: exclude the configs named then under `topics.configs`"
