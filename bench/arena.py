@@ -46,13 +46,17 @@ PATIENCE = 60.0
 
 
 class Arena:
-    """A source and a target, one broker each."""
+    """A source and a target, one broker each, or three and no curtain."""
 
-    def __init__(self, home: Path, heap: str) -> None:
+    def __init__(self, home: Path, heap: str, brokers: int = 1) -> None:
         self.source = LocalCluster(
-            home=home / "source", heap=heap, properties={**BROKER_PROPERTIES, **CURTAIN}
+            brokers=brokers, home=home / "source", heap=heap,
+            # Three controllers with an authorizer wait for each other's metadata.
+            properties=BROKER_PROPERTIES | (CURTAIN if brokers == 1 else {}),
+        )  # fmt: skip
+        self.target = LocalCluster(
+            brokers=brokers, home=home / "target", heap=heap, properties=BROKER_PROPERTIES
         )
-        self.target = LocalCluster(home=home / "target", heap=heap, properties=BROKER_PROPERTIES)
         self._stack = ExitStack()
         self._admins: dict[str, Any] = {}
 
@@ -69,9 +73,10 @@ class Arena:
         self._stack.close()
 
     @property
-    def pids(self) -> tuple[int, int]:
-        """The processes of the two brokers."""
-        return self.source.identities[0].pid, self.target.identities[0].pid
+    def pids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The processes of the brokers of the source, and of those of the target."""
+        source, target = self.source.identities, self.target.identities
+        return tuple(each.pid for each in source), tuple(each.pid for each in target)
 
     def create(self, cluster: LocalCluster, topic: str, partitions: int) -> None:
         """Create a topic and wait until the broker leads every partition."""

@@ -17,6 +17,7 @@ from typing import Any
 from bench.arena import Arena
 from bench.copiers import towpath_environment
 from bench.data import SETS
+from bench.many import PARTITIONS, many
 from bench.meter import machine
 from bench.report import markdown
 from bench.suite import COPIERS, SCALES, Results, Suite
@@ -24,6 +25,8 @@ from bench.suite import COPIERS, SCALES, Results, Suite
 ROOT = Path(__file__).resolve().parents[1]
 LATENCY = "latency"
 CHANGES = "changes"
+MANY = "many"
+"""Not among the parts by default: six brokers, and a page of its own."""
 INTERRUPTED = "interrupted"
 PARTS = (*(each.name for each in SETS), LATENCY, CHANGES)
 
@@ -34,6 +37,8 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
     towpath_environment(ROOT)
+    if MANY in wish.sets:
+        return many(wish.out, wish.home, wish.partitions, _tell)
     found: dict[str, Any] = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "size": wish.size,
@@ -76,7 +81,9 @@ def _measured(wish: argparse.Namespace, home: Path) -> Results:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/mirror", description=__doc__)
     parser.add_argument("--size", choices=sorted(SCALES), default="full")
-    parser.add_argument("--sets", type=_some_of(PARTS), default=PARTS, help=", ".join(PARTS))
+    known = (*PARTS, MANY)
+    parser.add_argument("--sets", type=_some_of(known), default=PARTS, help=", ".join(known))
+    parser.add_argument("--partitions", type=int, default=PARTITIONS, help=f"of `{MANY}`")
     parser.add_argument(
         "--skip", type=_some_of(tuple(COPIERS)), default=(), help=", ".join(COPIERS)
     )

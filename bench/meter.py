@@ -7,7 +7,7 @@ import platform
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -46,7 +46,7 @@ def machine_busy() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The clocks at one moment: time, CPU of a copier, of both brokers, of us, of the machine."""
+    """The clocks at one moment: time, CPU of a copier, of all brokers, of us, of the machine."""
 
     at: float
     copier: float
@@ -56,11 +56,12 @@ class Stamp:
     machine: float
 
     @classmethod
-    def now(cls, copier: Watch | None, source: int, target: int) -> Stamp:
+    def now(cls, copier: Watch | None, source: Sequence[int], target: Sequence[int]) -> Stamp:
         """Read all clocks; without a copier, what it would use is 0."""
         of_copier = copier.cpu() if copier else 0.0
         own = cpu(os.getpid())
-        return cls(time.monotonic(), of_copier, cpu(source), cpu(target), own, machine_busy())
+        of_source, of_target = sum(map(cpu, source)), sum(map(cpu, target))
+        return cls(time.monotonic(), of_copier, of_source, of_target, own, machine_busy())
 
     def since(self, before: Stamp) -> dict[str, float]:
         """Return the differences; `others` is what processes used that are none of ours."""

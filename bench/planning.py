@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from confluent_kafka.admin import AdminClient
@@ -51,13 +52,13 @@ def _measure(folder: Path, topics: int) -> list[dict[str, Any]]:
         LocalCluster(brokers=3, home=folder / "source", heap="1g", properties=seldom) as source,
         LocalCluster(brokers=3, home=folder / "target", heap="1g", properties=seldom) as target,
     ):
-        _create(source, [f"many-{number:05}" for number in range(topics)])
+        create(source, [f"many-{number:05}" for number in range(topics)], PARTITIONS, CONFIGS)
         file = _file(folder / "link.yaml", source, target)
         found = [
             _run("plan", "nothing is there yet", file),
             _run("apply", "gets all topics", file, "--yes"),
         ]
-        _rest(target)
+        rest(target)
         return [*found, _run("diff", "everything is there", file)]
 
 
@@ -70,16 +71,22 @@ def _file(file: Path, source: LocalCluster, target: LocalCluster) -> str:
     return str(file)
 
 
-def _create(cluster: LocalCluster, names: Sequence[str]) -> None:
+def create(
+    cluster: LocalCluster,
+    names: Sequence[str],
+    partitions: int,
+    configs: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Create topics; wait until every broker tells of all of them, and until all brokers rest."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     for start in range(0, len(names), AT_ONCE):
-        wanted = [NewTopic(name, PARTITIONS, 1, config=CONFIGS) for name in names[start:][:AT_ONCE]]
+        some = names[start:][:AT_ONCE]
+        wanted = [NewTopic(name, partitions, 1, config=dict(configs)) for name in some]
         for future in admin.create_topics(wanted, request_timeout=120).values():
             future.result(120)
     while not all(_tells(address, names) for address in cluster.addresses):
         time.sleep(1)
-    _rest(cluster)
+    rest(cluster)
 
 
 def _tells(address: str, names: Sequence[str]) -> bool:
@@ -91,7 +98,7 @@ def _tells(address: str, names: Sequence[str]) -> bool:
     )
 
 
-def _rest(cluster: LocalCluster) -> None:
+def rest(cluster: LocalCluster) -> None:
     """Wait until the brokers together use less than a third of a core."""
     pids = [each.pid for each in cluster.identities]
     while True:

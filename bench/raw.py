@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
@@ -124,6 +124,55 @@ def _check(answer: bytes) -> None:
         partition, error = struct.unpack_from(">ih", answer, at + 4 + 30 * number)
         if error:
             raise RefusedError(f"partition {partition} refused a batch with error {error}")
+
+
+class Totals:
+    """Counts the records in many topics of many brokers, again and again, at little cost.
+
+    Args:
+        led: The partitions of each topic that a broker leads, by its address.
+    """
+
+    def __init__(self, led: Mapping[str, Mapping[str, Sequence[int]]]) -> None:
+        self._asked = [(Wire(address), _for_ends(topics)) for address, topics in led.items()]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for wire, _request in self._asked:
+            wire.close()
+
+    def now(self) -> int:
+        """Return the sum of the end offsets."""
+        for wire, request in self._asked:
+            wire.send(_LIST_OFFSETS, 2, [request])
+        return sum(sum(_ends(wire.receive())) for wire, _ in self._asked)
+
+
+def _for_ends(topics: Mapping[str, Sequence[int]]) -> bytes:
+    asked = [
+        _text(topic)
+        + struct.pack(">i", len(numbers))
+        + b"".join(struct.pack(">iq", number, -1) for number in numbers)
+        for topic, numbers in topics.items()
+    ]
+    return struct.pack(">ibi", -1, 0, len(asked)) + b"".join(asked)
+
+
+def _ends(answer: bytes) -> Iterator[int]:
+    (topics,) = struct.unpack_from(">i", answer, 4)
+    at = 8
+    for _ in range(topics):
+        at += 2 + struct.unpack_from(">h", answer, at)[0]
+        (partitions,) = struct.unpack_from(">i", answer, at)
+        at += 4
+        for _ in range(partitions):
+            number, error, _, offset = struct.unpack_from(">ihqq", answer, at)
+            at += 22
+            if error:
+                raise RefusedError(f"partition {number} told no end, with error {error}")
+            yield offset
 
 
 class Ends:

@@ -1,0 +1,175 @@
+"""Thousands of partitions, three brokers a side, most of them idle: what they cost, and what waits.
+
+The topics are there on both sides before Towpath starts, and each partition of the source has one
+record. A second start finds a ledger that knows all partitions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from bench import latency
+from bench.arena import Arena
+from bench.copiers import Towpath, Wish
+from bench.meter import machine
+from bench.planning import create, rest
+from bench.raw import Totals
+from bench.report import table
+from towpath.dev.broker import LocalCluster
+
+Tell = Callable[[str], None]
+Figures = dict[str, Any]
+
+PARTITIONS = 20_000
+OF_TOPIC = 10
+"""Partitions of each idle topic."""
+LOAD = latency.TRICKLE
+MOVING = "moving"
+"""The topic into which records trickle."""
+HEAP = "512m"
+PATIENCE = 600.0
+SETTLE, IDLE, WINDOW = 20.0, 60.0, 20.0
+"""Seconds of rest that do not count, of rest that count, and of the trickle."""
+GOALS = (
+    "Wanted with 20,000 partitions: 6 CPU s a minute when idle, 350 MB for each slice, the first"
+    " record within 30 s, p99 of the trickle below 100 ms."
+)
+
+
+def many(out: Path, home: Path | None, partitions: int, tell: Tell) -> int:
+    """Measure, and write the page and its figures; return the exit code."""
+    told = machine()
+    with tempfile.TemporaryDirectory(prefix="towpath-bench-", dir=home) as folder:
+        found = _measured(Path(folder), partitions, tell)
+    name = f"{datetime.now(UTC).date()}-many{'' if partitions == PARTITIONS else f'-{partitions}'}"
+    data = {"machine": told, "partitions": partitions, **found}
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f"{name}.json").write_text(json.dumps(data, indent=1) + "\n")
+    (out / f"{name}.md").write_text("\n".join(_page(told, partitions, found)) + "\n")
+    tell(f"written: {name}.md and {name}.json")
+    return 0
+
+
+def _measured(home: Path, partitions: int, tell: Tell) -> Figures:
+    idle = [f"many-{n:05}" for n in range((partitions - LOAD.partitions) // OF_TOPIC)]
+    wish = Wish((MOVING,), "none", LOAD.partitions, quick=True, also="many-.*")
+    with Arena(home, HEAP, brokers=3) as arena:
+        copy_of = Towpath(arena, wish, home, MOVING).copy_of
+        for cluster, name in ((arena.source, str), (arena.target, copy_of)):
+            tell(f"making {partitions:,} partitions")
+            create(cluster, [name(MOVING)], LOAD.partitions)
+            create(cluster, [name(topic) for topic in idle], OF_TOPIC)
+        tell("one record for each partition")
+        _fill(arena, {**dict.fromkeys(idle, OF_TOPIC), MOVING: LOAD.partitions})
+        rest(arena.source)
+        copies = {copy_of(name) for name in (MOVING, *idle)}
+        with Totals(_led(arena.target, copies)) as totals:
+            with _running(arena, wish, home, totals, partitions, tell) as (first, copier):
+                found: Figures = {"first": first, **_rests(copier, tell)}
+                found["trickle"] = latency.window(arena, copier, MOVING, LOAD, WINDOW)
+                tell(f"trickle: {found['trickle']}")
+                found["peak_mib"] = copier.watch.peaks()
+            _fill(arena, {MOVING: LOAD.partitions})
+            with _running(arena, wish, home, totals, LOAD.partitions, tell) as (second, _):
+                found["second"] = second
+    return found
+
+
+def _fill(arena: Arena, counts: Mapping[str, int]) -> None:
+    """Produce one record to each partition of these topics."""
+    producer = Producer({"bootstrap.servers": arena.source.bootstrap, "linger.ms": 100})
+    for topic, count in counts.items():
+        for partition in range(count):
+            producer.produce(topic, b"x" * 100, partition=partition)
+        producer.poll(0)
+    if left := producer.flush(PATIENCE):
+        raise TimeoutError(f"{left} records could not be produced")
+
+
+def _led(cluster: LocalCluster, topics: Iterable[str]) -> dict[str, dict[str, list[int]]]:
+    """Return which partitions of topics each broker leads."""
+    found = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=60)
+    led: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for topic in topics:
+        for number, partition in found.topics[topic].partitions.items():
+            leader = found.brokers[partition.leader]
+            led[f"{leader.host}:{leader.port}"][topic].append(number)
+    return led
+
+
+@contextmanager
+def _running(
+    arena: Arena, wish: Wish, home: Path, totals: Totals, more: int, tell: Tell
+) -> Iterator[tuple[Figures, Towpath]]:
+    """Run until the target has so many records more; tell what that took."""
+    before, began = totals.now(), time.monotonic()
+    with Towpath(arena, wish, home, MOVING) as copier:
+        first = _await(copier, totals, before + 1) - began
+        last = _await(copier, totals, before + more) - began
+        started = {
+            "first_s": round(first, 1),
+            "all_s": round(last, 1),
+            "cpu": {role: round(spent, 1) for role, spent in copier.watch.cpu_by_role().items()},
+            "load": round(os.getloadavg()[0], 1),
+        }
+        tell(f"started: {started}")
+        yield started, copier
+
+
+def _await(copier: Towpath, totals: Totals, wanted: int) -> float:
+    deadline = time.monotonic() + PATIENCE
+    while (seen := totals.now()) < wanted:
+        if time.monotonic() > deadline or not copier.running:
+            raise TimeoutError(f"{seen} of {wanted} records are there\n{copier.log_end}")
+        time.sleep(0.5)
+    return time.monotonic()
+
+
+def _rests(copier: Towpath, tell: Tell) -> Figures:
+    """Return what a copier uses that has nothing to do."""
+    time.sleep(SETTLE)
+    before, began = copier.watch.cpu_by_role(), time.monotonic()
+    time.sleep(IDLE)
+    after, minutes = copier.watch.cpu_by_role(), (time.monotonic() - began) / 60
+    spent = {role: round((after[role] - before.get(role, 0.0)) / minutes, 2) for role in after}
+    found = {"idle": spent, "idle_total": round(sum(spent.values()), 2)}
+    tell(f"idle: {found}")
+    return found
+
+
+def _page(told: Mapping[str, str], partitions: int, found: Figures) -> Iterator[str]:
+    first, second, trickle = found["first"], found["second"], found["trickle"]
+    yield f"# {partitions:,} partitions\n"
+    yield f"{GOALS} Made by `bench/mirror --sets many`: topics of {OF_TOPIC} partitions and one of"
+    yield f"{LOAD.partitions}, on both sides beforehand; three brokers a side with a heap of {HEAP}"
+    yield "each, `local[2]`, all on the processors below. The source has one record in each"
+    yield f"partition; the second start finds {LOAD.partitions} more.\n"
+    rows = [
+        (name, start["first_s"], start["all_s"], round(sum(start["cpu"].values()), 1),
+         ", ".join(f"{role} {spent}" for role, spent in start["cpu"].items()), start["load"])
+        for name, start in (("first", first), ("second", second))
+    ]  # fmt: skip
+    head = ("start", "first record, s", "all records, s", "CPU s", "of them", "load")
+    yield from table(head, rows)
+    yield "\n## Idle\n"
+    idle = [*found["idle"].items(), ("all", found["idle_total"])]
+    yield from table(("process", "CPU s a minute"), idle)
+    peaks = dict(found["peak_mib"])
+    yield f"\nPeaks of resident memory, MiB: slices {peaks['worker'][:2]}, "
+    yield ", ".join(f"{role} {sizes[0]}" for role, sizes in peaks.items() if role != "worker") + "."
+    yield "\n## Trickle\n"
+    yield f"{LOAD}, into {LOAD.partitions} of the partitions: p50 {trickle['p50']} ms,"
+    yield f"p99 {trickle['p99']} ms, CPU s {trickle['cpu']}, load {trickle['loadavg']}.\n"
+    yield from (f"- {name}: {value}" for name, value in told.items())
