@@ -110,6 +110,7 @@ def nothing(*_: object) -> None:
     """Do nothing."""
 
 
+@pytest.mark.alone("quotas")
 @pytest.mark.timeout(180)
 def test_a_migration_from_its_rehearsal_to_its_end(
     source: LocalCluster,

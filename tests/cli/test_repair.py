@@ -49,6 +49,7 @@ def test_a_repair_of_nothing_or_of_what_was_never_copied_is_refused(
 
 @pytest.mark.spark
 @pytest.mark.soak
+@pytest.mark.alone("target")
 @pytest.mark.timeout(400)
 def test_what_a_disk_and_a_power_cut_took_is_copied_again(
     tmp_path: Path,

@@ -227,7 +227,7 @@ def test_masters_that_spark_knows(master: str, capsys: pytest.CaptureFixture[str
 def test_ctrl_c_ends_it_though_a_broker_is_silent(
     tmp_path: Path, source: LocalCluster, lone: LocalCluster, new_name: Callable[[str], str]
 ) -> None:
-    mirror = Mirror(tmp_path, source, lone, new_name("silent"))
+    mirror = Mirror(tmp_path, source, lone, new_name("silent"), timeout="60s")
     mirror.create(2)
     produce(source.bootstrap, mirror.topic, [Record(b"k", b"v", partition=i) for i in range(2)])
     mirror.catch_up()
@@ -240,7 +240,7 @@ def test_ctrl_c_ends_it_though_a_broker_is_silent(
         children = program.children()
         began = time.monotonic()
         assert program.interrupt() == 3, program.said
-        assert time.monotonic() - began < 20, "request_timeout is 30 s, and there are four attempts"
+        assert time.monotonic() - began < 50, "request_timeout is 60 s, and there are four attempts"
     finally:
         lone.resume(1)
         program.close()

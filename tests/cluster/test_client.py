@@ -31,14 +31,14 @@ pytestmark = pytest.mark.broker
 
 def config(cluster: LocalCluster, password: Secret, tls: Any) -> ClusterConfig:
     sasl = {"mechanism": "SCRAM-SHA-512", "username": "admin", "password": password}
-    return ClusterConfig(bootstrap=cluster.addresses, request_timeout="60s", tls=tls, sasl=sasl)
+    return ClusterConfig(bootstrap=cluster.addresses, request_timeout="120s", tls=tls, sasl=sasl)
 
 
 def sentence(call: Callable[[], object]) -> str:
     began = time.monotonic()
     with pytest.raises(ClusterError) as caught:
         call()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60, "request_timeout is 120 s"
     return str(caught.value)
 
 

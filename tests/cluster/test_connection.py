@@ -60,12 +60,12 @@ def trust(vault: Vault, **more: Any) -> dict[str, Any]:
 
 def connected(config: ClusterConfig, host: str | None = None) -> Connected:
     own, port = config.addresses[0]
-    return connect(config, "source", host or own, port, Deadline.after(10))
+    return connect(config, "source", host or own, port, Deadline.after(60))
 
 
 def brokers(made: Connected) -> int:
     with made.socket:
-        answer = ask(made.socket, MetadataRequest(topics=[]), 9, Deadline.after(10))
+        answer = ask(made.socket, MetadataRequest(topics=[]), 9, Deadline.after(60))
         return len(answer.brokers)
 
 

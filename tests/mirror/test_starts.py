@@ -59,7 +59,7 @@ def test_what_was_there_at_the_first_look_begins_where_it_ended_then() -> None:
 def test_latest_holds_for_a_partition_without_a_leader_and_others_do_not_wait(
     tmp_path: Path, three: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
 ) -> None:
-    mirror = Mirror(tmp_path, three, target, new_name("since"), records={"start": "latest"})
+    mirror = Mirror(tmp_path, three, target, new_name("since"), "", {"start": "latest"}, "120s")
     create_topic(three.bootstrap, mirror.topic, 3, replication=1)
     create_topic(target.bootstrap, mirror.topic, 3)
     said = [Record(b"k", b"%d" % i, partition=i % 3) for i in range(300)]
@@ -73,10 +73,10 @@ def test_latest_holds_for_a_partition_without_a_leader_and_others_do_not_wait(
         mirror.config  # noqa: B018  # writes the file
         began = time.monotonic()
         [work] = mirror.slices()
-        assert time.monotonic() - began < 15
+        assert time.monotonic() - began < 60, "it waited for a leader"
         planned = {a.source.partition: a.start for a in work.assignments}
         assert planned == {lost: UNKNOWN, **dict.fromkeys(others, 100)}
-        found = {d.tp.partition: d for d in replace(mirror, timeout="3s").catch_up()}
+        found = {d.tp.partition: d for d in replace(mirror, timeout="5s").catch_up()}
         assert [found[n].error for n in others] == ["", ""]
         assert found[lost].source_end == -1
         assert f"{mirror.topic}-{lost}" in found[lost].error

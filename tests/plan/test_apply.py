@@ -168,6 +168,7 @@ def test_what_cannot_be_meant(files: Files) -> None:
     assert Path(files.yaml).read_text() == text
 
 
+@pytest.mark.alone("quotas")
 def test_what_came_back_to_the_source_is_not_removed(files: Files) -> None:
     """By a plan that was made while it was gone."""
     back, gone = files.topic("a"), files.topic("b")

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
-from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
+from confluent_kafka.admin._acl import AclOperation
 
 from tests.support.certificates import Vault
 from tests.support.fleet import USERS
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import link
+from tests.support.rights import LITERAL, TOPIC, allow
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.configs import ConfigAdmin
 from towpath.cluster.admin.topics import TopicAdmin
@@ -72,17 +72,18 @@ def test_a_plan_tells_clusters_and_steps(
 
 
 def test_a_plan_touches_nothing(
-    source: LocalCluster, target: LocalCluster, new_name: NewName
+    source: LocalCluster, lone: LocalCluster, new_name: NewName
 ) -> None:
+    """Nobody else creates topics on the target meanwhile."""
     name = create_topic(source.bootstrap, new_name("untouched"))
 
     def everything() -> tuple[object, ...]:
-        admin = AdminClient({"bootstrap.servers": target.bootstrap})
-        topics = admin.list_topics(timeout=10).topics
+        admin = AdminClient({"bootstrap.servers": lone.bootstrap})
+        topics = admin.list_topics(timeout=30).topics
         return tuple(sorted((each, len(found.partitions)) for each, found in topics.items()))
 
     before = everything()
-    assert build(link(source.bootstrap, target.bootstrap, name)).steps
+    assert build(link(source.bootstrap, lone.bootstrap, name)).steps
     assert everything() == before
 
 
@@ -111,7 +112,9 @@ def test_a_topic_that_comes_later_is_not_copied_in_a_circle(
 ) -> None:
     name = create_topic(source.bootstrap, new_name("circle"))
     where = source.bootstrap
-    config = link(where, where, f"{name}.*", rename=f"{name}.copy.{{topic}}")
+    config = link(where, where, f"{name}.*", rename=f"{name}.copy.{{topic}}").model_copy(
+        update={"link": name}
+    )
     with open_link(config) as opened:
         meter = Meter()
         opened.prepare()
@@ -243,37 +246,28 @@ def test_an_expression_without_topics_is_noted(
 
 
 class Guarded:
-    """A cluster with ACLs, and the login `mirror`, which may do what it is allowed here."""
+    """A cluster with ACLs, and the login `stranger`, which may do what it is allowed here."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self.address = cluster.bootstrap
-        self._door = cluster.back_door
+        self._cluster = cluster
 
     def topic(self, name: str, *allowed: AclOperation) -> str:
-        create_topic(self._door, name)
-        self.allow(ResourceType.TOPIC, name, *allowed)
+        create_topic(self._cluster.back_door, name)
+        self.allow(name, *allowed)
         return name
 
-    def allow(self, kind: ResourceType, name: str, *operations: AclOperation) -> None:
-        admin = AdminClient({"bootstrap.servers": self._door})
-        bindings = [
-            AclBinding(
-                kind, name, ResourcePatternType.LITERAL, "User:mirror", "*", operation,
-                AclPermissionType.ALLOW,
-            )
-            for operation in operations
-        ]  # fmt: skip
-        for future in admin.create_acls(bindings).values() if bindings else ():
-            future.result(10)
+    def allow(self, name: str, *operations: AclOperation) -> None:
+        allow(self._cluster, TOPIC, name, operations, "stranger", LITERAL)
 
 
 @pytest.fixture
 def login(vault: Vault, tmp_path: Path) -> dict[str, Any]:
-    (tmp_path / "password").write_text(USERS["mirror"].reveal())
+    (tmp_path / "password").write_text(USERS["stranger"].reveal())
     return {
         "tls": {"ca": str(vault.ca)},
         "sasl": {
-            "mechanism": "SCRAM-SHA-256", "username": "mirror",
+            "mechanism": "SCRAM-SHA-256", "username": "stranger",
             "password": f"file:{tmp_path / 'password'}",
         },
     }  # fmt: skip
@@ -321,7 +315,7 @@ def test_hidden_configs_of_many_topics_cost_few_questions(
     describe = AclOperation.DESCRIBE
     hidden = [source.topic(f"{prefix}{each}", describe) for each in "abc"]
     seen = source.topic(f"{prefix}seen", describe, AclOperation.DESCRIBE_CONFIGS)
-    target.allow(ResourceType.TOPIC, seen, AclOperation.CREATE)
+    target.allow(seen, AclOperation.CREATE)
     others = [target.topic(f"{prefix}{each}", describe) for each in "defg"]
     config = link(source.address, target.address, f"{prefix}.*", security=login)
     with Counting(config.source, Side.SOURCE) as first, Counting(config.target, Side.TARGET) as two:
@@ -337,7 +331,7 @@ def test_hidden_configs_of_many_topics_cost_few_questions(
     assert [topic.name for topic in observed.source] == [seen]
     for name in hidden:
         (problem,) = (each for each in observed.problems if each.about == name)
-        assert "the login mirror lacks the ACL DescribeConfigs on this topic" in problem.text
+        assert "the login stranger lacks the ACL DescribeConfigs on this topic" in problem.text
 
 
 def test_missing_rights_are_named(
@@ -355,7 +349,7 @@ def test_missing_rights_are_named(
     source.topic(unread, *see)
     source.topic(unmade, *see, read)
     source.topic(unwritten, *see, read)
-    target.allow(ResourceType.TOPIC, unread, AclOperation.CREATE)
+    target.allow(unread, AclOperation.CREATE)
     target.topic(unwritten, *see, read)
     source.topic(unseen, *see, read)
     target.topic(unseen, read, AclOperation.WRITE, AclOperation.DELETE)
@@ -369,7 +363,7 @@ def test_missing_rights_are_named(
     for expected in (
         "target: target: creating topic __towpath_ledger with 3 partitions and replication factor"
         " 1: TOPIC_AUTHORIZATION_FAILED (29)",
-        f"{unsettled}: source: the login mirror lacks the ACL DescribeConfigs on this topic",
+        f"{unsettled}: source: the login stranger lacks the ACL DescribeConfigs on this topic",
         f"{unmade}: target: creating topic {unmade} with 1 partition and replication factor 1:"
         f" TOPIC_AUTHORIZATION_FAILED (29)",
         f"{unread}: source: the login lacks the ACL Read on topic {unread}; add it there",
@@ -381,6 +375,6 @@ def test_missing_rights_are_named(
     [limits] = [n for n in notes if n.startswith("target: target: asking for the broker config")]
     assert "log.cleanup.policy" in limits
     assert "new mirror topics get the source's limits as configs of their own" in limits
-    lacks = f"{unseen}: target: the login mirror lacks the ACL DescribeConfigs on this topic"
+    lacks = f"{unseen}: target: the login stranger lacks the ACL DescribeConfigs on this topic"
     assert any(note.startswith(lacks) for note in notes)
     assert any("configs of all brokers" in note for note in notes), notes

@@ -37,7 +37,7 @@ def write(mirror: Mirror, size: int = 4) -> None:
 
 def change(mirror: Mirror, number: int, before: int = 0) -> None:
     """Change a byte on the source's disk, `before` the value of a record; twice heals it."""
-    [folder] = mirror.source.home.rglob(f"{mirror.topic}-{number % 2}")
+    folder = mirror.source.home / "broker-1" / "data" / f"{mirror.topic}-{number % 2}"
     with (folder / "00000000000000000000.log").open("r+b") as log:
         at = log.read().index((b"%06d" % number)[1:]) - 1 - before
         log.seek(at)

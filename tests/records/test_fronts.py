@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,9 @@ from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
-from towpath.model.nouns import Mode, Side, TopicName, TopicPartition
+from towpath.model.nouns import Mode, Side, TargetOffset, TopicName, TopicPartition
+from towpath.records.target.fronts import Fronts
+from towpath.records.work import Assignment
 from towpath.wire.filler import LARGEST, filler
 
 pytestmark = pytest.mark.broker
@@ -42,12 +45,25 @@ def write(mirror: Mirror) -> None:
         produce(mirror.source.bootstrap, mirror.topic, records)
 
 
-def test_a_long_front_keeps_nobody_waiting_and_goes_on_where_it_stood(mirror: Mirror) -> None:
+def test_a_long_front_keeps_nobody_waiting_and_goes_on_where_it_stood(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(mirror)
     [work] = mirror.slices()
-    with copier(work, work.source, work.target) as made, going(made):
-        wait_until(lambda: end_offsets(mirror.target.bootstrap, mirror.topic, 1)[1] == 10, "copied")
-        wait_until(lambda: end_offsets(mirror.target.bootstrap, mirror.topic)[1] > 0, "begun")
+    fill = Fronts._fill
+    with copier(work, work.source, work.target) as made, monkeypatch.context() as slow:
+
+        def filled(fronts: Fronts, work: Assignment, at: Any, end: Any) -> TargetOffset:
+            """Fill no further than to the middle before the round ends."""
+            if at >= START // 2:
+                wait_until(lambda: made._ended is not None, "the round ends")
+            return fill(fronts, work, at, end)
+
+        slow.setattr(Fronts, "_fill", filled)
+        with going(made):
+            boot = mirror.target.bootstrap
+            wait_until(lambda: end_offsets(boot, mirror.topic, 1)[1] == 10, "it is copied")
+            wait_until(lambda: end_offsets(boot, mirror.topic)[1] > 0, "the front is begun")
     stood = end_offsets(mirror.target.bootstrap, mirror.topic)[1]
     assert stood < START, "the round ended in the middle of the front"
     first, second = mirror.catch_up()

@@ -97,10 +97,11 @@ def test_who_takes_over_fences_and_goes_on_at_once(
 ) -> None:
     write(mirror, 0, 50)
     copy_without_receipts(mirror, copiers, 50)
+    mirror.timeout = "120s"
     write(mirror, 50, 60)
     began = time.monotonic()
     assert take_over(mirror) == ""
-    assert time.monotonic() - began < 15, "it waited for what may still arrive"
+    assert time.monotonic() - began < 60, "it waited for what may still arrive"
     assert generation(mirror) == 1
     assert late(mirror, client, 0) == FENCED
     assert_same(mirror, 60)

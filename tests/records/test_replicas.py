@@ -40,14 +40,14 @@ def mirror(
     return made
 
 
-def plain(cluster: LocalCluster, rack: str | None = None, timeout: str = "10s") -> ClusterConfig:
+def plain(cluster: LocalCluster, rack: str | None = None, timeout: str = "60s") -> ClusterConfig:
     return ClusterConfig(bootstrap=cluster.addresses, rack=rack, request_timeout=timeout)
 
 
 class Reading:
     """A copier of one partition that wants to read at a follower."""
 
-    def __init__(self, mirror: BackDoor, timeout: str = "10s") -> None:
+    def __init__(self, mirror: BackDoor, timeout: str = "60s") -> None:
         self.mirror, self.count = mirror, 0
         self.tp = TopicPartition(TopicName(mirror.topic), 0)
         with Admin(plain(mirror.source), Side.SOURCE) as admin:
@@ -119,7 +119,7 @@ def test_a_frozen_replica_is_left(
     mirror: BackDoor, three: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(near, "FAR", 60.0)
-    reading = Reading(mirror, "1s")
+    reading = Reading(mirror, "3s")
     with copier(reading.work, reading.work.source, reading.work.target) as made:
         fetcher = reading.watch(made)
         with going(made):
@@ -219,7 +219,7 @@ def test_only_partitions_of_a_broker_that_cannot_be_found_wait(
         [lost] = [tp for tp in tps if leaders(admin, [tp]) == {3}]
         began = time.monotonic()
         found = admin.offsets.latest(tps)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 30, "request_timeout is 60 s"
         assert found.keys() == set(tps) - {lost}
         assert isinstance(found.failed[lost], UnresolvedError)
         assert str(found.failed[lost]) == sentence(Side.SOURCE, three, 3)

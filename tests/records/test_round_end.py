@@ -43,9 +43,11 @@ def test_a_round_does_not_wait_for_a_partition_that_cannot_be_written(
     refusing_target: LocalCluster,
     refusal: Refusal,
     new_name: NewName,
+    monkeypatch: pytest.MonkeyPatch,
     code: int,
     name: str,
 ) -> None:
+    monkeypatch.setattr(copying, "_DRAIN", 60.0)
     refusal.error = code
     mirror = Refused(tmp_path, source, refusing_target, new_name("ending"))
     mirror.create()

@@ -130,7 +130,7 @@ def test_other_partitions_go_on(
     def wait_first(lane: Lane, frame: Frame, start: int, end: int, aborted: Aborted = ()) -> None:
         held = lane.source.partition in HELD
         if held and end > start and not lane.pending and not lane.expected:
-            lane.queue.put(Wait(WHY, lambda: registered.wait(60)))
+            lane.queue.put(Wait(WHY, lambda: registered.wait(240)))
         take(lane, frame, start, end, aborted)
 
     monkeypatch.setattr(Lane, "take", wait_first)
@@ -144,7 +144,7 @@ def test_other_partitions_go_on(
         for number in range(1, 4):
             write(source, mirror.topic, 0, number)
             goes_on = partial(arrives, target, mirror, [0], number + 1)
-            wait_until(goes_on, "the first goes on", 10)
+            wait_until(goes_on, "the first goes on")
         wait_until(lambda: mirror.books(0).receipt is not None, "receipts are written, too")
         assert arrives(target, mirror, HELD, 0)
         registered.set()

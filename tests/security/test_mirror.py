@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin._acl import AclOperation
-from confluent_kafka.admin._resource import ResourceType
 
 from tests.support.brokers import SharedCluster
 from tests.support.fleet import USERS
 from tests.support.here import Here
 from tests.support.kafka import consume
-from tests.support.secured import SecuredLink, allow, load, permit
+from tests.support.rights import TOPIC, allow
+from tests.support.secured import SecuredLink, load, permit
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 
@@ -93,7 +93,7 @@ def refused(secured: SecuredLink, here: Here) -> str:
 @pytest.mark.spark
 def test_a_target_that_allows_nothing(secured: SecuredLink, here: Here) -> None:
     topic = load(secured)
-    allow(secured.source, ResourceType.TOPIC, secured.name)
+    allow(secured.source, TOPIC, secured.name)
     secured.user["target"] = "nobody"
     said = refused(secured, here)
     assert f"target: creating topic {topic} with 2 partitions" in said

@@ -23,7 +23,8 @@ from tests.support.kafka import (
     wait_until,
 )
 from tests.support.program import Program
-from tests.support.secured import READ, SecuredLink, allow, withdraw
+from tests.support.rights import CLUSTER, MIRROR, READ, TOPIC, WRITE, allow, withdraw
+from tests.support.secured import SecuredLink
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.rights import Right
 from towpath.cluster.data.client import Client
@@ -43,15 +44,12 @@ from towpath.verify.verdict import Verdict
 from towpath.verify.verify import Scope, verify
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
-TOPIC = ResourceType.TOPIC
 SEE = (AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
-WRITE = AclOperation.WRITE
 ON_COPY = (AclOperation.CREATE, READ, WRITE, AclOperation.DELETE, *SEE)
 
 
-def grant(cluster: LocalCluster, topic: str, *operations: Any) -> None:
-    for operation in operations:
-        allow(cluster, TOPIC, topic, operation)
+def grant(cluster: LocalCluster, topic: str, *operations: Any, user: str = MIRROR) -> None:
+    allow(cluster, TOPIC, topic, operations, user)
 
 
 def write(cluster: LocalCluster, topic: str, count: int = 10) -> None:
@@ -66,7 +64,7 @@ def add(
     create_topic(secured.source.back_door, topic)
     write(secured.source, topic)
     grant(secured.source, topic, *on_source)
-    grant(secured.target, topic, *on_copy)
+    grant(secured.target, topic, *on_copy, user=secured.user["target"])
     return topic
 
 
@@ -212,24 +210,25 @@ def test_a_copy_that_may_not_grow_is_mirrored_as_far_as_it_goes(secured: Secured
     assert is_same(secured, topic)
 
 
-@pytest.mark.parametrize("right", [None, AclOperation.ALTER, AclOperation.CLUSTER_ACTION])
-def test_gaps_take_markers_where_the_login_may_write_them(secured: SecuredLink, right: Any) -> None:
-    grant(secured.target, "__towpath_ledger", AclOperation.ALL)
-    allow(secured.target, ResourceType.TRANSACTIONAL_ID, f"towpath.{secured.name}.")
+@pytest.mark.parametrize(
+    ("user", "right"),
+    [(MIRROR, None), ("first", AclOperation.ALTER), ("second", AclOperation.CLUSTER_ACTION)],
+)
+def test_gaps_take_markers_where_the_login_may_write_them(
+    secured: SecuredLink, user: str, right: Any
+) -> None:
+    secured.user["target"] = user
+    grant(secured.target, "__towpath_ledger", AclOperation.ALL, user=user)
+    allow(secured.target, ResourceType.TRANSACTIONAL_ID, f"towpath.{secured.name}.", user=user)
     topic = create_copy(secured, add(secured, "gaps"))
     abort(secured.source, topic)
-    if right:
-        allow(secured.target, ResourceType.BROKER, "kafka-cluster", right)
-    try:
-        config = load(secured.file)
-        told = [note.text for note in build(config).notes if "read_uncommitted" in note.text]
-        assert [text[:66] for text in told] == (
-            [] if right else ["the login lacks the ACL Alter (or ClusterAction) on the cluster; a"]
-        )
-        assert errors(config) == {topic: ""}
-    finally:
-        if right:
-            withdraw(secured.target, ResourceType.BROKER, "kafka-cluster", right)
+    allow(secured.target, ResourceType.BROKER, CLUSTER, [right] if right else [], user)
+    config = load(secured.file)
+    told = [note.text for note in build(config).notes if "read_uncommitted" in note.text]
+    assert [text[:66] for text in told] == (
+        [] if right else ["the login lacks the ACL Alter (or ClusterAction) on the cluster; a"]
+    )
+    assert errors(config) == {topic: ""}
     assert is_same(secured, topic)
     seen = consume(secured.target.back_door, topic, isolation="read_uncommitted")
     assert len(seen) == (10 if right else 12)

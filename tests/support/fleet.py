@@ -9,8 +9,15 @@ from tests.support.brokers import Listener
 from tests.support.certificates import Certificate, Vault
 from towpath.model.secret import Secret
 
-USERS = {"admin": Secret("admin-pw"), "mirror": Secret("mirror-pw"), "nobody": Secret("nobody-pw")}
-"""Of a secured cluster: `admin` may do everything, the others what an ACL allows."""
+USERS = {
+    name: Secret(f"{name}-pw")
+    for name in ("admin", "mirror", "nobody", "stranger", "first", "second")
+}
+"""Of a secured cluster: `admin` may do everything, the others what an ACL allows.
+
+All tests use them at the same time. So `mirror` never has rights on the whole cluster: `first` and
+`second` are there for that, each for one test. `stranger` has no right on the ledger.
+"""
 
 LOGIN_LIFE = 1.5
 """Seconds for which a login holds where clients come in through `SHORT`."""

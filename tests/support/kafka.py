@@ -14,7 +14,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-PATIENCE = 30.0
+PATIENCE = 60.0
+"""Seconds that anything may take on a machine that does ten things at a time."""
 
 Header = tuple[str, bytes | None]
 

@@ -6,18 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
-from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
+from confluent_kafka.admin._resource import ResourceType
 
 from tests.support.certificates import Vault
 from tests.support.fleet import USERS
 from tests.support.kafka import Record, create_topic, produce
 from tests.support.program import Program
+from tests.support.rights import DESCRIBE_CONFIGS, READ, TOPIC, allow
 from towpath.dev.broker import LocalCluster
-
-ALL = AclOperation.ALL
-READ = AclOperation.READ
 
 
 @dataclass
@@ -63,26 +59,6 @@ class SecuredLink:
         )
 
 
-def allow(cluster: LocalCluster, kind: ResourceType, name: str, operation: Any = ALL) -> None:
-    """Let the user `mirror` do something with all resources whose name begins so."""
-    pattern = ResourcePatternType.PREFIXED
-    acl = AclBinding(kind, name, pattern, "User:mirror", "*", operation, AclPermissionType.ALLOW)
-    admin = AdminClient({"bootstrap.servers": cluster.back_door})
-    for answer in admin.create_acls([acl]).values():
-        answer.result(30)
-
-
-def withdraw(cluster: LocalCluster, kind: ResourceType, name: str, operation: Any) -> None:
-    """Take back what `allow` let the user `mirror` do."""
-    acl = AclBindingFilter(
-        kind, name, ResourcePatternType.PREFIXED, "User:mirror", "*", operation,
-        AclPermissionType.ALLOW,
-    )  # fmt: skip
-    admin = AdminClient({"bootstrap.servers": cluster.back_door})
-    for answer in admin.delete_acls([acl]).values():
-        assert answer.result(30), f"there was no such ACL on {name}"
-
-
 def load(secured: SecuredLink) -> str:
     topic = f"{secured.name}.orders"
     create_topic(secured.source.back_door, topic, 2)
@@ -95,8 +71,7 @@ def load(secured: SecuredLink) -> str:
 def permit(secured: SecuredLink, on_source: Any = READ) -> None:
     """Grant what a link needs, and nothing else."""
     source, target = secured.source, secured.target
-    allow(source, ResourceType.TOPIC, secured.name, on_source)
-    allow(source, ResourceType.TOPIC, secured.name, AclOperation.DESCRIBE_CONFIGS)
-    allow(target, ResourceType.TOPIC, secured.name)
-    allow(target, ResourceType.TOPIC, "__towpath_ledger")
+    allow(source, TOPIC, secured.name, (on_source, DESCRIBE_CONFIGS))
+    allow(target, TOPIC, secured.name)
+    allow(target, TOPIC, "__towpath_ledger")
     allow(target, ResourceType.TRANSACTIONAL_ID, f"towpath.{secured.name}.:")

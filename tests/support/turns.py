@@ -2,7 +2,8 @@
 
 A test shares the clusters of its fixtures with all other tests. Some clusters belong to one test at
 a time, as it may kill their brokers or listen on a port that they send clients to. A test marked
-`alone` has all of its clusters, or those that the marker names, to itself.
+`alone` has all of its clusters, or those that the marker names, to itself. It may name something
+else: tests marked `alone("quotas")` set or compare the quotas of `source` one after the other.
 """
 
 from __future__ import annotations

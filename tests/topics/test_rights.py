@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
-from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
+from confluent_kafka.admin._acl import AclOperation
 
+from tests.support import rights
 from tests.support.certificates import Vault
 from tests.support.fleet import USERS
 from tests.support.kafka import create_topic, wait_until
@@ -46,16 +45,7 @@ def login(vault: Vault, tmp_path: Path) -> dict[str, Any]:
 
 def allow(cluster: LocalCluster, name: str, *operations: AclOperation) -> None:
     """Let the login `mirror` do this with a topic, which need not be there."""
-    admin = AdminClient({"bootstrap.servers": cluster.back_door})
-    bindings = [
-        AclBinding(
-            ResourceType.TOPIC, name, ResourcePatternType.LITERAL, "User:mirror", "*", operation,
-            AclPermissionType.ALLOW,
-        )
-        for operation in operations
-    ]  # fmt: skip
-    for future in admin.create_acls(bindings).values() if bindings else ():
-        future.result(10)
+    rights.allow(cluster, rights.TOPIC, name, operations, pattern=rights.LITERAL)
 
 
 def made(cluster: LocalCluster, name: str, *allowed: AclOperation) -> TopicName:
