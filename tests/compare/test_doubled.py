@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tests.support.compare import rows
-from towpath.compare.doubled import Doubled, Stretch, Watch
+from towpath.compare.doubled import Doubled, SequenceCheck, Stretch
 from towpath.model.nouns import ProducerId
 from towpath.wire import batch as wire
 from towpath.wire.records import RECORDS, encode
@@ -20,9 +20,9 @@ Part = tuple[int, int]
 
 
 def look(
-    watch: Watch, parts: Iterable[Part], first: int = 0, producer: int = OURS
-) -> tuple[Watch, int]:
-    """Let a watch look at batches that lie side by side from an offset on."""
+    check: SequenceCheck, parts: Iterable[Part], first: int = 0, producer: int = OURS
+) -> tuple[SequenceCheck, int]:
+    """Let a check look at batches that lie side by side from an offset on."""
     buffer = bytearray()
     for sequence, count in parts:
         table = pa.RecordBatch.from_pylist(rows(count), schema=RECORDS)
@@ -32,13 +32,13 @@ def look(
         )  # fmt: skip
         first += count
     array = np.frombuffer(buffer, np.uint8)
-    watch.look(array, wire.scan(array, 0, len(array)))
-    return watch, first
+    check.look(array, wire.scan(array, 0, len(array)))
+    return check, first
 
 
 def found(parts: Iterable[Part], **bounds: int) -> Doubled:
-    watch = Watch({OURS}, bounds.get("first", 0), bounds.get("end", 1 << 40))
-    return look(watch, parts)[0].found
+    check = SequenceCheck({OURS}, bounds.get("first", 0), bounds.get("end", 1 << 40))
+    return look(check, parts)[0].found
 
 
 def test_sequences_that_go_on_are_not_doubled() -> None:
@@ -64,19 +64,19 @@ def test_sequences_start_again_behind_the_last_one() -> None:
 
 
 def test_each_producer_id_has_sequences_of_its_own_and_others_do_not_count() -> None:
-    watch = Watch({OURS, OLD}, 0, 1 << 40)
-    end = look(watch, [(70, 9)], producer=OLD)[1]
-    end = look(watch, [(0, 5)], end)[1]
-    end = look(watch, [(3, 3), (3, 3)], end, OTHERS)[1]
-    assert not watch.found.stretches
-    look(watch, [(70, 2)], end, OLD)
-    assert watch.found.stretches == (Stretch(end, end + 2, 2),)
+    check = SequenceCheck({OURS, OLD}, 0, 1 << 40)
+    end = look(check, [(70, 9)], producer=OLD)[1]
+    end = look(check, [(0, 5)], end)[1]
+    end = look(check, [(3, 3), (3, 3)], end, OTHERS)[1]
+    assert not check.found.stretches
+    look(check, [(70, 2)], end, OLD)
+    assert check.found.stretches == (Stretch(end, end + 2, 2),)
 
 
 def test_what_lies_behind_the_last_receipt_is_new_or_doubled() -> None:
-    watch = Watch({OURS}, 100, wire.NO_END, [(OURS, 100)])
-    look(watch, [(90, 15), (105, 5)], 95)  # the first five lie before
-    assert (watch.found.stretches, watch.beyond) == ((Stretch(100, 105, 5),), 10)
+    check = SequenceCheck({OURS}, 100, wire.NO_END, [(OURS, 100)])
+    look(check, [(90, 15), (105, 5)], 95)  # the first five lie before
+    assert (check.found.stretches, check.beyond) == ((Stretch(100, 105, 5),), 10)
 
 
 def test_neighbouring_ranges_say_what_the_whole_says(rng: random.Random) -> None:

@@ -18,7 +18,7 @@ from tests.support.records import COMPACT
 from tests.support.standings import ROW
 from tests.support.views import compared
 from towpath.cluster.admin import Admin
-from towpath.compare.work import Difference
+from towpath.compare.work import RecordDifference
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, Side, TopicName, TopicPartition
 from towpath.status.status import State
@@ -210,7 +210,7 @@ def test_what_compaction_may_remove(
         assert found.equal, found.difference
         assert found.counts.compacted == (1 if last else 2)
     else:
-        assert found.difference == Difference(2, 2, what)
+        assert found.difference == RecordDifference(2, 2, what)
         assert (found.counts.missing, found.counts.compacted) == (1, 1)
 
 
@@ -224,7 +224,7 @@ def test_a_lost_tombstone_is_missing_while_its_key_is_there(
     pair.target.write([[row(b"other", b"")]])
     found = pair.compare(3, target_compacted=True)
     what = "missing on the target, with no later record of its key"
-    assert found.difference == Difference(1, 1, what)
+    assert found.difference == RecordDifference(1, 1, what)
     assert found.source_digest != found.target_digest
 
 

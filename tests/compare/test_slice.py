@@ -11,7 +11,7 @@ import pytest
 from tests.support.compare import US, Pair, Row, row, rows
 from tests.support.runs import run
 from towpath.compare.doubled import Stretch
-from towpath.compare.work import Difference
+from towpath.compare.work import RecordDifference
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import SourceOffset, TargetOffset
 
@@ -112,7 +112,7 @@ def test_one_changed_record_is_named(pair: Pair, case: str, same_cut: bool) -> N
     middle = 25 if same_cut else 20
     pair.target.write([others[:middle], others[middle:]])
     found = pair.compare(50)
-    assert found.difference == Difference(33, 33, what)
+    assert found.difference == RecordDifference(33, 33, what)
     assert (found.counts.equal, found.counts.changed) == (49, 1)
     assert found.source_digest != found.target_digest
 
@@ -123,7 +123,7 @@ def test_of_several_differences_the_first_is_named(pair: Pair) -> None:
     pair.source.write([records[:50], records[50:]])
     pair.target.write([others[:50], others[50:]])
     found = pair.compare(100)
-    assert found.difference == Difference(20, 20, "key, value, timestamp")
+    assert found.difference == RecordDifference(20, 20, "key, value, timestamp")
     assert found.counts.changed == 2
 
 
@@ -133,7 +133,7 @@ def test_swapped_records_differ_in_order_only(pair: Pair) -> None:
     pair.source.write([records])
     pair.target.write([others])
     found = pair.compare(10)
-    assert found.difference == Difference(4, 4, "key, value, timestamp")
+    assert found.difference == RecordDifference(4, 4, "key, value, timestamp")
     assert found.source_digest.unordered == found.target_digest.unordered
     assert found.source_digest.ordered != found.target_digest.ordered
 
@@ -145,7 +145,7 @@ def test_a_dropped_record_is_missing(pair: Pair) -> None:
     pair.target.write([[row(b"somebody", b"else")]], producer=-1)
     pair.target.write([records[7:]])
     found = pair.compare(10)
-    assert found.difference == Difference(6, 6, "missing on the target")
+    assert found.difference == RecordDifference(6, 6, "missing on the target")
     assert (found.counts.missing, found.counts.foreign, found.counts.equal) == (1, 1, 9)
 
 
@@ -156,7 +156,7 @@ def test_a_record_that_no_run_covers_was_never_copied(pair: Pair) -> None:
     found = pair.compare(
         10, [(SourceOffset(0), TargetOffset(0), 6), (SourceOffset(7), TargetOffset(6), 3)]
     )
-    assert found.difference == Difference(6, -1, "never copied")
+    assert found.difference == RecordDifference(6, -1, "never copied")
     assert (found.counts.missing, found.counts.equal) == (1, 9)
 
 
@@ -167,7 +167,7 @@ def test_the_same_records_at_wrong_offsets_differ(pair: Pair) -> None:
     pair.target.write([same])
     found = pair.compare(10, target_end=11)
     assert found.counts.missing == found.counts.extra == 1
-    assert found.difference == Difference(0, 0, "missing on the target")
+    assert found.difference == RecordDifference(0, 0, "missing on the target")
     assert pair.compare(10, [(SourceOffset(0), TargetOffset(1), 10)]).equal
 
 
@@ -176,7 +176,7 @@ def test_a_record_too_many_is_named(pair: Pair) -> None:
     pair.source.write([records])
     pair.target.write([[*records, row(b"one", b"more")]])
     found = pair.compare(5, target_end=6)
-    assert found.difference == Difference(-1, 5, "not on the source")
+    assert found.difference == RecordDifference(-1, 5, "not on the source")
     assert found.counts.extra == 1
 
 
@@ -265,5 +265,5 @@ def test_the_logs_end_is_told_when_it_comes_too_early(pair: Pair) -> None:
     pair.source.write([rows(10)])
     pair.target.write([rows(8)])
     found = pair.compare(10)
-    assert found.difference == Difference(8, 8, "missing on the target")
+    assert found.difference == RecordDifference(8, 8, "missing on the target")
     assert found.notes == ("the target log ends at 8, copied was up to 10",)

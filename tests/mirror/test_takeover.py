@@ -14,7 +14,7 @@ from towpath.mirror import session as sessions
 from towpath.mirror.session import LinkSession
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName
-from towpath.records.lease import TAKEOVER
+from towpath.records.permit import TAKEOVER
 
 LINK = LinkName("orders")
 

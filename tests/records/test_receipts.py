@@ -33,7 +33,7 @@ from towpath.model.nouns import LinkName, Mode, Side, SourceOffset, TargetOffset
 from towpath.records import receipts
 from towpath.records.lane import progress as progressing
 from towpath.records.lane.progress import LaneProgress
-from towpath.records.receipts import Key
+from towpath.records.receipts import ReceiptKey
 from towpath.records.target.known import known_standing
 
 LINK = LinkName("l")
@@ -66,7 +66,7 @@ class Slice:
 
     progress: LaneProgress
     skew: int
-    key: Key
+    key: ReceiptKey
     blocked: bool = False
     seen: tuple[PartitionBooks, int] | None = None
     """What it read of the ledger, and when by its clock, if it did not go on from there yet."""
@@ -108,7 +108,7 @@ class Receipts(RuleBasedStateMachine):
 
     @rule(skew=st.integers(-SKEW, SKEW))
     def open(self, skew: int) -> None:
-        made = Slice(lane().progress, skew, Key())
+        made = Slice(lane().progress, skew, ReceiptKey())
         self.slices.append(made)
         self._resume(made)
 

@@ -15,7 +15,7 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Opened, Run, Runs
 from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset, TopicId
 from towpath.records import run_log
-from towpath.records.receipts import Key
+from towpath.records.receipts import ReceiptKey
 from towpath.records.run_log import RunLog, again
 from towpath.records.target.known import known_standing
 
@@ -47,7 +47,7 @@ class Slice:
 
     def __init__(self, books: PartitionBooks) -> None:
         self.progress = lane().progress
-        self.key, self.log = Key(), RunLog(LINK, tp(), PRODUCER)
+        self.key, self.log = ReceiptKey(), RunLog(LINK, tp(), PRODUCER)
         self.unwritten: list[Entry] = []
         self.resume(books)
 

@@ -28,11 +28,11 @@ from towpath.model.reasons import Reason
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.progress import Standing
-from towpath.records.lease import Lease
+from towpath.records.permit import WritePermit
 from towpath.records.source.side import SourceSide
 from towpath.records.target.reopening import lane_reopening
 from towpath.records.target.side import TargetSide
-from towpath.records.trouble import LOOKS, RECREATED, Loss, cut
+from towpath.records.trouble import LOOKS, RECREATED, SourceLoss, cut
 from towpath.records.work import Assignment
 
 FORBIDDEN, NOT_LEADER, OUT_OF_ORDER, TOO_LARGE = 29, 6, 45, 10
@@ -58,8 +58,8 @@ class Sides:
         self.jobs = Jobs(self.reactor)  # type: ignore[arg-type]  # a stand-in
         self.opener = StandInOpener()
         self.producers = Mock()
-        self.lease = Lease(0)
-        self.gaps: list[tuple[Loss, bool]] = []
+        self.permit = WritePermit(0)
+        self.gaps: list[tuple[SourceLoss, bool]] = []
         """What is missing, and whether the lane went on behind it."""
         self.source = SourceSide[Lane](
             self.reactor,  # type: ignore[arg-type]  # a stand-in
@@ -83,7 +83,7 @@ class Sides:
             self.opener,  # type: ignore[arg-type]  # a stand-in
             self.producers,
             self.reopening,
-            self.lease,
+            self.permit,
         )
 
     def stop(self, lane: Lane, why: Reason) -> None:
@@ -169,7 +169,9 @@ def test_what_was_read_is_copied_before_a_gap_stops_its_partition() -> None:
     sides.fetcher.add(read)
     sides.source_node.answer(Part(0, [plain(0), plain(1, size=5000)]))
     sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
-    sides.reactor.finish(Loss(SourceOffset(2), SourceOffset(9), SourceOffset(9), told("retention")))
+    sides.reactor.finish(
+        SourceLoss(SourceOffset(2), SourceOffset(9), SourceOffset(9), told("retention"))
+    )
     assert not read.progress.stopped
     assert landed(read) == [0, 1]
     assert (read.progress.stopped, read.progress.position.source) == (True, 2)
@@ -233,7 +235,9 @@ def test_a_partition_without_anything_queued_stops_at_once() -> None:
     sides, read = Sides(), lane()
     sides.fetcher.add(read)
     sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
-    sides.reactor.finish(Loss(SourceOffset(0), SourceOffset(9), SourceOffset(9), told("retention")))
+    sides.reactor.finish(
+        SourceLoss(SourceOffset(0), SourceOffset(9), SourceOffset(9), told("retention"))
+    )
     assert read.progress.stopped
 
 

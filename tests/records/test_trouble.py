@@ -10,12 +10,12 @@ from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.records.trouble import (
     AGAIN,
-    Loss,
+    SourceLoss,
     SourceTrouble,
     TargetTrouble,
     hopeless,
-    loss,
     passes,
+    source_loss,
     source_trouble,
     target_trouble,
 )
@@ -113,15 +113,15 @@ def test_what_passes() -> None:
 
 
 def test_what_is_lost_lies_between() -> None:
-    assert loss(SourceOffset(5), SourceOffset(9), SourceOffset(20)) == Loss(
+    assert source_loss(SourceOffset(5), SourceOffset(9), SourceOffset(20)) == SourceLoss(
         SourceOffset(5), SourceOffset(9), SourceOffset(9), RETENTION
     )
-    cut = loss(SourceOffset(30), SourceOffset(9), SourceOffset(20))
+    cut = source_loss(SourceOffset(30), SourceOffset(9), SourceOffset(20))
     assert cut is not None
     assert (cut.first, cut.end, cut.go_on) == (20, 30, 20)
     assert "the source log was cut to offset 20 (unclean leader election)" in str(cut.why)
-    assert loss(SourceOffset(9), SourceOffset(9), SourceOffset(20)) is None
-    assert loss(SourceOffset(20), SourceOffset(9), SourceOffset(20)) is None
+    assert source_loss(SourceOffset(9), SourceOffset(9), SourceOffset(20)) is None
+    assert source_loss(SourceOffset(20), SourceOffset(9), SourceOffset(20)) is None
 
 
 def test_back_off_grows_to_ten_seconds() -> None:

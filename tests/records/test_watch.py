@@ -12,8 +12,8 @@ from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.ledger.entries import Attempt, Dealt, Entry, Session
 from towpath.model.nouns import LinkName
-from towpath.records.lease import Lease
-from towpath.records.watch import End, Watch
+from towpath.records.permit import WritePermit
+from towpath.records.watch import SessionWatch, SliceEnd
 from towpath.records.work import Slice
 
 LINK = LinkName("orders")
@@ -61,17 +61,17 @@ class StandInLedger:
 @dataclass
 class Watched:
     batches: list[Sequence[Entry] | None]
-    ends: list[End] = field(default_factory=list)
+    ends: list[SliceEnd] = field(default_factory=list)
     dealt: list[Dealt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.lease, self.reactor = Lease(0), Reactor()
+        self.permit, self.reactor = WritePermit(0), Reactor()
         self.ledger = StandInLedger(self.batches)
-        self.watch = Watch(
-            self.ledger, WORK, self.lease, self.ends.append, self.reactor, self.dealt.append  # type: ignore[arg-type]  # a stand-in
+        self.watch = SessionWatch(
+            self.ledger, WORK, self.permit, self.ends.append, self.reactor, self.dealt.append  # type: ignore[arg-type]  # a stand-in
         )  # fmt: skip
 
-    def run(self) -> list[End]:
+    def run(self) -> list[SliceEnd]:
         """Read until there is a reason to end, or nothing is left to read."""
         with contextlib.suppress(IndexError):
             self.watch.run()
@@ -94,7 +94,7 @@ class Watched:
 def test_a_run_that_is_no_longer_there_replaces_nobody(batches: list[Sequence[Entry]]) -> None:
     watched = Watched([*batches])
     assert watched.run() == []
-    assert (watched.lease.good, watched.lease.fresh) == (True, True)
+    assert (watched.permit.good, watched.permit.fresh) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -104,26 +104,29 @@ def test_a_run_that_is_no_longer_there_replaces_nobody(batches: list[Sequence[En
 )
 def test_a_run_that_goes_on_replaces_ours(batches: list[Sequence[Entry]]) -> None:
     watched = Watched([*batches])
-    assert watched.run() == [End.REPLACED]
-    assert not watched.lease.good
+    assert watched.run() == [SliceEnd.REPLACED]
+    assert not watched.permit.good
 
 
 def test_the_end_of_the_round_leaves_time_to_drain() -> None:
     watched = Watched([[OURS], [replace(OURS, ended_round=1)]])
-    assert watched.run() == [End.ROUND]
-    assert watched.lease.fresh, "what is queued may still be sent"
+    assert watched.run() == [SliceEnd.ROUND]
+    assert watched.permit.fresh, "what is queued may still be sent"
 
 
 def test_the_end_of_the_run_is_told_behind_that_of_the_round() -> None:
     last = replace(OURS, ended_round=1)
-    assert Watched([[OURS], [last], [replace(last, over=True)]]).run() == [End.ROUND, End.RUN]
+    assert Watched([[OURS], [last], [replace(last, over=True)]]).run() == [
+        SliceEnd.ROUND,
+        SliceEnd.RUN,
+    ]
 
 
 def test_a_slice_that_drains_hears_of_another_run() -> None:
     over = replace(OURS, over=True)
     watched = Watched([[OURS], [over], [over], [YOUNGER]])
-    assert watched.run() == [End.RUN, End.REPLACED]
-    assert not watched.lease.good
+    assert watched.run() == [SliceEnd.RUN, SliceEnd.REPLACED]
+    assert not watched.permit.good
 
 
 def attempt(name: str, number: int = 3) -> Attempt:
@@ -139,8 +142,8 @@ def test_a_later_attempt_at_the_slice_ends_the_earlier_one(
     batches: list[Sequence[Entry] | None],
 ) -> None:
     watched = Watched(batches)
-    assert watched.run() == [End.REPEATED]
-    assert not watched.lease.good
+    assert watched.run() == [SliceEnd.REPEATED]
+    assert not watched.permit.good
 
 
 @pytest.mark.parametrize(
@@ -151,7 +154,7 @@ def test_a_later_attempt_at_the_slice_ends_the_earlier_one(
 def test_other_attempts_end_nothing(batches: list[Sequence[Entry] | None]) -> None:
     watched = Watched(batches)
     assert watched.run() == []
-    assert watched.lease.fresh
+    assert watched.permit.fresh
 
 
 def test_what_is_dealt_to_the_slice_is_handed_over() -> None:

@@ -19,7 +19,7 @@ from towpath.model.reasons import Reason
 from towpath.records.jobs import Jobs
 from towpath.records.source.reopening import Reopening
 from towpath.records.source.side import SourceSide
-from towpath.records.trouble import Loss, hopeless
+from towpath.records.trouble import SourceLoss, hopeless
 from towpath.wire import batch as wire
 from towpath.wire.plain import decode
 
@@ -147,7 +147,7 @@ class Collecting:
     def _stop(self, reader: Collector, why: Reason) -> None:
         self.reopening.stop(reader, why)
 
-    def _gap(self, _reader: Collector, lost: Loss, went_on: bool) -> None:
+    def _gap(self, _reader: Collector, lost: SourceLoss, went_on: bool) -> None:
         self.gaps.append((lost.first, lost.end, lost.why, went_on))
 
     def _ask(self, readers: Sequence[Collector]) -> Mapping[Collector, SourceOffset | TowpathError]:

@@ -19,7 +19,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import Side
 from towpath.records.copy import Copier, fetching
 from towpath.records.target.opening import Opener
-from towpath.records.watch import End
+from towpath.records.watch import SliceEnd
 from towpath.records.work import Slice
 
 
@@ -63,7 +63,7 @@ def going(made: Copier) -> Iterator[None]:
     try:
         yield
     finally:
-        made.end(End.ROUND)
+        made.end(SliceEnd.ROUND)
         thread.join(60)
     assert not thread.is_alive()
     if failed:

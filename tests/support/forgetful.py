@@ -26,7 +26,7 @@ from towpath.mirror.rounds import RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side
-from towpath.records import lease
+from towpath.records import permit
 from towpath.records.copy import copy
 from towpath.records.work import Slice
 
@@ -42,8 +42,8 @@ PARTITIONS = 2
 def faster() -> Iterator[None]:
     """Let leases and takeovers go by faster in this process."""
     times = {
-        (lease, "FRESH"): lease.FRESH, (lease, "_PAUSE"): lease._PAUSE,
-        (session, "TAKEOVER"): lease.TAKEOVER, (session, "_SILENCE"): session._SILENCE,
+        (permit, "FRESH"): permit.FRESH, (permit, "_PAUSE"): permit._PAUSE,
+        (session, "TAKEOVER"): permit.TAKEOVER, (session, "_SILENCE"): session._SILENCE,
         (session, "_BEAT"): session._BEAT,
     }  # fmt: skip
     patches = [patch.object(*where, value / FASTER) for where, value in times.items()]

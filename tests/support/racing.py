@@ -1,7 +1,7 @@
 """Copiers of one mapped partition that race, freeze and die, and a leader that forgets them.
 
 Requests arrive as late as chance has it, and any copier may go on at any moment, whatever it was
-doing: no lease holds one back here. What keeps records from being doubled is the target alone.
+doing: no permit holds one back here. What keeps records from being doubled is the target alone.
 """
 
 from __future__ import annotations

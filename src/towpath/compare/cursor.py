@@ -14,7 +14,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.data.client import Client, Records
 from towpath.cluster.data.fetch import Fetched
-from towpath.compare.doubled import Watch
+from towpath.compare.doubled import SequenceCheck
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
@@ -73,11 +73,11 @@ class Cursor:
         first: int,
         end: int,
         only: AbstractSet[ProducerId] | None,
-        watch: Watch | None = None,
+        check: SequenceCheck | None = None,
     ) -> None:
         self._reader, self._tp = reader, tp
         self._only = None if only is None else [*only]
-        self._watch = watch
+        self._check = check
         self.position = self.have = first
         self.end = end
         self.pieces: deque[Piece] = deque()
@@ -157,8 +157,8 @@ class Cursor:
         self._note(table[here & ~seen & (table[:, wire.ATTRIBUTES] & wire.CONTROL == 0)])
         seen &= here
         if self._only is not None:
-            if self._watch is not None:
-                self._watch.look(buffer, table[table[:, wire.LAST] >= self.have])
+            if self._check is not None:
+                self._check.look(buffer, table[table[:, wire.LAST] >= self.have])
             ours = np.isin(table[:, wire.PRODUCER], self._only)
             self.foreign += int(table[seen & ~ours, wire.COUNT].sum())
             seen &= ours

@@ -86,7 +86,7 @@ class Doubled:
         return Doubled(stretches[:_MOST], records, tuple(joined.values()))
 
 
-class Watch:
+class SequenceCheck:
     """Looks at the sequences of some producer ids along a target log.
 
     Args:

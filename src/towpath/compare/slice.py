@@ -20,10 +20,10 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.compare.alike import bytes_digest, same_batches
 from towpath.compare.cursor import Cursor, Mask, Reader
-from towpath.compare.doubled import Watch
+from towpath.compare.doubled import SequenceCheck
 from towpath.compare.join import Joined, Segment, join, what_differs
 from towpath.compare.keys import MISSING, lost
-from towpath.compare.work import CompareSlice, Comparison, Counts, Difference, Range
+from towpath.compare.work import CompareSlice, Comparison, Counts, Range, RecordDifference
 from towpath.config import ClusterConfig
 from towpath.ledger.producers import generations
 from towpath.model.errors import CorruptBatchError
@@ -68,14 +68,14 @@ class _Comparing:
         self._readers = {Side.SOURCE: source, Side.TARGET: target}
         self._map = part.offsets
         self._source = Cursor(source, part.source, part.first, part.end, None)
-        self._watch = Watch(part.own, part.target_first, part.target_end)
+        self._check = SequenceCheck(part.own, part.target_first, part.target_end)
         self._target = Cursor(
-            target, part.target, part.target_first, part.target_end, part.producers, self._watch
+            target, part.target, part.target_first, part.target_end, part.producers, self._check
         )
         self._reach = 1
         self._digest, self._target_digest = Digest(), Digest()
         self._counts = Counts()
-        self._first: Difference | None = None
+        self._first: RecordDifference | None = None
         self._lacking: dict[Side, list[pa.Table]] = {Side.SOURCE: [], Side.TARGET: []}
         self._notes: list[str] = []
 
@@ -107,21 +107,21 @@ class _Comparing:
             bytes=self._source.bytes + self._target.bytes,
             difference=self._first,
             notes=tuple(self._notes),
-            doubled=self._watch.found.then(replace(behind.found, seen=())),
+            doubled=self._check.found.then(replace(behind.found, seen=())),
             beyond=behind.beyond,
         )
 
-    def _behind(self) -> Watch:
+    def _behind(self) -> SequenceCheck:
         """Look at the records of ours behind the end of what was copied, as far as they show."""
         part, reader = self._part, self._readers[Side.TARGET]
-        watch = Watch(part.own, part.target_end, wire.NO_END, part.following)
+        check = SequenceCheck(part.own, part.target_end, wire.NO_END, part.following)
         end = reader.admin.offsets.latest([part.target])[part.target] if part.following else 0
         own = generations(*part.own)
-        log = Cursor(reader, part.target, part.target_end, end, own, watch)
+        log = Cursor(reader, part.target, part.target_end, end, own, check)
         while not log.done:
             log.fill()
             log.advance(log.have)
-        return watch
+        return check
 
     def _tell_uncommitted(self) -> None:
         self._counts.uncommitted = self._target.uncommitted
@@ -318,11 +318,11 @@ class _Comparing:
 
     def _differs(self, source: int, target: int, what: str) -> None:
         """Keep the first difference, in the order of the target."""
-        found = Difference(source, target, what)
+        found = RecordDifference(source, target, what)
         if self._first is None or self._place(found) < self._place(self._first):
             self._first = found
 
-    def _place(self, found: Difference) -> int:
+    def _place(self, found: RecordDifference) -> int:
         if found.target_offset >= 0:
             return found.target_offset
         return self._map.next_target(SourceOffset(found.source_offset))

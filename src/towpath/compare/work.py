@@ -64,7 +64,7 @@ class CompareSlice:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Difference:
+class RecordDifference:
     """The place of a difference; -1 where a side has no such offset."""
 
     source_offset: int
@@ -135,7 +135,7 @@ class Comparison:
     target_digest: Digest
     counts: Counts
     bytes: int
-    difference: Difference | None = None
+    difference: RecordDifference | None = None
     notes: tuple[str, ...] = field(default=())
     doubled: Doubled = field(default_factory=Doubled)
     beyond: int = 0

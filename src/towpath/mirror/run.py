@@ -34,7 +34,7 @@ from towpath.model.errors import ClusterError, LinkHeldError
 from towpath.model.nouns import Side, TopicName
 from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
-from towpath.records.lease import TAKEOVER
+from towpath.records.permit import TAKEOVER
 from towpath.records.source.beginnings import PATIENCE
 from towpath.records.work import Slice
 from towpath.status.losses import Losses

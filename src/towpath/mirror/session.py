@@ -20,7 +20,7 @@ from towpath.model.clock import now_ms, readable
 from towpath.model.deadline import Deadline
 from towpath.model.errors import LinkBusyError, TowpathError
 from towpath.model.nouns import LinkName, Side
-from towpath.records.lease import TAKEOVER
+from towpath.records.permit import TAKEOVER
 
 _BEAT = 2.0
 _SILENCE = 7.0

@@ -20,7 +20,7 @@ from towpath.records.lane.landing import Landing
 from towpath.records.lane.progress import Standing
 from towpath.records.source.beginnings import Beginnings
 from towpath.records.target.opening import Opener
-from towpath.records.trouble import Loss, hopeless
+from towpath.records.trouble import SourceLoss, hopeless
 from towpath.records.work import UNKNOWN, Assignment, Summary, from_data
 
 _AGAIN = 1.0
@@ -176,4 +176,4 @@ class Arrivals:
 
     def _leave_out(self, a: Assignment, why: Reason) -> None:
         self._left_out[a.source] = why
-        self._landing.note(a, Loss(a.start, a.start, a.start, why), went_on=False)
+        self._landing.note(a, SourceLoss(a.start, a.start, a.start, why), went_on=False)

@@ -25,7 +25,7 @@ from towpath.records.source.fetcher import Fetcher
 from towpath.records.source.reader import Feed
 from towpath.records.source.side import SourceSide
 from towpath.records.target.opening import Opener
-from towpath.records.watch import End, Watch
+from towpath.records.watch import SessionWatch, SliceEnd
 from towpath.records.work import Slice, Summary, Throttled
 
 _TURN = 0.25
@@ -99,11 +99,11 @@ class Copier:
         self._arrivals = Arrivals(self._reactor, opener, self.landing, self._beginnings)
         self._arrivals.assign(work.assignments)
         self._watch_client = Client(work.target, Side.TARGET, target)
-        self._watch = Watch(
-            Ledger(target, self._watch_client), work, self.landing.lease, self.end,
+        self._watch = SessionWatch(
+            Ledger(target, self._watch_client), work, self.landing.permit, self.end,
             self._reactor, self._arrivals.dealt,
         )  # fmt: skip
-        self._ended: End | None = None
+        self._ended: SliceEnd | None = None
 
     def run(self) -> None:
         """Copy until the round ends, then drain and write the last receipts."""
@@ -114,7 +114,7 @@ class Copier:
         while not self._ended and time.monotonic() < limit and not self.finished:
             self.landing.turn(_TURN)
         self._drain()
-        if self._ended is End.REPEATED:
+        if self._ended is SliceEnd.REPEATED:
             raise RepeatedError
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class Copier:
             for lane in self.landing.lanes.values()
         )
 
-    def end(self, end: End) -> None:
+    def end(self, end: SliceEnd) -> None:
         """End the slice soon; another thread may call this."""
         self._ended = end
         self._reactor.soon(lambda: None)  # it wakes up
@@ -164,11 +164,11 @@ class Copier:
         landing = self.landing
         landing.feed.end()
         # After a pause, other slices may have taken over what this one has in its queues.
-        outdated = landing.lease.lost or landing.lease.pauses() > 0
+        outdated = landing.permit.lost or landing.permit.pauses() > 0
         deadline = time.monotonic() + (0.0 if outdated else _DRAIN)
         while time.monotonic() < deadline and any(lane.drains for lane in landing.lanes.values()):
             landing.turn(0.05)
-        if not outdated and (self._ended is End.RUN or self.finished):
+        if not outdated and (self._ended is SliceEnd.RUN or self.finished):
             landing.leave_remembered()
         while landing.receipts.busy:  # as long as its client has patience
             landing.turn(0.05)

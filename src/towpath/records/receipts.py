@@ -27,7 +27,7 @@ from towpath.records.run_log import RunLog, again
 from towpath.records.work import Slice
 
 
-class Key:
+class ReceiptKey:
     """The key under which a slice writes the receipts of one partition.
 
     It changes wherever an earlier write may still be on its way, so that receipts of one key arrive
@@ -90,7 +90,7 @@ class Receipts:
         self._client = Client(work.target, Side.TARGET, target)
         self._ledger = Ledger(target, self._client)
         self._waiting: list[Entry] = []
-        self._keys: defaultdict[TopicPartition, Key] = defaultdict(Key)
+        self._keys: defaultdict[TopicPartition, ReceiptKey] = defaultdict(ReceiptKey)
         self._logs: dict[TopicPartition, RunLog] = {}
         self.busy = False
 

@@ -184,7 +184,7 @@ def _kept_out(error: RefusedError) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class SourceLoss:
     """Source offsets [first, end) that cannot be copied, and where copying goes on."""
 
     first: SourceOffset
@@ -193,16 +193,18 @@ class Loss:
     why: Reason
 
 
-def loss(expected: SourceOffset, earliest: SourceOffset, latest: SourceOffset) -> Loss | None:
+def source_loss(
+    expected: SourceOffset, earliest: SourceOffset, latest: SourceOffset
+) -> SourceLoss | None:
     """Tell what an offset out of range means, or `None` when it is in range after all."""
     if expected < earliest:
-        return Loss(expected, earliest, earliest, Reason.of(Code.RETENTION))
+        return SourceLoss(expected, earliest, earliest, Reason.of(Code.RETENTION))
     return cut(latest, expected) if expected > latest else None
 
 
-def cut(end: SourceOffset, expected: SourceOffset) -> Loss:
+def cut(end: SourceOffset, expected: SourceOffset) -> SourceLoss:
     """Tell what it means that the source log was cut to `end`, below what was read."""
-    return Loss(end, expected, end, Reason.of(Code.SOURCE_CUT, end=end))
+    return SourceLoss(end, expected, end, Reason.of(Code.SOURCE_CUT, end=end))
 
 
 RECREATED = Reason.of(Code.SOURCE_TOPIC_RECREATED)

@@ -18,7 +18,7 @@ from towpath.ledger.entries import MIRROR, Attempt, Dealt, ReadEntry, Session
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.errors import TowpathError
-from towpath.records.lease import Lease
+from towpath.records.permit import WritePermit
 from towpath.records.work import Slice
 
 ORPHANED = 30.0
@@ -26,7 +26,7 @@ ORPHANED = 30.0
 _WAIT = 1.0
 
 
-class End(Enum):
+class SliceEnd(Enum):
     """Why a slice ends."""
 
     ROUND = auto()
@@ -41,13 +41,13 @@ class End(Enum):
     """The driver gives no sign of life."""
 
 
-class Watch(threading.Thread):
+class SessionWatch(threading.Thread):
     """Reads sessions until the round is over, the driver gone, or somebody else took over.
 
     Args:
         ledger: Read by this thread alone.
         work: The slice.
-        lease: Hears of each look that found nobody else.
+        permit: Hears of each look that found nobody else.
         on_end: Gets each reason to end, once.
         reactor: In its thread `on_dealt` is called.
         on_dealt: Gets the partitions that are added to the slice.
@@ -57,13 +57,13 @@ class Watch(threading.Thread):
         self,
         ledger: Ledger,
         work: Slice,
-        lease: Lease,
-        on_end: Callable[[End], None],
+        permit: WritePermit,
+        on_end: Callable[[SliceEnd], None],
         reactor: Reactor,
         on_dealt: Callable[[Dealt], None],
     ) -> None:
         super().__init__(name="towpath-watch", daemon=True)
-        self._ledger, self._work, self._lease = ledger, work, lease
+        self._ledger, self._work, self._permit = ledger, work, permit
         self._on_end, self._reactor, self._on_dealt = on_end, reactor, on_dealt
         self._ours: Session | None = None
         """The last sign of life of our run."""
@@ -84,7 +84,7 @@ class Watch(threading.Thread):
         """
         heard, told = time.monotonic(), None
         while not self._finished.is_set():
-            asked = self._lease.ask()
+            asked = self._permit.ask()
             try:
                 entries = self._read()
             except TowpathError:
@@ -95,15 +95,15 @@ class Watch(threading.Thread):
                 heard = time.monotonic()
             end = self._reason(sessions, time.monotonic() - heard)
             if self._is_repeated(entries):
-                end = End.REPEATED
-            if end not in {None, End.ROUND, End.RUN}:
-                self._lease.lose()
+                end = SliceEnd.REPEATED
+            if end not in {None, SliceEnd.ROUND, SliceEnd.RUN}:
+                self._permit.lose()
             if end is not None and end is not told:
                 told = end
                 self._on_end(end)
-            if self._lease.lost:
+            if self._permit.lost:
                 return
-            self._lease.heard(asked)
+            self._permit.heard(asked)
             if told is None:
                 self._hand_over(entries)
 
@@ -149,7 +149,7 @@ class Watch(threading.Thread):
         same = (session.link, session.work) == (self._work.link, MIRROR)
         return same and (ours or not session.over)
 
-    def _reason(self, sessions: list[Session], silence: float) -> End | None:
+    def _reason(self, sessions: list[Session], silence: float) -> SliceEnd | None:
         own = [n for n, session in enumerate(sessions) if session.run_id == self._work.run_id]
         if own:  # what lies before is of runs that ended, or gave way
             self._ours = sessions[own[-1]]
@@ -157,13 +157,13 @@ class Watch(threading.Thread):
         for other in sessions[own[-1] + 1 if own else 0 :]:
             self._others[other.run_id] += 1
             if self._replaces(other):
-                return End.REPLACED
+                return SliceEnd.REPLACED
         last = self._ours
         if last is not None and last.over:
-            return End.RUN
+            return SliceEnd.RUN
         if last is not None and last.ended_round >= self._work.round:
-            return End.ROUND
-        return End.ORPHANED if silence > ORPHANED else None
+            return SliceEnd.ROUND
+        return SliceEnd.ORPHANED if silence > ORPHANED else None
 
     def _replaces(self, other: Session) -> bool:
         """Whether another run is the one that goes on.

@@ -13,14 +13,14 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
-from towpath.records.clients import Clients
+from towpath.records.client_pool import ClientPool
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import LANE_BYTES, MANY, Lane
 from towpath.records.lane.progress import Standing
 from towpath.records.lane.reshape import SMALL, SMALL_TOGETHER
 from towpath.records.lane.waits import Waits
-from towpath.records.lease import Lease
 from towpath.records.leaving import Leaving
+from towpath.records.permit import WritePermit
 from towpath.records.receipts import Receipts
 from towpath.records.relief import Relief
 from towpath.records.source.reader import Feed
@@ -35,7 +35,7 @@ from towpath.records.target.producer import Producer, Producers
 from towpath.records.target.reopening import lane_reopening
 from towpath.records.target.side import TargetSide
 from towpath.records.target.transacting import Transactor
-from towpath.records.trouble import Loss
+from towpath.records.trouble import SourceLoss
 from towpath.records.work import Assignment, Slice
 
 
@@ -53,7 +53,7 @@ class Landing:
     Attributes:
         lanes: By source partition.
         feed: What hands batches to lanes.
-        lease: The right to write.
+        permit: The right to write.
         pool: Memory for all that is on its way.
         receipts: What is written to the ledger.
         leaving: Lets lanes go.
@@ -69,7 +69,7 @@ class Landing:
     ) -> None:
         self._work, self.reactor, self._target = work, reactor, target
         self.lanes: dict[TopicPartition, Lane] = {}
-        self.lease = Lease(work.target_memory_ms)
+        self.permit = WritePermit(work.target_memory_ms)
         self._was_good = True
         self._small = SMALL
         self.pool = BufferPool(work.memory)
@@ -78,15 +78,15 @@ class Landing:
         Relief(reactor, self.pool, self.lanes, self.feed)
         self.producers = Producers(
             lambda: Producer(
-                reactor, work.target, target, self.pool, self.lease,
+                reactor, work.target, target, self.pool, self.permit,
                 on_answer=self._answer, on_lost=self._lost, on_trouble=self._target_trouble,
             ),
         )  # fmt: skip
         self.receipts = Receipts(work, target, reactor, self.lanes)
         self.leaving = Leaving(self.feed, self.producers, opener, self.receipts, self.lanes)
         self._reopening = lane_reopening(self.jobs, opener, self.feed, self.producers, self._start)
-        side = TargetSide(target, self.jobs, opener, self.producers, self._reopening, self.lease)
-        self._side, self._clients = side, Clients(work.target, Side.TARGET, target)
+        side = TargetSide(target, self.jobs, opener, self.producers, self._reopening, self.permit)
+        self._side, self._clients = side, ClientPool(work.target, Side.TARGET, target)
         self._markers = MarkerFiller(target, work.target.request_timeout)
         self._doubles = Doubles(
             self.jobs, self._clients, on_landed=self._acknowledged,
@@ -134,12 +134,12 @@ class Landing:
 
     def turn(self, longest: float) -> None:
         """Wait at most `longest` seconds for something to happen, and handle all that did."""
-        self.lease.pauses()
+        self.permit.pauses()
         self.reactor.turn(longest)
         self.producers.pump_all()
         self.feed.refill()
         self.leaving.look()
-        good = self.lease.good
+        good = self.permit.good
         if good and not self._was_good:
             for lane in self.lanes.values():
                 self.go(lane)
@@ -147,7 +147,7 @@ class Landing:
 
     def leave_remembered(self) -> None:
         """Let the target remember us behind old records, at the end of the run; blocking."""
-        leave_remembered(self._target, self.lanes.values(), self.lease.remembered_from)
+        leave_remembered(self._target, self.lanes.values(), self.permit.remembered_from)
 
     # Lanes
 
@@ -162,7 +162,7 @@ class Landing:
         if lane.progress.stopped:
             self.feed.remove(lane)
             lane.queue.drop_waiting()
-        elif not self.lease.good:
+        elif not self.permit.good:
             return  # `turn` goes on when it is
         elif lane.queue.due_wait is not None:
             self._waits.go(lane)
@@ -179,11 +179,11 @@ class Landing:
         """Let a lane that has nothing begin at a later source offset."""
         self._moved.go(lane, start)
 
-    def note_gap(self, lane: Lane, lost: Loss, went_on: bool) -> None:
+    def note_gap(self, lane: Lane, lost: SourceLoss, went_on: bool) -> None:
         """Tell the ledger what a lane cannot have."""
         self.note(lane.work, lost, went_on=went_on)
 
-    def note(self, a: Assignment, lost: Loss, *, went_on: bool) -> None:
+    def note(self, a: Assignment, lost: SourceLoss, *, went_on: bool) -> None:
         """Tell the ledger what a partition cannot have."""
         self.receipts.note(
             Gap(

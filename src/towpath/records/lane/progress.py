@@ -10,7 +10,7 @@ from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, Mode, ProducerId, Side, SourceOffset, TargetOffset
 from towpath.model.reasons import Code, Reason
 from towpath.records.lane.passed import Passed
-from towpath.records.lane.queue import Batch, Fill, RunBuilder, Writer
+from towpath.records.lane.queue import Batch, Fill, RunBuilder, TransactionalWriter
 from towpath.records.work import Assignment, Position
 from towpath.wire import batch as wire
 
@@ -40,7 +40,7 @@ class Standing:
     """How far the target log was read for them: nothing else of ours lies before this offset."""
     trouble: Reason | None = None
     """What the ledger says keeps the partition from moving."""
-    writer: Writer | None = None
+    writer: TransactionalWriter | None = None
     """Who writes in transactions, where the target refuses our producer id."""
 
     cuts: int = 0
@@ -56,7 +56,7 @@ class Standing:
     front: TargetOffset | None = None
     """Where the log of a fresh target partition ends, if it must be filled up to `position`."""
 
-    def become_transactional(self, why: Reason, writer: Writer) -> None:
+    def become_transactional(self, why: Reason, writer: TransactionalWriter) -> None:
         """Let `writer` write; its markers take offsets, so the partition is mapped."""
         if why not in self.reasons:
             self.reasons = (*self.reasons, why)

@@ -111,7 +111,7 @@ class Wait:
 Item = Batch | Fill | BecomeMapped | Stop | Wait
 
 
-class Writer(Protocol):
+class TransactionalWriter(Protocol):
     """Who writes a target partition in transactions, where our producer ids are refused."""
 
     def write(self, client: Client, batches: Sequence[Batch]) -> list[TargetOffset]:

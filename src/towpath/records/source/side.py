@@ -26,12 +26,12 @@ from towpath.records.trouble import (
     DELETED,
     LOOKS,
     RECREATED,
-    Loss,
+    SourceLoss,
     SourceTrouble,
     cut,
     damage,
     hopeless,
-    loss,
+    source_loss,
     source_trouble,
 )
 
@@ -68,7 +68,7 @@ class SourceSide(Generic[R]):
         stop_on_gap: bool,
         go: Callable[[R], None],
         stop: Callable[[R, Reason], None],
-        on_gap: Callable[[R, Loss, bool], None],
+        on_gap: Callable[[R, SourceLoss, bool], None],
         begin_later: Callable[[R, SourceOffset], None],
     ) -> None:
         self._source, self._jobs, self._stop_on_gap = source, jobs, stop_on_gap
@@ -148,23 +148,23 @@ class SourceSide(Generic[R]):
 
     # Looking what happened
 
-    def _look(self, reader: R, said: Fetched, lost: Callable[[], Loss | None]) -> None:
+    def _look(self, reader: R, said: Fetched, lost: Callable[[], SourceLoss | None]) -> None:
         """Look whether the topic is still the one to be read, then what of it is lost.
 
         Before Kafka 3.1 topics are fetched by name: another topic of that name looks like the same
         one after retention, or after a cut. So the identity is read behind the offsets.
         """
 
-        def work() -> Reason | Loss | None:
+        def work() -> Reason | SourceLoss | None:
             what = lost()
             return self._identity(reader) or what
 
-        def found(what: Reason | Loss | None) -> None:
-            if isinstance(what, Loss):
+        def found(what: Reason | SourceLoss | None) -> None:
+            if isinstance(what, SourceLoss):
                 self._lost(reader, what)
             elif what is not None:
                 at = reader.expected
-                self._on_gap(reader, Loss(at, at, at, what), False)
+                self._on_gap(reader, SourceLoss(at, at, at, what), False)
                 self._end(reader, what)
             else:
                 asking = f"fetching {said.tp} at {reader.expected}"
@@ -173,12 +173,12 @@ class SourceSide(Generic[R]):
         self.fetcher.remove(reader)
         self._jobs.look(reader, work, found, lambda error: self._nothing_found(reader, error))
 
-    def _range(self, tp: TopicPartition, expected: SourceOffset) -> Loss | None:
+    def _range(self, tp: TopicPartition, expected: SourceOffset) -> SourceLoss | None:
         earliest, latest = (
             SourceOffset(self._source.offsets.earliest([tp])[tp]),
             SourceOffset(self._source.offsets.latest([tp])[tp]),
         )
-        return loss(expected, earliest, latest)
+        return source_loss(expected, earliest, latest)
 
     def _identity(self, reader: R) -> Reason | None:
         """Return why the topic is not the one to be read any more, `None` when it is."""
@@ -197,7 +197,7 @@ class SourceSide(Generic[R]):
 
     # Records that cannot be had
 
-    def _lost(self, reader: R, what: Loss) -> None:
+    def _lost(self, reader: R, what: SourceLoss) -> None:
         if what.go_on > reader.expected and reader.begins_later:
             self._begin_later(reader, what.go_on)
             return

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from towpath.ledger.producers import generations
 from towpath.model.errors import DoubledError, TargetLostError, TowpathError
 from towpath.model.nouns import TargetOffset
-from towpath.records.clients import Clients
+from towpath.records.client_pool import ClientPool
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.target.written import Surplus, surplus
@@ -23,7 +23,7 @@ class Doubles:
     def __init__(
         self,
         jobs: Jobs,
-        clients: Clients,
+        clients: ClientPool,
         *,
         on_landed: Callable[[Lane], None],
         on_wrong: Callable[[Lane, TowpathError], None],

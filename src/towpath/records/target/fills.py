@@ -12,7 +12,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.markers import refuses
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
-from towpath.records.clients import Clients
+from towpath.records.client_pool import ClientPool
 from towpath.records.jobs import Gathered, Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.queue import Fill
@@ -30,7 +30,7 @@ class Fills:
         work: Slice,
         jobs: Jobs,
         target: Admin,
-        clients: Clients,
+        clients: ClientPool,
         markers: MarkerFiller,
         *,
         on_filled: Callable[[Lane], None],

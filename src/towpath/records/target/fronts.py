@@ -16,7 +16,7 @@ from towpath.cluster.admin import Admin
 from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import TargetOffset
-from towpath.records.clients import Clients
+from towpath.records.client_pool import ClientPool
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.target.marking import Due, MarkerFiller
@@ -32,7 +32,7 @@ class Fronts:
         self,
         jobs: Jobs,
         target: Admin,
-        clients: Clients,
+        clients: ClientPool,
         markers: MarkerFiller,
         *,
         on_filled: Callable[[Lane], None],

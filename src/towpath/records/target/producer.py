@@ -18,7 +18,7 @@ from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName, TopicPartition
 from towpath.records.lane.lane import MANY, Lane
 from towpath.records.lane.queue import Batch
-from towpath.records.lease import Lease
+from towpath.records.permit import WritePermit
 from towpath.records.trouble import TOLD, throttled
 
 _IN_FLIGHT = 3
@@ -41,7 +41,7 @@ class Producer:
         config: ClusterConfig,
         admin: Admin,
         pool: BufferPool,
-        lease: Lease,
+        permit: WritePermit,
         *,
         on_answer: Callable[[Lane, Produced], None],
         on_lost: Callable[[Lane, int], None],
@@ -50,7 +50,7 @@ class Producer:
         self._pool = pool
         # All that fly on a connection are answered within the request timeout (`Tails`).
         self._timeout_ms = int(config.request_timeout * 1000 / _IN_FLIGHT)
-        self._lease = lease
+        self._permit = permit
         self._on_answer, self._on_lost, self._on_trouble = on_answer, on_lost, on_trouble
         self._lanes: dict[TopicPartition, Lane] = {}
         self._at: dict[TopicPartition, int] = {}
@@ -65,7 +65,7 @@ class Producer:
         self.nodes = Nodes(
             reactor, config, Side.TARGET, admin, pool,
             on_open=self._opened, on_lost=self._lost, on_found=self._settle,
-            on_trouble=self._troubled, pauses=lease.pauses,
+            on_trouble=self._troubled, pauses=permit.pauses,
         )  # fmt: skip
 
     def add(self, lane: Lane) -> None:
@@ -137,10 +137,10 @@ class Producer:
     def _pump(self, node: int) -> None:
         ready = self._ready.setdefault(node, {})
         most = _IN_FLIGHT_THROTTLED if node in self._muted else _IN_FLIGHT
-        while ready and self._lease.good and self._in_flight.get(node, 0) < most:
+        while ready and self._permit.good and self._in_flight.get(node, 0) < most:
             channel = self.nodes.channel(node)
             if channel is None or channel.muted:
-                return  # what is not sent yet can still be kept back (`Lease`)
+                return  # what is not sent yet can still be kept back (`WritePermit`)
             batches = self._gather(ready)
             if not batches:
                 return
@@ -175,7 +175,7 @@ class Producer:
         """Take one batch of each ready lane, longest waiting first, as far as a request reaches."""
         batches: list[tuple[TopicPartition, Batch]] = []
         size, most = 0, max(1 << 16, min(_REQUEST_BYTES, self._pool.limit // _PART))
-        oldest = 0 if self._lease.fresh else self._lease.remembered_from
+        oldest = 0 if self._permit.fresh else self._permit.remembered_from
         for tp in list(ready):
             if size >= most:
                 break

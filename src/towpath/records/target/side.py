@@ -22,7 +22,7 @@ from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.queue import Batch
 from towpath.records.lane.reshape import split
-from towpath.records.lease import Asked, Lease
+from towpath.records.permit import AskedAt, WritePermit
 from towpath.records.target.opening import Opener
 from towpath.records.target.producer import Producers
 from towpath.records.target.reopening import GONE_AFTER, LaneReopening, given_up
@@ -56,10 +56,10 @@ class TargetSide:
         opener: Opener,
         producers: Producers,
         reopening: LaneReopening,
-        lease: Lease,
+        permit: WritePermit,
     ) -> None:
         self._target, self._jobs, self._opener = target, jobs, opener
-        self._producers, self._reopening, self._lease = producers, reopening, lease
+        self._producers, self._reopening, self._permit = producers, reopening, permit
         self._ways: Mapping[TargetTrouble, Callable[[Lane], None]] = {
             TargetTrouble.REOPEN: reopening.reopen,
             TargetTrouble.FENCED: self._fenced,
@@ -92,10 +92,10 @@ class TargetSide:
     def _fenced(self, lane: Lane) -> None:
         """Open a lane again as soon as it is sure that no other run took it over."""
         lane.busy = True
-        self._await_news(lane, self._lease.ask())
+        self._await_news(lane, self._permit.ask())
 
-    def _await_news(self, lane: Lane, asked: Asked) -> None:
-        if self._lease.heard_since(asked):
+    def _await_news(self, lane: Lane, asked: AskedAt) -> None:
+        if self._permit.heard_since(asked):
             self._reopening.reopen(lane)
         else:
             self._jobs.later(lane, _NEWS_PAUSE, lambda: self._await_news(lane, asked))

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import TargetOffset
-from towpath.records.clients import Clients
+from towpath.records.client_pool import ClientPool
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.queue import Batch, Writer
+from towpath.records.lane.queue import Batch, TransactionalWriter
 
 _BYTES = 4 << 20
 """About the largest transaction."""
@@ -30,7 +30,7 @@ class Transactor:
     def __init__(
         self,
         jobs: Jobs,
-        clients: Clients,
+        clients: ClientPool,
         *,
         on_landed: Callable[[Lane], None],
         on_failed: Callable[[Lane, TowpathError], None],
@@ -54,7 +54,7 @@ class Transactor:
                 lambda error: self._on_failed(lane, error),
             )
 
-    def _write(self, writer: Writer, batches: Sequence[Batch]) -> list[TargetOffset]:
+    def _write(self, writer: TransactionalWriter, batches: Sequence[Batch]) -> list[TargetOffset]:
         with self._clients.one() as client:
             return writer.write(client, batches)
 

@@ -22,32 +22,32 @@ _PAUSE = 2.5
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedAt:
     """When the ledger was asked, and how often the process had been paused by then."""
 
     at: Moment
     pauses: int
 
 
-class Lease:
+class WritePermit:
     """The right of one slice to write; heard of in one thread and asked about in another."""
 
     def __init__(self, memory_ms: int) -> None:
         self._memory_ms = memory_ms
-        self._heard: Asked | None = None
+        self._heard: AskedAt | None = None
         self._looked = Moment.now()
         self._pauses = 0
         self.lost = False
 
-    def ask(self) -> Asked:
+    def ask(self) -> AskedAt:
         """Return what `heard` is to be told when the answer has come."""
-        return Asked(Moment.now(), self.pauses())
+        return AskedAt(Moment.now(), self.pauses())
 
-    def heard(self, asked: Asked) -> None:
+    def heard(self, asked: AskedAt) -> None:
         """No other run had begun when the ledger was asked; what came later it does not tell."""
         self._heard = asked
 
-    def heard_since(self, asked: Asked) -> bool:
+    def heard_since(self, asked: AskedAt) -> bool:
         """Whether it was asked later than `asked`, and heard that no other run had begun."""
         heard = self._heard
         return self.good and heard is not None and asked.at.until(heard.at) > 0

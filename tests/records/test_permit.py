@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from towpath.model.clock import Moment
-from towpath.records.lease import FRESH, Lease
+from towpath.records.permit import FRESH, WritePermit
 
 HOUR_MS = 3_600_000
 
@@ -32,48 +32,48 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_old_records_need_news_of_the_last_seconds(clock: Clock) -> None:
-    lease = Lease(HOUR_MS)
-    assert (lease.good, lease.fresh) == (True, False)
-    lease.heard(lease.ask())
-    assert (lease.good, lease.fresh) == (True, True)
+    permit = WritePermit(HOUR_MS)
+    assert (permit.good, permit.fresh) == (True, False)
+    permit.heard(permit.ask())
+    assert (permit.good, permit.fresh) == (True, True)
     clock.go_on(FRESH)
-    assert (lease.good, lease.fresh) == (True, False)
+    assert (permit.good, permit.fresh) == (True, False)
 
 
 def test_half_of_the_targets_memory_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("towpath.records.lease.now_ms", lambda: 10 * HOUR_MS)
-    assert Lease(2 * HOUR_MS).remembered_from == 9 * HOUR_MS
-    assert Lease(0).remembered_from == 10 * HOUR_MS
+    monkeypatch.setattr("towpath.records.permit.now_ms", lambda: 10 * HOUR_MS)
+    assert WritePermit(2 * HOUR_MS).remembered_from == 9 * HOUR_MS
+    assert WritePermit(0).remembered_from == 10 * HOUR_MS
 
 
 @pytest.mark.parametrize("clocks", [("running", "wall"), ("running",), ("wall",)])
 def test_nothing_counts_that_was_heard_before_a_pause(
     clock: Clock, clocks: tuple[str, ...]
 ) -> None:
-    lease = Lease(HOUR_MS)
-    lease.heard(lease.ask())
-    asked = lease.ask()
-    assert lease.pauses() == 0
+    permit = WritePermit(HOUR_MS)
+    permit.heard(permit.ask())
+    asked = permit.ask()
+    assert permit.pauses() == 0
     for name in clocks:
         setattr(clock, name, getattr(clock, name) + 3.0)
-    assert lease.pauses() == 1
-    lease.heard(asked)  # the answer to a question of before the pause
-    assert (lease.good, lease.fresh) == (False, False)
+    assert permit.pauses() == 1
+    permit.heard(asked)  # the answer to a question of before the pause
+    assert (permit.good, permit.fresh) == (False, False)
     clock.go_on(0.1)
-    lease.heard(lease.ask())
-    assert (lease.good, lease.fresh, lease.pauses()) == (True, True, 1)
+    permit.heard(permit.ask())
+    assert (permit.good, permit.fresh, permit.pauses()) == (True, True, 1)
 
 
 def test_short_waits_are_no_pauses(clock: Clock) -> None:
-    lease = Lease(HOUR_MS)
+    permit = WritePermit(HOUR_MS)
     for _ in range(100):
         clock.go_on(0.25)
-        assert lease.pauses() == 0
+        assert permit.pauses() == 0
 
 
 def test_a_lost_lease_stays_lost() -> None:
-    lease = Lease(HOUR_MS)
-    lease.lose()
-    assert lease.pauses() == 1, "connections close instead of sending what they still hold"
-    lease.heard(lease.ask())
-    assert (lease.good, lease.fresh) == (False, False)
+    permit = WritePermit(HOUR_MS)
+    permit.lose()
+    assert permit.pauses() == 1, "connections close instead of sending what they still hold"
+    permit.heard(permit.ask())
+    assert (permit.good, permit.fresh) == (False, False)

@@ -12,7 +12,7 @@ from towpath.config import ClusterConfig
 from towpath.model.nouns import Side
 
 
-class Clients:
+class ClientPool:
     """As many clients of one cluster as there are jobs at a time. Threads may share it."""
 
     def __init__(self, config: ClusterConfig, side: Side, admin: Admin) -> None:
