@@ -34,10 +34,10 @@ from towpath.model.nouns import (
     TopicName,
     TopicPartition,
 )
+from towpath.records.items import Fill
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.progress import Standing
-from towpath.records.lane.queue import Fill
-from towpath.records.work import Assignment, Position
+from towpath.records.standing import Position, Standing
+from towpath.records.work import Assignment
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

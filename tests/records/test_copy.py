@@ -22,7 +22,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.model.clock import now_ms
 from towpath.model.nouns import NO_TOPIC_ID, Mode, SourceOffset, TargetOffset, TopicName
 from towpath.records.copy import copy
-from towpath.records.target.moved import MovedBeginnings
+from towpath.records.landing.moved import MovedBeginnings
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

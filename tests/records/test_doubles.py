@@ -12,8 +12,8 @@ from tests.support.lanes import StandInReactor, lane, plain, standing, took
 from towpath.model.errors import ClusterError, DoubledError, TargetLostError, TowpathError
 from towpath.model.nouns import Mode, TargetOffset
 from towpath.records.jobs import Jobs
+from towpath.records.landing.doubles import Doubles
 from towpath.records.lane.lane import Lane
-from towpath.records.target.doubles import Doubles
 from towpath.records.target.written import Surplus
 
 

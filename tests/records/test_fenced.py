@@ -15,7 +15,7 @@ from towpath.ledger.entries import Opened, Receipt
 from towpath.ledger.producers import of_generation
 from towpath.model.errors import TowpathError, UnreachableError
 from towpath.model.nouns import Mode, ProducerId, SourceOffset, TargetOffset
-from towpath.records.lane.progress import Standing
+from towpath.records.standing import Standing
 from towpath.records.target.opening import Opener
 from towpath.records.work import Slice
 from towpath.wire import batch as wire

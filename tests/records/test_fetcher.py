@@ -17,8 +17,8 @@ from tests.support.lanes import (
 )
 from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.fetch import Fetched
+from towpath.records.items import Batch
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.queue import Batch
 from towpath.records.source.fetcher import Fetcher
 
 

@@ -28,10 +28,9 @@ from tests.support.records import COMPACT
 from tests.support.views import compared
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
+from towpath.records.items import Batch, BecomeMapped, Fill
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.progress import Standing
-from towpath.records.lane.queue import Batch, BecomeMapped, Fill
-from towpath.records.work import Position
+from towpath.records.standing import Position, Standing
 from towpath.wire import batch as wire
 from towpath.wire.plain import Record as Plain
 

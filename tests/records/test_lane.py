@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.support.lanes import lane, plain, took
 from tests.support.reasons import told
 from towpath.model.nouns import SourceOffset, TargetOffset
+from towpath.records.items import Batch, BecomeMapped, Fill
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.queue import Batch, BecomeMapped, Fill
 
 
 def flown(to: Lane) -> list[tuple[int, int]]:

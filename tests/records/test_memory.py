@@ -19,10 +19,10 @@ from tests.support.lanes import (
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.fetch import Fetched
 from towpath.model.nouns import TargetOffset
-from towpath.records import relief
+from towpath.records.items import Batch, Fill
+from towpath.records.landing import relief
+from towpath.records.landing.relief import Relief
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.queue import Batch, Fill
-from towpath.records.relief import Relief
 
 MIB = 1 << 20
 
@@ -201,7 +201,7 @@ def test_memory_of_lanes_that_stand_still_goes_to_the_others(
 
 def test_a_lane_stands_still_from_when_memory_is_scarce(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("towpath.records.relief.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("towpath.records.landing.relief.time.monotonic", lambda: now[0])
     reactor = StandInReactor()
     made, channel = fetcher(reactor, take, memory=8 * MIB)
     stuck = lane(0)

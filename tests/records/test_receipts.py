@@ -31,10 +31,10 @@ from towpath.ledger.keys import ABANDONED, SILENT
 from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import LinkName, Mode, Side, SourceOffset, TargetOffset, TopicId
 from towpath.records import receipts
-from towpath.records.lane import progress as progressing
+from towpath.records import standing as standings
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.receipts import ReceiptKey
-from towpath.records.target.known import known_standing
+from towpath.records.standing import known_standing
 
 LINK = LinkName("l")
 OPENED = Opened(
@@ -189,7 +189,7 @@ class Receipts(RuleBasedStateMachine):
         return free[at % len(free)]
 
     def _compose(self, one: Slice) -> list[Record]:
-        for module in (keys, progressing):
+        for module in (keys, standings):
             self.clock.setattr(module, "now_ms", lambda: self.time + one.skew)
         receipt, removed = one.key.write(one.progress, LINK)
         written: list[Entry] = [receipt, *removed]

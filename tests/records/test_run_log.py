@@ -17,7 +17,7 @@ from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset, Topi
 from towpath.records import run_log
 from towpath.records.receipts import ReceiptKey
 from towpath.records.run_log import RunLog, again
-from towpath.records.target.known import known_standing
+from towpath.records.standing import known_standing
 
 LINK = LinkName("l")
 OPENED = Opened(

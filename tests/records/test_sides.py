@@ -26,12 +26,12 @@ from towpath.model.errors import RefusedError, TowpathError, UnreachableError
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
 from towpath.records.jobs import Jobs
+from towpath.records.landing.reopening import lane_reopening
+from towpath.records.landing.target_side import TargetSide
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.progress import Standing
 from towpath.records.permit import WritePermit
 from towpath.records.source.side import SourceSide
-from towpath.records.target.reopening import lane_reopening
-from towpath.records.target.side import TargetSide
+from towpath.records.standing import Standing
 from towpath.records.trouble import LOOKS, RECREATED, SourceLoss, cut
 from towpath.records.work import Assignment
 

@@ -18,10 +18,10 @@ from towpath.cluster.metadata import ProducerState
 from towpath.model.clock import now_ms
 from towpath.model.errors import DoubledError, RefusedError, TargetLostError, UnreachableError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicPartition
+from towpath.records.standing import Position
 from towpath.records.target.opening import Opener
 from towpath.records.target.tail import Tails, TargetState, Underway, follow
 from towpath.records.target.written import Span, surplus
-from towpath.records.work import Position
 from towpath.wire import batch as wire
 from towpath.wire.plain import Record
 

@@ -22,7 +22,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Mode, Side, SourceOffset, TopicName, TopicPartition
-from towpath.records.lane.queue import Batch
+from towpath.records.items import Batch
 from towpath.records.target import fencing
 from towpath.records.target.writing import PartitionWriter
 from towpath.records.trouble import FENCED

@@ -18,11 +18,11 @@ from towpath.cluster.data.buffers import Frame
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import ClusterError, UnreachableError
 from towpath.model.nouns import TargetOffset
+from towpath.records.items import Wait
 from towpath.records.jobs import Jobs
+from towpath.records.landing.waits import Waits
 from towpath.records.lane.intake import Aborted
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.queue import Wait
-from towpath.records.lane.waits import Waits
 
 NewName = Callable[[str], str]
 WHY = told("its schema is not registered on the target yet")

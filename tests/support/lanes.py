@@ -28,9 +28,9 @@ from towpath.model.nouns import (
     TopicPartition,
 )
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.progress import Standing
 from towpath.records.source.fetcher import Fetcher
-from towpath.records.work import Assignment, Position
+from towpath.records.standing import Position, Standing
+from towpath.records.work import Assignment
 from towpath.wire.batch import CONTROL, TRANSACTIONAL
 from towpath.wire.plain import Record
 

@@ -39,9 +39,9 @@ from towpath.model.nouns import (
     TopicName,
     TopicPartition,
 )
+from towpath.records.items import Batch
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.progress import Standing
-from towpath.records.lane.queue import Batch
+from towpath.records.standing import Standing
 from towpath.records.target.opening import Opener
 from towpath.records.target.tail import Underway
 from towpath.records.target.written import surplus

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from towpath.model.nouns import TopicPartition
-from towpath.records.lane.landing import Landing
+from towpath.records.landing.landing import Landing
 from towpath.records.lane.lane import Lane
 
 Batches = Sequence[tuple[int, bytes | bytearray]]

@@ -16,9 +16,9 @@ from towpath.ledger.entries import Dealt
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
-from towpath.records.lane.landing import Landing
-from towpath.records.lane.progress import Standing
+from towpath.records.landing.landing import Landing
 from towpath.records.source.beginnings import Beginnings
+from towpath.records.standing import Standing
 from towpath.records.target.opening import Opener
 from towpath.records.trouble import SourceLoss, hopeless
 from towpath.records.work import UNKNOWN, Assignment, Summary, from_data

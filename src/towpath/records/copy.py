@@ -18,7 +18,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.errors import RepeatedError
 from towpath.model.nouns import Side
 from towpath.records.arrivals import Arrivals
-from towpath.records.lane.landing import Landing
+from towpath.records.landing.landing import Landing
 from towpath.records.lane.lane import Lane
 from towpath.records.source.beginnings import Beginnings
 from towpath.records.source.fetcher import Fetcher

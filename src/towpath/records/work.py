@@ -139,20 +139,6 @@ Throttled = dict[Side, float]
 """For how many seconds the brokers of each side asked to wait (KIP-219)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Where a partition stands: next source offset, next target offset, next sequence.
-
-    `generation` tells under which producer id it is written (`ledger/producers.py`).
-    """
-
-    source: SourceOffset
-    target: TargetOffset
-    sequence: int
-    epoch: int = -1
-    generation: int = 0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """What one slice did with one partition in one round."""

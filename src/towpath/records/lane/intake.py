@@ -13,11 +13,12 @@ from towpath.cluster.data.buffers import Frame
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode, SourceOffset
 from towpath.model.reasons import Code, Reason
-from towpath.records.lane.modes import taken
-from towpath.records.lane.passed import NotHereError
-from towpath.records.lane.progress import LaneProgress, Standing
-from towpath.records.lane.queue import Batch, BecomeMapped, Fill, Queue
+from towpath.records.items import Batch, BecomeMapped, Fill
+from towpath.records.lane.progress import LaneProgress
+from towpath.records.lane.queue import Queue
 from towpath.records.lane.reshape import open_row
+from towpath.records.passed import NotHereError
+from towpath.records.standing import Standing, taken
 from towpath.wire import batch as wire
 from towpath.wire.digest import Hashes, record_hashes
 from towpath.wire.legacy import modernise

@@ -17,18 +17,17 @@ from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.produce import Produced
 from towpath.model.nouns import Mode, Side, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
+from towpath.records.items import Batch, BecomeMapped, Fill, Stop, Wait
 from towpath.records.lane.intake import Aborted, Intake
-from towpath.records.lane.modes import taken
-from towpath.records.lane.progress import LaneProgress, Standing
-from towpath.records.lane.queue import Batch, BecomeMapped, Fill, Queue, Stop, Wait
+from towpath.records.lane.progress import LaneProgress
+from towpath.records.lane.queue import Queue
 from towpath.records.lane.reshape import SMALL, Cutter
+from towpath.records.standing import Standing, taken
 from towpath.records.work import Assignment
 
 FLYING = 5
 _REMEMBERED = 10.0
 """Seconds; brokers forget a producer id after `producer.id.expiration.ms`, a day by default."""
-MANY = 64
-"""Partitions of a slice that are many."""
 LANE_BYTES = 8 << 10
 """What a lane takes without any record in it: 5.7 KiB were counted of 1,000 that were just opened,
 and something for requests that name it."""
@@ -59,6 +58,7 @@ class Lane:
     def __init__(self, work: Assignment, standing: Standing, small: int = SMALL) -> None:
         self.work = work
         self.source, self.source_id = work.source, work.source_id
+        self.target, self.target_id = work.target, work.target_id
         self.queue = Queue()
         self.cutter = Cutter(self.queue, work.max_batch, small)
         self.progress = LaneProgress(work, standing)

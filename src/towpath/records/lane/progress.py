@@ -2,77 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from towpath.ledger.entries import Receipt, Run
 from towpath.ledger.producers import of_generation
-from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, Mode, ProducerId, Side, SourceOffset, TargetOffset
 from towpath.model.reasons import Code, Reason
-from towpath.records.lane.passed import Passed
-from towpath.records.lane.queue import Batch, Fill, RunBuilder, TransactionalWriter
-from towpath.records.work import Assignment, Position
+from towpath.records.items import Batch, Fill
+from towpath.records.standing import Standing, receipt_of
+from towpath.records.work import Assignment
 from towpath.wire import batch as wire
 
 _DIGEST_PRIME = 0x100000001B3
 _64 = (1 << 64) - 1
 
 
-@dataclass(slots=True, kw_only=True)
-class Standing:
-    """What opening or resuming a partition found out."""
+class RunBuilder:
+    """Joins acknowledged batches to runs; a run that cannot grow any more is `closed`."""
 
-    position: Position
-    mode: Mode
-    reasons: tuple[Reason, ...]
-    """Why it is mapped."""
-    run: Run
-    records: int = 0
-    bytes: int = 0
-    first_time: int = -1
-    last_time: int = -1
-    digest: int = 0
-    passed: Passed = field(default_factory=Passed)
-    """Records that the target holds behind `position` already."""
-    news: bool = False
-    """The ledger does not know the position yet."""
-    tail_end: TargetOffset = TargetOffset(-1)
-    """How far the target log was read for them: nothing else of ours lies before this offset."""
-    trouble: Reason | None = None
-    """What the ledger says keeps the partition from moving."""
-    writer: TransactionalWriter | None = None
-    """Who writes in transactions, where the target refuses our producer id."""
+    def __init__(self, run: Run) -> None:
+        self.growing = run
+        self.closed: list[Run] = []
 
-    cuts: int = 0
-    """How often copying went back at the source."""
-    closed: tuple[Run, ...] = ()
-    """Runs that the receipt holds, and no other entry."""
-    holes: int = 0
-    """Offsets filled that compaction left empty."""
-    transacted: int = 0
-    """Offsets filled in transactions, as the target takes no markers."""
-    abandoned: tuple[Receipt, ...] = ()
-    """Receipts of the incarnation under whose keys nobody writes any more."""
-    front: TargetOffset | None = None
-    """Where the log of a fresh target partition ends, if it must be filled up to `position`."""
+    def add(
+        self, source: SourceOffset, target: TargetOffset, length: int, *, across: bool = False
+    ) -> None:
+        """Records of source offsets from `source` on lie on the target from `target` on.
 
-    def become_transactional(self, why: Reason, writer: TransactionalWriter) -> None:
-        """Let `writer` write; its markers take offsets, so the partition is mapped."""
-        if why not in self.reasons:
-            self.reasons = (*self.reasons, why)
-        self.mode, self.writer = Mode.MAPPED, writer
+        With `across`, offsets between the growing run and these hold no record on either side, so
+        the run may grow over them.
+        """
+        start, target_start, so_far = self.growing
+        joins = source >= start + so_far if across else source == start + so_far
+        if so_far and joins and target - source == target_start - start:
+            self.growing = (start, target_start, source + length - start)
+            return
+        if so_far:
+            self.closed.append(self.growing)
+        self.growing = (source, target, length)
 
-    def reach(self, target: TargetOffset) -> None:
-        """Nothing of ours lies between the position and target offset `target`."""
-        self.position = replace(self.position, target=max(target, self.position.target))
-
-    def begin_at(self, offset: TargetOffset, records: int) -> None:
-        """Go on at `offset` of both sides, behind `records` that the target deleted since."""
-        sequence = (self.position.sequence + records) % wire.SEQUENCES
-        generation = self.position.generation
-        self.position = Position(SourceOffset(offset), offset, sequence, generation=generation)
-        self.news = True
-        self.records += records
+    def take_closed(self) -> tuple[Run, ...]:
+        """Return the closed runs that were not taken yet."""
+        taken, self.closed = tuple(self.closed), []
+        return taken
 
 
 class LaneProgress:
@@ -224,30 +196,21 @@ class LaneProgress:
     def receipt(self, link: LinkName, copier: str, packed: str = "") -> Receipt:
         """Return what `copier` is to write to the ledger now, with the latest closed runs."""
         self.changed = False
-        position, source = self.position, self.work.source
-        return Receipt(
-            link=link,
-            topic=source.topic,
-            partition=source.partition,
-            producer_id=self.work.producer_id,
-            source_end=position.source,
-            source_epoch=position.epoch,
-            target_end=position.target,
-            sequence=position.sequence,
-            records=self.records,
-            bytes=self.bytes,
-            first_timestamp=self._first_time,
-            last_timestamp=self._last_time,
-            digest=self._digest,
+        return receipt_of(self.work, link, self._standing(), copier=copier, packed=packed)
+
+    def _standing(self) -> Standing:
+        return Standing(
+            position=self.position,
             mode=self.mode,
             reasons=self.reasons,
             run=self.runs.growing,
+            records=self.records,
+            bytes=self.bytes,
+            first_time=self._first_time,
+            last_time=self._last_time,
+            digest=self._digest,
             trouble=self.trouble,
-            at=now_ms(),
-            copier=copier,
             cuts=self._cuts,
-            packed=packed,
             holes=self.holes,
             transacted=self.transacted,
-            generation=position.generation,
         )

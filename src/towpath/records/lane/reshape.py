@@ -11,7 +11,8 @@ import numpy as np
 
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import SourceOffset
-from towpath.records.lane.queue import Batch, Queue
+from towpath.records.items import Batch
+from towpath.records.lane.queue import Queue
 from towpath.wire import batch as wire
 from towpath.wire.reencode import Dense, reencode
 

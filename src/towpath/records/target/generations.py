@@ -20,8 +20,7 @@ from towpath.ledger.producers import of_generation
 from towpath.model.clock import now_ms
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import Mode, Side, TargetOffset, TopicPartition
-from towpath.records.lane.progress import LaneProgress
-from towpath.records.target.known import known_standing
+from towpath.records.standing import known_standing, receipt_of
 from towpath.records.target.tail import Tails, TargetState, Underway
 from towpath.records.work import Assignment, Slice
 
@@ -95,9 +94,13 @@ class Generations:
         position = replace(
             position, target=TargetOffset(position.target + ours_alone), generation=t.generation + 1
         )
-        progress = LaneProgress(t.work, replace(standing, position=position))
-        made = progress.receipt(self._link, new_name(), receipt.packed if receipt else "")
-        return replace(made, trouble=standing.trouble)
+        return receipt_of(
+            t.work,
+            self._link,
+            replace(standing, position=position),
+            copier=new_name(),
+            packed=receipt.packed if receipt else "",
+        )
 
     def taken(self, a: Assignment, claim: Receipt) -> None:
         """The claim came first: nothing of older copiers can arrive any more."""

@@ -31,11 +31,9 @@ from towpath.model.errors import (
 )
 from towpath.model.nouns import Mode, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
-from towpath.records.lane.modes import why_mapped
-from towpath.records.lane.progress import Standing
+from towpath.records.standing import Standing, known_standing, why_mapped
 from towpath.records.target.fencing import Fences
 from towpath.records.target.generations import Generations, overtaken, require_no_fence
-from towpath.records.target.known import known_standing
 from towpath.records.target.tail import ANY_NODE, BACKWARDS, Tails, TargetState, Underway, ahead_of
 from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment, Slice

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
+from typing import Generic, Protocol, TypeVar
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data import produce as producing
@@ -16,8 +17,7 @@ from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName, TopicPartition
-from towpath.records.lane.lane import MANY, Lane
-from towpath.records.lane.queue import Batch
+from towpath.records.items import Batch
 from towpath.records.permit import WritePermit
 from towpath.records.trouble import TOLD, throttled
 
@@ -28,12 +28,54 @@ _IN_FLIGHT_THROTTLED = 1
 _REQUEST_BYTES = 4 << 20
 _PART = 16
 """A request holds that part of the slice's memory at most: a frozen broker must not hold it all."""
+MANY = 64
+"""Partitions of a slice that are many."""
 _CONNECTIONS = 4
-"""To a leader, at most; there is one more for each `MANY` lanes."""
+"""To a leader, at most; there is one more for each `MANY` senders."""
 
 
-class Producer:
-    """Sends what lanes have ready and hands every answer to `on_answer`."""
+class SendQueue(Protocol):
+    """What a sender has in its queue, sent or not."""
+
+    @property
+    def waiting(self) -> Sized:
+        """What was not sent yet."""
+
+    @property
+    def next_time(self) -> int | None:
+        """The timestamp in ms of the next batch, `None` if none waits."""
+
+    def __bool__(self) -> bool:
+        """Whether anything is in it."""
+
+
+class Sender(Protocol):
+    """Has batches for one target partition: a lane, or whatever else has some."""
+
+    @property
+    def target(self) -> TopicPartition:
+        """The target partition."""
+
+    @property
+    def target_id(self) -> TopicId:
+        """Id of the target topic."""
+
+    @property
+    def queue(self) -> SendQueue:
+        """Its queue."""
+
+    def next_batch(self) -> Batch | None:
+        """Return the next batch to send, `None` if none may be sent now."""
+
+    def relieve(self, side: Side) -> None:
+        """Take back the trouble with a side that works again."""
+
+
+S = TypeVar("S", bound=Sender)
+
+
+class Producer(Generic[S]):
+    """Sends what senders have ready and hands every answer to `on_answer`."""
 
     def __init__(
         self,
@@ -43,16 +85,16 @@ class Producer:
         pool: BufferPool,
         permit: WritePermit,
         *,
-        on_answer: Callable[[Lane, Produced], None],
-        on_lost: Callable[[Lane, int], None],
-        on_trouble: Callable[[Lane, ClusterError, bool], None],
+        on_answer: Callable[[S, Produced], None],
+        on_lost: Callable[[S, int], None],
+        on_trouble: Callable[[S, ClusterError, bool], None],
     ) -> None:
         self._pool = pool
         # All that fly on a connection are answered within the request timeout (`Tails`).
         self._timeout_ms = int(config.request_timeout * 1000 / _IN_FLIGHT)
         self._permit = permit
         self._on_answer, self._on_lost, self._on_trouble = on_answer, on_lost, on_trouble
-        self._lanes: dict[TopicPartition, Lane] = {}
+        self._senders: dict[TopicPartition, S] = {}
         self._at: dict[TopicPartition, int] = {}
         self._ready: dict[int, dict[TopicPartition, None]] = {}
         self._in_flight: dict[int, int] = {}
@@ -68,28 +110,28 @@ class Producer:
             on_trouble=self._troubled, pauses=permit.pauses,
         )  # fmt: skip
 
-    def add(self, lane: Lane) -> None:
-        """Send for `lane` from now on."""
-        self._lanes[lane.work.target] = lane
-        topic, topic_id = lane.work.target.topic, lane.work.target_id
+    def add(self, sender: S) -> None:
+        """Send for `sender` from now on."""
+        self._senders[sender.target] = sender
+        topic, topic_id = sender.target.topic, sender.target_id
         self._ids[topic], self._names[topic_id] = topic_id, topic
-        self._settle_one(lane.work.target)
+        self._settle_one(sender.target)
 
-    def remove(self, lane: Lane) -> None:
-        """Send for `lane` no more; its leader is looked up again when it comes back."""
-        tp = lane.work.target
-        self._lanes.pop(tp, None)
+    def remove(self, sender: S) -> None:
+        """Send for `sender` no more; its leader is looked up again when it comes back."""
+        tp = sender.target
+        self._senders.pop(tp, None)
         self._leave(tp)
         self.nodes.forget(tp)
 
-    def moved(self, lane: Lane, after: float) -> None:
+    def moved(self, sender: S, after: float) -> None:
         """The leader is another one, or unknown: look it up, then go on."""
-        self._leave(lane.work.target)
-        self.nodes.look_up([lane.work.target], after)
+        self._leave(sender.target)
+        self.nodes.look_up([sender.target], after)
 
-    def mark(self, lane: Lane) -> int:
-        """The lane has something to send; return its node, -1 when unknown."""
-        tp = lane.work.target
+    def mark(self, sender: S) -> int:
+        """The sender has something to send; return its node, -1 when unknown."""
+        tp = sender.target
         node = self._at.get(tp, -1)
         if node >= 0:
             self._ready.setdefault(node, {})[tp] = None
@@ -102,7 +144,7 @@ class Producer:
                 self._pump(node)
 
     def _settle(self) -> None:
-        for tp in self._lanes:
+        for tp in self._senders:
             if tp not in self._at:
                 self._settle_one(tp)
 
@@ -112,10 +154,10 @@ class Producer:
             self.nodes.look_up([tp])
             return
         self._at[tp] = leader.node
-        if self._lanes[tp].queue:
-            self.mark(self._lanes[tp])
+        if self._senders[tp].queue:
+            self.mark(self._senders[tp])
         else:
-            self._lanes[tp].progress.relieve(Side.TARGET)
+            self._senders[tp].relieve(Side.TARGET)
         if self.nodes.channel(leader.node) is not None:
             self._pump(leader.node)
 
@@ -127,12 +169,12 @@ class Producer:
     def _opened(self, node: int) -> None:
         for tp, at in self._at.items():
             if at == node:
-                self._lanes[tp].progress.relieve(Side.TARGET)
+                self._senders[tp].relieve(Side.TARGET)
         self._pump(node)
 
     def _troubled(self, node: int | None, error: ClusterError, hopeless: bool) -> None:
-        for lane in [lane for tp, lane in self._lanes.items() if self._at.get(tp) == node]:
-            self._on_trouble(lane, error, hopeless)
+        for sender in [sender for tp, sender in self._senders.items() if self._at.get(tp) == node]:
+            self._on_trouble(sender, error, hopeless)
 
     def _pump(self, node: int) -> None:
         ready = self._ready.setdefault(node, {})
@@ -150,14 +192,14 @@ class Producer:
     def _send(
         self, node: int, channel: Channel, batches: list[tuple[TopicPartition, Part]]
     ) -> None:
-        lanes = {tp: self._lanes[tp] for tp, _ in batches}
+        senders = {tp: self._senders[tp] for tp, _ in batches}
         newest = channel.versions[producing.API][1]
         if newest >= producing.BY_ID and NO_TOPIC_ID not in self._names:
             body = producing.request_by_id(batches, self._ids, self._timeout_ms)
             channel.send(
                 producing.API, producing.BY_ID, body,
                 lambda frame: self._came(
-                    node, channel, lanes, producing.response_by_id(frame.view, self._names)
+                    node, channel, senders, producing.response_by_id(frame.view, self._names)
                 ),
                 tags=True,
             )  # fmt: skip
@@ -167,40 +209,42 @@ class Producer:
         channel.send(
             producing.API, version, body,
             lambda frame: self._came(
-                node, channel, lanes, producing.response(frame.view, version)
+                node, channel, senders, producing.response(frame.view, version)
             ),
         )  # fmt: skip
 
     def _gather(self, ready: dict[TopicPartition, None]) -> list[tuple[TopicPartition, Batch]]:
-        """Take one batch of each ready lane, longest waiting first, as far as a request reaches."""
+        """Take one batch of each ready sender, longest waiting first, as far as a request goes."""
         batches: list[tuple[TopicPartition, Batch]] = []
         size, most = 0, max(1 << 16, min(_REQUEST_BYTES, self._pool.limit // _PART))
         oldest = 0 if self._permit.fresh else self._permit.remembered_from
         for tp in list(ready):
             if size >= most:
                 break
-            lane = self._lanes[tp]
-            if (time := lane.queue.next_time) is not None and time < oldest:
+            sender = self._senders[tp]
+            if (time := sender.queue.next_time) is not None and time < oldest:
                 continue  # it stays ready
             del ready[tp]
-            batch = lane.next_batch()
+            batch = sender.next_batch()
             if batch is None:
                 continue
             batches.append((tp, batch))
             size += batch.size
-            if lane.queue.waiting:
+            if sender.queue.waiting:
                 ready[tp] = None
         return batches
 
     def _came(
-        self, node: int, channel: Channel, lanes: Mapping[TopicPartition, Lane], answer: Answer
+        self, node: int, channel: Channel, senders: Mapping[TopicPartition, S], answer: Answer
     ) -> None:
         self._in_flight[node] -= 1
         self._mute(node, channel, answer.throttle)
         for said in answer.batches:
-            lane = self._lanes.get(said.tp)
-            if lane is not None and lane is lanes.get(said.tp):  # else it was sent for an older one
-                self._on_answer(lane, said)
+            sender = self._senders.get(said.tp)
+            if sender is not None and sender is senders.get(
+                said.tp
+            ):  # else it was sent for an older one
+                self._on_answer(sender, said)
         if answer.throttle >= TOLD:
             self._troubled(node, throttled(Side.TARGET, node, answer.throttle), hopeless=False)
         self._pump(node)
@@ -224,26 +268,26 @@ class Producer:
         gone = [tp for tp, at in self._at.items() if at == node]
         for tp in gone:
             del self._at[tp]
-            self._on_lost(self._lanes[tp], node)
+            self._on_lost(self._senders[tp], node)
         self.nodes.look_up(gone, 0.1)
 
 
-class Producers:
-    """Deals lanes to as many producers as they are worth; a lane keeps its own.
+class Producers(Generic[S]):
+    """Deals senders to as many producers as they are worth; a sender keeps its own.
 
     A broker works on one request of a connection at a time. The first batch of a partition makes it
     write files of its own to the disk (leader epochs among them), so thousands of partitions that
     begin together would wait for each other.
     """
 
-    def __init__(self, make: Callable[[], Producer]) -> None:
+    def __init__(self, make: Callable[[], Producer[S]]) -> None:
         self._make = make
         self._all = [make()]
-        self._of: dict[TopicPartition, Producer] = {}
+        self._of: dict[TopicPartition, Producer[S]] = {}
 
-    def serve(self, lanes: int) -> None:
-        """Have as many producers as that many lanes are worth."""
-        while len(self._all) < min(_CONNECTIONS, lanes // MANY):
+    def serve(self, senders: int) -> None:
+        """Have as many producers as that many senders are worth."""
+        while len(self._all) < min(_CONNECTIONS, senders // MANY):
             self._all.append(self._make())
 
     @property
@@ -251,9 +295,9 @@ class Producers:
         """Seconds for which brokers asked to wait."""
         return sum(producer.throttled for producer in self._all)
 
-    def of(self, lane: Lane) -> Producer:
-        """Return the producer of a lane."""
-        tp = lane.work.target
+    def of(self, sender: S) -> Producer[S]:
+        """Return the producer of a sender."""
+        tp = sender.target
         if tp not in self._of:
             self._of[tp] = self._all[hash(tp) % len(self._all)]
         return self._of[tp]

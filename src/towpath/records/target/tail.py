@@ -19,9 +19,10 @@ from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DoubledError, TargetLostError, TowpathError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TargetOffset, TopicPartition
-from towpath.records.lane.passed import Passed
+from towpath.records.passed import Passed
+from towpath.records.standing import Position
 from towpath.records.target.written import OwnRecords, Sought, Span, find
-from towpath.records.work import Assignment, Position
+from towpath.records.work import Assignment
 from towpath.wire import batch as wire
 
 BACKWARDS = wire.SEQUENCES // 2

@@ -18,7 +18,7 @@ from towpath.cluster.data.client import Client
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import TargetOffset, TopicPartition
-from towpath.records.lane.queue import Batch
+from towpath.records.items import Batch
 from towpath.records.trouble import MESSAGE_TOO_LARGE, REFUSES_IDS
 from towpath.wire import batch as wire
 

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import Side
 from towpath.model.reasons import Reason
+from towpath.records.items import Wait
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.queue import Wait
 from towpath.records.trouble import AGAIN, passes
 
 _THREADS = 4

@@ -18,23 +18,17 @@ from towpath.model.errors import (
 )
 from towpath.model.nouns import Side
 from towpath.model.reasons import Code, Reason
+from towpath.records.items import Batch
 from towpath.records.jobs import Jobs
+from towpath.records.landing.reopening import GONE_AFTER, LaneReopening, given_up
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.queue import Batch
 from towpath.records.lane.reshape import split
 from towpath.records.permit import AskedAt, WritePermit
 from towpath.records.target.opening import Opener
 from towpath.records.target.producer import Producers
-from towpath.records.target.reopening import GONE_AFTER, LaneReopening, given_up
 from towpath.records.target.tail import Underway
 from towpath.records.target.writing import DamagedError, TooLargeError
-from towpath.records.trouble import (
-    AGAIN,
-    FENCED,
-    TargetTrouble,
-    refuses_ids,
-    target_trouble,
-)
+from towpath.records.trouble import AGAIN, FENCED, TargetTrouble, refuses_ids, target_trouble
 from towpath.wire import batch as wire
 
 _ENOUGH = 5
@@ -54,7 +48,7 @@ class TargetSide:
         target: Admin,
         jobs: Jobs,
         opener: Opener,
-        producers: Producers,
+        producers: Producers[Lane],
         reopening: LaneReopening,
         permit: WritePermit,
     ) -> None:

@@ -11,7 +11,7 @@ from towpath.cluster.data.reactor import Reactor
 from towpath.model.nouns import TopicPartition
 from towpath.records.lane.lane import Lane
 from towpath.records.source.reader import Feed
-from towpath.records.work import Position
+from towpath.records.standing import Position
 
 _LOOK = 1.0
 _PATIENCE, _LONGEST = 10.0, 120.0

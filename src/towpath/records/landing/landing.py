@@ -15,26 +15,26 @@ from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.client_pool import ClientPool
 from towpath.records.jobs import Jobs
-from towpath.records.lane.lane import LANE_BYTES, MANY, Lane
-from towpath.records.lane.progress import Standing
+from towpath.records.landing.closing import leave_remembered
+from towpath.records.landing.doubles import Doubles
+from towpath.records.landing.fills import Fills
+from towpath.records.landing.fronts import Fronts
+from towpath.records.landing.leaving import Leaving
+from towpath.records.landing.moved import MovedBeginnings
+from towpath.records.landing.relief import Relief
+from towpath.records.landing.reopening import lane_reopening
+from towpath.records.landing.target_side import TargetSide
+from towpath.records.landing.transacting import Transactor
+from towpath.records.landing.waits import Waits
+from towpath.records.lane.lane import LANE_BYTES, Lane
 from towpath.records.lane.reshape import SMALL, SMALL_TOGETHER
-from towpath.records.lane.waits import Waits
-from towpath.records.leaving import Leaving
 from towpath.records.permit import WritePermit
 from towpath.records.receipts import Receipts
-from towpath.records.relief import Relief
 from towpath.records.source.reader import Feed
-from towpath.records.target.closing import leave_remembered
-from towpath.records.target.doubles import Doubles
-from towpath.records.target.fills import Fills
-from towpath.records.target.fronts import Fronts
+from towpath.records.standing import Standing
 from towpath.records.target.marking import MarkerFiller
-from towpath.records.target.moved import MovedBeginnings
 from towpath.records.target.opening import Opener
-from towpath.records.target.producer import Producer, Producers
-from towpath.records.target.reopening import lane_reopening
-from towpath.records.target.side import TargetSide
-from towpath.records.target.transacting import Transactor
+from towpath.records.target.producer import MANY, Producer, Producers
 from towpath.records.trouble import SourceLoss
 from towpath.records.work import Assignment, Slice
 
@@ -76,8 +76,8 @@ class Landing:
         self.jobs = Jobs(reactor)
         self.feed = feed(self)
         Relief(reactor, self.pool, self.lanes, self.feed)
-        self.producers = Producers(
-            lambda: Producer(
+        self.producers = Producers[Lane](
+            lambda: Producer[Lane](
                 reactor, work.target, target, self.pool, self.permit,
                 on_answer=self._answer, on_lost=self._lost, on_trouble=self._target_trouble,
             ),

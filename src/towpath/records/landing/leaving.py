@@ -23,7 +23,7 @@ class Leaving:
     def __init__(
         self,
         feed: Feed[Lane],
-        producers: Producers,
+        producers: Producers[Lane],
         opener: Opener,
         receipts: Receipts,
         lanes: dict[TopicPartition, Lane],

@@ -8,9 +8,9 @@ from towpath.model.errors import RefusedError, TowpathError
 from towpath.model.nouns import TargetOffset
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.progress import Standing
 from towpath.records.source.reader import Feed
 from towpath.records.source.reopening import Reopening
+from towpath.records.standing import Standing
 from towpath.records.target.opening import Opener
 from towpath.records.target.producer import Producers
 from towpath.records.trouble import hopeless, is_gone
@@ -24,7 +24,7 @@ def lane_reopening(
     jobs: Jobs,
     opener: Opener,
     feed: Feed[Lane],
-    producers: Producers,
+    producers: Producers[Lane],
     start: Callable[[Lane, TargetOffset | None], None],
 ) -> LaneReopening:
     """Return what opens lanes again; `start` gets a lane, and from where its front is filled."""

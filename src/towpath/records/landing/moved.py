@@ -14,9 +14,9 @@ from towpath.config import OffsetsPolicy
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.records.jobs import Jobs
+from towpath.records.landing.fronts import Fronts
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.modes import why_mapped
-from towpath.records.target.fronts import Fronts
+from towpath.records.standing import why_mapped
 from towpath.wire import batch as wire
 
 

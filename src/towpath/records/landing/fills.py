@@ -13,9 +13,9 @@ from towpath.cluster.admin.markers import refuses
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.records.client_pool import ClientPool
+from towpath.records.items import Fill
 from towpath.records.jobs import Gathered, Jobs
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.queue import Fill
 from towpath.records.target.fencing import transactional_id
 from towpath.records.target.filling import PartitionFiller
 from towpath.records.target.marking import Due, ExhaustedIdsError, MarkerFiller, NotAloneError

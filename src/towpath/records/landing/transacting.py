@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import TargetOffset
 from towpath.records.client_pool import ClientPool
+from towpath.records.items import Batch, TransactionalWriter
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.queue import Batch, TransactionalWriter
 
 _BYTES = 4 << 20
 """About the largest transaction."""
