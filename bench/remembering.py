@@ -40,13 +40,13 @@ from towpath.model.nouns import (
     TopicName,
     TopicPartition,
 )
-from towpath.model.reasons import Code, Reason
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.run_log import RunLog
 
 PARTITIONS, RATE, DAYS = 50, 10, 365
 ROUND, HOUR, DAY = 600, 3600, 86400
 LINK = LinkName("changelogs")
-WHY = Reason.of(Code.HOLES, first=0, last=1)
+WHY = Reason.of(ReasonCode.HOLES, first=0, last=1)
 WORKLOADS = {"100 records each": range(100, 101), "50 to 149 records": range(50, 150)}
 GOALS = (
     "wanted: ledger under 1 GB, a slice under 350 MB, a round start under 5 s, with 50 mapped"

@@ -13,7 +13,7 @@ from towpath.access.observe import observe
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.changes import Listing
 from towpath.cluster.codes import UNSUPPORTED_VERSION, refused
-from towpath.cluster.metadata import ConfigEntry, Source
+from towpath.cluster.metadata import ConfigEntry, ConfigSource
 from towpath.config import LinkConfig
 from towpath.model.acl import Operation
 from towpath.model.errors import UnreachableError
@@ -111,8 +111,8 @@ def test_what_we_have_no_words_for_is_told() -> None:
 
 def test_a_secret_config_is_not_even_remembered() -> None:
     entries = {
-        "plain": ConfigEntry("1", Source.ALL_BROKERS),
-        "hidden": ConfigEntry("hunter2", Source.ALL_BROKERS, sensitive=True),
+        "plain": ConfigEntry("1", ConfigSource.ALL_BROKERS),
+        "hidden": ConfigEntry("hunter2", ConfigSource.ALL_BROKERS, sensitive=True),
     }
     found, *_ = look(link(), {"cluster_configs": entries}, {})
     assert found.configs.source == {"plain": "1", "hidden": None}

@@ -20,7 +20,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.link import open_link
 from towpath.model.nouns import Side, TopicName, TopicPartition
-from towpath.status.losses import Loss, Losses
+from towpath.status.losses import Losses, LostRecords
 from towpath.status.status import status
 
 pytestmark = [pytest.mark.broker, pytest.mark.soak]
@@ -61,7 +61,7 @@ def test_no_election_is_taken_for_a_loss(
     create_topic(three.bootstrap, mirror.topic, 1, {"min.insync.replicas": "2"}, 3)
     [work] = mirror.slices()
     copiers.start(endless(work))
-    found: list[Loss] = []
+    found: list[LostRecords] = []
     looks = 0
     over = threading.Event()
 

@@ -17,7 +17,7 @@ from tests.support.rights import DESCRIBE, LITERAL, TOPIC, allow
 from towpath.cluster.admin import Admin, leaders
 from towpath.cluster.connect import control
 from towpath.cluster.connect.login import SecurityError
-from towpath.cluster.metadata import Source, non_default
+from towpath.cluster.metadata import ConfigSource, non_default
 from towpath.config import ClusterConfig
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
@@ -78,8 +78,8 @@ def test_topics_tell_ids_and_leaders(admin: Admin, topic: TopicName) -> None:
 
 def test_configs_tell_their_source(admin: Admin, topic: TopicName) -> None:
     entries = admin.configs.describe([topic])[topic]
-    assert entries["flush.ms"].source is Source.TOPIC
-    assert entries["segment.ms"].source is Source.DEFAULT
+    assert entries["flush.ms"].source is ConfigSource.TOPIC
+    assert entries["segment.ms"].source is ConfigSource.DEFAULT
     assert non_default(entries) == {"flush.ms": "100000000"}
     admin.configs.change(topic, {"flush.ms": None, "segment.bytes": "2000000"})
     wait_until(

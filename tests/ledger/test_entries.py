@@ -15,7 +15,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import (
     Attempt,
     Dealt,
-    End,
+    EndOffsets,
     Entry,
     FirstLook,
     Gap,
@@ -27,7 +27,7 @@ from towpath.ledger.entries import (
     Removed,
     Runs,
     Session,
-    Writer,
+    TransactionalWriter,
 )
 from towpath.ledger.producers import generations
 from towpath.model.errors import LedgerError, NewerLedgerError, NewerLinkError
@@ -93,7 +93,7 @@ def receipt(producer: int = 1, end: int = 10, at: int = 6, error: str = "") -> R
 ENTRIES: list[Entry] = [
     LinkIdentity(LINK, ClusterId("a"), ClusterId("b")),
     FirstLook(LINK, "r", 4),
-    End(
+    EndOffsets(
         link=LINK,
         topic=ORDERS,
         topic_id=TopicId("s"),
@@ -121,7 +121,7 @@ ENTRIES: list[Entry] = [
         went_on=True,
         at=8,
     ),
-    Writer(
+    TransactionalWriter(
         link=LINK,
         topic=ORDERS,
         partition=0,
@@ -329,8 +329,8 @@ def test_a_stop_is_over_when_copying_goes_on_without_error() -> None:
 
 
 def test_all_writers_of_an_incarnation_count() -> None:
-    def writer(incarnation: int, number: int) -> Writer:
-        return Writer(
+    def writer(incarnation: int, number: int) -> TransactionalWriter:
+        return TransactionalWriter(
             link=LINK,
             topic=ORDERS,
             partition=0,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.reasons import RETENTION
 from tests.support.runs import run
 from towpath.ledger.entries import Gap, Run
-from towpath.ledger.offsets import NOWHERE, Answer, Exactness, Extent, OffsetMap, joined
+from towpath.ledger.offsets import NOWHERE, Exactness, Extent, OffsetMap, TranslatedOffset, joined
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TargetOffset, TopicName
 
 GAP = Gap(
@@ -57,8 +57,8 @@ def test_every_record_is_found_in_both_directions(runs: list[Run], rng: object) 
     getattr(rng, "shuffle")(shuffled)  # noqa: B009
     offsets, known = OffsetMap(joined(shuffled)), table(runs)
     for source, target in known.items():
-        assert offsets.to_target(SourceOffset(source)) == Answer(target, Exactness.EXACT)
-        assert offsets.to_source(TargetOffset(target)) == Answer(source, Exactness.EXACT)
+        assert offsets.to_target(SourceOffset(source)) == TranslatedOffset(target, Exactness.EXACT)
+        assert offsets.to_source(TargetOffset(target)) == TranslatedOffset(source, Exactness.EXACT)
     some = range(120)
     at = np.array(some)
     assert offsets.targets(at).tolist() == [known.get(source, NOWHERE) for source in some]
@@ -89,10 +89,12 @@ def test_any_other_offset_leads_to_the_next_record_and_says_so(runs: list[Run], 
 def test_both_directions_are_alike(runs: list[Run], at: int) -> None:
     mirrored = [run(target, source, length) for source, target, length in runs]
     forth, back = OffsetMap(runs), OffsetMap(mirrored)
-    answers: list[Answer[Any]] = [
-        forth.to_target(SourceOffset(at)), back.to_source(TargetOffset(at)),
-        forth.to_source(TargetOffset(at)), back.to_target(SourceOffset(at)),
-    ]  # fmt: skip
+    answers: list[TranslatedOffset[Any]] = [
+        forth.to_target(SourceOffset(at)),
+        back.to_source(TargetOffset(at)),
+        forth.to_source(TargetOffset(at)),
+        back.to_target(SourceOffset(at)),
+    ]
     assert answers[::2] == answers[1::2]
 
 
@@ -109,24 +111,38 @@ def test_a_growing_run_takes_its_shorter_self_in() -> None:
 @pytest.mark.parametrize(
     ("runs", "mirrored", "offset", "answer"),
     [
-        ([], None, 3, Answer(0, Exactness.NOT_YET, "mirrored up to offset 0 so far")),
-        ([], extent(7, 4, 7, 4), 7, Answer(4, Exactness.EXACT)),
-        ([(5, 5, 2)], None, 3, Answer(5, Exactness.BEFORE_START, "mirroring began at offset 5")),
+        ([], None, 3, TranslatedOffset(0, Exactness.NOT_YET, "mirrored up to offset 0 so far")),
+        ([], extent(7, 4, 7, 4), 7, TranslatedOffset(4, Exactness.EXACT)),
         (
-            [(0, 0, 2), (9, 2, 2)], None, 4,
-            Answer(2, Exactness.BOUNDED, "no record was mirrored at offset 4"),
+            [(5, 5, 2)],
+            None,
+            3,
+            TranslatedOffset(5, Exactness.BEFORE_START, "mirroring began at offset 5"),
         ),
-        ([(0, 0, 2)], None, 4, Answer(2, Exactness.NOT_YET, "mirrored up to offset 2 so far")),
+        (
+            [(0, 0, 2), (9, 2, 2)],
+            None,
+            4,
+            TranslatedOffset(2, Exactness.BOUNDED, "no record was mirrored at offset 4"),
+        ),
+        (
+            [(0, 0, 2)],
+            None,
+            4,
+            TranslatedOffset(2, Exactness.NOT_YET, "mirrored up to offset 2 so far"),
+        ),
         # Markers behind the last record are in no run.
         (
-            [(0, 0, 2)], extent(0, 0, 5, 4), 3,
-            Answer(4, Exactness.BOUNDED, "no record was mirrored at offset 3"),
+            [(0, 0, 2)],
+            extent(0, 0, 5, 4),
+            3,
+            TranslatedOffset(4, Exactness.BOUNDED, "no record was mirrored at offset 3"),
         ),
-        ([(0, 0, 2)], extent(0, 0, 5, 4), 5, Answer(4, Exactness.EXACT)),
+        ([(0, 0, 2)], extent(0, 0, 5, 4), 5, TranslatedOffset(4, Exactness.EXACT)),
     ],
-)  # fmt: skip
+)
 def test_answers_tell_what_they_are(
-    runs: list[Run], mirrored: Extent | None, offset: int, answer: Answer[int]
+    runs: list[Run], mirrored: Extent | None, offset: int, answer: TranslatedOffset[int]
 ) -> None:
     assert OffsetMap(runs, mirrored).to_target(SourceOffset(offset)) == answer
 
@@ -136,8 +152,8 @@ def test_what_a_gap_lost() -> None:
         [(SourceOffset(0), TargetOffset(0), 2), (SourceOffset(9), TargetOffset(2), 2)], gaps=[GAP]
     )
     why = f"offsets 2 to 8 were not mirrored: {RETENTION}"
-    assert offsets.to_target(SourceOffset(4)) == Answer(2, Exactness.LOST, why)
-    assert offsets.to_target(SourceOffset(9)) == Answer(2, Exactness.EXACT)
+    assert offsets.to_target(SourceOffset(4)) == TranslatedOffset(2, Exactness.LOST, why)
+    assert offsets.to_target(SourceOffset(9)) == TranslatedOffset(2, Exactness.EXACT)
 
 
 def test_a_source_log_that_was_cut_and_written_again() -> None:
@@ -147,7 +163,7 @@ def test_a_source_log_that_was_cut_and_written_again() -> None:
     )
     assert offsets.runs == ((0, 0, 6), (6, 10, 5))
     assert offsets.replaced == ((6, 10),)
-    assert offsets.to_target(SourceOffset(7)) == Answer(11, Exactness.EXACT)
+    assert offsets.to_target(SourceOffset(7)) == TranslatedOffset(11, Exactness.EXACT)
     why = "offsets 6 to 9 were mirrored before the source log was cut"
-    assert offsets.to_source(TargetOffset(8)) == Answer(6, Exactness.LOST, why)
-    assert offsets.to_source(TargetOffset(11)) == Answer(7, Exactness.EXACT)
+    assert offsets.to_source(TargetOffset(8)) == TranslatedOffset(6, Exactness.LOST, why)
+    assert offsets.to_source(TargetOffset(11)) == TranslatedOffset(7, Exactness.EXACT)

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from towpath.ledger import entries
-from towpath.ledger.entries import Gap, Opened, Receipt, Writer
-from towpath.model.reasons import Code, Reason
+from towpath.ledger.entries import Gap, Opened, Receipt, TransactionalWriter
+from towpath.model.reasons import Reason, ReasonCode
 
 LINES = [
     tuple(line.encode().split(b"\t"))
     for line in (Path(__file__).parent / "told.tsv").read_text().splitlines()
 ]
-REFUSED = Reason.of(Code.IDS_REFUSED, error="INVALID_PRODUCER_ID_MAPPING")
+REFUSED = Reason.of(ReasonCode.IDS_REFUSED, error="INVALID_PRODUCER_ID_MAPPING")
 OFFSET_TAKEN = (
     "the record lies at target offset 11, not at its own 10: another writer was there first"
 )
@@ -24,24 +24,24 @@ NOT_IDENTICAL = "offsets cannot stay identical: {}; set `records.offsets: auto` 
 NOT_IDENTICAL += " partition mapped"
 MEANT = [
     (),
-    (Reason.of(Code.ASKED_FOR),),
+    (Reason.of(ReasonCode.ASKED_FOR),),
     "the target partition ended at offset 7 already",
     "a compacted topic cannot be made to begin at offset 3",
     "the source begins at offset 3000000000, too far to fill",
     OFFSET_TAKEN,
     (REFUSED,),
-    (Reason.of(Code.ASKED_FOR), REFUSED),
+    (Reason.of(ReasonCode.ASKED_FOR), REFUSED),
     (
         Reason.of(
-            Code.TOLD,
+            ReasonCode.TOLD,
             text="the source has no records at offsets 5 to 6 (compaction), and `records.fill` lets"
             " 100 offsets be filled in all",
         ),
-        Reason.of(Code.IDS_REFUSED, error="PRODUCER_FENCED"),
+        Reason.of(ReasonCode.IDS_REFUSED, error="PRODUCER_FENCED"),
     ),
     "offsets 10 to 14 are missing: retention at the source removed them before they were copied",
-    Reason.of(Code.SOURCE_TOPIC_DELETED),
-    Reason.of(Code.SOURCE_TOPIC_RECREATED),
+    Reason.of(ReasonCode.SOURCE_TOPIC_DELETED),
+    Reason.of(ReasonCode.SOURCE_TOPIC_RECREATED),
     "offsets 10 to 14 were not copied: retention at the source removed them before they were"
     " copied; set `records.on_gap: record` to go on behind them",
     NOT_IDENTICAL.format(OFFSET_TAKEN),
@@ -51,11 +51,11 @@ MEANT = [
     " the log ends at offset 19 (a lost disk, an unclean leader election, a power cut?); run"
     " `towpath repair` to copy them again, or delete the topic on the target to have all of it"
     " copied again",
-    Reason.of(Code.RETENTION),
+    Reason.of(ReasonCode.RETENTION),
     "the source log was cut to offset 20 (unclean leader election); what was copied beyond it is"
     " on the target only",
-    Reason.of(Code.SOURCE_TOPIC_DELETED),
-    Reason.of(Code.SOURCE_TOPIC_RECREATED),
+    Reason.of(ReasonCode.SOURCE_TOPIC_DELETED),
+    Reason.of(ReasonCode.SOURCE_TOPIC_RECREATED),
     NOT_IDENTICAL.format("the target partition ended at offset 7 already"),
     REFUSED,
 ]
@@ -68,7 +68,7 @@ def reasons(entry: entries.ReadEntry | None) -> Reason | tuple[Reason, ...]:
             return entry.reasons
         case Receipt():
             return entry.reasons or (() if entry.trouble is None else entry.trouble)
-        case Gap() | Writer():
+        case Gap() | TransactionalWriter():
             return entry.why
         case _:
             raise AssertionError(entry)
@@ -81,7 +81,7 @@ def test_sentences_of_old_entries_are_read(line: tuple[bytes, bytes], meant: Any
     found = reasons(entries.decode(*line))
     if isinstance(meant, str):
         each = found[0] if isinstance(found, tuple) else found
-        assert (each.code, str(each)) == (Code.TOLD, meant)
+        assert (each.code, str(each)) == (ReasonCode.TOLD, meant)
     else:
         assert found == meant
 
@@ -90,7 +90,7 @@ def test_sentences_of_old_entries_are_read(line: tuple[bytes, bytes], meant: Any
 def test_older_versions_read_the_sentence_beside_the_code(line: tuple[bytes, bytes]) -> None:
     """They require it, and know nothing of the code."""
     entry = entries.decode(*line)
-    assert isinstance(entry, Opened | Receipt | Gap | Writer)
+    assert isinstance(entry, Opened | Receipt | Gap | TransactionalWriter)
     key, value = entries.encode(entry)
     assert value is not None
     old, new = json.loads(line[1]), json.loads(value)
@@ -105,7 +105,7 @@ def test_older_versions_read_the_sentence_beside_the_code(line: tuple[bytes, byt
 def known(line: int, **changed: Any) -> entries.ReadEntry | None:
     """Return an entry of today with other values in its JSON."""
     entry = entries.decode(*LINES[line])
-    assert isinstance(entry, Opened | Receipt | Gap | Writer)
+    assert isinstance(entry, Opened | Receipt | Gap | TransactionalWriter)
     key, value = entries.encode(entry)
     assert value is not None
     return entries.decode(key, json.dumps({**json.loads(value), **changed}).encode())
@@ -115,7 +115,7 @@ def test_of_a_code_of_a_later_version_the_sentence_is_shown() -> None:
     later = {"code": "LATER", "offset": 5}
     gap = known(16, why=later, cause="the moon was full")
     assert isinstance(gap, Gap)
-    assert (gap.why.code, gap.cause) == (Code.TOLD, "the moon was full")
+    assert (gap.why.code, gap.cause) == (ReasonCode.TOLD, "the moon was full")
     mapped = known(7, reasons=[{"code": "ASKED_FOR"}, later], reason="asked for; the moon was full")
     assert isinstance(mapped, Receipt)
     assert mapped.reason == "asked for; the moon was full"

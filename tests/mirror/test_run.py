@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.support.standings import ORDERS, ROW
 from towpath.mirror.run import RunProgress
 from towpath.model.nouns import SourceOffset, TargetOffset
-from towpath.status.losses import Loss
+from towpath.status.losses import LostRecords
 from towpath.status.status import State, caught_up
 
 
@@ -20,7 +20,10 @@ def test_what_comes_while_it_runs_need_not_be_copied() -> None:
     assert not progress.caught_up(replace(ROW, source_end=9))
     assert not progress.caught_up(
         replace(
-            ROW, lost=Loss(TargetOffset(5), TargetOffset(10), SourceOffset(5), SourceOffset(10), 5)
+            ROW,
+            lost=LostRecords(
+                TargetOffset(5), TargetOffset(10), SourceOffset(5), SourceOffset(10), 5
+            ),
         )
     )
 

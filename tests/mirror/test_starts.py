@@ -15,7 +15,7 @@ from tests.support.mirror import Mirror
 from towpath.config import RecordsConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import End, FirstLook
+from towpath.ledger.entries import EndOffsets, FirstLook
 from towpath.mirror.starts import beginnings, from_earliest, looks_first
 from towpath.model.nouns import LinkName, SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.records.work import EARLIEST, UNKNOWN, Beginning
@@ -32,7 +32,7 @@ def test_what_was_there_at_the_first_look_begins_where_it_ended_then() -> None:
     books = LinkBooks(LINK)
     assert looks_first(LATEST, books)
     books.take(
-        End(
+        EndOffsets(
             link=LINK,
             topic=ORDERS,
             topic_id=TopicId("a"),

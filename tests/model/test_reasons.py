@@ -15,69 +15,73 @@ import towpath
 from towpath.cluster.connect.connection import UnresolvedError
 from towpath.cluster.connect.login import SecurityError
 from towpath.model import errors
-from towpath.model.reasons import SENTENCES, Code, Reason, as_data, from_data, sentence
+from towpath.model.reasons import SENTENCES, Reason, ReasonCode, as_data, from_data, sentence
 
-RETENTION = Reason.of(Code.RETENTION)
+RETENTION = Reason.of(ReasonCode.RETENTION)
 TEXTS = {
-    Reason.of(Code.ASKED_FOR): "asked for by `records.offsets: mapped`",
-    Reason.of(Code.TARGET_NOT_EMPTY, end=7): "the target partition ended at offset 7 already",
-    Reason.of(Code.COMPACTED_FRONT, start=3): (
+    Reason.of(ReasonCode.ASKED_FOR): "asked for by `records.offsets: mapped`",
+    Reason.of(ReasonCode.TARGET_NOT_EMPTY, end=7): "the target partition ended at offset 7 already",
+    Reason.of(ReasonCode.COMPACTED_FRONT, start=3): (
         "a compacted topic cannot be made to begin at offset 3"
     ),
-    Reason.of(Code.FRONT_TOO_LONG, start=3): "the source begins at offset 3, too far to fill",
-    Reason.of(Code.HOLES, first=5, last=6): (
+    Reason.of(ReasonCode.FRONT_TOO_LONG, start=3): "the source begins at offset 3, too far to fill",
+    Reason.of(ReasonCode.HOLES, first=5, last=6): (
         "the source has no records at offsets 5 to 6 (compaction)"
     ),
-    Reason.of(Code.HOLES_IN_BATCH, offset=5, fill=9): (
+    Reason.of(ReasonCode.HOLES_IN_BATCH, offset=5, fill=9): (
         "the source batch at offset 5 has lost records (compaction), and `records.fill` lets 9"
         " offsets be filled in all"
     ),
-    Reason.of(Code.OFFSET_TAKEN, found=11, expected=10): (
+    Reason.of(ReasonCode.OFFSET_TAKEN, found=11, expected=10): (
         "the record lies at target offset 11, not at its own 10: another writer was there first"
     ),
-    Reason.of(Code.RECORDS_MISSING, first=10, last=14, why=RETENTION): (
+    Reason.of(ReasonCode.RECORDS_MISSING, first=10, last=14, why=RETENTION): (
         "offsets 10 to 14 are missing: retention at the source removed them before they were copied"
     ),
-    Reason.of(Code.IDS_REFUSED, error="PRODUCER_FENCED"): (
+    Reason.of(ReasonCode.IDS_REFUSED, error="PRODUCER_FENCED"): (
         "the target refuses producer ids that it did not give out (PRODUCER_FENCED), so records are"
         " written in transactions"
     ),
     RETENTION: "retention at the source removed them before they were copied",
-    Reason.of(Code.SOURCE_CUT, end=20): (
+    Reason.of(ReasonCode.SOURCE_CUT, end=20): (
         "the source log was cut to offset 20 (unclean leader election); what was copied beyond it"
         " is on the target only"
     ),
-    Reason.of(Code.SOURCE_TOPIC_DELETED): "the topic is no more at the source",
-    Reason.of(Code.SOURCE_TOPIC_RECREATED): (
+    Reason.of(ReasonCode.SOURCE_TOPIC_DELETED): "the topic is no more at the source",
+    Reason.of(ReasonCode.SOURCE_TOPIC_RECREATED): (
         "the topic was deleted and created again at the source"
     ),
-    Reason.of(Code.GAP, first=10, last=14, why=RETENTION): (
+    Reason.of(ReasonCode.GAP, first=10, last=14, why=RETENTION): (
         "offsets 10 to 14 were not copied: retention at the source removed them before they were"
         " copied; set `records.on_gap: record` to go on behind them"
     ),
-    Reason.of(Code.NOT_IDENTICAL, why=Reason.of(Code.TARGET_NOT_EMPTY, end=7)): (
+    Reason.of(ReasonCode.NOT_IDENTICAL, why=Reason.of(ReasonCode.TARGET_NOT_EMPTY, end=7)): (
         "offsets cannot stay identical: the target partition ended at offset 7 already; set"
         " `records.offsets: auto` to have this partition mapped"
     ),
-    Reason.of(Code.BATCH_DAMAGED, partition="orders-0", offset=4, why="its checksum is wrong"): (
+    Reason.of(
+        ReasonCode.BATCH_DAMAGED, partition="orders-0", offset=4, why="its checksum is wrong"
+    ): (
         "source: the record batch at offset 4 of orders-0 is damaged (its checksum is wrong); look"
         " into the disks of the brokers, and make a replica that has it whole the leader"
     ),
-    Reason.of(Code.RECORD_TOO_LARGE, partition="orders-0", offset=4, size=9, target="eu.orders"): (
+    Reason.of(
+        ReasonCode.RECORD_TOO_LARGE, partition="orders-0", offset=4, size=9, target="eu.orders"
+    ): (
         "target: the record at offset 4 of orders-0 has 9 bytes, more than the target takes; raise"
         " max.message.bytes of eu.orders there"
     ),
-    Reason.of(Code.TARGET_LOST, partition="a-0", acknowledged=10, found=5, unit="offset"): (
+    Reason.of(ReasonCode.TARGET_LOST, partition="a-0", acknowledged=10, found=5, unit="offset"): (
         "target: a-0 lost records that it had acknowledged: offset 9 was acknowledged, and the log"
         " ends at offset 4 (a lost disk, an unclean leader election, a power cut?); run `towpath"
         " repair` to copy them again, or delete the topic on the target to have all of it copied"
         " again"
     ),
-    Reason.of(Code.TARGET_REPLACED, topic="orders"): (
+    Reason.of(ReasonCode.TARGET_REPLACED, topic="orders"): (
         "target: topic orders was deleted and created again while it was written; the next round or"
         " run copies it again"
     ),
-    Reason.of(Code.DOUBLED, partition="a-0", first=10, end=20, records=7): (
+    Reason.of(ReasonCode.DOUBLED, partition="a-0", first=10, end=20, records=7): (
         "target: a-0 holds 7 records twice: the second copy lies at offsets 10 to 19; a copier that"
         " had been frozen or cut off wrote it after the target had forgotten the producer id;"
         " nothing more is copied to this partition; delete the topic on the target to have all of"
@@ -92,7 +96,7 @@ TEXTS = {
         "source: asking: no host; add it"
     ),
     errors.LedgerError("the ledger is of no use").reason: "the ledger is of no use",
-    Reason.of(Code.TOLD, text="as it was"): "as it was",
+    Reason.of(ReasonCode.TOLD, text="as it was"): "as it was",
 }
 
 
@@ -104,18 +108,18 @@ def test_each_reason_says_its_sentence_wherever_it_went(reason: Reason, text: st
 
 
 def test_each_code_has_a_sentence_that_is_shown_above() -> None:
-    assert set(SENTENCES) == set(Code) == {reason.code for reason in TEXTS}
+    assert set(SENTENCES) == set(ReasonCode) == {reason.code for reason in TEXTS}
 
 
 def test_reasons_are_equal_in_whatever_order_their_values_are_given() -> None:
-    one = Reason.of(Code.OFFSET_TAKEN, found=11, expected=10)
-    assert one == Reason.of(Code.OFFSET_TAKEN, expected=10, found=11)
-    assert len({one, Reason.of(Code.OFFSET_TAKEN, expected=10, found=11)}) == 1
+    one = Reason.of(ReasonCode.OFFSET_TAKEN, found=11, expected=10)
+    assert one == Reason.of(ReasonCode.OFFSET_TAKEN, expected=10, found=11)
+    assert len({one, Reason.of(ReasonCode.OFFSET_TAKEN, expected=10, found=11)}) == 1
 
 
 def test_several_reasons_are_one_sentence() -> None:
     assert sentence(()) == ""
-    both = (Reason.of(Code.ASKED_FOR), Reason.of(Code.TARGET_NOT_EMPTY, end=7))
+    both = (Reason.of(ReasonCode.ASKED_FOR), Reason.of(ReasonCode.TARGET_NOT_EMPTY, end=7))
     assert sentence(both) == f"{both[0]}; {both[1]}"
 
 
@@ -139,7 +143,7 @@ def test_every_error_that_can_be_a_reason_keeps_its_code() -> None:
         for each in cls.__subclasses__():
             yield from below(each)
 
-    assert {each.code for each in below(errors.UnreachableError)} <= set(Code)
+    assert {each.code for each in below(errors.UnreachableError)} <= set(ReasonCode)
     for error in (
         errors.TargetLostError("a-0", 10, 5),
         errors.DoubledError("a-0", 10, 20, 7),
@@ -154,7 +158,7 @@ def uses() -> Iterator[tuple[str, ast.Call]]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "Reason.of":
                 code = node.args[0]
-                if isinstance(code, ast.Attribute) and ast.unparse(code.value) == "Code":
+                if isinstance(code, ast.Attribute) and ast.unparse(code.value) == "ReasonCode":
                     yield code.attr, node
 
 
@@ -162,7 +166,7 @@ def test_reasons_are_made_with_the_values_that_their_sentence_takes() -> None:
     found = list(uses())
     assert len(found) >= 4
     for name, call in found:
-        taken = signature(SENTENCES[Code[name]]).parameters.values()
+        taken = signature(SENTENCES[ReasonCode[name]]).parameters.values()
         given = {each.arg for each in call.keywords}
         assert given <= {each.name for each in taken}, ast.unparse(call)
         assert {e.name for e in taken if e.default is Parameter.empty} <= given, ast.unparse(call)

@@ -24,14 +24,14 @@ from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import Dealt
 from towpath.model.nouns import LinkName, TopicName, TopicPartition
-from towpath.model.reasons import Code, Reason
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.copy import Copier
 from towpath.records.work import Assignment, Slice, as_data
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
 LINK = LinkName("link")
-WHY = Reason.of(Code.TOLD, text="for the test")
+WHY = Reason.of(ReasonCode.TOLD, text="for the test")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, TopicName
-from towpath.model.reasons import Code
+from towpath.model.reasons import ReasonCode
 from towpath.records.trouble import DELETED
 
 pytestmark = pytest.mark.broker
@@ -70,11 +70,11 @@ def test_records_that_retention_removed_are_told(
         reader = made.collector(topic)
         made.until(lambda: reader.stopped or bool(reader.stored), "the gap is dealt with")
         [(first, end, why, went_on)] = made.gaps
-        assert (first, end, why.code, went_on) == (0, 5, Code.RETENTION, not stop)
+        assert (first, end, why.code, went_on) == (0, 5, ReasonCode.RETENTION, not stop)
         assert reader.stopped is stop
         if stop:
             assert reader.trouble is not None
-            assert (reader.stored, reader.trouble.code) == ([], Code.GAP)
+            assert (reader.stored, reader.trouble.code) == ([], ReasonCode.GAP)
         else:
             made.until(lambda: reader.stored == numbers(5, 10), "it goes on behind the gap")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.reasons import told
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Opened, Receipt, Writer, decode, encode
+from towpath.ledger.entries import Opened, Receipt, TransactionalWriter, decode, encode
 from towpath.ledger.packed import Packer
 from towpath.model.nouns import (
     ClusterId,
@@ -29,7 +29,7 @@ from towpath.repair.plan import (
     hindered,
     new_incarnation,
 )
-from towpath.status.losses import Loss, loss
+from towpath.status.losses import LostRecords, loss
 from towpath.verify.ranges import Bounds, common_range, kept_range
 
 LINK, T, CLUSTER = LinkName("l"), TopicName("t"), ClusterId("c")
@@ -70,7 +70,7 @@ RECEIPT = Receipt(
     at=2,
     packed=Packer([(SourceOffset(20), TargetOffset(20), 70)]).text(),
 )
-WRITER = Writer(
+WRITER = TransactionalWriter(
     link=LINK,
     topic=T,
     partition=0,
@@ -81,7 +81,7 @@ WRITER = Writer(
     target_start=TargetOffset(20),
     at=2,
 )
-LOST = Loss(TargetOffset(60), TargetOffset(100), SourceOffset(60), SourceOffset(100), 40)
+LOST = LostRecords(TargetOffset(60), TargetOffset(100), SourceOffset(60), SourceOffset(100), 40)
 GOOD = PartitionFacts(
     replicas=(1, 2),
     in_sync=(2, 1),
@@ -100,7 +100,7 @@ def books() -> LinkBooks:
     return made
 
 
-def repaired(lost: Loss) -> LinkBooks:
+def repaired(lost: LostRecords) -> LinkBooks:
     made = books()
     known = made.of(TP)
     repair = Repair(TP, TP, lost, begin_at(known, lost))
@@ -173,7 +173,7 @@ def test_a_new_incarnation_goes_on_where_the_target_log_ends() -> None:
 
 def test_a_copy_that_lost_all_and_begins_late_gets_its_front_again() -> None:
     known = repaired(
-        Loss(TargetOffset(0), TargetOffset(100), SourceOffset(20), SourceOffset(100), 80)
+        LostRecords(TargetOffset(0), TargetOffset(100), SourceOffset(20), SourceOffset(100), 80)
     ).of(TP)
     assert known.opened is not None
     assert (known.opened.target_start, known.receipt) == (20, None)
@@ -206,7 +206,9 @@ def test_a_second_repair_and_a_topic_made_again() -> None:
         )
     )
     lost = loss(known, TargetOffset(40))
-    assert lost == Loss(TargetOffset(40), TargetOffset(90), SourceOffset(40), SourceOffset(90), 50)
+    assert lost == LostRecords(
+        TargetOffset(40), TargetOffset(90), SourceOffset(40), SourceOffset(90), 50
+    )
     again = new_incarnation(Repair(TP, TP, lost, SourceOffset(40)), known, CLUSTER, "run 3")
     for entry in again:
         made.take(entry)

@@ -19,7 +19,7 @@ from towpath.model.nouns import (
     TopicId,
     TopicName,
 )
-from towpath.status.losses import Loss, loss
+from towpath.status.losses import LostRecords, loss
 
 T = TopicName("t")
 OPENED = Opened(
@@ -69,7 +69,7 @@ BOOKS = PartitionBooks(
     ("end", "first", "records"), [(0, 100, 40), (25, 105, 35), (35, 125, 25), (59, 159, 1)]
 )
 def test_what_is_lost_is_told_in_offsets_of_both_sides(end: int, first: int, records: int) -> None:
-    assert loss(BOOKS, TargetOffset(end)) == Loss(
+    assert loss(BOOKS, TargetOffset(end)) == LostRecords(
         TargetOffset(end), TargetOffset(60), SourceOffset(first), SourceOffset(160), records
     )
 

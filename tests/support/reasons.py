@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from towpath.model.reasons import Code, Reason
+from towpath.model.reasons import Reason, ReasonCode
 
-RETENTION = Reason.of(Code.RETENTION)
+RETENTION = Reason.of(ReasonCode.RETENTION)
 
 
 def told(text: str) -> Reason:
     """Return a reason with this sentence."""
-    return Reason.of(Code.TOLD, text=text)
+    return Reason.of(ReasonCode.TOLD, text=text)

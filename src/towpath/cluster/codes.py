@@ -35,7 +35,7 @@ RESOURCE_NOT_FOUND = 91
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class ErrorCode:
     """One error code."""
 
     number: int
@@ -45,20 +45,20 @@ class Code:
 
 
 _KAFKA_IS_RIGHT = (
-    Code(-1, "UNKNOWN_SERVER_ERROR"),
-    Code(0, "NONE"),
-    Code(2, "CORRUPT_MESSAGE", retriable=True),
-    Code(6, "NOT_LEADER_OR_FOLLOWER", retriable=True),
-    Code(10, "MESSAGE_TOO_LARGE"),
-    Code(17, "INVALID_TOPIC_EXCEPTION"),
-    Code(39, "INVALID_REPLICA_ASSIGNMENT"),
-    Code(75, "UNKNOWN_LEADER_EPOCH", retriable=True),
-    Code(128, "INVALID_REGULAR_EXPRESSION"),
-    Code(129, "REBOOTSTRAP_REQUIRED"),
-    Code(130, "STREAMS_INVALID_TOPOLOGY"),
-    Code(131, "STREAMS_INVALID_TOPOLOGY_EPOCH"),
-    Code(132, "STREAMS_TOPOLOGY_FENCED"),
-    Code(133, "SHARE_SESSION_LIMIT_REACHED", retriable=True),
+    ErrorCode(-1, "UNKNOWN_SERVER_ERROR"),
+    ErrorCode(0, "NONE"),
+    ErrorCode(2, "CORRUPT_MESSAGE", retriable=True),
+    ErrorCode(6, "NOT_LEADER_OR_FOLLOWER", retriable=True),
+    ErrorCode(10, "MESSAGE_TOO_LARGE"),
+    ErrorCode(17, "INVALID_TOPIC_EXCEPTION"),
+    ErrorCode(39, "INVALID_REPLICA_ASSIGNMENT"),
+    ErrorCode(75, "UNKNOWN_LEADER_EPOCH", retriable=True),
+    ErrorCode(128, "INVALID_REGULAR_EXPRESSION"),
+    ErrorCode(129, "REBOOTSTRAP_REQUIRED"),
+    ErrorCode(130, "STREAMS_INVALID_TOPOLOGY"),
+    ErrorCode(131, "STREAMS_INVALID_TOPOLOGY_EPOCH"),
+    ErrorCode(132, "STREAMS_TOPOLOGY_FENCED"),
+    ErrorCode(133, "SHARE_SESSION_LIMIT_REACHED", retriable=True),
 )
 
 _ADVICE: Mapping[int, str] = {
@@ -105,27 +105,27 @@ _ADVICE: Mapping[int, str] = {
 }
 
 
-def _table() -> Mapping[int, Code]:
+def _table() -> Mapping[int, ErrorCode]:
     known = {
-        number: Code(number, error.message, error.retriable)
+        number: ErrorCode(number, error.message, error.retriable)
         for number, error in kafka_errors.items()
         if error.message
     }
     known |= {code.number: code for code in _KAFKA_IS_RIGHT}
     return MappingProxyType(
         {
-            number: Code(number, c.name, c.retriable, _ADVICE.get(number, ""))
+            number: ErrorCode(number, c.name, c.retriable, _ADVICE.get(number, ""))
             for number, c in sorted(known.items())
         }
     )
 
 
-CODES: Mapping[int, Code] = _table()
+CODES: Mapping[int, ErrorCode] = _table()
 
 
-def code(number: int) -> Code:
+def code(number: int) -> ErrorCode:
     """Return the entry of a code; one that we do not know is no reason to stop."""
-    return CODES.get(number) or Code(
+    return CODES.get(number) or ErrorCode(
         number, "UNKNOWN_CODE", advice="the broker is newer than this program; look it up there"
     )
 

@@ -102,7 +102,7 @@ class Metadata:
         return self.brokers.get(found.leader) if found else None
 
 
-class Source(IntEnum):
+class ConfigSource(IntEnum):
     """Where the value of a config comes from."""
 
     UNKNOWN = 0
@@ -121,7 +121,7 @@ class ConfigEntry:
     """One config; brokers do not return the value of a sensitive one."""
 
     value: str | None
-    source: Source
+    source: ConfigSource
     sensitive: bool = False
     read_only: bool = False
 
@@ -145,7 +145,7 @@ def non_default(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
     return {
         name: entry.value
         for name, entry in entries.items()
-        if entry.source is Source.TOPIC
+        if entry.source is ConfigSource.TOPIC
         and entry.value is not None
         and not (entry.sensitive or entry.read_only)
     }
@@ -194,11 +194,11 @@ def _partition(said: Any) -> PartitionInfo:
     )  # fmt: skip
 
 
-def _source(number: int) -> Source:
+def _source(number: int) -> ConfigSource:
     try:
-        return Source(number)
+        return ConfigSource(number)
     except ValueError:  # a newer broker's
-        return Source.UNKNOWN
+        return ConfigSource.UNKNOWN
 
 
 def read_configs(resource: Any) -> dict[str, ConfigEntry]:

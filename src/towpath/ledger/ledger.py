@@ -8,7 +8,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client, Records
 from towpath.ledger.batches import packed, rows
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Entry, Key, ReadEntry, Receipt, Runs, decode, decode_key
+from towpath.ledger.entries import Entry, EntryKey, ReadEntry, Receipt, Runs, decode, decode_key
 from towpath.ledger.topic import TOPIC, create, find
 from towpath.model.errors import LedgerError, RefusedError, TowpathError
 from towpath.model.nouns import LinkName, TopicPartition
@@ -29,16 +29,16 @@ _FETCH_BYTES = 8 << 20
 _SHARED = 2
 """Length of a receipt's key after kind and link, in old entries that all copiers shared."""
 
-KeyFilter = Callable[[Key], bool]
+KeyFilter = Callable[[EntryKey], bool]
 """Decides by its key whether to read an entry."""
 Heard = Callable[[Iterable[Entry]], None]
 
 
-def _is_small(key: Key) -> bool:
+def _is_small(key: EntryKey) -> bool:
     return key.kind != Runs.kind
 
 
-def _only_last_counts(key: Key) -> bool:
+def _only_last_counts(key: EntryKey) -> bool:
     """Whether the key has a single writer, whose last entry replaces all earlier ones."""
     return key.kind == Runs.kind or (key.kind == Receipt.kind and len(key.about) > _SHARED)
 

@@ -38,7 +38,7 @@ class Exactness(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[O]):
+class TranslatedOffset(Generic[O]):
     """A translated position of a consumer.
 
     Attributes:
@@ -101,41 +101,41 @@ class OffsetMap:
         columns = (self._starts, self._targets, lengths)
         return tuple(zip(*(column.tolist() for column in columns), strict=True))
 
-    def to_target(self, offset: SourceOffset) -> Answer[TargetOffset]:
+    def to_target(self, offset: SourceOffset) -> TranslatedOffset[TargetOffset]:
         """Translate a source position: the offset of the next record to read."""
         for gap in self._gaps:
             if gap.first <= offset < gap.end:
                 why = f"offsets {gap.first} to {gap.end - 1} were not mirrored: {gap.cause}"
-                return Answer(self.next_target(offset), Exactness.LOST, why)
+                return TranslatedOffset(self.next_target(offset), Exactness.LOST, why)
         extent = self._extent
         if offset < extent.start:
             return _before_start(extent.target_start, extent.start)
         if offset > extent.end:
             return _not_yet(extent.target_end, extent.end)
         if offset == extent.end:
-            return Answer(extent.target_end, Exactness.EXACT)
+            return TranslatedOffset(extent.target_end, Exactness.EXACT)
         found = _inside(offset, self._starts, self._ends, self._targets)
         if found is None:
             return _bounded(self.next_target(offset), offset)
-        return Answer(TargetOffset(found), Exactness.EXACT)
+        return TranslatedOffset(TargetOffset(found), Exactness.EXACT)
 
-    def to_source(self, offset: TargetOffset) -> Answer[SourceOffset]:
+    def to_source(self, offset: TargetOffset) -> TranslatedOffset[SourceOffset]:
         """Translate a target position: the offset of the next record to read."""
         for first, end in self.replaced:
             if first <= offset < end:
                 why = f"offsets {first} to {end - 1} were mirrored before the source log was cut"
-                return Answer(self.next_source(offset), Exactness.LOST, why)
+                return TranslatedOffset(self.next_source(offset), Exactness.LOST, why)
         extent = self._extent
         if offset < extent.target_start:
             return _before_start(extent.start, extent.target_start)
         if offset > extent.target_end:
             return _not_yet(extent.end, extent.target_end)
         if offset == extent.target_end:
-            return Answer(extent.end, Exactness.EXACT)
+            return TranslatedOffset(extent.end, Exactness.EXACT)
         found = _inside(offset, self._targets, self._target_ends, self._starts)
         if found is None:
             return _bounded(self.next_source(offset), offset)
-        return Answer(SourceOffset(found), Exactness.EXACT)
+        return TranslatedOffset(SourceOffset(found), Exactness.EXACT)
 
     def targets(self, offsets: Table) -> Table:
         """Return the target offset of each source record, `NOWHERE` where none was mirrored."""
@@ -260,13 +260,13 @@ def _at_or_behind(offset: int, starts: Table, ends: Table, other: Table) -> int 
     return int(other[index] + max(0, offset - starts[index]))
 
 
-def _before_start(there: O, start: int) -> Answer[O]:
-    return Answer(there, Exactness.BEFORE_START, f"mirroring began at offset {start}")
+def _before_start(there: O, start: int) -> TranslatedOffset[O]:
+    return TranslatedOffset(there, Exactness.BEFORE_START, f"mirroring began at offset {start}")
 
 
-def _not_yet(there: O, end: int) -> Answer[O]:
-    return Answer(there, Exactness.NOT_YET, f"mirrored up to offset {end} so far")
+def _not_yet(there: O, end: int) -> TranslatedOffset[O]:
+    return TranslatedOffset(there, Exactness.NOT_YET, f"mirrored up to offset {end} so far")
 
 
-def _bounded(there: O, offset: int) -> Answer[O]:
-    return Answer(there, Exactness.BOUNDED, f"no record was mirrored at offset {offset}")
+def _bounded(there: O, offset: int) -> TranslatedOffset[O]:
+    return TranslatedOffset(there, Exactness.BOUNDED, f"no record was mirrored at offset {offset}")

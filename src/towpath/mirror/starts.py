@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from towpath.cluster.admin import Admin
 from towpath.config import RecordsConfig, StartAt
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import End, Entry, FirstLook
+from towpath.ledger.entries import EndOffsets, Entry, FirstLook
 from towpath.model.clock import now_ms
 from towpath.model.nouns import SourceOffset, TopicId, TopicPartition
 from towpath.records.source.beginnings import PATIENCE
@@ -36,7 +36,7 @@ def first_look(
     epochs = _epochs(source, [tp for tp in tps if tp not in ends])
     for topic in fresh:
         mine = [TopicPartition(topic.name, n) for n in range(topic.partitions)]
-        yield End(
+        yield EndOffsets(
             link=books.link,
             topic=topic.name,
             topic_id=topic.id,

@@ -36,7 +36,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from towpath.model.reasons import Code, Reason
+from towpath.model.reasons import Reason, ReasonCode
 
 
 class TowpathError(Exception):
@@ -48,7 +48,7 @@ class TowpathError(Exception):
     @property
     def reason(self) -> Reason:
         """The error as a value, for whatever it keeps from moving."""
-        return Reason.of(Code.ERROR, error=self.code, text=str(self))
+        return Reason.of(ReasonCode.ERROR, error=self.code, text=str(self))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -96,7 +96,7 @@ class UnreachableError(ClusterError):
     def reason(self) -> Reason:
         """The error as a value."""
         side, what, why, advice = str(self.side), self.what, self.why, self.advice
-        return Reason.of(Code(self.code), side=side, what=what, why=why, advice=advice)
+        return Reason.of(ReasonCode(self.code), side=side, what=what, why=why, advice=advice)
 
     def __str__(self) -> str:
         return str(self.reason)
@@ -139,7 +139,7 @@ class RefusedError(ClusterError):
     def reason(self) -> Reason:
         """The error as a value."""
         return Reason.of(
-            Code.CLUSTER_REFUSED,
+            ReasonCode.CLUSTER_REFUSED,
             side=str(self.side),
             what=self.what,
             error=self.error,
@@ -330,7 +330,7 @@ class TargetLostError(TowpathError):
     def reason(self) -> Reason:
         """The error as a value."""
         return Reason.of(
-            Code.TARGET_LOST,
+            ReasonCode.TARGET_LOST,
             partition=self.partition,
             acknowledged=self.acknowledged,
             found=self.found,
@@ -362,7 +362,9 @@ class DoubledError(TowpathError):
     def reason(self) -> Reason:
         """The error as a value."""
         partition, first, end, records = self.partition, self.first, self.end, self.records
-        return Reason.of(Code.DOUBLED, partition=partition, first=first, end=end, records=records)
+        return Reason.of(
+            ReasonCode.DOUBLED, partition=partition, first=first, end=end, records=records
+        )
 
     def __str__(self) -> str:
         return str(self.reason)
@@ -381,7 +383,7 @@ class TargetReplacedError(TowpathError):
     @property
     def reason(self) -> Reason:
         """The error as a value."""
-        return Reason.of(Code.TARGET_REPLACED, topic=self.topic)
+        return Reason.of(ReasonCode.TARGET_REPLACED, topic=self.topic)
 
     def __str__(self) -> str:
         return str(self.reason)
@@ -400,7 +402,7 @@ class NotIdenticalError(TowpathError):
     @property
     def reason(self) -> Reason:
         """The error as a value."""
-        return Reason.of(Code.NOT_IDENTICAL, why=self.why)
+        return Reason.of(ReasonCode.NOT_IDENTICAL, why=self.why)
 
     def __str__(self) -> str:
         return f"{self.partition}: {self.reason}"

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 
-class Code(StrEnum):
+class ReasonCode(StrEnum):
     """Kind of a reason. Codes are stored in ledgers, so none of them ever changes its meaning.
 
     The errors of `towpath.model.errors` that can be a reason have the same code there and here.
@@ -67,11 +67,11 @@ class Reason:
         values: What its sentence needs besides, sorted by name. `Reason.of` makes them.
     """
 
-    code: Code
+    code: ReasonCode
     values: tuple[tuple[str, Value], ...] = ()
 
     @classmethod
-    def of(cls, code: Code, **values: Value) -> Reason:
+    def of(cls, code: ReasonCode, **values: Value) -> Reason:
         """Return a reason with the values that the sentence of its code takes."""
         return cls(code, tuple(sorted(values.items())))
 
@@ -101,7 +101,7 @@ def from_data(data: Mapping[str, Any]) -> Reason | None:
     values = {name: value for name, value in data.items() if name != "code"}
     inner = {name: from_data(value) for name, value in values.items() if isinstance(value, Mapping)}
     try:
-        code = Code(data["code"])
+        code = ReasonCode(data["code"])
         signature(SENTENCES[code]).bind(**values)
     except (KeyError, TypeError, ValueError):
         return None
@@ -143,68 +143,74 @@ def _advised(text: str, advice: str) -> str:
     return f"{text}; {advice}" if advice else text
 
 
-SENTENCES: Mapping[Code, Callable[..., str]] = MappingProxyType(
+SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
     {
-        Code.ASKED_FOR: lambda: "asked for by `records.offsets: mapped`",
-        Code.TARGET_NOT_EMPTY: lambda end: f"the target partition ended at offset {end} already",
-        Code.COMPACTED_FRONT: lambda start: (
+        ReasonCode.ASKED_FOR: lambda: "asked for by `records.offsets: mapped`",
+        ReasonCode.TARGET_NOT_EMPTY: lambda end: (
+            f"the target partition ended at offset {end} already"
+        ),
+        ReasonCode.COMPACTED_FRONT: lambda start: (
             f"a compacted topic cannot be made to begin at offset {start}"
         ),
-        Code.FRONT_TOO_LONG: lambda start: f"the source begins at offset {start}, too far to fill",
-        Code.HOLES: lambda first, last, fill=0: _holes(
+        ReasonCode.FRONT_TOO_LONG: lambda start: (
+            f"the source begins at offset {start}, too far to fill"
+        ),
+        ReasonCode.HOLES: lambda first, last, fill=0: _holes(
             f"the source has no records at offsets {first} to {last} (compaction)", fill
         ),
-        Code.HOLES_IN_BATCH: lambda offset, fill=0: _holes(
+        ReasonCode.HOLES_IN_BATCH: lambda offset, fill=0: _holes(
             f"the source batch at offset {offset} has lost records (compaction)", fill
         ),
-        Code.OFFSET_TAKEN: lambda found, expected: (
+        ReasonCode.OFFSET_TAKEN: lambda found, expected: (
             f"the record lies at target offset {found}, not at its own {expected}: another writer"
             " was there first"
         ),
-        Code.RECORDS_MISSING: lambda first, last, why: (
+        ReasonCode.RECORDS_MISSING: lambda first, last, why: (
             f"offsets {first} to {last} are missing: {why}"
         ),
-        Code.IDS_REFUSED: lambda error: (
+        ReasonCode.IDS_REFUSED: lambda error: (
             f"the target refuses producer ids that it did not give out ({error}), so records are"
             " written in transactions"
         ),
-        Code.RETENTION: lambda: "retention at the source removed them before they were copied",
-        Code.SOURCE_CUT: lambda end: (
+        ReasonCode.RETENTION: lambda: (
+            "retention at the source removed them before they were copied"
+        ),
+        ReasonCode.SOURCE_CUT: lambda end: (
             f"the source log was cut to offset {end} (unclean leader election); what was copied"
             " beyond it is on the target only"
         ),
-        Code.SOURCE_TOPIC_DELETED: lambda: "the topic is no more at the source",
-        Code.SOURCE_TOPIC_RECREATED: lambda: (
+        ReasonCode.SOURCE_TOPIC_DELETED: lambda: "the topic is no more at the source",
+        ReasonCode.SOURCE_TOPIC_RECREATED: lambda: (
             "the topic was deleted and created again at the source"
         ),
-        Code.GAP: lambda first, last, why: (
+        ReasonCode.GAP: lambda first, last, why: (
             f"offsets {first} to {last} were not copied: {why}; set `records.on_gap: record` to go"
             " on behind them"
         ),
-        Code.NOT_IDENTICAL: lambda why: (
+        ReasonCode.NOT_IDENTICAL: lambda why: (
             f"offsets cannot stay identical: {why}; set `records.offsets: auto` to have this"
             " partition mapped"
         ),
-        Code.BATCH_DAMAGED: lambda partition, offset, why: (
+        ReasonCode.BATCH_DAMAGED: lambda partition, offset, why: (
             f"source: the record batch at offset {offset} of {partition} is damaged ({why}); look"
             " into the disks of the brokers, and make a replica that has it whole the leader"
         ),
-        Code.RECORD_TOO_LARGE: lambda partition, offset, size, target: (
+        ReasonCode.RECORD_TOO_LARGE: lambda partition, offset, size, target: (
             f"target: the record at offset {offset} of {partition} has {size} bytes, more than the"
             f" target takes; raise max.message.bytes of {target} there"
         ),
-        Code.TARGET_LOST: _target_lost,
-        Code.TARGET_REPLACED: lambda topic: (
+        ReasonCode.TARGET_LOST: _target_lost,
+        ReasonCode.TARGET_REPLACED: lambda topic: (
             f"target: topic {topic} was deleted and created again while it was written;"
             " the next round or run copies it again"
         ),
-        Code.DOUBLED: _doubled,
-        Code.CLUSTER_REFUSED: _refused,
-        Code.CLUSTER_UNREACHABLE: _unreachable,
-        Code.CLUSTER_SECURITY: _unreachable,
-        Code.CLUSTER_UNRESOLVED: _unreachable,
-        Code.ERROR: lambda error, text: text,  # noqa: ARG005  # kept for programs
-        Code.TOLD: lambda text: text,
+        ReasonCode.DOUBLED: _doubled,
+        ReasonCode.CLUSTER_REFUSED: _refused,
+        ReasonCode.CLUSTER_UNREACHABLE: _unreachable,
+        ReasonCode.CLUSTER_SECURITY: _unreachable,
+        ReasonCode.CLUSTER_UNRESOLVED: _unreachable,
+        ReasonCode.ERROR: lambda error, text: text,  # noqa: ARG005  # kept for programs
+        ReasonCode.TOLD: lambda text: text,
     }
 )
 """What makes the sentence of each code; its parameters are the values of the reason."""

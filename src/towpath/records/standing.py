@@ -11,7 +11,7 @@ from towpath.ledger.keys import is_abandoned
 from towpath.ledger.packed import runs_of
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset
-from towpath.model.reasons import Code, Reason
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.items import TransactionalWriter
 from towpath.records.passed import Passed
 from towpath.records.work import Assignment
@@ -187,16 +187,18 @@ def why_mapped(
         fill: How many offsets of a compacted topic may be filled with markers.
     """
     if policy is OffsetsPolicy.MAPPED:
-        return Reason.of(Code.ASKED_FOR)
+        return Reason.of(ReasonCode.ASKED_FOR)
     if target_end == TargetOffset(start):
         return None
     if target_end:
-        return Reason.of(Code.TARGET_NOT_EMPTY, end=target_end)
+        return Reason.of(ReasonCode.TARGET_NOT_EMPTY, end=target_end)
     if start <= (fill if compacted else _MOST_FILL):
         return None
-    return Reason.of(Code.COMPACTED_FRONT if compacted else Code.FRONT_TOO_LONG, start=start)
+    return Reason.of(
+        ReasonCode.COMPACTED_FRONT if compacted else ReasonCode.FRONT_TOO_LONG, start=start
+    )
 
 
 def taken(found: int, expected: int) -> Reason:
     """Return the reason that a record lies at target offset `found`, not at its own."""
-    return Reason.of(Code.OFFSET_TAKEN, found=found, expected=expected)
+    return Reason.of(ReasonCode.OFFSET_TAKEN, found=found, expected=expected)

@@ -14,7 +14,7 @@ from towpath.cluster.data.fetch import Fetched
 from towpath.model.backoff import BackOff
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import Side, SourceOffset, TopicPartition
-from towpath.model.reasons import Code, Reason
+from towpath.model.reasons import Reason, ReasonCode
 
 CORRUPT, MESSAGE_TOO_LARGE = 2, 10
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
@@ -154,7 +154,7 @@ in memory, on the way, or in a replica that is not the leader."""
 
 def damage(tp: TopicPartition, offset: SourceOffset, why: str) -> Reason:
     """Return the reason that a batch is damaged at the source, as far as we can see."""
-    return Reason.of(Code.BATCH_DAMAGED, partition=str(tp), offset=offset, why=why)
+    return Reason.of(ReasonCode.BATCH_DAMAGED, partition=str(tp), offset=offset, why=why)
 
 
 _PATIENCE = 6
@@ -198,14 +198,14 @@ def source_loss(
 ) -> SourceLoss | None:
     """Tell what an offset out of range means, or `None` when it is in range after all."""
     if expected < earliest:
-        return SourceLoss(expected, earliest, earliest, Reason.of(Code.RETENTION))
+        return SourceLoss(expected, earliest, earliest, Reason.of(ReasonCode.RETENTION))
     return cut(latest, expected) if expected > latest else None
 
 
 def cut(end: SourceOffset, expected: SourceOffset) -> SourceLoss:
     """Tell what it means that the source log was cut to `end`, below what was read."""
-    return SourceLoss(end, expected, end, Reason.of(Code.SOURCE_CUT, end=end))
+    return SourceLoss(end, expected, end, Reason.of(ReasonCode.SOURCE_CUT, end=end))
 
 
-RECREATED = Reason.of(Code.SOURCE_TOPIC_RECREATED)
-DELETED = Reason.of(Code.SOURCE_TOPIC_DELETED)
+RECREATED = Reason.of(ReasonCode.SOURCE_TOPIC_RECREATED)
+DELETED = Reason.of(ReasonCode.SOURCE_TOPIC_DELETED)

@@ -11,7 +11,7 @@ from towpath.ledger.entries import Entry, Opened, Receipt, Repaired
 from towpath.ledger.producers import producer_id
 from towpath.model.clock import now_ms
 from towpath.model.nouns import ClusterId, Mode, SourceOffset, TargetOffset, TopicPartition
-from towpath.status.losses import Loss
+from towpath.status.losses import LostRecords
 
 _RECREATE = "delete the topic on the target, and the next run copies all of it again"
 
@@ -42,7 +42,7 @@ class Repair:
 
     tp: TopicPartition
     target: TopicPartition
-    lost: Loss
+    lost: LostRecords
     offset: SourceOffset
     ahead: tuple[Ahead, ...] = ()
 
@@ -108,7 +108,7 @@ class PartitionFacts:
     source_end: int
 
 
-def begin_at(books: PartitionBooks, lost: Loss) -> SourceOffset:
+def begin_at(books: PartitionBooks, lost: LostRecords) -> SourceOffset:
     """Return the offset from which an identical partition is copied again.
 
     Where all was lost of a mirror topic that begins late, its front is filled again up to there.
@@ -117,7 +117,7 @@ def begin_at(books: PartitionBooks, lost: Loss) -> SourceOffset:
 
 
 def hindered(
-    tp: TopicPartition, books: PartitionBooks, lost: Loss, facts: PartitionFacts
+    tp: TopicPartition, books: PartitionBooks, lost: LostRecords, facts: PartitionFacts
 ) -> Unrepaired | None:
     """Return why a partition cannot be repaired, by everything but its records."""
     why = next(_hindrances(books, lost, facts), None)
@@ -125,7 +125,7 @@ def hindered(
 
 
 def _hindrances(
-    books: PartitionBooks, lost: Loss, facts: PartitionFacts
+    books: PartitionBooks, lost: LostRecords, facts: PartitionFacts
 ) -> Iterator[tuple[Unrepairable, str]]:
     receipt = books.receipt
     first, missing = begin_at(books, lost), set(facts.replicas) - set(facts.in_sync)

@@ -19,7 +19,7 @@ from towpath.repair.plan import (
     different,
     hindered,
 )
-from towpath.status.losses import Loss
+from towpath.status.losses import LostRecords
 from towpath.verify.ranges import Sized, kept_range
 from towpath.verify.verdict import difference
 from towpath.verify.verify import Observed, Scope
@@ -30,7 +30,7 @@ Compare = Callable[[list[Sized]], Mapping[TopicPartition, Comparison]]
 def plan_repair(
     link: OpenLink,
     tps: Collection[TopicPartition],
-    lost: Mapping[TopicPartition, Loss],
+    lost: Mapping[TopicPartition, LostRecords],
     compare: Compare,
 ) -> RepairPlan:
     """Return what can be copied again exactly, and why the rest cannot.
@@ -99,7 +99,7 @@ def _facts(link: OpenLink, lost: Iterable[TopicPartition]) -> dict[TopicPartitio
 
 
 def _different(
-    link: OpenLink, lost: Mapping[TopicPartition, Loss], compare: Compare
+    link: OpenLink, lost: Mapping[TopicPartition, LostRecords], compare: Compare
 ) -> dict[TopicPartition, Unrepaired]:
     """Compare all that both sides still have of partitions that could be repaired."""
     bounds = Observed(Scope(), link.books, link.source, link.target).bounds(lost)
@@ -116,7 +116,7 @@ def _different(
 
 
 def _ahead(
-    link: OpenLink, lost: Mapping[TopicPartition, Loss]
+    link: OpenLink, lost: Mapping[TopicPartition, LostRecords]
 ) -> dict[TopicPartition, list[Ahead]]:
     """Return the groups that committed an offset that the target's log does not reach now."""
     there = _targets(link.books, lost)

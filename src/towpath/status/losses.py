@@ -19,7 +19,7 @@ when its log was cut already."""
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class LostRecords:
     """What a target partition lost: all from `target_end` up to `acknowledged`.
 
     Attributes:
@@ -47,7 +47,7 @@ class Loss:
         )
 
 
-def loss(books: PartitionBooks, target_end: TargetOffset) -> Loss | None:
+def loss(books: PartitionBooks, target_end: TargetOffset) -> LostRecords | None:
     """Return what was lost of a partition whose target log ends at `target_end`, if anything."""
     opened, receipt = books.opened, books.receipt
     if opened is None or receipt is None or target_end >= receipt.target_end:
@@ -55,7 +55,7 @@ def loss(books: PartitionBooks, target_end: TargetOffset) -> Loss | None:
     if receipt.source_end == books.start:
         return None  # nothing was copied yet, and the front may still be filled
     offsets = books.offsets()
-    return Loss(
+    return LostRecords(
         target_end, receipt.target_end, _source_first(offsets, target_end, receipt.source_end),
         receipt.source_end,
         sum(_behind(target_end, there, there + length) for _, there, length in offsets.runs)
@@ -91,7 +91,7 @@ class Losses:
         target: Admin,
         books: Mapping[TopicPartition, PartitionBooks],
         patience: float | None = None,
-    ) -> tuple[dict[TopicPartition, Loss], dict[TopicPartition, ClusterError]]:
+    ) -> tuple[dict[TopicPartition, LostRecords], dict[TopicPartition, ClusterError]]:
         """Ask the target where its logs end.
 
         Args:
@@ -119,13 +119,13 @@ class Losses:
         books: Mapping[TopicPartition, PartitionBooks],
         tps: Iterable[TopicPartition],
         patience: float | None,
-    ) -> tuple[dict[TopicPartition, Loss], dict[TopicPartition, ClusterError]]:
+    ) -> tuple[dict[TopicPartition, LostRecords], dict[TopicPartition, ClusterError]]:
         there = {tp: opened.target for tp in tps if (opened := books[tp].opened) is not None}
         try:
             ends = target.offsets.log_ends(there.values(), patience=patience)
         except ClusterError as error:  # no partition at all has an answer
             return {}, dict.fromkeys(there, error)
-        found: dict[TopicPartition, Loss] = {}
+        found: dict[TopicPartition, LostRecords] = {}
         for tp, copy in there.items():
             lost = loss(books[tp], TargetOffset(ends[copy])) if copy in ends else None
             if lost is None:

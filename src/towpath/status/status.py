@@ -15,7 +15,7 @@ from towpath.ledger.entries import Gap
 from towpath.model.clock import now_ms
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.records.trouble import DELETED, RECREATED
-from towpath.status.losses import Loss, Losses
+from towpath.status.losses import Losses, LostRecords
 
 _MOMENTS = 60.0
 """Seconds of lag with which a mirror topic counts as filled."""
@@ -63,7 +63,7 @@ class PartitionStatus:
     bytes: int
     gaps: tuple[Gap, ...]
     error: str
-    lost: Loss | None = None
+    lost: LostRecords | None = None
     holes: int = 0
     transacted: int = 0
 
@@ -187,7 +187,7 @@ def _row(
     books: PartitionBooks,
     ends: Mapping[TopicPartition, int],
     trouble: str,
-    lost: Loss | None = None,
+    lost: LostRecords | None = None,
 ) -> PartitionStatus:
     opened, receipt = books.opened, books.receipt
     position = receipt.source_end if receipt else opened.source_start if opened else 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.metadata import ConfigEntry, Source
+from towpath.cluster.metadata import ConfigEntry, ConfigSource
 from towpath.model.errors import RefusedError
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
@@ -74,7 +74,7 @@ def inherited(configs: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> dict[st
         key: entry.value
         for entries in configs.values()
         for key, entry in entries.items()
-        if key in DEFAULTS and entry.source is not Source.TOPIC and entry.value is not None
+        if key in DEFAULTS and entry.source is not ConfigSource.TOPIC and entry.value is not None
     }
 
 

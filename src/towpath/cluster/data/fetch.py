@@ -15,7 +15,7 @@ from uuid import UUID
 
 from towpath.cluster.data.frames import (
     Part,
-    Reader,
+    ResponseReader,
     compact_array,
     compact_string,
     string,
@@ -155,7 +155,7 @@ class FetchSession:
         An unknown topic id is passed over: its partition was dropped meanwhile. An error of the
         answer as a whole is told of each partition that is wanted.
         """
-        reader = Reader(data, 4)
+        reader = ResponseReader(data, 4)
         if self.flexible:
             reader.tags()
         self.throttle = reader.int32() / 1000
@@ -183,7 +183,7 @@ class FetchSession:
             self.reset()
         return list(self._topics(reader) if self.flexible else _oldest_topics(reader))
 
-    def _topics(self, reader: Reader) -> Iterable[Fetched]:
+    def _topics(self, reader: ResponseReader) -> Iterable[Fetched]:
         for _ in range(reader.uvarint() - 1):
             name = self._name(reader)
             for _ in range(reader.uvarint() - 1):
@@ -192,7 +192,7 @@ class FetchSession:
                     yield answer
             reader.tags()
 
-    def _name(self, reader: Reader) -> TopicName | None:
+    def _name(self, reader: ResponseReader) -> TopicName | None:
         if self.version < BY_ID:
             return TopicName(reader.compact_string())
         return self._names.get(TopicId(str(UUID(bytes=bytes(reader.take(16))))))
@@ -255,7 +255,7 @@ def _wanted(tp: TopicPartition, at: FetchFrom) -> bytes:
     return _PARTITION_12.pack(*wanted) + b"\0"
 
 
-def _oldest_topics(reader: Reader) -> Iterable[Fetched]:
+def _oldest_topics(reader: ResponseReader) -> Iterable[Fetched]:
     for _ in range(reader.int32()):
         topic = TopicName(reader.string())
         for _ in range(reader.int32()):
@@ -277,7 +277,7 @@ def _oldest_topics(reader: Reader) -> Iterable[Fetched]:
             )
 
 
-def _partition(reader: Reader, topic: TopicName) -> Fetched:
+def _partition(reader: ResponseReader, topic: TopicName) -> Fetched:
     partition, error, high, stable, start = reader.unpack(_ANSWER)
     aborted = []
     for _ in range(max(0, reader.uvarint() - 1)):

@@ -68,7 +68,7 @@ def compact_array(items: Iterable[bytes]) -> bytes:
     return uvarint(len(encoded) + 1) + b"".join(encoded)
 
 
-class Reader:
+class ResponseReader:
     """Walks over a response; every read moves on."""
 
     __slots__ = ("at", "data")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from towpath.cluster.data.frames import Part, Reader, string, uvarint
+from towpath.cluster.data.frames import Part, ResponseReader, string, uvarint
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
 
 API = 0
@@ -36,7 +36,7 @@ class Produced:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProduceResponse:
     """A produce response.
 
     Attributes:
@@ -86,20 +86,20 @@ def request_by_id(
     return [*parts, head + b"\0"]
 
 
-def response_by_id(data: memoryview, names: Mapping[TopicId, TopicName]) -> Answer:
+def response_by_id(data: memoryview, names: Mapping[TopicId, TopicName]) -> ProduceResponse:
     """Read a response of version 13."""
-    reader = Reader(data, 4)
+    reader = ResponseReader(data, 4)
     reader.tags()
-    return Answer(tuple(_topics_by_id(reader, names)), reader.int32() / 1000)
+    return ProduceResponse(tuple(_topics_by_id(reader, names)), reader.int32() / 1000)
 
 
-def response(data: memoryview, version: int) -> Answer:
+def response(data: memoryview, version: int) -> ProduceResponse:
     """Read a response of `version` 7 or 8."""
-    reader = Reader(data, 4)
-    return Answer(tuple(_topics_by_name(reader, version)), reader.int32() / 1000)
+    reader = ResponseReader(data, 4)
+    return ProduceResponse(tuple(_topics_by_name(reader, version)), reader.int32() / 1000)
 
 
-def _topics_by_id(reader: Reader, names: Mapping[TopicId, TopicName]) -> Iterator[Produced]:
+def _topics_by_id(reader: ResponseReader, names: Mapping[TopicId, TopicName]) -> Iterator[Produced]:
     for _ in range(reader.uvarint() - 1):
         topic = names[TopicId(str(UUID(bytes=bytes(reader.take(16)))))]
         for _ in range(reader.uvarint() - 1):
@@ -111,7 +111,7 @@ def _topics_by_id(reader: Reader, names: Mapping[TopicId, TopicName]) -> Iterato
         reader.tags()
 
 
-def _topics_by_name(reader: Reader, version: int) -> Iterator[Produced]:
+def _topics_by_name(reader: ResponseReader, version: int) -> Iterator[Produced]:
     for _ in range(reader.int32()):
         topic = TopicName(reader.string())
         for _ in range(reader.int32()):
@@ -129,7 +129,7 @@ def _by_topic(
     return topics
 
 
-def _record_errors(reader: Reader) -> str:
+def _record_errors(reader: ResponseReader) -> str:
     texts = []
     for _ in range(reader.int32()):
         index, text = reader.int32(), reader.string()
@@ -137,7 +137,7 @@ def _record_errors(reader: Reader) -> str:
     return _joined(reader.string(), texts)
 
 
-def _record_error(reader: Reader) -> str:
+def _record_error(reader: ResponseReader) -> str:
     index, text = reader.int32(), reader.compact_string()
     reader.tags()
     return f"record {index}: {text}"

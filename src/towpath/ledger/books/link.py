@@ -11,10 +11,10 @@ from towpath.ledger.entries import (
     MIRROR,
     Attempt,
     Dealt,
-    End,
+    EndOffsets,
+    EntryKey,
     FirstLook,
     Journal,
-    Key,
     LinkIdentity,
     LinkLease,
     Opened,
@@ -51,7 +51,7 @@ class LinkBooks:
     first."""
     session: Session | None = None
     first_look: FirstLook | None = None
-    ends: dict[tuple[TopicName, TopicId], End] = field(default_factory=dict)
+    ends: dict[tuple[TopicName, TopicId], EndOffsets] = field(default_factory=dict)
     """Where source topics ended when the link ran first, with `start: latest`."""
     neighbours: Neighbours = field(default_factory=Neighbours)
     """The mirror topics of other links."""
@@ -88,7 +88,7 @@ class LinkBooks:
         """Return the books of a source partition, empty ones when there are none yet."""
         return self.partitions.setdefault(tp, PartitionBooks())
 
-    def wants(self, key: Key) -> bool:
+    def wants(self, key: EntryKey) -> bool:
         """Whether to read the fact with this key; runs are read apart (`Ledger.read_runs`)."""
         if key.link != self.link:
             return self.only is None and key.kind in _OF_NEIGHBOURS
@@ -112,7 +112,7 @@ class LinkBooks:
                 raise entry.error
             case LinkIdentity():
                 self._identify(entry)
-            case FirstLook() | End():
+            case FirstLook() | EndOffsets():
                 self._look(entry)
             case Session():
                 if entry.work == MIRROR:
@@ -134,7 +134,7 @@ class LinkBooks:
         newest = max(known, entry, key=lambda each: each.level)
         self.identity = replace(known, level=newest.level, version=newest.version)
 
-    def _look(self, entry: FirstLook | End) -> None:
+    def _look(self, entry: FirstLook | EndOffsets) -> None:
         if isinstance(entry, FirstLook):
             self.first_look = self.first_look or entry
         else:
@@ -142,6 +142,6 @@ class LinkBooks:
 
     def _remove(self, entry: Removed) -> None:
         if entry.kind in {Receipt.kind, Runs.kind}:
-            tp = Key(entry.kind, entry.link, entry.key).partition
+            tp = EntryKey(entry.kind, entry.link, entry.key).partition
             if tp is not None:
                 self.of(tp).forget(entry)

@@ -2,7 +2,7 @@
 
 from towpath.ledger.entries.coding import (
     Entry,
-    Key,
+    EntryKey,
     ReadEntry,
     Removed,
     Unreadable,
@@ -10,8 +10,16 @@ from towpath.ledger.entries.coding import (
     decode_key,
     encode,
 )
-from towpath.ledger.entries.link import LEVEL, End, FirstLook, LinkIdentity
-from towpath.ledger.entries.partition import Gap, Opened, Receipt, Repaired, Run, Runs, Writer
+from towpath.ledger.entries.link import LEVEL, EndOffsets, FirstLook, LinkIdentity
+from towpath.ledger.entries.partition import (
+    Gap,
+    Opened,
+    Receipt,
+    Repaired,
+    Run,
+    Runs,
+    TransactionalWriter,
+)
 from towpath.ledger.entries.session import MIRROR, Attempt, Dealt, LinkLease, Session
 from towpath.ledger.entries.step import Journal, Phase
 
@@ -20,12 +28,12 @@ __all__ = [
     "MIRROR",
     "Attempt",
     "Dealt",
-    "End",
+    "EndOffsets",
     "Entry",
+    "EntryKey",
     "FirstLook",
     "Gap",
     "Journal",
-    "Key",
     "LinkIdentity",
     "LinkLease",
     "Opened",
@@ -37,8 +45,8 @@ __all__ = [
     "Run",
     "Runs",
     "Session",
+    "TransactionalWriter",
     "Unreadable",
-    "Writer",
     "decode",
     "decode_key",
     "encode",

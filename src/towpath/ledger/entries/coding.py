@@ -22,8 +22,15 @@ from typing import Any, NamedTuple, get_args
 from pydantic import TypeAdapter
 
 from towpath.ledger.entries import told
-from towpath.ledger.entries.link import End, FirstLook, LinkIdentity
-from towpath.ledger.entries.partition import Gap, Opened, Receipt, Repaired, Runs, Writer
+from towpath.ledger.entries.link import EndOffsets, FirstLook, LinkIdentity
+from towpath.ledger.entries.partition import (
+    Gap,
+    Opened,
+    Receipt,
+    Repaired,
+    Runs,
+    TransactionalWriter,
+)
 from towpath.ledger.entries.session import Attempt, Dealt, LinkLease, Session
 from towpath.ledger.entries.step import Journal
 from towpath.model.errors import LedgerError, NewerLedgerError
@@ -57,12 +64,12 @@ class Unreadable:
 Written = (
     LinkIdentity
     | FirstLook
-    | End
+    | EndOffsets
     | Opened
     | Receipt
     | Runs
     | Gap
-    | Writer
+    | TransactionalWriter
     | Repaired
     | Journal
     | Session
@@ -89,7 +96,7 @@ def encode(entry: Entry) -> tuple[bytes, bytes | None]:
     return key, _json({"v": FORMAT, **body, **told.written(entry, entry.kind)}).encode()
 
 
-class Key(NamedTuple):
+class EntryKey(NamedTuple):
     """The key of an entry: kind, link, and what it is about."""
 
     kind: str
@@ -106,7 +113,7 @@ class Key(NamedTuple):
                 return None
 
 
-def decode_key(key: bytes) -> Key:
+def decode_key(key: bytes) -> EntryKey:
     """Return the key of a record.
 
     Raises:
@@ -116,7 +123,7 @@ def decode_key(key: bytes) -> Key:
         kind, link, *about = json.loads(key)
     except (ValueError, TypeError) as error:
         raise _foreign(key, error) from error
-    return Key(kind, link, tuple(about))
+    return EntryKey(kind, link, tuple(about))
 
 
 def decode(key: bytes | None, value: bytes | None) -> ReadEntry | None:

@@ -42,7 +42,7 @@ class LinkIdentity:
 class FirstLook:
     """The first run of a link with `start: latest` has looked where all partitions end.
 
-    It stands behind the `End` entries of that look. A topic without one appeared later.
+    It stands behind the `EndOffsets` entries of that look. A topic without one appeared later.
     """
 
     kind: ClassVar[str] = "look"
@@ -57,7 +57,7 @@ class FirstLook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class EndOffsets:
     """Where the partitions of a source topic ended when the link ran first, with `start: latest`.
 
     `offsets` are their last stable offsets, by partition. Where one is -1, the partition had no

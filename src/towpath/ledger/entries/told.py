@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
-from towpath.ledger.entries.partition import Gap, Opened, Receipt, Writer
-from towpath.model.reasons import SENTENCES, Code, Reason, as_data, from_data
+from towpath.ledger.entries.partition import Gap, Opened, Receipt, TransactionalWriter
+from towpath.model.reasons import SENTENCES, Reason, ReasonCode, as_data, from_data
 
 _TEXTS: Mapping[str, Mapping[str, str]] = {
     Opened.kind: {"reasons": "reason"},
     Receipt.kind: {"reasons": "reason", "trouble": "error"},
     Gap.kind: {"why": "cause"},
-    Writer.kind: {"why": "reason"},
+    TransactionalWriter.kind: {"why": "reason"},
 }
 """By kind: the fields that hold reasons, and the names under which their sentences stand."""
 
@@ -61,14 +61,14 @@ def _without_values() -> dict[str, Reason]:
 
 
 _PLAIN = _without_values()
-_BEFORE, _BEHIND = map(re.escape, str(Reason.of(Code.IDS_REFUSED, error="\n")).split("\n"))
+_BEFORE, _BEHIND = map(re.escape, str(Reason.of(ReasonCode.IDS_REFUSED, error="\n")).split("\n"))
 _IDS_REFUSED = re.compile(f"(?:(.+); )?{_BEFORE}(\\w+){_BEHIND}")
 
 
 def reason_of(text: str) -> Reason:
     """Return the reason that a sentence of an older version tells."""
     found = reasons_of(text)
-    return found[0] if len(found) == 1 else Reason.of(Code.TOLD, text=text)
+    return found[0] if len(found) == 1 else Reason.of(ReasonCode.TOLD, text=text)
 
 
 def reasons_of(text: str) -> tuple[Reason, ...]:
@@ -76,5 +76,5 @@ def reasons_of(text: str) -> tuple[Reason, ...]:
     found = _IDS_REFUSED.fullmatch(text)
     if found is not None:
         before, error = found.groups("")
-        return (*reasons_of(before), Reason.of(Code.IDS_REFUSED, error=error))
-    return (_PLAIN.get(text) or Reason.of(Code.TOLD, text=text),) if text else ()
+        return (*reasons_of(before), Reason.of(ReasonCode.IDS_REFUSED, error=error))
+    return (_PLAIN.get(text) or Reason.of(ReasonCode.TOLD, text=text),) if text else ()

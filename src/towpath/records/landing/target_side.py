@@ -17,7 +17,7 @@ from towpath.model.errors import (
     TowpathError,
 )
 from towpath.model.nouns import Side
-from towpath.model.reasons import Code, Reason
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.items import Batch
 from towpath.records.jobs import Jobs
 from towpath.records.landing.reopening import GONE_AFTER, LaneReopening, given_up
@@ -252,7 +252,7 @@ class TargetSide:
 
     def _too_large(self, lane: Lane, batch: Batch) -> None:
         why = Reason.of(
-            Code.RECORD_TOO_LARGE,
+            ReasonCode.RECORD_TOO_LARGE,
             partition=str(lane.work.source),
             offset=batch.base,
             size=batch.size,

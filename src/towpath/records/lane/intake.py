@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from towpath.cluster.data.buffers import Frame
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode, SourceOffset
-from towpath.model.reasons import Code, Reason
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.items import Batch, BecomeMapped, Fill
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.lane.queue import Queue
@@ -162,7 +162,7 @@ class Intake:
         """Compaction left nothing before the offset `end`."""
         if self._progress.mode is Mode.IDENTICAL and not self._may_fill(end - self.expected):
             fill = self._work.fill
-            self._shift(Reason.of(Code.HOLES, first=self.expected, last=end - 1, fill=fill))
+            self._shift(Reason.of(ReasonCode.HOLES, first=self.expected, last=end - 1, fill=fill))
         self._nothing_until(end, -1, end - self.expected)
 
     def _may_fill(self, holes: int) -> bool:
@@ -191,7 +191,7 @@ class Intake:
         held = sum(batch.count for batch in made)
         apart = held != end - first and self._progress.mode is Mode.IDENTICAL
         if apart and not self._may_fill(end - first - held):
-            self._shift(Reason.of(Code.HOLES_IN_BATCH, offset=first, fill=self._work.fill))
+            self._shift(Reason.of(ReasonCode.HOLES_IN_BATCH, offset=first, fill=self._work.fill))
             apart = False
         if apart:
             self._put_apart(frame, self._opened(frame, row, first, apart=True), first, end, epoch)

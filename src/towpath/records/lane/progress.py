@@ -7,7 +7,7 @@ from dataclasses import replace
 from towpath.ledger.entries import Receipt, Run
 from towpath.ledger.producers import of_generation
 from towpath.model.nouns import LinkName, Mode, ProducerId, Side, SourceOffset, TargetOffset
-from towpath.model.reasons import Code, Reason
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.items import Batch, Fill
 from towpath.records.standing import Standing, receipt_of
 from towpath.records.work import Assignment
@@ -163,7 +163,7 @@ class LaneProgress:
     def become_mapped(self, why: Reason) -> None:
         """Offsets differ from here on; stop, where they must not."""
         if self.mode is Mode.IDENTICAL and self.work.must_be_identical:
-            self.stop(Reason.of(Code.NOT_IDENTICAL, why=why))
+            self.stop(Reason.of(ReasonCode.NOT_IDENTICAL, why=why))
         elif self.mode is Mode.IDENTICAL:
             self.mode, self.reasons = Mode.MAPPED, (why,)
             self.changed = True

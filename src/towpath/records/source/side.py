@@ -17,7 +17,7 @@ from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError, CorruptBatchError, RefusedError, TowpathError
 from towpath.model.nouns import Side, SourceOffset, TopicPartition
-from towpath.model.reasons import Code, Reason
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.jobs import Jobs
 from towpath.records.source.fetcher import Fetcher
 from towpath.records.source.reader import R
@@ -204,13 +204,13 @@ class SourceSide(Generic[R]):
         self._on_gap(reader, what, not self._stop_on_gap)
         first, last = what.first, what.end - 1
         if self._stop_on_gap:
-            gap = Reason.of(Code.GAP, first=first, last=last, why=what.why)
+            gap = Reason.of(ReasonCode.GAP, first=first, last=last, why=what.why)
             if first < reader.expected:
                 self._stop(reader, gap)  # what was read is true no more
             else:
                 self._end(reader, gap)
             return
-        why = Reason.of(Code.RECORDS_MISSING, first=first, last=last, why=what.why)
+        why = Reason.of(ReasonCode.RECORDS_MISSING, first=first, last=last, why=what.why)
         reader.jump(what.go_on, why)
         self._go(reader)
         self.fetcher.add(reader)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from towpath.cluster.admin import Admin
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.entries import Writer
+from towpath.ledger.entries import TransactionalWriter
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import NotIdenticalError
 from towpath.model.nouns import LinkName, ProducerId, TargetOffset, TopicPartition
-from towpath.model.reasons import Code, Reason
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.target.writing import PartitionWriter
 from towpath.records.work import Assignment, Slice
 
@@ -50,7 +50,9 @@ class Fences:
     def why(self, a: Assignment, books: PartitionBooks) -> Reason:
         """Return why a partition is written in transactions; as it was first found, if it was."""
         told = [writer.why for writer in books.writers.values()]
-        return told[0] if told else Reason.of(Code.IDS_REFUSED, error=self._refused[a.source][1])
+        return (
+            told[0] if told else Reason.of(ReasonCode.IDS_REFUSED, error=self._refused[a.source][1])
+        )
 
     def raise_one(self, a: Assignment, books: PartitionBooks) -> PartitionWriter:
         """Fence all others and return the writer of now.
@@ -78,12 +80,12 @@ class Fences:
 
     def entry(
         self, a: Assignment, books: PartitionBooks, writer: PartitionWriter, log_end: TargetOffset
-    ) -> Writer | None:
+    ) -> TransactionalWriter | None:
         """Return what the ledger must know of the writer before it writes, if it does not yet."""
         producer = ProducerId(writer.who.producer_id)
         if producer in books.writers:
             return None
-        return Writer(
+        return TransactionalWriter(
             link=self._work.link,
             topic=a.source.topic,
             partition=a.source.partition,

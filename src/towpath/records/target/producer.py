@@ -11,7 +11,7 @@ from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.channel import Channel
 from towpath.cluster.data.frames import Part
 from towpath.cluster.data.nodes import Nodes
-from towpath.cluster.data.produce import Answer, Produced
+from towpath.cluster.data.produce import Produced, ProduceResponse
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
@@ -235,7 +235,11 @@ class Producer(Generic[S]):
         return batches
 
     def _came(
-        self, node: int, channel: Channel, senders: Mapping[TopicPartition, S], answer: Answer
+        self,
+        node: int,
+        channel: Channel,
+        senders: Mapping[TopicPartition, S],
+        answer: ProduceResponse,
     ) -> None:
         self._in_flight[node] -= 1
         self._mute(node, channel, answer.throttle)
