@@ -17,7 +17,12 @@ from towpath.mirror.plan import planned
 from towpath.mirror.rounds import plan_round
 from towpath.model.nouns import Side
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.spark,
+    pytest.mark.timeout(300),
+    pytest.mark.alone,  # users and quotas of other tests would be copied, too
+]
 OF_TOPICS, OF_A_BROKER = 2, 4
 """The types of resources that have configs."""
 SAFE = "access: {acls: safe, quotas: true}\n"
@@ -70,10 +75,12 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[Requests]:
 
 def test_both_clusters_are_observed_once(link: Link, here: Here, starts: list[Requests]) -> None:
     """Where topics were made the target is looked at once more, and the source is not."""
-    topic = create_topic(link.source.bootstrap, f"{link.name}.one", 2)
-    produce(link.source.bootstrap, topic, [Record(b"k", b"v")])
     file = link.file
     file.write_text(file.read_text() + SAFE)
+    done = here("apply", str(file))  # what is left of other tests
+    assert done.code == 0, done.said
+    topic = create_topic(link.source.bootstrap, f"{link.name}.one", 2)
+    produce(link.source.bootstrap, topic, [Record(b"k", b"v")])
     for _ in range(2):
         done = here.run(str(file), "--until-caught-up")
         assert done.code == 0, done.said
