@@ -14,18 +14,16 @@ from towpath.model.nouns import LinkName, Side
 from towpath.records.work import Slice, Summary, Throttled
 
 
-@pytest.mark.parametrize(
-    ("attempt", "settled"), [(None, True), (0, True), (1, False)], ids=["none", "first", "again"]
-)
-def test_what_a_lost_task_sent_may_still_arrive_when_its_slice_is_tried_again(
-    monkeypatch: pytest.MonkeyPatch, attempt: int | None, *, settled: bool
+@pytest.mark.parametrize("attempt", [None, 0, 1], ids=["none", "first", "again"])
+def test_a_slice_knows_how_often_spark_tried_it_before(
+    monkeypatch: pytest.MonkeyPatch, attempt: int | None
 ) -> None:
     task = None if attempt is None else SimpleNamespace(attemptNumber=lambda: attempt)
     monkeypatch.setattr(TaskContext, "get", lambda: task)
-    done: list[bool] = []
+    done: list[int] = []
 
     def copy(work: Slice, _: Throttled) -> Iterator[Summary]:
-        done.append(work.settled)
+        done.append(work.attempt)
         yield from ()
 
     monkeypatch.setattr(slices, "copy", copy)
@@ -38,10 +36,9 @@ def test_what_a_lost_task_sent_may_still_arrive_when_its_slice_is_tried_again(
         run_id="run",
         round=1,
         seconds=1.0,
-        settled=True,
     )
     assert [batch.num_rows for batch in slices.run_slice(work)] == [0]
-    assert done == [settled]
+    assert done == [attempt or 0]
 
 
 def test_how_long_brokers_asked_a_slice_to_wait_is_told_in_a_row_of_its_own(

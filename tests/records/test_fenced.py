@@ -57,7 +57,7 @@ def receipt(mode: Mode, generation: int = 0, copier: str = "a") -> Receipt:
 class Opening:
     """A copier that opens one partition, and what it opens."""
 
-    def __init__(self, mode: Mode = Mode.MAPPED, *, settled: bool = True, attempt: int = 0) -> None:
+    def __init__(self, mode: Mode = Mode.MAPPED, *, settled: bool = True) -> None:
         self.world = World(random.Random(0), source(4, 1), deep=9)
         self.leader = self.world.leader
         config = ClusterConfig.model_validate({"bootstrap": "host:1", "request_timeout": "1h"})
@@ -72,7 +72,6 @@ class Opening:
             offsets=OffsetsPolicy.AUTO,
             settled=settled,
             target_memory_ms=DAY_MS,
-            attempt=attempt,
         )
         stand_in: Any = StandIn(self.world)
         self.stand_in = stand_in
@@ -167,8 +166,9 @@ def test_what_the_target_deleted_since_is_counted_though_a_fence_hides_its_seque
 
 
 def test_a_later_attempt_fences_the_earlier_one_where_a_partition_came_later() -> None:
-    opening = Opening(attempt=1)
+    opening = Opening()
     opening.world.takes_markers = 1.0
+    opening.opener.repeated()
     opening.opener.add([WORK], 0, settled=True)
     there = opening()
     assert isinstance(there, Standing)

@@ -44,15 +44,22 @@ YOUNGER = replace(OURS, run_id="younger", started=3_000)
 
 @dataclass
 class StandInLedger:
-    """Answers with one batch of entries after the other; `None` means what was appended."""
+    """Answers with one batch of entries after the other; `None` means what was appended.
+
+    What was appended is told once by itself, behind the first batch.
+    """
 
     batches: list[Sequence[Entry] | None]
     appended: list[Entry] = field(default_factory=list)
+    told: bool = False
 
     def read(self, _tp: object, *, wait: float = 0.0) -> Sequence[Entry]:
         assert (wait > 0) == bool(self.appended), "only the announcement waits for nothing"
+        if self.appended and not self.told:
+            self.told = True
+            return tuple(self.appended)
         batch = self.batches.pop(0)
-        return self.appended if batch is None else batch
+        return tuple(self.appended) if batch is None else batch
 
     def append(self, entries: Sequence[Entry], _tp: object) -> None:
         self.appended += entries
@@ -63,6 +70,7 @@ class Watched:
     batches: list[Sequence[Entry] | None]
     ends: list[SliceEnd] = field(default_factory=list)
     dealt: list[Dealt] = field(default_factory=list)
+    repeats: bool = False
 
     def __post_init__(self) -> None:
         self.permit, self.reactor = WritePermit(0), Reactor()
@@ -73,6 +81,7 @@ class Watched:
 
     def run(self) -> list[SliceEnd]:
         """Read until there is a reason to end, or nothing is left to read."""
+        self.repeats = self.watch.announce()
         with contextlib.suppress(IndexError):
             self.watch.run()
         self.reactor.turn(0)
@@ -147,13 +156,14 @@ def test_a_later_attempt_at_the_slice_ends_the_earlier_one(
 
 
 @pytest.mark.parametrize(
-    "batches",
-    [[[attempt("earlier")], None, [attempt("earlier")]], [[OURS], None, [attempt("other", 4)]]],
-    ids=["an earlier one", "another slice"],
+    ("first", "repeats"),
+    [(attempt("earlier"), True), (attempt("other", 4), False), (OURS, False)],
+    ids=["an earlier one", "another slice", "none"],
 )
-def test_other_attempts_end_nothing(batches: list[Sequence[Entry] | None]) -> None:
-    watched = Watched(batches)
-    assert watched.run() == []
+def test_what_an_earlier_attempt_sent_may_still_arrive(first: Entry, *, repeats: bool) -> None:
+    watched = Watched([[first], [first]])
+    assert watched.run() == [], "it ends nothing"
+    assert watched.repeats == repeats
     assert watched.permit.fresh
 
 

@@ -70,7 +70,10 @@ class Copiers:
         Each start counts as a slice of its own. An earlier one would give way to it otherwise,
         as another attempt of Spark at the same slice, and no two copiers would ever race.
         """
-        work = replace(work, number=next(self._numbers))
+        return self.attempt(replace(work, number=next(self._numbers)), copy_all)
+
+    def attempt(self, work: Slice, copy_all: Callable[[Slice], None] | None = None) -> BaseProcess:
+        """Copy a slice as an attempt of Spark would, perhaps after another one at the same."""
         process = self._context.Process(target=copy_all or drain, args=(work,), daemon=True)
         process.start()
         self.alive.append(process)

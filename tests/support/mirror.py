@@ -14,6 +14,7 @@ from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Entry
+from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.rounds import RoundPlan, plan_round
 from towpath.model.nouns import Side, TopicName, TopicPartition
@@ -60,14 +61,14 @@ class Mirror:
         for cluster in (self.source, self.target):
             create_topic(cluster.bootstrap, self.topic, partitions, config)
 
-    def slices(self, parallelism: int = 1, run_id: str = "test") -> list[Slice]:
-        """Plan one round that ends where the source ends now."""
+    def slices(self, parallelism: int = 1, run_id: str = "") -> list[Slice]:
+        """Plan one round, of a run of its own by default, that ends where the source ends now."""
         config = self.config
         with ExitStack() as stack:
             admin = stack.enter_context(Admin(config.target, Side.TARGET))
             client = stack.enter_context(Client(config.target, Side.TARGET, admin))
             Ledger(admin, client).create()
-        return plan_round(RoundPlan(config, run_id, parallelism, once=True), 1)
+        return plan_round(RoundPlan(config, run_id or new_name(), parallelism, once=True), 1)
 
     def catch_up(self) -> list[Summary]:
         """Copy everything that the source has now."""

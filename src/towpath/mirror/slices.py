@@ -24,12 +24,8 @@ _SCHEMA = pa.schema(
 
 
 def run_slice(work: Slice) -> Iterator[pa.RecordBatch]:
-    """Copy; tell only what the ledger does not: what was never opened, or is still under way.
-
-    Where Spark has tried the slice before, what that task sent may still arrive.
-    """
-    number = attempt()
-    work = replace(work, settled=work.settled and not number, attempt=number)
+    """Copy; tell only what the ledger does not: what was never opened, or is still under way."""
+    work = replace(work, attempt=attempt())
     throttled: Throttled = {}
     told: list[dict[str, object]] = [
         {

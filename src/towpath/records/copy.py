@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.connect.control import healable
 from towpath.cluster.data.client import Client
 from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
-from towpath.model.errors import RepeatedError
+from towpath.model.errors import ClusterError, RepeatedError
 from towpath.model.nouns import Side
 from towpath.records.arrivals import Arrivals
 from towpath.records.landing.landing import Landing
@@ -29,6 +30,8 @@ from towpath.records.watch import SessionWatch, SliceEnd
 from towpath.records.work import Slice, Summary, Throttled
 
 _TURN = 0.25
+_AGAIN = 1.0
+"""Seconds before a target that is away is told of this attempt again."""
 _DRAIN = 15.0
 
 
@@ -92,7 +95,7 @@ class Copier:
         feed: Callable[[Landing], Feed[Lane]],
         source: Admin | None = None,
     ) -> None:
-        self._work, self._reactor = work, Reactor()
+        self._work, self._opener, self._reactor = work, opener, Reactor()
         self.landing = Landing(work, self._reactor, target, opener, feed)
         patience = work.source.request_timeout
         self._beginnings = Beginnings(self._reactor, source, patience) if source else None
@@ -108,6 +111,8 @@ class Copier:
     def run(self) -> None:
         """Copy until the round ends, then drain and write the last receipts."""
         limit = time.monotonic() + self._work.seconds
+        if not self._announce(limit):
+            return
         self._watch.start()
         self._arrivals.begin(self._work.assignments)
         self.landing.receipts.begin()
@@ -117,13 +122,28 @@ class Copier:
         if self._ended is SliceEnd.REPEATED:
             raise RepeatedError
 
+    def _announce(self, limit: float) -> bool:
+        """Tell of this attempt before anything is opened, as soon as the target is there."""
+        while time.monotonic() < limit:
+            try:
+                if self._watch.announce() or self._work.attempt:
+                    self._opener.repeated()
+            except ClusterError as error:
+                if not healable(error):
+                    raise
+                time.sleep(_AGAIN)
+            else:
+                return True
+        return False
+
     def close(self) -> None:
         """Close every connection and thread."""
         if self._beginnings is not None:
             self._beginnings.close()
         self._watch.finish()
         self._watch_client.close()
-        self._watch.join()
+        if self._watch.is_alive():
+            self._watch.join()
         self.landing.close()
 
     def summaries(self) -> Iterator[Summary]:

@@ -70,12 +70,28 @@ class SessionWatch(threading.Thread):
         self._others: Counter[str] = Counter()
         """Signs of other runs since then."""
         self._name = new_name()
-        self._announced = False
-        self._before: list[ReadEntry] = []
-        """What was read before this attempt was announced."""
+        self._unheard: list[ReadEntry] = []
+        """What was read while this attempt was announced."""
         self._attempts: dict[str, None] = {}
         """The attempts at the slice, in the order in which they began."""
         self._finished = threading.Event()
+
+    def announce(self) -> bool:
+        """Tell of this attempt before it does anything; to be called before the thread starts.
+
+        Returns:
+            Whether another attempt at the slice was announced earlier, so that what that one sent
+            may still arrive. Spark's own count begins anew where a whole stage is tried again.
+
+        Raises:
+            ClusterError: The target could not be reached.
+        """
+        self._unheard += self._ledger.read(SESSIONS)
+        self._ledger.append([self._attempt], SESSIONS)
+        while self._name not in self._attempts:
+            self._unheard += self._ledger.read(SESSIONS, wait=_WAIT)
+            self._count_attempts(self._unheard)
+        return self._name != next(iter(self._attempts))
 
     def run(self) -> None:
         """Read until there is a reason to end, and tell it once.
@@ -108,18 +124,21 @@ class SessionWatch(threading.Thread):
                 self._hand_over(entries)
 
     def _read(self) -> list[ReadEntry]:
-        """Read on; the first time, announce this attempt, so that whatever follows is heard."""
-        if self._announced:
-            return self._ledger.read(SESSIONS, wait=_WAIT)
-        self._before += self._ledger.read(SESSIONS)
+        """Read on, first what was read during the announcement."""
+        unheard, self._unheard = self._unheard, []
+        return unheard or self._ledger.read(SESSIONS, wait=_WAIT)
+
+    @property
+    def _attempt(self) -> Attempt:
         work = self._work
-        mine = Attempt(
-            link=work.link, run_id=work.run_id, round=work.round, slice=work.number,
-            attempt=work.attempt, name=self._name,
-        )  # fmt: skip
-        self._ledger.append([mine], SESSIONS)
-        self._announced = True
-        return self._before
+        return Attempt(
+            link=work.link,
+            run_id=work.run_id,
+            round=work.round,
+            slice=work.number,
+            attempt=work.attempt,
+            name=self._name,
+        )
 
     def _is_mine(self, entry: Attempt | Dealt) -> bool:
         """Whether an entry is about this slice."""
@@ -127,12 +146,15 @@ class SessionWatch(threading.Thread):
         mine = work.link, work.run_id, work.round, work.number
         return (entry.link, entry.run_id, entry.round, entry.slice) == mine
 
-    def _is_repeated(self, entries: Iterable[ReadEntry]) -> bool:
-        """Whether another attempt at this slice has begun after this one."""
+    def _count_attempts(self, entries: Iterable[ReadEntry]) -> None:
         for entry in entries:
             if isinstance(entry, Attempt) and self._is_mine(entry):
                 self._attempts.setdefault(entry.name)
-        return self._name in self._attempts and self._name != next(reversed(self._attempts))
+
+    def _is_repeated(self, entries: Iterable[ReadEntry]) -> bool:
+        """Whether another attempt at this slice has begun after this one."""
+        self._count_attempts(entries)
+        return self._name != next(reversed(self._attempts))
 
     def _hand_over(self, entries: Iterable[ReadEntry]) -> None:
         for entry in entries:

@@ -71,14 +71,23 @@ class Opener:
         self._fences = Fences(work, admin)
         self._tails = Tails(client, work.target.request_timeout, work.target_memory_ms)
         self._generations = Generations(work, admin, self._tails)
+        self._repeated = False
         if not work.settled:
-            for assignment in work.assignments:
-                self._tails.may_arrive(assignment.source, Underway())
+            self._doubt(work.assignments)
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="towpath-opener")
 
     def close(self) -> None:
         """Open no more; an opening under way ends by itself."""
         self.thread.shutdown(wait=False, cancel_futures=True)
+
+    def repeated(self) -> None:
+        """An earlier attempt at the slice was announced: what it sent may still arrive."""
+        self._repeated = True
+        self._doubt(self._work.assignments)
+
+    def _doubt(self, assignments: Iterable[Assignment]) -> None:
+        for assignment in assignments:
+            self._tails.may_arrive(assignment.source, Underway())
 
     def refused(self, assignment: Assignment, generation: int, name: str) -> None:
         """The target refused our producer id with the error `name`: open in another way."""
@@ -98,16 +107,16 @@ class Opener:
         Args:
             assignments: The partitions.
             facts_from: The first offset of the ledger at which something may be about them.
-            settled: No request of an earlier copier can still arrive for them, unless Spark tried
-                this slice before, as it had them then.
+            settled: No request of an earlier copier can still arrive for them, unless there was an
+                earlier attempt at the slice, as it had them then.
         """
         fresh = frozenset(assignment.source for assignment in assignments)
         if self._books.only is not None:
             self._books.only |= fresh
         for entry in self._ledger.read_about(fresh, self._books, facts_from):
             self._books.take(entry)
-        for assignment in () if settled and not self._work.attempt else assignments:
-            self._tails.may_arrive(assignment.source, Underway())
+        if self._repeated or not settled:
+            self._doubt(assignments)
 
     def open(self, assignments: Iterable[Assignment]) -> Openings:
         """Return where each source partition stands, or why it cannot be copied now."""
