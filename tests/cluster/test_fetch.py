@@ -19,7 +19,7 @@ from towpath.cluster.data.fetch import (
     version_for,
 )
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
-from towpath.records.trouble import SourceTrouble, source_trouble
+from towpath.records.source.trouble import SourceTrouble, source_trouble
 
 ID = TopicId("5ba5fb07-7df2-4f4b-9a3c-f5dd19aa45b5")
 OLD = TopicId("0aa5fb07-7df2-4f4b-9a3c-f5dd19aa45b5")

@@ -31,8 +31,9 @@ from towpath.records.landing.target_side import TargetSide
 from towpath.records.lane.lane import Lane
 from towpath.records.permit import WritePermit
 from towpath.records.source.side import SourceSide
+from towpath.records.source.trouble import LOOKS, SourceLoss, cut
 from towpath.records.standing import Standing
-from towpath.records.trouble import LOOKS, RECREATED, SourceLoss, cut
+from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment
 
 FORBIDDEN, NOT_LEADER, OUT_OF_ORDER, TOO_LARGE = 29, 6, 45, 10

@@ -8,17 +8,9 @@ from tests.support.reasons import RETENTION
 from towpath.cluster.data.fetch import Fetched
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
-from towpath.records.trouble import (
-    AGAIN,
-    SourceLoss,
-    SourceTrouble,
-    TargetTrouble,
-    hopeless,
-    passes,
-    source_loss,
-    source_trouble,
-    target_trouble,
-)
+from towpath.records.source.trouble import SourceLoss, SourceTrouble, source_loss, source_trouble
+from towpath.records.target.trouble import TargetTrouble, target_trouble
+from towpath.records.trouble import AGAIN, hopeless, passes
 
 TP = TopicPartition(TopicName("orders"), 0)
 

@@ -19,7 +19,8 @@ from towpath.model.reasons import Reason
 from towpath.records.jobs import Jobs
 from towpath.records.source.reopening import Reopening
 from towpath.records.source.side import SourceSide
-from towpath.records.trouble import SourceLoss, hopeless
+from towpath.records.source.trouble import SourceLoss
+from towpath.records.trouble import hopeless
 from towpath.wire import batch as wire
 from towpath.wire.plain import decode
 

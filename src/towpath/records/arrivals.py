@@ -18,9 +18,10 @@ from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.landing.landing import Landing
 from towpath.records.source.beginnings import Beginnings
+from towpath.records.source.trouble import SourceLoss
 from towpath.records.standing import Standing
 from towpath.records.target.opening import Opener
-from towpath.records.trouble import SourceLoss, hopeless
+from towpath.records.trouble import hopeless
 from towpath.records.work import UNKNOWN, Assignment, Summary, from_data
 
 _AGAIN = 1.0

@@ -31,11 +31,11 @@ from towpath.records.lane.reshape import SMALL, SMALL_TOGETHER
 from towpath.records.permit import WritePermit
 from towpath.records.receipts import Receipts
 from towpath.records.source.reader import Feed
+from towpath.records.source.trouble import SourceLoss
 from towpath.records.standing import Standing
 from towpath.records.target.marking import MarkerFiller
 from towpath.records.target.opening import Opener
 from towpath.records.target.producer import MANY, Producer, Producers
-from towpath.records.trouble import SourceLoss
 from towpath.records.work import Assignment, Slice
 
 

@@ -27,8 +27,9 @@ from towpath.records.permit import AskedAt, WritePermit
 from towpath.records.target.opening import Opener
 from towpath.records.target.producer import Producers
 from towpath.records.target.tail import Underway
+from towpath.records.target.trouble import TargetTrouble, refuses_ids, target_trouble
 from towpath.records.target.writing import DamagedError, TooLargeError
-from towpath.records.trouble import AGAIN, FENCED, TargetTrouble, refuses_ids, target_trouble
+from towpath.records.trouble import AGAIN, FENCED
 from towpath.wire import batch as wire
 
 _ENOUGH = 5

@@ -18,7 +18,8 @@ from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
 from towpath.records.source.near import REVIEW, Near
 from towpath.records.source.reader import R
-from towpath.records.trouble import TOLD, SourceTrouble, source_trouble, throttled
+from towpath.records.source.trouble import SourceTrouble, source_trouble
+from towpath.records.trouble import TOLD, throttled
 
 _WAIT_MS = 500
 _SHORT_WAIT_MS = 10

@@ -11,7 +11,8 @@ from towpath.model.nouns import Side, SourceOffset
 from towpath.model.reasons import Reason
 from towpath.records.jobs import Gathered, Jobs
 from towpath.records.source.reader import Feed, R
-from towpath.records.trouble import AGAIN, LOOKS, damage, passes
+from towpath.records.source.trouble import LOOKS, damage
+from towpath.records.trouble import AGAIN, passes
 
 S = TypeVar("S")
 

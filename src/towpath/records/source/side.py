@@ -21,19 +21,16 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.jobs import Jobs
 from towpath.records.source.fetcher import Fetcher
 from towpath.records.source.reader import R
-from towpath.records.trouble import (
-    AGAIN,
-    DELETED,
+from towpath.records.source.trouble import (
     LOOKS,
-    RECREATED,
     SourceLoss,
     SourceTrouble,
     cut,
     damage,
-    hopeless,
     source_loss,
     source_trouble,
 )
+from towpath.records.trouble import AGAIN, DELETED, RECREATED, hopeless
 
 
 class SourceSide(Generic[R]):

@@ -19,7 +19,8 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import TargetOffset, TopicPartition
 from towpath.records.items import Batch
-from towpath.records.trouble import MESSAGE_TOO_LARGE, REFUSES_IDS
+from towpath.records.target.trouble import MESSAGE_TOO_LARGE
+from towpath.records.trouble import REFUSES_IDS
 from towpath.wire import batch as wire
 
 _WAIT = 0.1

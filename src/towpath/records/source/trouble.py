@@ -1,0 +1,79 @@
+"""What the answers of the source mean for a partition. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
+from towpath.cluster.data.fetch import Fetched
+from towpath.model.nouns import SourceOffset, TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.records.trouble import CORRUPT, FORBIDDEN, GONE
+
+LOOKS = 5
+"""Looks at a batch that comes damaged from the source, about three seconds in all: the fault may be
+in memory, on the way, or in a replica that is not the leader."""
+
+
+class SourceTrouble(Enum):
+    """What a fetch answer asks for."""
+
+    NONE = auto()
+    RANGE = auto()
+    """The offset is not in the log: retention overtook us, or the log was cut."""
+    CUT = auto()
+    """The log was cut below what we have read: unclean leader election."""
+    GONE = auto()
+    """The topic is not the one we knew, or is no more."""
+    FORBIDDEN = auto()
+    """The login lacks a right: ask the same leader again later."""
+    DAMAGED = auto()
+    """The broker cannot read the records."""
+    RETRY = auto()
+    """Another leader, or a passing fault."""
+
+
+_AT_SOURCE = {
+    0: SourceTrouble.NONE,
+    OFFSET_OUT_OF_RANGE: SourceTrouble.RANGE,
+    CORRUPT: SourceTrouble.DAMAGED,
+    **dict.fromkeys(GONE, SourceTrouble.GONE),
+    **dict.fromkeys(FORBIDDEN, SourceTrouble.FORBIDDEN),
+}
+
+
+def source_trouble(said: Fetched) -> SourceTrouble:
+    """Classify a fetch answer."""
+    if said.diverging is not None:
+        return SourceTrouble.CUT
+    return _AT_SOURCE.get(said.error, SourceTrouble.RETRY)
+
+
+def damage(tp: TopicPartition, offset: SourceOffset, why: str) -> Reason:
+    """Return the reason that a batch is damaged at the source, as far as we can see."""
+    return Reason.of(ReasonCode.BATCH_DAMAGED, partition=str(tp), offset=offset, why=why)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLoss:
+    """Source offsets [first, end) that cannot be copied, and where copying goes on."""
+
+    first: SourceOffset
+    end: SourceOffset
+    go_on: SourceOffset
+    why: Reason
+
+
+def source_loss(
+    expected: SourceOffset, earliest: SourceOffset, latest: SourceOffset
+) -> SourceLoss | None:
+    """Tell what an offset out of range means, or `None` when it is in range after all."""
+    if expected < earliest:
+        return SourceLoss(expected, earliest, earliest, Reason.of(ReasonCode.RETENTION))
+    return cut(latest, expected) if expected > latest else None
+
+
+def cut(end: SourceOffset, expected: SourceOffset) -> SourceLoss:
+    """Tell what it means that the source log was cut to `end`, below what was read."""
+    return SourceLoss(end, expected, end, Reason.of(ReasonCode.SOURCE_CUT, end=end))
