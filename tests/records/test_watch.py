@@ -46,20 +46,23 @@ YOUNGER = replace(OURS, run_id="younger", started=3_000)
 class StandInLedger:
     """Answers with one batch of entries after the other; `None` means what was appended.
 
-    What was appended is told once by itself, behind the first batch.
+    During the announcement it tells what was there before, then what was appended.
     """
 
     batches: list[Sequence[Entry] | None]
+    before: Sequence[Entry] = ()
     appended: list[Entry] = field(default_factory=list)
     told: bool = False
 
-    def read(self, _tp: object, *, wait: float = 0.0) -> Sequence[Entry]:
-        assert (wait > 0) == bool(self.appended), "only the announcement waits for nothing"
-        if self.appended and not self.told:
+    def read(self, _tp: object, *, wait: float = 0.0) -> list[Entry]:
+        if not self.appended:
+            assert not wait
+            return [*self.before]
+        if not self.told:
             self.told = True
-            return tuple(self.appended)
+            return [*self.appended]
         batch = self.batches.pop(0)
-        return tuple(self.appended) if batch is None else batch
+        return [*(self.appended if batch is None else batch)]
 
     def append(self, entries: Sequence[Entry], _tp: object) -> None:
         self.appended += entries
@@ -70,11 +73,12 @@ class Watched:
     batches: list[Sequence[Entry] | None]
     ends: list[SliceEnd] = field(default_factory=list)
     dealt: list[Dealt] = field(default_factory=list)
+    before: Sequence[Entry] = ()
     repeats: bool = False
 
     def __post_init__(self) -> None:
         self.permit, self.reactor = WritePermit(0), Reactor()
-        self.ledger = StandInLedger(self.batches)
+        self.ledger = StandInLedger(self.batches, self.before)
         self.watch = SessionWatch(
             self.ledger, WORK, self.permit, self.ends.append, self.reactor, self.dealt.append  # type: ignore[arg-type]  # a stand-in
         )  # fmt: skip
@@ -161,10 +165,16 @@ def test_a_later_attempt_at_the_slice_ends_the_earlier_one(
     ids=["an earlier one", "another slice", "none"],
 )
 def test_what_an_earlier_attempt_sent_may_still_arrive(first: Entry, *, repeats: bool) -> None:
-    watched = Watched([[first], [first]])
+    watched = Watched([[first]], before=[first])
     assert watched.run() == [], "it ends nothing"
     assert watched.repeats == repeats
     assert watched.permit.fresh
+
+
+def test_what_was_read_during_the_announcement_is_no_permission() -> None:
+    watched = Watched([], before=[OURS])
+    assert watched.run() == []
+    assert not watched.permit.fresh
 
 
 def test_what_is_dealt_to_the_slice_is_handed_over() -> None:
@@ -173,6 +183,6 @@ def test_what_is_dealt_to_the_slice_is_handed_over() -> None:
         settled=True, partitions=(),
     )  # fmt: skip
     others = [replace(ours, slice=2), replace(ours, round=2), replace(ours, run_id="older")]
-    watched = Watched([[ours], None, [*others, replace(ours, number=1)]])
+    watched = Watched([None, [*others, replace(ours, number=1)]], before=[ours])
     assert watched.run() == []
     assert [each.number for each in watched.dealt] == [0, 1]

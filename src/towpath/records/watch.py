@@ -124,9 +124,13 @@ class SessionWatch(threading.Thread):
                 self._hand_over(entries)
 
     def _read(self) -> list[ReadEntry]:
-        """Read on, first what was read during the announcement."""
+        """Read on, with what was read during the announcement.
+
+        That alone would be no permission: the process may have stood still since then.
+        """
+        fresh = self._ledger.read(SESSIONS, wait=0.0 if self._unheard else _WAIT)
         unheard, self._unheard = self._unheard, []
-        return unheard or self._ledger.read(SESSIONS, wait=_WAIT)
+        return unheard + fresh
 
     @property
     def _attempt(self) -> Attempt:
