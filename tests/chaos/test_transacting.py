@@ -33,7 +33,7 @@ from tests.support.views import assert_same_by_map, compared
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
-from towpath.ledger.entries import TransactionalWriter
+from towpath.ledger.entries import TransactionalProducer
 from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import ProducerId, Side
 from towpath.records.target import fencing
@@ -197,12 +197,12 @@ def test_brokers_that_die_and_come_back(
 
 def refuse(mirror: Mirror, topics: Sequence[str]) -> None:
     """Write to the ledger that the target refuses our producer ids."""
-    config, entries = mirror.config, list[TransactionalWriter]()
+    config, entries = mirror.config, list[TransactionalProducer]()
     for topic, partition in product(topics, range(PARTITIONS)):
         opened = replace(mirror, topic=topic).books(partition).opened
         assert opened is not None
         entries.append(
-            TransactionalWriter(
+            TransactionalProducer(
                 link=config.link,
                 topic=opened.topic,
                 partition=partition,

@@ -27,7 +27,7 @@ from towpath.ledger.entries import (
     Removed,
     Runs,
     Session,
-    TransactionalWriter,
+    TransactionalProducer,
 )
 from towpath.ledger.producers import generations
 from towpath.model.errors import LedgerError, NewerLedgerError, NewerLinkError
@@ -121,7 +121,7 @@ ENTRIES: list[Entry] = [
         went_on=True,
         at=8,
     ),
-    TransactionalWriter(
+    TransactionalProducer(
         link=LINK,
         topic=ORDERS,
         partition=0,
@@ -329,8 +329,8 @@ def test_a_stop_is_over_when_copying_goes_on_without_error() -> None:
 
 
 def test_all_writers_of_an_incarnation_count() -> None:
-    def writer(incarnation: int, number: int) -> TransactionalWriter:
-        return TransactionalWriter(
+    def writer(incarnation: int, number: int) -> TransactionalProducer:
+        return TransactionalProducer(
             link=LINK,
             topic=ORDERS,
             partition=0,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from towpath.ledger import entries
-from towpath.ledger.entries import Gap, Opened, Receipt, TransactionalWriter
+from towpath.ledger.entries import Gap, Opened, Receipt, TransactionalProducer
 from towpath.model.reasons import Reason, ReasonCode
 
 LINES = [
@@ -68,7 +68,7 @@ def reasons(entry: entries.ReadEntry | None) -> Reason | tuple[Reason, ...]:
             return entry.reasons
         case Receipt():
             return entry.reasons or (() if entry.trouble is None else entry.trouble)
-        case Gap() | TransactionalWriter():
+        case Gap() | TransactionalProducer():
             return entry.why
         case _:
             raise AssertionError(entry)
@@ -90,7 +90,7 @@ def test_sentences_of_old_entries_are_read(line: tuple[bytes, bytes], meant: Any
 def test_older_versions_read_the_sentence_beside_the_code(line: tuple[bytes, bytes]) -> None:
     """They require it, and know nothing of the code."""
     entry = entries.decode(*line)
-    assert isinstance(entry, Opened | Receipt | Gap | TransactionalWriter)
+    assert isinstance(entry, Opened | Receipt | Gap | TransactionalProducer)
     key, value = entries.encode(entry)
     assert value is not None
     old, new = json.loads(line[1]), json.loads(value)
@@ -105,7 +105,7 @@ def test_older_versions_read_the_sentence_beside_the_code(line: tuple[bytes, byt
 def known(line: int, **changed: Any) -> entries.ReadEntry | None:
     """Return an entry of today with other values in its JSON."""
     entry = entries.decode(*LINES[line])
-    assert isinstance(entry, Opened | Receipt | Gap | TransactionalWriter)
+    assert isinstance(entry, Opened | Receipt | Gap | TransactionalProducer)
     key, value = entries.encode(entry)
     assert value is not None
     return entries.decode(key, json.dumps({**json.loads(value), **changed}).encode())

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.reasons import told
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Opened, Receipt, TransactionalWriter, decode, encode
+from towpath.ledger.entries import Opened, Receipt, TransactionalProducer, decode, encode
 from towpath.ledger.packed import Packer
 from towpath.model.nouns import (
     ClusterId,
@@ -70,7 +70,7 @@ RECEIPT = Receipt(
     at=2,
     packed=Packer([(SourceOffset(20), TargetOffset(20), 70)]).text(),
 )
-WRITER = TransactionalWriter(
+WRITER = TransactionalProducer(
     link=LINK,
     topic=T,
     partition=0,

@@ -13,7 +13,7 @@ from towpath.ledger.entries import (
     Removed,
     Repaired,
     Runs,
-    TransactionalWriter,
+    TransactionalProducer,
 )
 from towpath.ledger.offsets import Extent, OffsetMap, joined
 from towpath.ledger.packed import Packer, Table, unpack
@@ -32,7 +32,7 @@ class PartitionBooks:
     """Packed runs of all incarnations that were read, by producer id and chunk."""
     noted: dict[tuple[ProducerId, SourceOffset], Gap] = field(default_factory=dict)
     """Gaps of all incarnations, by producer id and first offset."""
-    writers: dict[ProducerId, TransactionalWriter] = field(default_factory=dict)
+    writers: dict[ProducerId, TransactionalProducer] = field(default_factory=dict)
     """Producer ids of our transactions; empty where the target accepts our private producer id."""
     repairs: list[Repaired] = field(default_factory=list)
     """The repairs from which the present incarnation came, in order."""
@@ -110,7 +110,7 @@ class PartitionBooks:
         repaired = bool(self.repairs) and self.repairs[0].producer_id == first
         return self.repairs[-1].successor if repaired else first
 
-    def take(self, entry: Opened | Receipt | Runs | Gap | TransactionalWriter | Repaired) -> None:
+    def take(self, entry: Opened | Receipt | Runs | Gap | TransactionalProducer | Repaired) -> None:
         """Add one fact."""
         match entry:
             case Opened():
@@ -123,7 +123,7 @@ class PartitionBooks:
                 chunk = entry.chunk or str(entry.about()[-1])
                 packed = entry.packed or Packer(entry.runs).text()
                 self.runs[entry.producer_id, chunk] = packed
-            case TransactionalWriter():
+            case TransactionalProducer():
                 if self.is_of(entry.producer_id):
                     self.writers.setdefault(entry.writer, entry)
             case Repaired():

@@ -18,7 +18,7 @@ from towpath.ledger.entries.partition import (
     Repaired,
     Run,
     Runs,
-    TransactionalWriter,
+    TransactionalProducer,
 )
 from towpath.ledger.entries.session import MIRROR, Attempt, Dealt, LinkLease, Session
 from towpath.ledger.entries.step import Journal, Phase
@@ -45,7 +45,7 @@ __all__ = [
     "Run",
     "Runs",
     "Session",
-    "TransactionalWriter",
+    "TransactionalProducer",
     "Unreadable",
     "decode",
     "decode_key",

@@ -29,7 +29,7 @@ from towpath.ledger.entries.partition import (
     Receipt,
     Repaired,
     Runs,
-    TransactionalWriter,
+    TransactionalProducer,
 )
 from towpath.ledger.entries.session import Attempt, Dealt, LinkLease, Session
 from towpath.ledger.entries.step import Journal
@@ -69,7 +69,7 @@ Written = (
     | Receipt
     | Runs
     | Gap
-    | TransactionalWriter
+    | TransactionalProducer
     | Repaired
     | Journal
     | Session

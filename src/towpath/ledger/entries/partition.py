@@ -190,7 +190,7 @@ class Gap(_OfPartition):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TransactionalWriter(_OfPartition):
+class TransactionalProducer(_OfPartition):
     """The target refuses our producer ids, so a partition is written in transactions.
 
     `writer` is a producer id that the target gave out for `transactional_id`. The entry stands here

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
-from towpath.ledger.entries.partition import Gap, Opened, Receipt, TransactionalWriter
+from towpath.ledger.entries.partition import Gap, Opened, Receipt, TransactionalProducer
 from towpath.model.reasons import SENTENCES, Reason, ReasonCode, as_data, from_data
 
 _TEXTS: Mapping[str, Mapping[str, str]] = {
     Opened.kind: {"reasons": "reason"},
     Receipt.kind: {"reasons": "reason", "trouble": "error"},
     Gap.kind: {"why": "cause"},
-    TransactionalWriter.kind: {"why": "reason"},
+    TransactionalProducer.kind: {"why": "reason"},
 }
 """By kind: the fields that hold reasons, and the names under which their sentences stand."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from towpath.cluster.admin import Admin
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.entries import TransactionalWriter
+from towpath.ledger.entries import TransactionalProducer
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import NotIdenticalError
@@ -80,12 +80,12 @@ class Fences:
 
     def entry(
         self, a: Assignment, books: PartitionBooks, writer: PartitionWriter, log_end: TargetOffset
-    ) -> TransactionalWriter | None:
+    ) -> TransactionalProducer | None:
         """Return what the ledger must know of the writer before it writes, if it does not yet."""
         producer = ProducerId(writer.who.producer_id)
         if producer in books.writers:
             return None
-        return TransactionalWriter(
+        return TransactionalProducer(
             link=self._work.link,
             topic=a.source.topic,
             partition=a.source.partition,
