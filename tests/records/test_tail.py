@@ -20,7 +20,8 @@ from towpath.model.errors import DoubledError, RefusedError, TargetLostError, Un
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicPartition
 from towpath.records.standing import Position
 from towpath.records.target.opening import Opener
-from towpath.records.target.tail import Tails, TargetState, Underway, follow
+from towpath.records.target.state import TargetState
+from towpath.records.target.tail import Tails, Underway, follow
 from towpath.records.target.written import Span, surplus
 from towpath.wire import batch as wire
 from towpath.wire.plain import Record

@@ -21,7 +21,8 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import Mode, Side, TargetOffset, TopicPartition
 from towpath.records.standing import known_standing, receipt_of
-from towpath.records.target.tail import Tails, TargetState, Underway
+from towpath.records.target.state import TargetState
+from towpath.records.target.tail import Tails, Underway
 from towpath.records.work import Assignment, Slice
 
 _PATIENCE = 5.0

@@ -7,15 +7,12 @@ records are passed over, not sent again.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Protocol, TypeVar
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.cluster.metadata import Answers
 from towpath.config import OffsetsPolicy
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Gap, Opened
@@ -23,10 +20,8 @@ from towpath.ledger.ledger import Ledger
 from towpath.ledger.producers import of_generation
 from towpath.model.clock import now_ms
 from towpath.model.errors import (
-    ClusterError,
     NotIdenticalError,
     TargetLostError,
-    TargetReplacedError,
     TowpathError,
 )
 from towpath.model.nouns import Mode, TargetOffset, TopicPartition
@@ -34,24 +29,13 @@ from towpath.model.reasons import Reason
 from towpath.records.standing import Standing, known_standing, why_mapped
 from towpath.records.target.fencing import Fences
 from towpath.records.target.generations import Generations, overtaken, require_no_fence
-from towpath.records.target.tail import ANY_NODE, BACKWARDS, Tails, TargetState, Underway, ahead_of
+from towpath.records.target.state import TargetState, observed
+from towpath.records.target.tail import BACKWARDS, Tails, Underway, ahead_of
 from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment, Slice
 
-T = TypeVar("T")
 Openings = dict[TopicPartition, Standing | TowpathError]
 """Where each source partition stands, or why it cannot be copied now."""
-_PATIENCE = 2.0
-"""Seconds for each question to all leaders; who leads no partition now is asked about later."""
-
-
-class Ask(Protocol[T]):
-    """A question to the leaders of partitions."""
-
-    def __call__(
-        self, tps: Iterable[TopicPartition], *, patience: float | None = None
-    ) -> Answers[TopicPartition, T]:
-        """Ask it; see `towpath.cluster.admin.leaders.ask_leaders`."""
 
 
 class Opener:
@@ -123,7 +107,8 @@ class Opener:
         wanted = list(assignments)
         answers: Openings = {}
         self._read()  # first: what the target says then is never older than a receipt
-        states = self._observe(wanted, answers)
+        states, failed = observed(self._admin, wanted)
+        answers |= failed
         wanted = [assignment for assignment in wanted if assignment.source not in answers]
         self._open_new([a for a in wanted if self._known(a) is None], states, answers)
         self._take_over([a for a in wanted if a.source not in answers], states, answers)
@@ -136,49 +121,6 @@ class Opener:
                 except TowpathError as error:
                     answers[assignment.source] = error
         return answers
-
-    def _observe(
-        self, wanted: list[Assignment], answers: Openings
-    ) -> dict[TopicPartition, TargetState]:
-        """Ask for all partitions at once; those without an answer now get their error."""
-        asked = time.monotonic()
-        leaders = self._leaders(wanted, answers)
-        left = list(leaders)
-        failed: dict[TopicPartition, ClusterError] = {}
-
-        def ask(question: Ask[T]) -> Answers[TopicPartition, T]:
-            """Ask about the partitions whose leaders have answered all questions so far."""
-            found = question(left, patience=_PATIENCE)
-            failed.update(found.failed)
-            left[:] = [tp for tp in left if tp in found]
-            return found
-
-        earliest, ends = ask(self._admin.offsets.earliest), ask(self._admin.offsets.log_ends)
-        producers = ask(self._admin.producers.states)
-        answers |= {a.source: failed[a.target] for a in wanted if a.target in failed}
-        return {
-            tp: TargetState(
-                leaders[tp],
-                TargetOffset(earliest[tp]),
-                TargetOffset(ends[tp]),
-                {p.id: p for p in producers[tp]},
-                asked,
-            )
-            for tp in left
-        }
-
-    def _leaders(self, wanted: list[Assignment], answers: Openings) -> dict[TopicPartition, int]:
-        """Return the leader of each target partition whose topic is still the one to be written."""
-        found = self._admin.topics.describe({a.target.topic for a in wanted})
-        leaders: dict[TopicPartition, int] = {}
-        for a in wanted:
-            topic = found.get(a.target.topic)
-            if topic is not None and not topic.error and topic.id != a.target_id:
-                answers[a.source] = TargetReplacedError(a.target.topic)
-                continue
-            parts = {p.partition: p.leader for p in topic.partitions} if topic else {}
-            leaders[a.target] = parts.get(a.target.partition, ANY_NODE)
-        return leaders
 
     def _read(self) -> None:
         self._read_at = now_ms()
@@ -263,7 +205,8 @@ class Opener:
         known = {a: books for a in wanted if (books := self._known(a)) is not None}
         due = [self._generations.due(a, books, states[a.target]) for a, books in known.items()]
         fenced = {t.work: t for t in self._generations.fence([t for t in due if t is not None])}
-        seen = self._observe(list(fenced), answers) if fenced else {}
+        seen, failed = observed(self._admin, list(fenced))
+        answers |= failed
         claims = {
             a: self._generations.claim(t, known[a], seen[a.target].log_end)
             for a, t in fenced.items()

@@ -7,13 +7,11 @@ once nothing that an earlier copier sent can still arrive (docs/decisions/0003).
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from towpath.cluster.data.client import Client
-from towpath.cluster.metadata import ProducerState
 from towpath.ledger.producers import generations, of_generation
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
@@ -21,6 +19,7 @@ from towpath.model.errors import DoubledError, TargetLostError, TowpathError, Un
 from towpath.model.nouns import ProducerId, Side, TargetOffset, TopicPartition
 from towpath.records.passed import Passed
 from towpath.records.standing import Position
+from towpath.records.target.state import ANY_NODE, TargetState
 from towpath.records.target.written import OwnRecords, Sought, Span, find
 from towpath.records.work import Assignment
 from towpath.wire import batch as wire
@@ -30,7 +29,6 @@ BACKWARDS = wire.SEQUENCES // 2
 _AGAIN = 15.0
 """Seconds after which a second look at records that do not show is a first one: the target was away
 meanwhile, and a new leader does not show at once what it has."""
-ANY_NODE = -1
 _AT_ONCE = Deadline(0.0)
 
 
@@ -49,38 +47,6 @@ class Underway:
     end: int = -1
     oldest: int | None = None
     read_from: Deadline = _AT_ONCE
-
-
-@dataclass(frozen=True, slots=True)
-class TargetState:
-    """What the leader says of one target partition.
-
-    Attributes:
-        node: The leader.
-        earliest: The log start offset.
-        log_end: The log end offset, which the high watermark may trail.
-        producers: What the leader remembers of each producer id.
-        asked: When it was asked, by the monotonic clock; it does not tell what came later.
-        fenced_at: The last sequence of the generation that was fenced just now, as a fence hides
-            it; `None` where the leader did not remember it.
-    """
-
-    node: int
-    earliest: TargetOffset
-    log_end: TargetOffset
-    producers: Mapping[ProducerId, ProducerState]
-    asked: float = field(default_factory=time.monotonic)
-    fenced_at: int | None = None
-
-    def last_sequence(self, producer: ProducerId) -> int | None:
-        """Return the last sequence of a producer, `None` if the leader does not remember it."""
-        known = self.producers.get(producer)
-        return None if known is None or self.is_fenced(producer) else known.last_sequence
-
-    def is_fenced(self, producer: ProducerId) -> bool:
-        """Whether the leader refuses what a producer sends with epoch 0, as we do."""
-        known = self.producers.get(producer)
-        return known is not None and known.epoch > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,112 @@
+"""What the leaders of target partitions say of them: where logs end, who wrote there. Blocking."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import Answers, ProducerState
+from towpath.model.errors import ClusterError, TargetReplacedError, TowpathError
+from towpath.model.nouns import ProducerId, TargetOffset, TopicPartition
+from towpath.records.work import Assignment
+
+T = TypeVar("T")
+Failed = dict[TopicPartition, TowpathError]
+"""Why nothing is known, by source partition."""
+ANY_NODE = -1
+_PATIENCE = 2.0
+"""Seconds for each question to all leaders; partitions without a leader are asked about later."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """What the leader says of one target partition.
+
+    Attributes:
+        node: The leader.
+        earliest: The log start offset.
+        log_end: The log end offset, which the high watermark may trail.
+        producers: What the leader remembers of each producer id.
+        asked: When it was asked, by the monotonic clock; it does not tell what came later.
+        fenced_at: The last sequence of the generation that was fenced just now, as a fence hides
+            it; `None` where the leader did not remember it.
+    """
+
+    node: int
+    earliest: TargetOffset
+    log_end: TargetOffset
+    producers: Mapping[ProducerId, ProducerState]
+    asked: float = field(default_factory=time.monotonic)
+    fenced_at: int | None = None
+
+    def last_sequence(self, producer: ProducerId) -> int | None:
+        """Return the last sequence of a producer, `None` if the leader does not remember it."""
+        known = self.producers.get(producer)
+        return None if known is None or self.is_fenced(producer) else known.last_sequence
+
+    def is_fenced(self, producer: ProducerId) -> bool:
+        """Whether the leader refuses what a producer sends with epoch 0, as we do."""
+        known = self.producers.get(producer)
+        return known is not None and known.epoch > 0
+
+
+class Ask(Protocol[T]):
+    """A question to the leaders of partitions."""
+
+    def __call__(
+        self, tps: Iterable[TopicPartition], *, patience: float | None = None
+    ) -> Answers[TopicPartition, T]:
+        """Ask it; see `towpath.cluster.admin.leaders.ask_leaders`."""
+
+
+def observed(
+    admin: Admin, wanted: Sequence[Assignment]
+) -> tuple[dict[TopicPartition, TargetState], Failed]:
+    """Return the state of each target partition, asked for all at once, and what failed."""
+    if not wanted:
+        return {}, {}
+    asked = time.monotonic()
+    leaders, replaced = _leaders(admin, wanted)
+    left = list(leaders)
+    failed: dict[TopicPartition, ClusterError] = {}
+
+    def ask(question: Ask[T]) -> Answers[TopicPartition, T]:
+        """Ask about the partitions whose leaders have answered all questions so far."""
+        found = question(left, patience=_PATIENCE)
+        failed.update(found.failed)
+        left[:] = [tp for tp in left if tp in found]
+        return found
+
+    earliest, ends = ask(admin.offsets.earliest), ask(admin.offsets.log_ends)
+    producers = ask(admin.producers.states)
+    states = {
+        tp: TargetState(
+            leaders[tp],
+            TargetOffset(earliest[tp]),
+            TargetOffset(ends[tp]),
+            {p.id: p for p in producers[tp]},
+            asked,
+        )
+        for tp in left
+    }
+    return states, replaced | {a.source: failed[a.target] for a in wanted if a.target in failed}
+
+
+def _leaders(
+    admin: Admin, wanted: Sequence[Assignment]
+) -> tuple[dict[TopicPartition, int], Failed]:
+    """Return the leader of each target partition whose topic is still the one to be written."""
+    found = admin.topics.describe({a.target.topic for a in wanted})
+    leaders: dict[TopicPartition, int] = {}
+    replaced: Failed = {}
+    for a in wanted:
+        topic = found.get(a.target.topic)
+        if topic is not None and not topic.error and topic.id != a.target_id:
+            replaced[a.source] = TargetReplacedError(a.target.topic)
+            continue
+        parts = {p.partition: p.leader for p in topic.partitions} if topic else {}
+        leaders[a.target] = parts.get(a.target.partition, ANY_NODE)
+    return leaders, replaced
