@@ -90,6 +90,6 @@ def test_what_came_damaged_from_a_replica_near_us_is_asked_of_the_leader() -> No
     assert made._sessions[NODE].rack == "near"
     made._near.go(doubted.work.source, NODE)
     made.doubt(doubted)
-    made._over(NODE)
+    made.budget.over(NODE)
     made.add(doubted)
     assert made._sessions[NODE].rack == ""

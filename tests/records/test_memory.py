@@ -64,7 +64,7 @@ def test_all_lanes_together_stay_within_the_memory_and_go_on_when_there_is_some(
     turn, most = 0, 0
     for _ in range(10):
         while channel.asked:
-            room = made._under_way[NODE]
+            room = made.budget.promised[NODE]
             parts: list[Part] = []
             while room > 110_000 and len(parts) < count:
                 each = lanes[turn % count]  # a broker begins with those that waited longest
@@ -73,14 +73,14 @@ def test_all_lanes_together_stay_within_the_memory_and_go_on_when_there_is_some(
                                   [plain(each.expected, size=100_000)]))  # fmt: skip
                 room -= 110_000
             channel.answer(*parts)
-            most = max(most, made._pool.held)
+            most = max(most, made.budget.pool.held)
         assert most <= 8 * MIB
         for each in lanes:
             land(each)
             made.room(each)
         made.refill()
         assert channel.asked
-    assert made._pool.held < MIB  # what did not land is nothing: free buffers do not count
+    assert made.budget.pool.held < MIB  # what did not land is nothing: free buffers do not count
     moved = [each.progress.records for each in lanes]
     assert max(moved) - min(moved) <= 30
 
@@ -92,7 +92,7 @@ def test_copies_of_small_batches_take_no_more_than_is_left() -> None:
     for each in lanes:
         made.add(each)
     while channel.asked:
-        count = made._under_way[NODE] // (len(lanes) * 2200)
+        count = made.budget.promised[NODE] // (len(lanes) * 2200)
         channel.answer(
             *(
                 Part(each.work.source.partition,
@@ -105,7 +105,7 @@ def test_copies_of_small_batches_take_no_more_than_is_left() -> None:
         batch = each.next_batch()
         assert batch is not None
         counts.append(batch.count)
-        most = max(most, made._pool.held)
+        most = max(most, made.budget.pool.held)
     assert 3 * MIB < most <= 4 * MIB
     assert (min(counts), max(counts) > 1) == (1, True), "some found no room, and some did"
 
@@ -170,7 +170,7 @@ def test_memory_of_lanes_that_stand_still_goes_to_the_others(
     reactor = StandInReactor()
     made, channel = fetcher(reactor, take, memory=8 * MIB)
     stuck, well = lane(0), lane(1)
-    Relief(reactor, made._pool, {tp(0): stuck, tp(1): well}, made)  # type: ignore[arg-type]
+    Relief(reactor, made.budget.pool, {tp(0): stuck, tp(1): well}, made)  # type: ignore[arg-type]
     made.add(stuck)
     made.add(well)
     channel.answer(Part(0, [plain(0, size=7 * MIB)]))
@@ -205,13 +205,13 @@ def test_a_lane_stands_still_from_when_memory_is_scarce(monkeypatch: pytest.Monk
     reactor = StandInReactor()
     made, channel = fetcher(reactor, take, memory=8 * MIB)
     stuck = lane(0)
-    Relief(reactor, made._pool, {tp(0): stuck}, made)  # type: ignore[arg-type]
+    Relief(reactor, made.budget.pool, {tp(0): stuck}, made)  # type: ignore[arg-type]
     made.add(stuck)
     channel.answer(Part(0, [plain(0, size=MIB)]))
     for _ in range(2):  # there is enough, so nobody looks at the lane
         reactor.ring()
         now[0] += 100
-    frame = made._pool.frame(6 * MIB)
+    frame = made.budget.pool.frame(6 * MIB)
     for seconds in (relief._PATIENCE, 1):
         reactor.ring()
         assert stuck.queue

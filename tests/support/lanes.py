@@ -207,7 +207,7 @@ def fetcher(
 
 def stand_in_node(made: Fetcher[Lane]) -> StandInChannel:
     """Let a fetcher have one node, and return the channel to it."""
-    channel = StandInChannel(pool=made._pool)
+    channel = StandInChannel(pool=made.budget.pool)
     made.nodes = StandInNodes(channel)  # type: ignore[assignment]  # a stand-in
     made._opened(NODE)
     return channel

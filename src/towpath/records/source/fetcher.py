@@ -16,6 +16,7 @@ from towpath.config import ClusterConfig
 from towpath.model.backoff import BackOff
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
+from towpath.records.source.budget import PARTITION_BYTES, RESPONSE_BYTES, FetchBudget
 from towpath.records.source.near import REVIEW, Near
 from towpath.records.source.reader import R
 from towpath.records.source.trouble import SourceTrouble, source_trouble
@@ -24,14 +25,6 @@ from towpath.records.trouble import TOLD, throttled
 _WAIT_MS = 500
 _SHORT_WAIT_MS = 10
 """While a partition is held back, it must not wait for a long poll to end."""
-_RESPONSE_BYTES = 8 << 20
-_PARTITION_BYTES = 1 << 20
-_READER_BYTES = 8 << 20
-_LEAST_READER_BYTES = 64 << 10
-"""What a reader may hold in any case, however many there are and however scarce memory is."""
-_OVERHEAD = 256 << 10
-"""What an answer may have beyond the bytes that were asked for without a single huge batch in it:
-some tens of bytes for each partition."""
 _PARKED = BackOff(first=10.0, longest=300.0)
 """Seconds before a reader that stood still is fetched for again; doubled each time."""
 
@@ -45,9 +38,6 @@ class Fetcher(Generic[R]):
     No request asks for more than the pool has left, so all readers together stay within its limit.
     Where memory is lacking, nodes wait in turn (`refill`), and brokers begin each answer with the
     partitions that have waited longest (KIP-227).
-
-    Attributes:
-        share: Bytes that each reader may always hold.
     """
 
     def __init__(
@@ -62,17 +52,13 @@ class Fetcher(Generic[R]):
         on_trouble: Callable[[R, ClusterError, bool], None],
     ) -> None:
         self._reactor = reactor
-        self._pool, self.share = pool, share
-        self._least = _PARTITION_BYTES
-        """The smallest answer worth asking for: it grows with the batches of the source."""
+        self.budget = FetchBudget(pool, share)
         self._on_data, self._on_trouble = on_data, on_trouble
         self._readers: dict[TopicPartition, R] = {}
         self._at: dict[TopicPartition, int] = {}
         self._near = Near(config.rack or "")
         self._held: set[TopicPartition] = set()
         self._sessions: dict[int, FetchSession] = {}
-        self._under_way: dict[int, int] = {}
-        """The bytes that were asked for, by node."""
         self._short: dict[int, None] = {}
         """Nodes that wait for memory, the longest waiting first."""
         self._parked: dict[TopicPartition, int] = {}
@@ -132,7 +118,7 @@ class Fetcher(Generic[R]):
     def refill(self) -> None:
         """Ask on where memory was lacking, as far as there is some now."""
         for node in list(self._short):
-            if not self._affordable():
+            if not self.budget.next_size:
                 return
             self._pump(node)
 
@@ -166,16 +152,19 @@ class Fetcher(Generic[R]):
     def room(self, reader: R) -> None:
         """Some of the reader's bytes are done with; ask again if it was held back."""
         tp = reader.source
-        held = tp in self._held and reader.held < self._room // 2
+        held = tp in self._held and reader.held < self.budget.room // 2
         if self._parked.pop(tp, None) is not None or held:
             self._held.discard(tp)
             self._ask_on(reader)
 
     @property
-    def _room(self) -> int:
-        """Bytes that a reader may hold now."""
-        least = _LEAST_READER_BYTES if self._pool.scarce else _PARTITION_BYTES
-        return max(least, min(_READER_BYTES, self.share))
+    def share(self) -> int:
+        """Bytes that each reader may always hold."""
+        return self.budget.share
+
+    @share.setter
+    def share(self, share: int) -> None:
+        self.budget.share = share
 
     def _ask_on(self, reader: R) -> None:
         self._want(reader)
@@ -201,7 +190,7 @@ class Fetcher(Generic[R]):
 
     def _leave(self, tp: TopicPartition) -> None:
         node = self._at.pop(tp, None)
-        if node in self._under_way:
+        if node is not None and node in self.budget:
             self._stale.setdefault(node, set()).add(tp)
         if node in self._sessions:
             self._sessions[node].drop(tp)
@@ -215,7 +204,7 @@ class Fetcher(Generic[R]):
         topic_id = reader.source_id if by_id else NO_TOPIC_ID
         session.want(
             tp,
-            FetchFrom(reader.expected, _PARTITION_BYTES, topic_id, reader.fetch_epoch),
+            FetchFrom(reader.expected, PARTITION_BYTES, topic_id, reader.fetch_epoch),
         )
 
     def _opened(self, node: int) -> None:
@@ -225,7 +214,7 @@ class Fetcher(Generic[R]):
         newest = channel.versions[fetching.API][1]
         ids = all(reader.source_id for reader in self._readers.values())
         version = fetching.version_for(newest, ids=ids)
-        self._sessions[node] = FetchSession(version, max_bytes=_RESPONSE_BYTES, committed=True)
+        self._sessions[node] = FetchSession(version, max_bytes=RESPONSE_BYTES, committed=True)
         for tp, at in self._at.items():
             if at == node:
                 self._readers[tp].relieve(Side.SOURCE)
@@ -241,7 +230,7 @@ class Fetcher(Generic[R]):
     def _lost(self, node: int, _why: str) -> None:
         self._sessions.pop(node, None)
         self._short.pop(node, None)
-        self._over(node)
+        self.budget.over(node)
         self._stale.pop(node, None)
         gone = [tp for tp, at in self._at.items() if at == node]
         for tp in gone:
@@ -251,18 +240,18 @@ class Fetcher(Generic[R]):
 
     def _pump(self, node: int) -> None:
         session = self._sessions.get(node)
-        if session is None or node in self._under_way or not len(session):
+        if session is None or node in self.budget or not len(session):
             return
         channel = self.nodes.channel(node)
         if channel is None:
             return
-        size = self._affordable()
+        size = self.budget.next_size
         if not size:
             self._short[node] = None
             return
         self._short.pop(node, None)
-        self._under_way[node] = session.max_bytes = size
-        self._pool.promised += size
+        session.max_bytes = size
+        self.budget.promise(node, size)
         session.rack = self._near.told(node)
         wait = _SHORT_WAIT_MS if self._held else _WAIT_MS
         channel.send(
@@ -273,26 +262,8 @@ class Fetcher(Generic[R]):
             tags=session.flexible,
         )
 
-    def _affordable(self) -> int:
-        """Return how large the next answer may be; 0 where it has to wait for memory.
-
-        Where little is held, one is asked for in any case, so that even a batch for which there is
-        no room at all gets through.
-        """
-        pool = self._pool
-        if pool.left < self._least and (pool.promised or pool.held > pool.limit // 2):
-            return 0
-        return max(self._least, min(_RESPONSE_BYTES, pool.left // 2))
-
-    def _over(self, node: int) -> None:
-        """The request to a node is answered, or lost."""
-        self._pool.promised -= self._under_way.pop(node, 0)
-
     def _came(self, node: int, session: FetchSession, channel: Channel, frame: Frame) -> None:
-        self._pool.promised -= self._under_way[node]
-        self._under_way[node] = 0
-        if frame.size > session.max_bytes + _OVERHEAD:
-            self._least = frame.size
+        self.budget.came(node, frame.size)
         answers = session.response(frame.view) or ()
         channel.mute(session.throttle)
         self.throttled += session.throttle
@@ -315,7 +286,7 @@ class Fetcher(Generic[R]):
                 self._go_near(reader, said.preferred_replica)
             elif said.end > said.start:
                 self._go_on(reader, session)
-        self._over(node)
+        self.budget.over(node)
         self._stale.pop(node, None)
         if not channel.closed:
             self._pump(node)
@@ -340,7 +311,7 @@ class Fetcher(Generic[R]):
         self._reactor.later(REVIEW, self._review)
 
     def _go_on(self, reader: R, session: FetchSession) -> None:
-        if reader.held >= self._room:
+        if reader.held >= self.budget.room:
             self._held.add(reader.source)
             session.drop(reader.source)
         else:
