@@ -16,10 +16,15 @@ class Bar:
 
     def __init__(self, doing: str) -> None:
         self._progress = Progress(
-            TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn("slices"),
-            TimeElapsedColumn(), console=console(stderr=True), transient=True,
+            TextColumn(doing),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("slices"),
+            TimeElapsedColumn(),
+            console=console(stderr=True),
+            transient=True,
             disable=not sys.stderr.isatty(),
-        )  # fmt: skip
+        )
         self._task = self._progress.add_task("", total=None)
 
     def __enter__(self) -> Bar:

@@ -55,9 +55,12 @@ def cutover(
     config = load(file)
     with stopping() as stop:
         spark = Starting(
-            master, f"towpath {config.link}", parallelism,
-            credentials=config.holds_credentials, works=COPYING,
-        )  # fmt: skip
+            master,
+            f"towpath {config.link}",
+            parallelism,
+            credentials=config.holds_credentials,
+            works=COPYING,
+        )
         # These take a second, in which Spark's JVM starts.
         from towpath.cli.progress import Display  # noqa: PLC0415
         from towpath.cutover.cutover import cutover as cut_over  # noqa: PLC0415

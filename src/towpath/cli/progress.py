@@ -124,16 +124,30 @@ class Display:
             eta = span(line.lag / records) if line.lag and records else "-"
             rows.append(
                 (
-                    topic, count(line.records), size(line.size), f"{records:,.0f}",
-                    f"{speed / 1e6:,.1f}", count(line.lag), eta,
-                    f"{line.identical}/{line.partitions}", str(line.stopped or ""),
+                    topic,
+                    count(line.records),
+                    size(line.size),
+                    f"{records:,.0f}",
+                    f"{speed / 1e6:,.1f}",
+                    count(line.lag),
+                    eta,
+                    f"{line.identical}/{line.partitions}",
+                    str(line.stopped or ""),
                 )
-            )  # fmt: skip
+            )
         age, slots = span(self._age(progress)), f"slices {progress.slots}"
         head = Text(f"{self._link}  round {progress.round + 1}  {slots}  {age}")
         headers = (
-            "topic", "records", "copied", "records/s", "MB/s", "lag", "ETA", "identical", "stopped",
-        )  # fmt: skip
+            "topic",
+            "records",
+            "copied",
+            "records/s",
+            "MB/s",
+            "lag",
+            "ETA",
+            "identical",
+            "stopped",
+        )
         shown = table(headers, rows, right=headers[1:])
         notes = [Text(progress.trouble, style="red")] if progress.trouble else []
         told = [

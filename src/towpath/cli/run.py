@@ -40,9 +40,12 @@ def run(
     with stopping() as stop:
         # Each slice needs a slot of its own, as it goes on until its round is over.
         spark = Starting(
-            master, f"towpath {config.link}", parallelism,
-            credentials=config.holds_credentials, works=COPYING,
-        )  # fmt: skip
+            master,
+            f"towpath {config.link}",
+            parallelism,
+            credentials=config.holds_credentials,
+            works=COPYING,
+        )
         # These take a second, in which Spark's JVM starts.
         from towpath.cli.running import mirror  # noqa: PLC0415
         from towpath.mirror.run import Wishes  # noqa: PLC0415

@@ -23,15 +23,19 @@ def picture(rows: Iterable[PartitionStatus]) -> RenderableType:
         _HEADERS,
         (
             (
-                f"{row.topic}-{row.partition}", row.target_topic, row.state, row.mode,
-                count(row.source_end), count(row.target_end),
+                f"{row.topic}-{row.partition}",
+                row.target_topic,
+                row.state,
+                row.mode,
+                count(row.source_end),
+                count(row.target_end),
                 "?" if row.lag_records < 0 else count(row.lag_records),
                 "?" if row.lag_seconds < 0 else span(row.lag_seconds),
             )
             for row in kept
         ),
         right=("source end", "target end", "lag", "lag time"),
-    )  # fmt: skip
+    )
     return Group(shown, *(Text(line) for row in kept for line in remarks(row)))
 
 

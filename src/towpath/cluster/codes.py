@@ -147,6 +147,10 @@ def refused(
     advice = f"the login needs the ACL {acl}" if missing else said.advice
     text = masked(text or "").strip().rstrip(".")
     return RefusedError(
-        side, what, number, said.name, "; ".join(filter(None, (text, advice))),
+        side,
+        what,
+        number,
+        said.name,
+        "; ".join(filter(None, (text, advice))),
         retriable=said.retriable,
-    )  # fmt: skip
+    )

@@ -171,9 +171,11 @@ def _topic(side: str, topic: Any) -> TopicInfo:
     error = None
     if topic.error_code:
         error = refused(
-            side, f"looking at topic {topic.name}", topic.error_code,
+            side,
+            f"looking at topic {topic.name}",
+            topic.error_code,
             acl=f"Describe on topic {topic.name}",
-        )  # fmt: skip
+        )
     # Before version 10 there is no id: kafka-python then gives none, or zero.
     number = topic.topic_id
     known = isinstance(number, UUID) and number.int != 0
@@ -189,9 +191,12 @@ def _topic(side: str, topic: Any) -> TopicInfo:
 def _partition(said: Any) -> PartitionInfo:
     epoch = -1 if said.leader_epoch is None else said.leader_epoch
     return PartitionInfo(
-        said.partition_index, said.leader_id, tuple(said.replica_nodes), epoch,
+        said.partition_index,
+        said.leader_id,
+        tuple(said.replica_nodes),
+        epoch,
         tuple(said.isr_nodes),
-    )  # fmt: skip
+    )
 
 
 def _source(number: int) -> ConfigSource:

@@ -25,14 +25,16 @@ from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 from towpath.model.nouns import EVENTS, LEDGER, TopicName
 
-INTERNAL_TOPICS = frozenset({
-    "__consumer_offsets",
-    "__transaction_state",
-    "__share_group_state",
-    "__cluster_metadata",
-    LEDGER,
-    EVENTS,
-})  # fmt: skip
+INTERNAL_TOPICS = frozenset(
+    {
+        "__consumer_offsets",
+        "__transaction_state",
+        "__share_group_state",
+        "__cluster_metadata",
+        LEDGER,
+        EVENTS,
+    }
+)
 """Topics that are never mirrored, whatever `include` says."""
 
 Count = NewType("Count", int)

@@ -213,9 +213,13 @@ class LocalCluster:
         arguments = [str(self._configs(broker))]
         folder = self._folder(broker)
         line = command(
-            self._jars, "kafka.Kafka", arguments,
-            heap=self._heap, work=folder, options=self._options,
-        )  # fmt: skip
+            self._jars,
+            "kafka.Kafka",
+            arguments,
+            heap=self._heap,
+            work=folder,
+            options=self._options,
+        )
         self._processes[broker] = JavaProcess(line, self.log(broker))
 
     def _await(self, broker: int, deadline: Deadline) -> None:

@@ -48,9 +48,8 @@ class EventLog:
     def __init__(self, config: ClusterConfig, target: Admin, link: LinkName) -> None:
         self._config, self._target, self._link = config, target, link
         self._origin = Origin(
-            user=_user(), login=config.login, host=this_host(), pid=os.getpid(),
-            version=__version__,
-        )  # fmt: skip
+            user=_user(), login=config.login, host=this_host(), pid=os.getpid(), version=__version__
+        )
         self._waiting: deque[Event] = deque()
         self._news, self._closed, self._ready = threading.Condition(), False, False
         self._thread: threading.Thread | None = None
@@ -61,9 +60,14 @@ class EventLog:
         """Log that something happened, and write it down soon."""
         log.event(what, self._link, about, facts, trouble=is_trouble(what, facts))
         event = Event(
-            id=new_name(), at=now_ms(), link=self._link, what=what, about=about, facts=facts,
+            id=new_name(),
+            at=now_ms(),
+            link=self._link,
+            what=what,
+            about=about,
+            facts=facts,
             origin=self._origin,
-        )  # fmt: skip
+        )
         with self._news:
             if self._closed or len(self._waiting) >= _MOST:
                 self.lost += 1
@@ -88,14 +92,19 @@ class EventLog:
                     self.tell(What.STEP_FAILED, entry.name, **_of_step(entry), error=entry.error)
                 case Repaired():
                     self.tell(
-                        What.PARTITION_REPAIRED, str(entry.tp), start=entry.start,
-                        offset=entry.offset, acknowledged=entry.acknowledged,
-                    )  # fmt: skip
+                        What.PARTITION_REPAIRED,
+                        str(entry.tp),
+                        start=entry.start,
+                        offset=entry.offset,
+                        acknowledged=entry.acknowledged,
+                    )
                 case LinkIdentity():
                     self.tell(
-                        What.LINK_CHANGED, source_cluster=entry.source_cluster,
-                        target_cluster=entry.target_cluster, level=entry.level,
-                    )  # fmt: skip
+                        What.LINK_CHANGED,
+                        source_cluster=entry.source_cluster,
+                        target_cluster=entry.target_cluster,
+                        level=entry.level,
+                    )
                 case _:
                     pass
 
@@ -183,9 +192,13 @@ class EventLog:
 
 def _of_step(entry: Journal) -> dict[str, Any]:
     return {
-        "subject": entry.subject, "do": entry.do, "part": entry.part, "plan": entry.plan,
-        "owned": entry.owned, "step": dict(entry.step),
-    }  # fmt: skip
+        "subject": entry.subject,
+        "do": entry.do,
+        "part": entry.part,
+        "plan": entry.plan,
+        "owned": entry.owned,
+        "step": dict(entry.step),
+    }
 
 
 def _user() -> str:

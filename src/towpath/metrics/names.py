@@ -37,127 +37,187 @@ class Metric:
         return (self.name,)
 
 
+def _counter(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
+    return Metric(name, Kind.COUNTER, unit, labels, meaning)
+
+
+def _gauge(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
+    return Metric(name, Kind.GAUGE, unit, labels, meaning)
+
+
+def _summary(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
+    return Metric(name, Kind.SUMMARY, unit, labels, meaning)
+
+
 _PLACE = ("topic", "partition")
 
-TOPICS_CREATED = Metric(
-    "redpanda_migrator_topics_created_total", Kind.COUNTER, "topics", (),
+TOPICS_CREATED = _counter(
+    "redpanda_migrator_topics_created_total",
+    "topics",
     "Topics created on the target; without those that were there already.",
-)  # fmt: skip
-TOPIC_CREATE_ERRORS = Metric(
-    "redpanda_migrator_topic_create_errors_total", Kind.COUNTER, "steps", (),
+)
+TOPIC_CREATE_ERRORS = _counter(
+    "redpanda_migrator_topic_create_errors_total",
+    "steps",
     "Steps that should create a topic or let it grow, and failed.",
-)  # fmt: skip
-TOPIC_CREATE_LATENCY = Metric(
-    "redpanda_migrator_topic_create_latency_ns", Kind.SUMMARY, "nanoseconds", (),
+)
+TOPIC_CREATE_LATENCY = _summary(
+    "redpanda_migrator_topic_create_latency_ns",
+    "nanoseconds",
     "How long requests took that created topics, for each topic its share: the time of its request"
     " divided by the topics in it.",
-)  # fmt: skip
-REDPANDA_LAG = Metric(
-    "redpanda_lag", Kind.GAUGE, "records", _PLACE,
-    "The same as `towpath_lag_records`.",
-)  # fmt: skip
+)
+REDPANDA_LAG = _gauge(
+    "redpanda_lag", "records", "The same as `towpath_lag_records`.", labels=_PLACE
+)
 
-INFO = Metric(
-    "towpath_info", Kind.GAUGE, "1", ("version", "link"),
-    "Which Towpath mirrors which link; always 1.",
-)  # fmt: skip
-DETAIL = Metric(
-    "towpath_detail_info", Kind.GAUGE, "1", ("detail",),
+INFO = _gauge(
+    "towpath_info", "1", "Which Towpath mirrors which link; always 1.", labels=("version", "link")
+)
+DETAIL = _gauge(
+    "towpath_detail_info",
+    "1",
     "Whether each `partition`, each `topic` or the `link` has series of its own; always 1.",
-)  # fmt: skip
-RECORDS_COPIED = Metric(
-    "towpath_records_copied_total", Kind.COUNTER, "records", _PLACE,
+    labels=("detail",),
+)
+RECORDS_COPIED = _counter(
+    "towpath_records_copied_total",
+    "records",
     "Records that this run copied, as far as the ledger tells.",
-)  # fmt: skip
-BYTES_COPIED = Metric(
-    "towpath_bytes_copied_total", Kind.COUNTER, "bytes", _PLACE,
+    labels=_PLACE,
+)
+BYTES_COPIED = _counter(
+    "towpath_bytes_copied_total",
+    "bytes",
     "Bytes of record batches, compressed as they are, that this run copied.",
-)  # fmt: skip
-LAG_RECORDS = Metric(
-    "towpath_lag_records", Kind.GAUGE, "records", _PLACE,
+    labels=_PLACE,
+)
+LAG_RECORDS = _gauge(
+    "towpath_lag_records",
+    "records",
     "Source offsets that are not copied yet; no series where the source does not tell its end.",
-)  # fmt: skip
-LAG_SECONDS = Metric(
-    "towpath_lag_seconds", Kind.GAUGE, "seconds", _PLACE,
+    labels=_PLACE,
+)
+LAG_SECONDS = _gauge(
+    "towpath_lag_seconds",
+    "seconds",
     "Age of the last copied record while there is lag, else 0, the largest of several partitions;"
     " no series where it is not known.",
-)  # fmt: skip
-GAPS = Metric(
-    "towpath_gaps", Kind.GAUGE, "gaps", _PLACE,
+    labels=_PLACE,
+)
+GAPS = _gauge(
+    "towpath_gaps",
+    "gaps",
     "Gaps that the ledger holds: ranges of source offsets that were lost before they were copied.",
-)  # fmt: skip
-GAP_OFFSETS = Metric(
-    "towpath_gap_offsets", Kind.GAUGE, "offsets", _PLACE,
-    "Source offsets in those gaps.",
-)  # fmt: skip
-PARTITION_STATE = Metric(
-    "towpath_partition_state", Kind.GAUGE, "partitions", (*_PLACE, "state"),
+    labels=_PLACE,
+)
+GAP_OFFSETS = _gauge(
+    "towpath_gap_offsets", "offsets", "Source offsets in those gaps.", labels=_PLACE
+)
+PARTITION_STATE = _gauge(
+    "towpath_partition_state",
+    "partitions",
     "1 with the state that the partition is in, as `towpath status` shows it; of a topic or link:"
     " how many partitions are in that state. No series with 0.",
-)  # fmt: skip
-PARTITIONS = Metric(
-    "towpath_partitions", Kind.GAUGE, "partitions", ("state",),
-    "Partitions of the link in each state.",
-)  # fmt: skip
-MAPPED_PARTITIONS = Metric(
-    "towpath_mapped_partitions", Kind.GAUGE, "partitions", (),
+    labels=(*_PLACE, "state"),
+)
+PARTITIONS = _gauge(
+    "towpath_partitions", "partitions", "Partitions of the link in each state.", labels=("state",)
+)
+MAPPED_PARTITIONS = _gauge(
+    "towpath_mapped_partitions",
+    "partitions",
     "Partitions whose records have other offsets on the target.",
-)  # fmt: skip
-UNKNOWN_LAG = Metric(
-    "towpath_unknown_lag_partitions", Kind.GAUGE, "partitions", (),
+)
+UNKNOWN_LAG = _gauge(
+    "towpath_unknown_lag_partitions",
+    "partitions",
     "Partitions whose end the source does not tell now; they are missing in the lags.",
-)  # fmt: skip
-ROUNDS = Metric(
-    "towpath_rounds_total", Kind.COUNTER, "rounds", (),
-    "Rounds that ended.",
-)  # fmt: skip
-SLOTS = Metric(
-    "towpath_slots", Kind.GAUGE, "slices", (),
+)
+ROUNDS = _counter("towpath_rounds_total", "rounds", "Rounds that ended.")
+SLOTS = _gauge(
+    "towpath_slots",
+    "slices",
     "How many slices Spark runs at the same time; it follows executors that join or vanish.",
-)  # fmt: skip
-ROUND_SECONDS = Metric(
-    "towpath_round_seconds", Kind.GAUGE, "seconds", (),
-    "How long the last round took that ended; no series before.",
-)  # fmt: skip
-ROUNDS_FAILED = Metric(
-    "towpath_rounds_failed_total", Kind.COUNTER, "rounds", ("reason",),
+)
+ROUND_SECONDS = _gauge(
+    "towpath_round_seconds", "seconds", "How long the last round took that ended; no series before."
+)
+ROUNDS_FAILED = _counter(
+    "towpath_rounds_failed_total",
+    "rounds",
     "Rounds that failed and were begun again, by the error's stable code.",
-)  # fmt: skip
-STEPS_DONE = Metric(
-    "towpath_steps_done_total", Kind.COUNTER, "steps", ("subject", "do"),
+    labels=("reason",),
+)
+STEPS_DONE = _counter(
+    "towpath_steps_done_total",
+    "steps",
     "Steps done on the target, by the words of `towpath plan`, such as `topics`, `CreateTopic`.",
-)  # fmt: skip
-STEPS_FAILED = Metric(
-    "towpath_steps_failed_total", Kind.COUNTER, "steps", ("subject", "do", "reason"),
+    labels=("subject", "do"),
+)
+STEPS_FAILED = _counter(
+    "towpath_steps_failed_total",
+    "steps",
     "Steps that failed, by the error's stable code; they are tried again.",
-)  # fmt: skip
-LEFT_OUT = Metric(
-    "towpath_left_out", Kind.GAUGE, "things", ("cause",),
+    labels=("subject", "do", "reason"),
+)
+LEFT_OUT = _gauge(
+    "towpath_left_out",
+    "things",
     "Topics, ACLs and so on that are not mirrored, or not as far as they should be: for lack of"
     " `rights`, for the `topic`, the `file`, the `cluster`,"
     " another `subject` (a config or a user, say), or a failed `step`.",
-)  # fmt: skip
-THROTTLED = Metric(
-    "towpath_throttled_seconds_total", Kind.COUNTER, "seconds", ("side",),
+    labels=("cause",),
+)
+THROTTLED = _counter(
+    "towpath_throttled_seconds_total",
+    "seconds",
     "How long brokers of the `source` and the `target` asked this run to wait, because of quotas;"
     " what they asked slices is added when their round ends.",
-)  # fmt: skip
-EVENTS_LOST = Metric(
-    "towpath_events_lost_total", Kind.COUNTER, "events", (),
+    labels=("side",),
+)
+EVENTS_LOST = _counter(
+    "towpath_events_lost_total",
+    "events",
     "Events of this run that are missing in the topic `__towpath_events`.",
-)  # fmt: skip
-TROUBLE = Metric(
-    "towpath_trouble", Kind.GAUGE, "1", (),
+)
+TROUBLE = _gauge(
+    "towpath_trouble",
+    "1",
     "1 while the run as a whole is in trouble, such as with a cluster that is away; else 0.",
-)  # fmt: skip
-LAST_LOOK = Metric(
-    "towpath_last_look_timestamp_seconds", Kind.GAUGE, "seconds since 1970", (),
+)
+LAST_LOOK = _gauge(
+    "towpath_last_look_timestamp_seconds",
+    "seconds since 1970",
     "When both clusters and the ledger were last looked at; all partitions are told as of then.",
-)  # fmt: skip
+)
 
 ALL = (
-    TOPICS_CREATED, TOPIC_CREATE_ERRORS, TOPIC_CREATE_LATENCY, REDPANDA_LAG, INFO, DETAIL,
-    RECORDS_COPIED, BYTES_COPIED, LAG_RECORDS, LAG_SECONDS, GAPS, GAP_OFFSETS, PARTITION_STATE,
-    PARTITIONS, MAPPED_PARTITIONS, UNKNOWN_LAG, ROUNDS, SLOTS, ROUND_SECONDS, ROUNDS_FAILED,
-    STEPS_DONE, STEPS_FAILED, LEFT_OUT, THROTTLED, EVENTS_LOST, TROUBLE, LAST_LOOK,
-)  # fmt: skip
+    TOPICS_CREATED,
+    TOPIC_CREATE_ERRORS,
+    TOPIC_CREATE_LATENCY,
+    REDPANDA_LAG,
+    INFO,
+    DETAIL,
+    RECORDS_COPIED,
+    BYTES_COPIED,
+    LAG_RECORDS,
+    LAG_SECONDS,
+    GAPS,
+    GAP_OFFSETS,
+    PARTITION_STATE,
+    PARTITIONS,
+    MAPPED_PARTITIONS,
+    UNKNOWN_LAG,
+    ROUNDS,
+    SLOTS,
+    ROUND_SECONDS,
+    ROUNDS_FAILED,
+    STEPS_DONE,
+    STEPS_FAILED,
+    LEFT_OUT,
+    THROTTLED,
+    EVENTS_LOST,
+    TROUBLE,
+    LAST_LOOK,
+)

@@ -56,11 +56,13 @@ def loss(books: PartitionBooks, target_end: TargetOffset) -> LostRecords | None:
         return None  # nothing was copied yet, and the front may still be filled
     offsets = books.offsets()
     return LostRecords(
-        target_end, receipt.target_end, _source_first(offsets, target_end, receipt.source_end),
+        target_end,
+        receipt.target_end,
+        _source_first(offsets, target_end, receipt.source_end),
         receipt.source_end,
         sum(_behind(target_end, there, there + length) for _, there, length in offsets.runs)
         + sum(_behind(target_end, *replaced) for replaced in offsets.replaced),
-    )  # fmt: skip
+    )
 
 
 def _source_first(

@@ -150,11 +150,15 @@ def _between(whole: Sized, spans: Iterable[tuple[SourceOffset, SourceOffset]]) -
     for first, end in spans:
         target_first, target_end = offsets.next_target(first), offsets.next_target(end)
         one = replace(
-            part, first=first, end=end, target_first=target_first, target_end=target_end,
+            part,
+            first=first,
+            end=end,
+            target_first=target_first,
+            target_end=target_end,
             runs=tuple(r for r in part.runs if r[0] < end and r[0] + r[2] > first),
             replaced=tuple(r for r in part.replaced if r[0] < target_end and r[1] > target_first),
             whole=(first, end) == (part.first, part.end),
             following=part.following if end == part.end else (),
-        )  # fmt: skip
+        )
         made.append(Sized(one, whole.bytes * (end - first) // (part.end - part.first)))
     return made

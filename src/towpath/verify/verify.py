@@ -107,11 +107,15 @@ def _verify(
     found = compared(config, scope, wanted, on_done, stop)
     return tuple(
         verdict(
-            row, books.of(tp := _tp(row)), found.get(tp), troubles.get(tp, ""),
-            observed.hidden.get(tp, ""), uncommitted=scope.uncommitted,
+            row,
+            books.of(tp := _tp(row)),
+            found.get(tp),
+            troubles.get(tp, ""),
+            observed.hidden.get(tp, ""),
+            uncommitted=scope.uncommitted,
         )
         for row in rows
-    )  # fmt: skip
+    )
 
 
 def _tp(row: PartitionStatus) -> TopicPartition:
@@ -179,12 +183,14 @@ class Observed:
         }
         return {
             tp: Bounds(
-                earliest.sure(tp), target_earliest.sure(there), since.sure(tp),
+                earliest.sure(tp),
+                target_earliest.sure(there),
+                since.sure(tp),
                 _may_compact(source_configs.get(tp.topic)),
                 _may_compact(target_configs.get(there.topic)),
             )
             for tp, there in targets.items()
-        }  # fmt: skip
+        }
 
     def _since(self, tps: Iterable[TopicPartition]) -> Answers[TopicPartition, int]:
         if self._scope.since_ms is not None:

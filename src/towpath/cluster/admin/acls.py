@@ -47,9 +47,14 @@ class AclAdmin:
         """Return all ACLs, `None` where the cluster has no authorizer."""
         what = "asking for the ACLs"
         request = DescribeAclsRequest(
-            resource_type_filter=_ANY, resource_name_filter=None, pattern_type_filter=_ANY,
-            principal_filter=None, host_filter=None, operation=_ANY, permission_type=_ANY,
-        )  # fmt: skip
+            resource_type_filter=_ANY,
+            resource_name_filter=None,
+            pattern_type_filter=_ANY,
+            principal_filter=None,
+            host_filter=None,
+            operation=_ANY,
+            permission_type=_ANY,
+        )
 
         def once(deadline: Deadline) -> Any:
             answer = self._control.ask_any(request, deadline, what)
@@ -68,18 +73,22 @@ class AclAdmin:
     def create(self, acls: Iterable[Acl]) -> Answers[Acl, None]:
         """Create ACLs; one that already exists counts as created."""
         return self._each(
-            "creating the ACL", acls,
+            "creating the ACL",
+            acls,
             lambda part: CreateAclsRequest(creations=[_creation(acl) for acl in part]),
-            lambda answer: answer.results, there=True,
-        )  # fmt: skip
+            lambda answer: answer.results,
+            there=True,
+        )
 
     def delete(self, acls: Iterable[Acl]) -> Answers[Acl, None]:
         """Delete ACLs; one that no longer exists counts as deleted."""
         return self._each(
-            "deleting the ACL", acls,
+            "deleting the ACL",
+            acls,
             lambda part: DeleteAclsRequest(filters=[_filter(**_exactly(acl)) for acl in part]),
-            lambda answer: [_worst(said) for said in answer.filter_results], there=False,
-        )  # fmt: skip
+            lambda answer: [_worst(said) for said in answer.filter_results],
+            there=False,
+        )
 
     def _each(
         self,
@@ -116,20 +125,27 @@ class AclAdmin:
 
 def _creation(acl: Acl) -> Any:
     return CreateAclsRequest.AclCreation(
-        resource_type=RESOURCES[acl.resource], resource_name=acl.name,
-        resource_pattern_type=PATTERNS[acl.pattern], principal=acl.principal, host=acl.host,
-        operation=OPERATIONS[acl.operation], permission_type=PERMISSIONS[acl.permission],
-    )  # fmt: skip
+        resource_type=RESOURCES[acl.resource],
+        resource_name=acl.name,
+        resource_pattern_type=PATTERNS[acl.pattern],
+        principal=acl.principal,
+        host=acl.host,
+        operation=OPERATIONS[acl.operation],
+        permission_type=PERMISSIONS[acl.permission],
+    )
 
 
 def _exactly(acl: Acl) -> dict[str, Any]:
     """Return the filter fields that match exactly this ACL."""
     return {
-        "resource_type_filter": RESOURCES[acl.resource], "resource_name_filter": acl.name,
-        "pattern_type_filter": PATTERNS[acl.pattern], "principal_filter": acl.principal,
-        "host_filter": acl.host, "operation": OPERATIONS[acl.operation],
+        "resource_type_filter": RESOURCES[acl.resource],
+        "resource_name_filter": acl.name,
+        "pattern_type_filter": PATTERNS[acl.pattern],
+        "principal_filter": acl.principal,
+        "host_filter": acl.host,
+        "operation": OPERATIONS[acl.operation],
         "permission_type": PERMISSIONS[acl.permission],
-    }  # fmt: skip
+    }
 
 
 def _worst(said: Any) -> Any:

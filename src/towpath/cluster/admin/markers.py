@@ -102,9 +102,12 @@ def refuses(error: ClusterError) -> bool:
 
 def _question(markers: MarkersOf) -> Question[None]:
     return Question(
-        "writing markers to", lambda tps: _request({tp: markers[tp] for tp in tps}), _results,
-        _ACL, of_cluster=True,
-    )  # fmt: skip
+        "writing markers to",
+        lambda tps: _request({tp: markers[tp] for tp in tps}),
+        _results,
+        _ACL,
+        of_cluster=True,
+    )
 
 
 def _request(markers: MarkersOf) -> Any:
@@ -116,11 +119,15 @@ def _request(markers: MarkersOf) -> Any:
         # Equal markers share one object.
         made = {
             each: kind(
-                producer_id=each.producer_id, producer_epoch=each.epoch, transaction_result=False,
-                topics=place, coordinator_epoch=each.coordinator_epoch, transaction_version=0,
+                producer_id=each.producer_id,
+                producer_epoch=each.epoch,
+                transaction_result=False,
+                topics=place,
+                coordinator_epoch=each.coordinator_epoch,
+                transaction_version=0,
             )
             for each in set(some)
-        }  # fmt: skip
+        }
         written += [made[each] for each in some]
     return WriteTxnMarkersRequest(markers=written)
 

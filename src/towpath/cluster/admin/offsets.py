@@ -66,9 +66,11 @@ class OffsetAdmin:
         wanted = tuple(tps)
         epochs = self._epochs(wanted)
         question = Question(
-            "asking for the log end of", lambda theirs: _for_epochs(theirs, epochs),
-            _epoch_ends, acl="Describe",
-        )  # fmt: skip
+            "asking for the log end of",
+            lambda theirs: _for_epochs(theirs, epochs),
+            _epoch_ends,
+            acl="Describe",
+        )
         known = [tp for tp in wanted if epochs.get(tp, -1) >= 0]
         found = ask_leaders(self._control, question, known, patience)
         unknown = [tp for tp in wanted if epochs.get(tp, -1) < 0 or found.get(tp) == -1]
@@ -110,8 +112,9 @@ class OffsetAdmin:
         question = Question(
             "asking for the end of a leader epoch of",
             lambda theirs: _for_epochs(theirs, epochs, current=False),
-            _epoch_ends, acl="Describe",
-        )  # fmt: skip
+            _epoch_ends,
+            acl="Describe",
+        )
         return ask_leaders(self._control, question, epochs, patience)
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> Answers[TopicPartition, int]:
@@ -133,7 +136,7 @@ class OffsetAdmin:
             ),
             lambda answer: each_partition(answer, lambda said: int(said.low_watermark)),
             acl="Delete",
-        )  # fmt: skip
+        )
         return ask_leaders(self._control, question, before)
 
     def _epochs(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
@@ -164,11 +167,14 @@ class OffsetAdmin:
         question = Question(
             "asking for offsets of",
             lambda theirs: ListOffsetsRequest(
-                replica_id=-1, isolation_level=int(committed), topics=by_topic(theirs, one),
+                replica_id=-1,
+                isolation_level=int(committed),
+                topics=by_topic(theirs, one),
                 timeout_ms=self._control.timeout_ms,
             ),
-            lambda answer: each_partition(answer, lambda said: int(read(said))), acl="Describe",
-        )  # fmt: skip
+            lambda answer: each_partition(answer, lambda said: int(read(said))),
+            acl="Describe",
+        )
         return ask_leaders(self._control, question, tps, patience, leaders)
 
 

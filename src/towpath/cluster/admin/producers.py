@@ -68,8 +68,9 @@ class ProducerAdmin:
             lambda theirs: DescribeProducersRequest(
                 topics=by_topic(theirs, lambda name, p: kind(name=name, partition_indexes=p))
             ),
-            lambda answer: each_partition(answer, read), acl="Read",
-        )  # fmt: skip
+            lambda answer: each_partition(answer, read),
+            acl="Read",
+        )
         return ask_leaders(self._control, question, tps, patience)
 
 
@@ -83,6 +84,10 @@ def _states(said: Any) -> tuple[ProducerState, ...]:
 
 def _state(said: Any) -> ProducerState:
     return ProducerState(
-        ProducerId(said.producer_id), said.last_sequence, said.last_timestamp,
-        said.current_txn_start_offset, said.producer_epoch, said.coordinator_epoch,
-    )  # fmt: skip
+        ProducerId(said.producer_id),
+        said.last_sequence,
+        said.last_timestamp,
+        said.current_txn_start_offset,
+        said.producer_epoch,
+        said.coordinator_epoch,
+    )

@@ -78,9 +78,11 @@ class QuotaAdmin:
     def _quota_heard(self, quota: Quota, value: float | None) -> None:
         what = f"waiting until all brokers know the quota of {quota}"
         wait_for_brokers(
-            self._control, what, _asking(quota.entities),
+            self._control,
+            what,
+            _asking(quota.entities),
             lambda said: _read(said).known.get(quota) == value,
-        )  # fmt: skip
+        )
 
 
 def _change(quotas: Sequence[Quota], values: Mapping[Quota, float | None]) -> Any:

@@ -119,9 +119,12 @@ class Trial(Generic[T]):
             del self.left[name]
             return
         error = refused(
-            self._side, self.change.what(name, self._wanted[name]), said.error_code,
-            said.error_message, self.change.acl(name),
-        )  # fmt: skip
+            self._side,
+            self.change.what(name, self._wanted[name]),
+            said.error_code,
+            said.error_message,
+            self.change.acl(name),
+        )
         self.refused[name] = error
         if said.error_code == REQUEST_TIMED_OUT:
             self._unsure.add(name)

@@ -81,9 +81,11 @@ class Transactions:
     def end(self, who: ProducerEpoch, deadline: Deadline, *, commit: bool) -> None:
         """Commit or abort; the marker reaches the partition soon after."""
         request = EndTxnRequest(
-            transactional_id=self.transactional_id, producer_id=who.producer_id,
-            producer_epoch=who.epoch, committed=commit,
-        )  # fmt: skip
+            transactional_id=self.transactional_id,
+            producer_id=who.producer_id,
+            producer_epoch=who.epoch,
+            committed=commit,
+        )
         self._ask(request, "ending a transaction", deadline, lambda a: a.error_code)
 
     def _ask(

@@ -53,10 +53,12 @@ class UserAdmin:
         """Set a user's password; the cluster gets only the salted hash."""
         salt = secrets.token_bytes(_SALT_BYTES)
         upsertion = AlterUserScramCredentialsRequest.ScramCredentialUpsertion(
-            name=credential.user, mechanism=MECHANISMS[credential.mechanism],
-            iterations=iterations, salt=salt,
+            name=credential.user,
+            mechanism=MECHANISMS[credential.mechanism],
+            iterations=iterations,
+            salt=salt,
             salted_password=salted(credential.mechanism, password, salt, iterations),
-        )  # fmt: skip
+        )
         self._alter(f"setting the password of {credential}", upsertions=[upsertion])
         self._user_heard(credential, iterations)
 
@@ -71,9 +73,11 @@ class UserAdmin:
     def _user_heard(self, credential: Credential, iterations: int | None) -> None:
         what = f"waiting until all brokers know {credential}"
         wait_for_brokers(
-            self._control, what, _asking([credential.user]),
+            self._control,
+            what,
+            _asking([credential.user]),
             lambda said: _read(said).get(credential) == iterations,
-        )  # fmt: skip
+        )
 
     def _alter(self, what: str, **changes: Any) -> None:
         request = AlterUserScramCredentialsRequest(**{"deletions": [], "upsertions": [], **changes})

@@ -72,11 +72,12 @@ def connect_to(config: ClusterConfig, side: str, broker: Broker, deadline: Deadl
         if f"{broker.host}:{broker.port}" in config.bootstrap:
             raise
         raise UnresolvedError(
-            side, f"connecting to {broker}",
+            side,
+            f"connecting to {broker}",
             f"the broker advertises the host {broker.host}, which does not resolve here",
             f"set `advertised.listeners` of broker {broker.id} to a host that clients can reach, or"
             f" make {broker.host} resolve on this machine",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def connect(
@@ -109,9 +110,11 @@ def _reach(side: str, what: str, address: Address, deadline: Deadline) -> socket
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise UnresolvedError(
-            side, what, f"the name {address[0]} does not resolve",
+            side,
+            what,
+            f"the name {address[0]} does not resolve",
             "check it for typing errors, or make it resolve on this machine",
-        ) from error  # fmt: skip
+        ) from error
     last: OSError | None = None
     for position, (family, kind, protocol, _, at) in enumerate(found):
         share = max(deadline.left() / (len(found) - position), 0.001)
@@ -191,10 +194,11 @@ def _enter(
         ask(connection, nothing, pick_version(side, MetadataRequest, versions), deadline)
     except ConnectionError as error:
         raise SecurityError(
-            side, f"connecting to {address_text(address)}",
+            side,
+            f"connecting to {address_text(address)}",
             "the broker hung up on the first request",
             "the port seems to expect a login; add `sasl:`",
-        ) from error  # fmt: skip
+        ) from error
     return None
 
 
@@ -215,18 +219,24 @@ def _odd_end(config: ClusterConfig, side: str, what: str, error: OSError) -> Unr
     """An end or an answer that a broker does not give where both sides agree on encryption."""
     if config.tls:
         return UnreachableError(
-            side, what, "the broker closed the connection while it was set up",
+            side,
+            what,
+            "the broker closed the connection while it was set up",
             "look whether the port speaks TLS (else remove `tls:`) and what the broker's log says",
-        )  # fmt: skip
+        )
     if isinstance(error, StrangeAnswerError):
         return SecurityError(
-            side, what, "the answer is none of Kafka's protocol",
+            side,
+            what,
+            "the answer is none of Kafka's protocol",
             "the port seems to expect TLS, add `tls:`"
             if error.start[:2] == b"\x15\x03"
             else "look whether a Kafka broker listens there",
-        )  # fmt: skip
+        )
     return UnreachableError(
-        side, what, "the broker closed the connection at once",
+        side,
+        what,
+        "the broker closed the connection at once",
         "look whether it is just starting or stopping; if not, the port seems to expect TLS, add"
         " `tls:`",
-    )  # fmt: skip
+    )

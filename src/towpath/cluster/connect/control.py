@@ -202,15 +202,21 @@ class Control:
             for address, error in zip(addresses, errors, strict=True)
         )
         return UnreachableError(
-            self.side, "asking " + ", ".join(map(address_text, addresses)),
+            self.side,
+            "asking " + ", ".join(map(address_text, addresses)),
             f"no broker answered ({whys})",
             "check `bootstrap`, and whether the brokers run and the network to them is open",
-        )  # fmt: skip
+        )
 
     def _ask_at(
-        self, address: Address, name: str, request: Any, deadline: Deadline, what: str,
+        self,
+        address: Address,
+        name: str,
+        request: Any,
+        deadline: Deadline,
+        what: str,
         newest: int | None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         self._wait_unmuted(address, deadline)
         with (
             self._connection(address, deadline) as connected,

@@ -51,9 +51,12 @@ def pick_version(side: str, message: Any, versions: Versions, newest: int | None
     version: int = min(high, message.max_version, high if newest is None else newest)
     if version < max(low, 0):
         raise RefusedError(
-            side, message.name, UNSUPPORTED_VERSION, code(UNSUPPORTED_VERSION).name,
+            side,
+            message.name,
+            UNSUPPORTED_VERSION,
+            code(UNSUPPORTED_VERSION).name,
             f"the broker takes versions {low} to {high}; {code(UNSUPPORTED_VERSION).advice}",
-        )  # fmt: skip
+        )
     return version
 
 

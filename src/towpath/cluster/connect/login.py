@@ -81,9 +81,12 @@ def _agree(
     if answer.error_code == UNSUPPORTED_SASL_MECHANISM:
         offered = ", ".join(sorted(answer.mechanisms)) or "none"
         raise RefusedError(
-            side, what, answer.error_code, code(answer.error_code).name,
+            side,
+            what,
+            answer.error_code,
+            code(answer.error_code).name,
             f"the broker offers {offered}; set `sasl.mechanism` to one that it offers",
-        )  # fmt: skip
+        )
     if answer.error_code:
         raise refused(side, what, answer.error_code)
 

@@ -188,9 +188,13 @@ def _output(command: Sequence[str]) -> tuple[int, str]:
         subprocess.TimeoutExpired: It did not end in time.
     """
     with subprocess.Popen(  # noqa: S603, the user's own command, and no shell
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        text=True, start_new_session=True,
-    ) as process:  # fmt: skip
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
         try:
             printed, _ = process.communicate(timeout=_COMMAND_SECONDS)
         except BaseException:

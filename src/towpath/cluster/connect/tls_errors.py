@@ -30,7 +30,7 @@ _OURS = (
         "broker and client have no cipher in common, or it asks for a certificate of ours",
         "give `tls.cert` and `tls.key`, or look at the broker's `ssl.cipher.suites`",
     ),
-)  # fmt: skip
+)
 
 Explained = tuple[str, str, bool]
 """The cause, the advice, and whether a retry is pointless."""
