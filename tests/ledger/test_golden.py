@@ -1,4 +1,4 @@
-"""Entries as Towpath 0.1 wrote them, byte by byte: every later version reads them.
+"""Entries as earlier versions wrote them, byte by byte: every later version reads them.
 
 `golden.tsv` has a line for each: key and value as they lay in the topic of a real target. Lines
 are added to it, none is changed.

@@ -20,13 +20,13 @@ from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.alive import this_host
 from towpath.ledger.entries import LinkLease
-from towpath.ledger.ledger import SESSIONS
+from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.link import OpenLink, open_link
 from towpath.model.clock import now_ms
 from towpath.model.errors import LinkHeldError
 from towpath.model.nouns import LinkName
 from towpath.plan import lease as leases
-from towpath.plan.lease import Lease
+from towpath.plan.lease import Lease, last_lease, lease_lines
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -99,7 +99,32 @@ def test_a_holder_whose_process_has_ended_is_replaced_at_once(config: LinkConfig
     with opened(config) as link:
         dead = sign(link, this_host(), ended.pid)
         with Lease(link, "apply") as lease:
-            assert lease.replaced == dead
+            assert lease.replaced == dead.holder
+            assert lease.takeover.startswith(f"the lease was taken over from {dead.holder}, which")
+            told = last_lease(Ledger(link.target, link.ledger._client), config.link)
+            assert told is not None
+            assert (told.pid, told.replaced) == (os.getpid(), dead.holder)
+            assert lease_lines(told) == [
+                f"lease: held by {told.holder}",
+                f"lease: {told.holder} took it over from {dead.holder}, which ended without giving"
+                " it back",
+            ]
+
+
+def test_what_status_tells_of_a_lease() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    now = now_ms()
+    lease = LinkLease(
+        link=LinkName("l"), owner="o", command="apply", host=this_host(), pid=ended.pid,
+        since=now, beat=now, over=True,
+    )  # fmt: skip
+    assert lease_lines(None) == lease_lines(lease) == []
+    assert lease_lines(replace(lease, over=False)) == [
+        f"lease: {lease.holder} ended without giving it back; the next command takes it over"
+    ]
+    mine = replace(lease, over=False, pid=os.getpid())
+    assert lease_lines(mine) == [f"lease: held by {mine.holder}"]
 
 
 def test_a_silent_holder_elsewhere_is_waited_for_and_then_replaced(
@@ -109,7 +134,7 @@ def test_a_silent_holder_elsewhere_is_waited_for_and_then_replaced(
     with opened(config) as link:
         dead = sign(link, "elsewhere", 1)
         with Lease(link, "apply") as lease:
-            assert lease.replaced == dead
+            assert lease.replaced == dead.holder
 
 
 def test_a_holder_that_was_paused_changes_nothing_until_it_is_free_again(

@@ -55,7 +55,8 @@ def apply(
     with stopping() as stop:
         applied = apply_plan(wanted, SUBJECTS, _tell, stop)
     data = _report(wanted, applied)
-    lines = [*applied.left_out, _sentence(applied)]
+    notes = [f"note: {applied.takeover}"] if applied.takeover else []
+    lines = [*notes, *applied.left_out, _sentence(applied)]
     show(Group(*map(line, lines)), data)
     write_report(report, data)
     return 0 if data["complete"] else NOT_ALL
@@ -106,6 +107,7 @@ def _report(wanted: ApplyRequest, applied: Applied) -> dict[str, Any]:
         ],
         "not_reached": _steps(applied.rest),
         "left_out": left_out,
+        "takeover": applied.takeover,
     }
 
 

@@ -154,6 +154,7 @@ class Display:
             *_named("left out", progress.topics.left_out, _NAMED),
             *_named("stopped", _stopped(progress), _NAMED),
             *progress.files,
+            *([progress.takeover] if progress.takeover else []),
         ]
         return Group(head, shown, *(Text(line, style="yellow") for line in told), *notes)
 

@@ -61,7 +61,8 @@ def repair(
         scope = Scope(master=master, parallelism=parallelism)
         found = repair_link(config, RepairRequest(names, agreed, bar.done, stop, scope))
     data = _report(config.link, found)
-    show(Group(*map(line, (*found.missing, _sentence(found)))), data)
+    notes = [f"note: {found.takeover}"] if found.takeover else []
+    show(Group(*map(line, (*notes, *found.missing, _sentence(found)))), data)
     write_report(report, data)
     return 0 if data["complete"] else NOT_ALL
 
@@ -111,6 +112,7 @@ def _report(link: str, found: RepairReport) -> dict[str, Any]:
         ],
         "left": [{**asdict(each), "cause": str(each.cause)} for each in found.plan.left],
         "missing": list(found.missing),
+        "takeover": found.takeover,
     }
 
 

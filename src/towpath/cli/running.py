@@ -29,7 +29,7 @@ def mirror(
     data = _report(config.link, wishes, progress, stopped=stop.is_set())
     lines = [_sentence(progress, data), *progress.topics.left_out]
     lines += [f"trouble: {progress.trouble}"] if progress.trouble else []
-    lines += [*progress.files, *_events(progress)]
+    lines += [*progress.files, *_notes(progress)]
     show(Group(*map(Text, lines), picture(progress.rows)), data)
     write_report(report, data)
     return 0 if data["complete"] else 3
@@ -57,14 +57,14 @@ def _report(link: str, wishes: Wishes, progress: RunProgress, *, stopped: bool) 
         "notes": [
             *(str(note) for note in progress.topics.notes),
             *progress.files,
-            *_events(progress),
+            *_notes(progress),
         ],
         "partitions": [as_json(row) for row in progress.rows],
     }
 
 
-def _events(progress: RunProgress) -> list[str]:
-    return [progress.events] if progress.events else []
+def _notes(progress: RunProgress) -> list[str]:
+    return [text for text in (progress.takeover, progress.events) if text]
 
 
 def _sentence(progress: RunProgress, data: dict[str, Any]) -> str:

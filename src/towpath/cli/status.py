@@ -19,6 +19,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.clock import readable
 from towpath.model.nouns import Side
 from towpath.plan.journal import failures
+from towpath.plan.lease import last_lease, lease_lines
 from towpath.records.source.beginnings import PATIENCE
 from towpath.status import status as standing
 from towpath.status.status import State
@@ -52,10 +53,13 @@ def status(
         if any(row.lost for row in rows):
             ledger.read_runs(books)  # they tell which source offsets were lost
             rows = look()
+        lease = last_lease(ledger, config.link) if ledger.usable() else None
     failed = failures(books)
     lines = [f"step {e.do} {e.name} failed at {readable(e.at)}: {e.error}" for e in failed]
+    lines += lease_lines(lease)
     data = {
         "link": config.link,
+        "lease": asdict(lease) if lease else None,
         "partitions": [as_json(row) for row in rows],
         "failed_steps": [asdict(entry) for entry in failed],
     }

@@ -66,7 +66,9 @@ class CutoverReport:
     @property
     def notes(self) -> tuple[Note, ...]:
         """What a person should know now."""
-        return self.synced.notes if self.synced else self.plan.notes
+        found = self.synced.notes if self.synced else self.plan.notes
+        taken = self.progress.takeover if self.progress else ""
+        return (*found, *([Note("link", taken)] if taken else []))
 
     @property
     def touched(self) -> bool:

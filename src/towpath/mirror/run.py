@@ -84,6 +84,8 @@ class RunProgress:
     """Files of secrets that changed but cannot be used as they are now."""
     events: str = ""
     """Why events are not written, "" where they are."""
+    takeover: str = ""
+    """The dead process that the lease was taken over from, "" where there was none."""
 
     def copied(self, row: PartitionStatus) -> tuple[int, int]:
         """Return the records and bytes of a partition that this run copied."""
@@ -195,6 +197,7 @@ class _Mirror:
         if self._lease is None:
             lease = Lease(self._link, "run", dead=self._session.dead)
             self._lease = self._stack.enter_context(lease)
+        self.progress.takeover = self._lease.takeover
         self._link.read()
         tidying = Tidying(self._config, self._link.target)
         tidying.start()
@@ -208,6 +211,7 @@ class _Mirror:
     def _hold(self) -> None:
         if self._lease is not None:
             self._lease.require()
+            self.progress.takeover = self._lease.takeover
 
     def go(self, spark: Any) -> None:
         """Run rounds until there is a reason to end; start again after trouble."""

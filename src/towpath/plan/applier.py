@@ -28,6 +28,7 @@ class Applied:
         before: Those that an earlier `towpath apply` of the same saved plan had done.
         failed: Those that were not, and why.
         rest: Those that were not reached.
+        takeover: A sentence about a dead process that the lease was taken over from, or "".
     """
 
     kinds: StepKinds
@@ -35,6 +36,7 @@ class Applied:
     before: list[Step] = field(default_factory=list)
     failed: list[tuple[Step, TowpathError]] = field(default_factory=list)
     rest: list[Step] = field(default_factory=list)
+    takeover: str = ""
 
     @property
     def complete(self) -> bool:

@@ -72,7 +72,9 @@ def apply(
                 require=Review(clients, steps, saved=bool(wanted.digest)).require,
                 hold=lease.require,
             )
-            return applier.apply(steps)
+            applied = applier.apply(steps)
+            applied.takeover = lease.takeover
+            return applied
 
 
 def _require_clusters(plan: Plan, link: OpenLink) -> None:

@@ -15,13 +15,13 @@ from typing import Self
 
 from towpath.cluster.data.client import Client
 from towpath.ledger.alive import is_gone, this_host
-from towpath.ledger.entries import MIRROR, LinkLease, Unreadable
+from towpath.ledger.entries import MIRROR, LeaseHolder, LinkLease, Unreadable
 from towpath.ledger.events import What
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.link import OpenLink
-from towpath.model.clock import Moment, now_ms, readable
+from towpath.model.clock import Moment, now_ms
 from towpath.model.errors import LinkHeldError, TowpathError
-from towpath.model.nouns import Side
+from towpath.model.nouns import LinkName, Side
 
 _BEAT = 2.0
 _SILENCE = 7.0
@@ -44,7 +44,7 @@ class Lease:
         dead: Host and process id of a run that is known to be dead.
 
     Attributes:
-        replaced: The holder that was taken for dead, if there was one.
+        replaced: The dead process that the lease was taken over from, if there was one.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Lease:
         self._heard: Counter[str] = Counter()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="towpath-lease", daemon=True)
-        self.replaced: LinkLease | None = None
+        self.replaced: LeaseHolder | None = None
 
     def __enter__(self) -> Self:
         """Get the lease, and give signs of life from then on.
@@ -107,16 +107,21 @@ class Lease:
             self._other = None
             self._acquire()
 
+    @property
+    def takeover(self) -> str:
+        """A sentence about the takeover, "" where there was none."""
+        return taken_over(self.replaced) if self.replaced is not None else ""
+
     def _acquire(self) -> None:
         with self._lock:
-            self.replaced = self._wait_for_silence()
+            dead = self._wait_for_silence()
+            self.replaced = dead.holder if dead is not None else self.replaced
             self._since, self._looked = now_ms(), Moment.now()
             self._tell()
             self._refuse_later()
-        if self.replaced is not None:
-            self._link.events.tell(
-                What.LEASE_TAKEN_OVER, command=self.replaced.command, where=_where(self.replaced)
-            )
+        if dead is not None:
+            where = dead.holder.where
+            self._link.events.tell(What.LEASE_TAKEN_OVER, command=dead.command, where=where)
 
     def _wait_for_silence(self) -> LinkLease | None:
         """Wait until no other holder gives signs; return the one that is dead, if any.
@@ -181,12 +186,43 @@ class Lease:
         entry = LinkLease(
             link=self._link.config.link, owner=self._owner, command=self._command, host=this_host(),
             pid=os.getpid(), since=self._since, beat=now_ms(), over=over, work=self._work,
+            replaced=self.replaced,
         )  # fmt: skip
         self._ledger.append([entry], SESSIONS)
 
     def _held(self, other: LinkLease) -> LinkHeldError:
-        return LinkHeldError(self._link.config.link, other.command, _where(other))
+        return LinkHeldError(self._link.config.link, other.command, other.holder.where)
 
 
-def _where(holder: LinkLease) -> str:
-    return f"on {holder.host}, pid {holder.pid}, since {readable(holder.since)}"
+def last_lease(ledger: Ledger, link: LinkName) -> LinkLease | None:
+    """Return the last sign of a process that may change the target for a link, or might.
+
+    Raises:
+        ClusterError: The ledger cannot be asked.
+    """
+    found = ledger.read(SESSIONS, wanted=lambda key: key[:2] == (LinkLease.kind, link))
+    leases = [each for each in found if isinstance(each, LinkLease) and each.work == MIRROR]
+    return leases[-1] if leases else None
+
+
+def taken_over(dead: LeaseHolder) -> str:
+    """Return a sentence about a takeover."""
+    return f"the lease was taken over from {dead}, which ended without giving it back"
+
+
+def lease_lines(lease: LinkLease | None) -> list[str]:
+    """Return who changes the target for a link now, and whom it replaced, for people."""
+    if lease is None:
+        return []
+    lives = lease.may_live and not is_gone(lease)
+    lines = [f"lease: held by {lease.holder}"] if lives else []
+    if not lease.over and not lives:
+        lines.append(
+            f"lease: {lease.holder} ended without giving it back; the next command takes it over"
+        )
+    if lease.replaced is not None:
+        lines.append(
+            f"lease: {lease.holder} took it over from {lease.replaced}, which ended"
+            " without giving it back"
+        )
+    return lines

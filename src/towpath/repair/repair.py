@@ -63,11 +63,13 @@ class RepairReport:
         plan: What was to be done.
         done: Whether it was agreed to, or nothing was to be done.
         rows: Where the partitions of the plan stand now, if anything was done.
+        takeover: A sentence about a dead process that the lease was taken over from, or "".
     """
 
     plan: RepairPlan
     done: bool
     rows: tuple[PartitionStatus, ...] = ()
+    takeover: str = ""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -93,8 +95,8 @@ def repair(config: LinkConfig, asked: RepairRequest) -> RepairReport:
         alone = LinkSession(config, link.target)
         alone.start()
         stack.callback(alone.close)
-        stack.enter_context(Lease(link, "repair", dead=alone.dead))
-        return _Repair(link, asked, alone.run_id).go()
+        lease = stack.enter_context(Lease(link, "repair", dead=alone.dead))
+        return replace(_Repair(link, asked, alone.run_id).go(), takeover=lease.takeover)
 
 
 def _read(link: OpenLink, topics: Collection[TopicName]) -> None:

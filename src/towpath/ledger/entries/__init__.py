@@ -20,7 +20,7 @@ from towpath.ledger.entries.partition import (
     Runs,
     TransactionalProducer,
 )
-from towpath.ledger.entries.session import MIRROR, Attempt, Dealt, LinkLease, Session
+from towpath.ledger.entries.session import MIRROR, Attempt, Dealt, LeaseHolder, LinkLease, Session
 from towpath.ledger.entries.step import Journal, Phase
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "FirstLook",
     "Gap",
     "Journal",
+    "LeaseHolder",
     "LinkIdentity",
     "LinkLease",
     "Opened",

@@ -7,13 +7,16 @@ from typing import ClassVar
 
 from towpath.model.nouns import ClusterId, LinkName, SourceOffset, TopicId, TopicName
 
-LEVEL = 2
+LEVEL = 3
 """The highest feature level that this program knows. It goes up by one with every addition to the
 ledger or to a mirror topic that an older program would damage or misread: that program then refuses
 the link. What an older program may pass over needs no new level.
 
 Level 2: mapped partitions are written under generations of their producer id. An older program
-would not find records of a later generation behind the last receipt, and write them again."""
+would not find records of a later generation behind the last receipt, and write them again.
+
+Level 3: one process at a time changes the target for a link, by a lease. The `apply` of an older
+program would not look for the lease, and write the same journal."""
 
 
 @dataclass(frozen=True, slots=True)

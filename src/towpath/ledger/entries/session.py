@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from towpath.model.clock import now_ms
+from towpath.model.clock import now_ms, readable
 from towpath.model.nouns import LinkName
 
 _LONG_AGO = 600_000
@@ -53,6 +53,31 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseHolder:
+    """The process that holds a lease, or held one.
+
+    Attributes:
+        command: The command of Towpath: `run`, `apply`, `cutover`, `repair`.
+        host: The host name.
+        pid: The process id.
+        since: When it got the lease, in ms since 1970.
+    """
+
+    command: str
+    host: str
+    pid: int
+    since: int
+
+    @property
+    def where(self) -> str:
+        """Where it runs and since when, for people."""
+        return f"on {self.host}, pid {self.pid}, since {readable(self.since)}"
+
+    def __str__(self) -> str:
+        return f"`towpath {self.command}` ({self.where})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LinkLease:
     """A sign of life of the one process that may change the target for a link.
 
@@ -65,6 +90,7 @@ class LinkLease:
         beat: When it gave this sign, likewise.
         over: Whether it has given the lease back.
         work: The kind of work; there is one lease for each.
+        replaced: The dead process that this one took the lease over from, if it did.
     """
 
     kind: ClassVar[str] = "lease"
@@ -78,10 +104,16 @@ class LinkLease:
     beat: int
     over: bool
     work: str = MIRROR
+    replaced: LeaseHolder | None = None
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""
         return _of_work(self.work)
+
+    @property
+    def holder(self) -> LeaseHolder:
+        """The process."""
+        return LeaseHolder(command=self.command, host=self.host, pid=self.pid, since=self.since)
 
     @property
     def may_live(self) -> bool:
