@@ -106,10 +106,11 @@ class Cursor:
             self._read()
             if self.have == before and deadline.over:
                 raise UnreachableError(
-                    self._reader.side, f"fetching {self._tp} at {before}",
+                    self._reader.side,
+                    f"fetching {self._tp} at {before}",
                     f"no records came within {self._reader.patience:.0f} s",
                     "look whether the partition's leader is in good health",
-                )  # fmt: skip
+                )
 
     def advance(self, position: int) -> None:
         """Be done with everything before `position`."""
@@ -134,9 +135,12 @@ class Cursor:
     def _read(self) -> None:
         try:
             chunk = self._reader.client.fetch(
-                self._tp, self.have, max_bytes=self._reader.max_bytes, wait=_WAIT,
+                self._tp,
+                self.have,
+                max_bytes=self._reader.max_bytes,
+                wait=_WAIT,
                 committed=self._undone is None,
-            )  # fmt: skip
+            )
         except RefusedError as error:
             if error.error != OFFSET_OUT_OF_RANGE:
                 raise

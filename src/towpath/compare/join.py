@@ -119,9 +119,12 @@ def join(expected: wire.Table, source: Hashes, offsets: wire.Table, target: Hash
     extra = np.ones(len(offsets), np.bool_)
     extra[right] = False
     return Joined(
-        left[differs], right[differs], np.flatnonzero(~there), np.flatnonzero(extra),
+        left[differs],
+        right[differs],
+        np.flatnonzero(~there),
+        np.flatnonzero(extra),
         len(left) - int(differs.sum()),
-    )  # fmt: skip
+    )
 
 
 def what_differs(source: dict[str, Any], target: dict[str, Any]) -> str:

@@ -202,9 +202,13 @@ class _Comparing:
         self._add(fold(hashes[keep]), fold(target_hashes[keep_target]))
 
     def _changed(
-        self, joined: Joined, source: Segment, target: Segment, offsets: wire.Table,
+        self,
+        joined: Joined,
+        source: Segment,
+        target: Segment,
+        offsets: wire.Table,
         target_offsets: wire.Table,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._counts.changed += len(joined.changed)
         if len(joined.changed):
             at, there = (
@@ -214,9 +218,13 @@ class _Comparing:
             self._differs(at, there, what_differs(source.record(at), target.record(there)))
 
     def _missing(
-        self, joined: Joined, source: Segment, offsets: wire.Table, expected: wire.Table,
+        self,
+        joined: Joined,
+        source: Segment,
+        offsets: wire.Table,
+        expected: wire.Table,
         hashes: Hashes,
-    ) -> Mask:  # fmt: skip
+    ) -> Mask:
         """Deal with records that only the source has; return which ones the digest covers."""
         keep = np.ones(len(offsets), np.bool_)
         where = np.array(
@@ -235,9 +243,10 @@ class _Comparing:
             at = int(rest[0])
             copied = expected[at] >= 0
             self._differs(
-                int(offsets[at]), int(expected[at]),
+                int(offsets[at]),
+                int(expected[at]),
                 "missing on the target" if copied else "never copied",
-            )  # fmt: skip
+            )
         return keep
 
     def _extra(self, joined: Joined, target: Segment, offsets: wire.Table, hashes: Hashes) -> Mask:
@@ -274,9 +283,12 @@ class _Comparing:
         """Note records that `side` lacks, to be settled when the range was read."""
         rows = other.rows(sources if side is Side.TARGET else targets)
         columns = [
-            rows["key"], pa.array(sources), pa.array(targets), pa.array(hashes),
+            rows["key"],
+            pa.array(sources),
+            pa.array(targets),
+            pa.array(hashes),
             pc.is_null(rows["value"]),
-        ]  # fmt: skip
+        ]
         self._lacking[side].append(pa.Table.from_arrays(columns, schema=MISSING))
 
     def _settle(self, side: Side) -> None:

@@ -119,8 +119,9 @@ class Arrivals:
         if wanted:
             self._landing.jobs.run(
                 lambda: self._opener.add(wanted, dealt.facts_from, settled=dealt.settled),
-                lambda failed: self._learnt(dealt, wanted, failed), self._opener.thread,
-            )  # fmt: skip
+                lambda failed: self._learnt(dealt, wanted, failed),
+                self._opener.thread,
+            )
 
     def _learnt(
         self, dealt: Dealt, fresh: Sequence[Assignment], failed: TowpathError | None
@@ -137,9 +138,10 @@ class Arrivals:
         wanted = self._wanted(assignments)
         if wanted:
             self._reactor.run(
-                lambda: self._opener.open(wanted), partial(self._opened, wanted, failures),
+                lambda: self._opener.open(wanted),
+                partial(self._opened, wanted, failures),
                 self._opener.thread,
-            )  # fmt: skip
+            )
 
     def _opened(
         self,

@@ -68,10 +68,18 @@ def fetching(work: Slice, source: Admin) -> Callable[[Landing], Fetcher[Lane]]:
 
     def feed(landing: Landing) -> Fetcher[Lane]:
         return SourceSide[Lane](
-            landing.reactor, work.source, source, landing.pool, landing.jobs,
-            share=work.memory, stop_on_gap=work.stop_on_gap, go=landing.go, stop=landing.stop,
-            on_gap=landing.note_gap, begin_later=landing.begin_later,
-        ).fetcher  # fmt: skip
+            landing.reactor,
+            work.source,
+            source,
+            landing.pool,
+            landing.jobs,
+            share=work.memory,
+            stop_on_gap=work.stop_on_gap,
+            go=landing.go,
+            stop=landing.stop,
+            on_gap=landing.note_gap,
+            begin_later=landing.begin_later,
+        ).fetcher
 
     return feed
 
@@ -103,9 +111,13 @@ class Copier:
         self._arrivals.assign(work.assignments)
         self._watch_client = Client(work.target, Side.TARGET, target)
         self._watch = SessionWatch(
-            Ledger(target, self._watch_client), work, self.landing.permit, self.end,
-            self._reactor, self._arrivals.dealt,
-        )  # fmt: skip
+            Ledger(target, self._watch_client),
+            work,
+            self.landing.permit,
+            self.end,
+            self._reactor,
+            self._arrivals.dealt,
+        )
         self._ended: SliceEnd | None = None
 
     def run(self) -> None:

@@ -106,9 +106,12 @@ def known_standing(books: PartitionBooks, at: int) -> Standing:
             run=run,
         )
     position = Position(
-        receipt.source_end, receipt.target_end, receipt.sequence, receipt.source_epoch,
+        receipt.source_end,
+        receipt.target_end,
+        receipt.sequence,
+        receipt.source_epoch,
         books.generation,
-    )  # fmt: skip
+    )
     return Standing(
         position=position,
         mode=receipt.mode,

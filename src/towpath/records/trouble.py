@@ -34,9 +34,11 @@ def throttled(side: Side, node: int, seconds: float) -> UnreachableError:
     """Return the error for partitions led by a broker that throttles us for long."""
     rate = "consumer_byte_rate" if side is Side.SOURCE else "producer_byte_rate"
     return UnreachableError(
-        side, f"waiting for broker {node}", f"it throttles us for {seconds:.0f} s",
+        side,
+        f"waiting for broker {node}",
+        f"it throttles us for {seconds:.0f} s",
         f"raise the quotas of our user and client id there ({rate}, request_percentage)",
-    )  # fmt: skip
+    )
 
 
 def passes(error: ClusterError) -> bool:

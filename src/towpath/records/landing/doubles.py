@@ -64,10 +64,11 @@ class Doubles:
                 return surplus(client, tp, first, end, own)
 
         self._jobs.hold(
-            lane, work,
+            lane,
+            work,
             lambda found: self._looked(lane, found, end),
             lambda error: self._on_failed(lane, error),
-        )  # fmt: skip
+        )
 
     def _looked(self, lane: Lane, found: Surplus | None, end: TargetOffset) -> None:
         if found is not None:

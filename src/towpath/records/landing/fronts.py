@@ -73,9 +73,12 @@ class Fronts:
     def _fill(self, work: Assignment, at: TargetOffset, end: TargetOffset) -> TargetOffset:
         count = min(LARGEST - at % LARGEST, end - at)
         records = filler(
-            count, now_ms=now_ms(), producer_id=work.filler_id, epoch=0,
+            count,
+            now_ms=now_ms(),
+            producer_id=work.filler_id,
+            epoch=0,
             sequence=at % wire.SEQUENCES,
-        )  # fmt: skip
+        )
         with self._clients.one() as client:
             client.produce(work.target, records)
         return TargetOffset(at + count)

@@ -78,10 +78,16 @@ class Landing:
         Relief(reactor, self.pool, self.lanes, self.feed)
         self.producers = Producers[Lane](
             lambda: Producer[Lane](
-                reactor, work.target, target, self.pool, self.permit,
-                on_answer=self._answer, on_lost=self._lost, on_trouble=self._target_trouble,
+                reactor,
+                work.target,
+                target,
+                self.pool,
+                self.permit,
+                on_answer=self._answer,
+                on_lost=self._lost,
+                on_trouble=self._target_trouble,
             ),
-        )  # fmt: skip
+        )
         self.receipts = Receipts(work, target, reactor, self.lanes)
         self.leaving = Leaving(self.feed, self.producers, opener, self.receipts, self.lanes)
         self._reopening = lane_reopening(self.jobs, opener, self.feed, self.producers, self._start)
@@ -89,17 +95,29 @@ class Landing:
         self._side, self._clients = side, ClientPool(work.target, Side.TARGET, target)
         self._markers = MarkerFiller(target, work.target.request_timeout)
         self._doubles = Doubles(
-            self.jobs, self._clients, on_landed=self._acknowledged,
-            on_wrong=side.landed_elsewhere, on_failed=side.not_looked,
-        )  # fmt: skip
+            self.jobs,
+            self._clients,
+            on_landed=self._acknowledged,
+            on_wrong=side.landed_elsewhere,
+            on_failed=side.not_looked,
+        )
         self._fills = Fills(
-            work, self.jobs, target, self._clients, self._markers,
-            on_filled=self._landed, on_failed=side.failed,
-        )  # fmt: skip
+            work,
+            self.jobs,
+            target,
+            self._clients,
+            self._markers,
+            on_filled=self._landed,
+            on_failed=side.failed,
+        )
         self._fronts = Fronts(
-            self.jobs, target, self._clients, self._markers,
-            on_filled=self._join, on_failed=side.unfilled,
-        )  # fmt: skip
+            self.jobs,
+            target,
+            self._clients,
+            self._markers,
+            on_filled=self._join,
+            on_failed=side.unfilled,
+        )
         self._moved = MovedBeginnings(
             self.jobs, target, self._fronts, on_moved=self._join, on_failed=side.unfilled
         )

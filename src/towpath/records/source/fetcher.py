@@ -69,10 +69,16 @@ class Fetcher(Generic[R]):
         self.throttled = 0.0
         """Seconds for which brokers asked to wait."""
         self.nodes = Nodes(
-            reactor, config, Side.SOURCE, admin, pool,
-            on_open=self._opened, on_lost=self._lost, on_found=self._settle,
+            reactor,
+            config,
+            Side.SOURCE,
+            admin,
+            pool,
+            on_open=self._opened,
+            on_lost=self._lost,
+            on_found=self._settle,
             on_trouble=self._troubled,
-        )  # fmt: skip
+        )
         if self._near.rack:
             reactor.later(REVIEW, self._review)
 

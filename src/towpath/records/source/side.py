@@ -72,9 +72,14 @@ class SourceSide(Generic[R]):
         self._go, self._stop = go, stop
         self._on_gap, self._begin_later = on_gap, begin_later
         self.fetcher = Fetcher[R](
-            reactor, config, source, pool,
-            share=share, on_data=self._came, on_trouble=self._unreachable,
-        )  # fmt: skip
+            reactor,
+            config,
+            source,
+            pool,
+            share=share,
+            on_data=self._came,
+            on_trouble=self._unreachable,
+        )
 
     def _came(self, reader: R, frame: Frame, said: Fetched) -> None:
         if source_trouble(said) is not SourceTrouble.NONE:

@@ -65,9 +65,14 @@ class PartitionFiller:
         self.transactions.add(who, self.tp, deadline)
         if count > 1:
             records = filler(
-                count - 1, now_ms=now_ms(), producer_id=who.producer_id, epoch=who.epoch,
-                sequence=self._sequence, transactional=True, keyed=self.keyed,
-            )  # fmt: skip
+                count - 1,
+                now_ms=now_ms(),
+                producer_id=who.producer_id,
+                epoch=who.epoch,
+                sequence=self._sequence,
+                transactional=True,
+                keyed=self.keyed,
+            )
             client.produce(self.tp, records, self.transactions.transactional_id)
             self._sequence += count - 1
         self.transactions.end(who, deadline, commit=count == 1)

@@ -129,10 +129,11 @@ def require_no_fence(a: Assignment, books: PartitionBooks, state: TargetState) -
     """
     if not books.writers and state.is_fenced(of_generation(a.producer_id, books.generation)):
         raise UnreachableError(
-            Side.TARGET, f"opening {a.target}",
+            Side.TARGET,
+            f"opening {a.target}",
             "our producer id was fenced, and the target still remembers the next one; it forgets it"
             " after producer.id.expiration.ms",
-        )  # fmt: skip
+        )
 
 
 def _end(books: PartitionBooks) -> int:

@@ -105,10 +105,17 @@ class Producer(Generic[S]):
         self._ids: dict[TopicName, TopicId] = {}
         self._names: dict[TopicId, TopicName] = {}
         self.nodes = Nodes(
-            reactor, config, Side.TARGET, admin, pool,
-            on_open=self._opened, on_lost=self._lost, on_found=self._settle,
-            on_trouble=self._troubled, pauses=permit.pauses,
-        )  # fmt: skip
+            reactor,
+            config,
+            Side.TARGET,
+            admin,
+            pool,
+            on_open=self._opened,
+            on_lost=self._lost,
+            on_found=self._settle,
+            on_trouble=self._troubled,
+            pauses=permit.pauses,
+        )
 
     def add(self, sender: S) -> None:
         """Send for `sender` from now on."""
@@ -197,21 +204,25 @@ class Producer(Generic[S]):
         if newest >= producing.BY_ID and NO_TOPIC_ID not in self._names:
             body = producing.request_by_id(batches, self._ids, self._timeout_ms)
             channel.send(
-                producing.API, producing.BY_ID, body,
+                producing.API,
+                producing.BY_ID,
+                body,
                 lambda frame: self._came(
                     node, channel, senders, producing.response_by_id(frame.view, self._names)
                 ),
                 tags=True,
-            )  # fmt: skip
+            )
             return
         version = producing.NEWEST if newest >= producing.NEWEST else producing.OLDEST
         body = producing.request(batches, self._timeout_ms)
         channel.send(
-            producing.API, version, body,
+            producing.API,
+            version,
+            body,
             lambda frame: self._came(
                 node, channel, senders, producing.response(frame.view, version)
             ),
-        )  # fmt: skip
+        )
 
     def _gather(self, ready: dict[TopicPartition, None]) -> list[tuple[TopicPartition, Batch]]:
         """Take one batch of each ready sender, longest waiting first, as far as a request goes."""

@@ -140,9 +140,14 @@ class Tails:
         return oldest < now_ms() - self._memory_ms // 2
 
     def written(
-        self, a: Assignment, position: Position, start: int, end: int, plain: int,
+        self,
+        a: Assignment,
+        position: Position,
+        start: int,
+        end: int,
+        plain: int,
         writers: AbstractSet[ProducerId],
-    ) -> Passed:  # fmt: skip
+    ) -> Passed:
         """Return what we wrote in transactions, and `plain` records without, from `start` on."""
         wanted = Sought(start, end, plain, own_of(a), writers)
         return self._complete(a, wanted, position).passed()
@@ -160,9 +165,10 @@ class Tails:
             return found
         if found.end < wanted.end:
             raise UnreachableError(
-                Side.TARGET, f"reading {a.target} again",
+                Side.TARGET,
+                f"reading {a.target} again",
                 f"not all in-sync replicas have offsets {found.end} to {wanted.end - 1} yet",
-            )  # fmt: skip
+            )
         acknowledged = position.sequence + wanted.plain
         lost = TargetLostError(str(a.target), acknowledged, position.sequence + found.plain)
         raise self._patient(a, "records that it took do not show", lost)
@@ -197,10 +203,11 @@ class Tails:
             return
         if quiet.at > state.asked:  # else the answer may be older than what arrived since
             raise UnreachableError(
-                Side.TARGET, f"opening {a.target}",
+                Side.TARGET,
+                f"opening {a.target}",
                 "the leader may have forgotten our producer id, and records that were sent before"
                 f" may still arrive for {quiet.left():.0f} s",
-            )  # fmt: skip
+            )
 
     def _quiet_from(self, a: Assignment, state: TargetState) -> Deadline | None:
         """Return from when on nothing can arrive, `None` if nothing can in any case."""

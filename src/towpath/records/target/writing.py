@@ -83,9 +83,13 @@ class PartitionWriter:
         buffer = np.frombuffer(batch.data, np.uint8)
         table = wire.scan(buffer, 0, len(buffer))
         wire.stamp(
-            buffer, table, self.who.producer_id, self._sequence, epoch=self.who.epoch,
+            buffer,
+            table,
+            self.who.producer_id,
+            self._sequence,
+            epoch=self.who.epoch,
             transactional=True,
-        )  # fmt: skip
+        )
         batch.crc = int(table[0, wire.CRC])
         try:
             base = client.produce(self.tp, batch.data, self.transactions.transactional_id)

@@ -153,9 +153,13 @@ class OwnRecords:
             missing %= wire.SEQUENCES
             old_below = source + retained + int(missing.sum()) + len(missing)
         return Passed(
-            offsets[order], hashes[order],
-            timed=not self._by_clock, retained=retained, missing=missing, old_below=old_below,
-        )  # fmt: skip
+            offsets[order],
+            hashes[order],
+            timed=not self._by_clock,
+            retained=retained,
+            missing=missing,
+            old_below=old_below,
+        )
 
 
 def _span(header: wire.BatchHeader, start: int) -> Span:
