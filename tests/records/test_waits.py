@@ -21,8 +21,8 @@ from towpath.model.nouns import TargetOffset
 from towpath.records.items import Wait
 from towpath.records.jobs import Jobs
 from towpath.records.landing.waits import Waits
-from towpath.records.lane.intake import Aborted
 from towpath.records.lane.lane import Lane
+from towpath.wire.aborted import Aborted
 
 NewName = Callable[[str], str]
 WHY = told("its schema is not registered on the target yet")

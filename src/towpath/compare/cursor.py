@@ -8,7 +8,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
@@ -20,11 +19,11 @@ from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
 from towpath.records.target.written import Undone, undone
 from towpath.wire import batch as wire
+from towpath.wire.aborted import visible
 from towpath.wire.legacy import modernise
 
 _MAGIC_AT = 16
 _WAIT = 0.5
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,26 +215,3 @@ def _scan(chunk: Records) -> tuple[wire.Buffer, wire.Table]:
         buffer = np.frombuffer(modernise(buffer[start:end].data), np.uint8)
         start, end = 0, len(buffer)
     return buffer, wire.scan(buffer, start, end)
-
-
-def visible(table: wire.Table, aborted: Iterable[tuple[int, int]]) -> Mask:
-    """Return which batches hold records that a consumer of committed records sees.
-
-    Args:
-        table: Batches of one fetch response.
-        aborted: Its aborted transactions: producer id and first offset.
-    """
-    special = table[:, wire.ATTRIBUTES] & (wire.TRANSACTIONAL | wire.CONTROL) != 0
-    seen = np.ones(len(table), np.bool_)
-    waiting = deque(sorted(aborted, key=lambda pair: pair[1]))
-    active: set[int] = set()
-    for index in np.flatnonzero(special).tolist():
-        producer, last = int(table[index, wire.PRODUCER]), int(table[index, wire.LAST])
-        while waiting and waiting[0][1] <= last:
-            active.add(waiting.popleft()[0])
-        if table[index, wire.ATTRIBUTES] & wire.CONTROL:
-            active.discard(producer)
-            seen[index] = False
-        elif producer in active:
-            seen[index] = False
-    return seen

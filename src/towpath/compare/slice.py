@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.compare.alike import bytes_digest, same_batches
-from towpath.compare.cursor import Cursor, Mask, Reader
+from towpath.compare.cursor import Cursor, Reader
 from towpath.compare.doubled import SequenceCheck
 from towpath.compare.join import Joined, Segment, join, what_differs
 from towpath.compare.keys import MISSING, lost
@@ -29,6 +29,7 @@ from towpath.ledger.producers import generations
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Side, SourceOffset, TargetOffset
 from towpath.wire import batch as wire
+from towpath.wire.aborted import Mask
 from towpath.wire.digest import Digest, Hashes, fold
 
 SCHEMA = "comparison string"

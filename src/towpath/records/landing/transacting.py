@@ -45,7 +45,7 @@ class Transactor:
         resting = time.monotonic() < self._rested.get(lane, 0.0)
         if lane.writer is None or (resting and lane.queue.bytes < _AT_ONCE):
             return
-        writer, batches = lane.writer, lane.next_transaction(_BYTES)
+        writer, batches = lane.writer, next_transaction(lane, _BYTES)
         if batches:
             self._jobs.hold(
                 lane,
@@ -63,3 +63,23 @@ class Transactor:
         self._rested[lane] = time.monotonic() + _PAUSE
         self._jobs.later(lane, _PAUSE, lambda: self.go(lane))
         self._on_landed(lane)
+
+
+def next_transaction(lane: Lane, most: int) -> list[Batch]:
+    """Return what may be written in one transaction of about `most` bytes; it is sent now."""
+    taken: list[Batch] = []
+    size = 0
+    while size < most and not (taken and _doubtful_head(lane)):
+        lane.cutter.split_head(lane.progress.producer)
+        batch = lane.next_batch()
+        if batch is None:
+            break
+        taken.append(batch)
+        size += batch.size
+    return taken
+
+
+def _doubtful_head(lane: Lane) -> bool:
+    """Whether the next batch was damaged before: a transaction fails as a whole."""
+    head = lane.queue.head
+    return isinstance(head, Batch) and head.base == lane.doubted

@@ -6,7 +6,6 @@ that the target holds already are acknowledged here instead of being queued.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
 from towpath.cluster.data.buffers import Frame
@@ -20,14 +19,9 @@ from towpath.records.lane.reshape import open_row
 from towpath.records.passed import NotHereError
 from towpath.records.standing import Standing, taken
 from towpath.wire import batch as wire
+from towpath.wire.aborted import Aborted, AbortedTransactions
 from towpath.wire.digest import Hashes, record_hashes
 from towpath.wire.legacy import modernise
-
-Aborted = Sequence[tuple[int, int]]
-"""The aborted transactions to which batches belong (KIP-98): producer id and first offset of each.
-
-Whoever hands batches on tells of all these, so nothing is kept for the next ones.
-"""
 
 
 class Intake:
@@ -91,11 +85,11 @@ class Intake:
             table = wire.scan(frame.buffer, start, end)
         except CorruptBatchError as error:
             table = wire.scan(frame.buffer, start, start + error.at)
-            self._take_new(frame, table, _Transactions(aborted))
+            self._take_new(frame, table, AbortedTransactions(aborted))
             raise
-        self._take_new(frame, table, _Transactions(aborted))
+        self._take_new(frame, table, AbortedTransactions(aborted))
 
-    def _take_new(self, frame: Frame, table: wire.Table, transactions: _Transactions) -> None:
+    def _take_new(self, frame: Frame, table: wire.Table, transactions: AbortedTransactions) -> None:
         at = 0
         while at < len(table) and not self._progress.stopped:
             plain = 0 if self._passed else wire.plain_prefix(table[at:], self.expected)
@@ -136,7 +130,7 @@ class Intake:
             self._advance(count)
         self._at(last + 1, epoch)
 
-    def _take_odd(self, frame: Frame, table: wire.Table, transactions: _Transactions) -> None:
+    def _take_odd(self, frame: Frame, table: wire.Table, transactions: AbortedTransactions) -> None:
         row: list[int] = table[0].tolist()
         base, last = SourceOffset(row[wire.BASE]), row[wire.LAST]
         void = transactions.void(row)
@@ -294,22 +288,3 @@ class Intake:
                 self._progress.become_mapped(item.why)
             elif isinstance(item, Fill):
                 self._progress.pass_fill(item)
-
-
-class _Transactions:
-    """Which transactions among some batches were aborted."""
-
-    def __init__(self, told: Aborted) -> None:
-        self._to_come = deque(sorted(told, key=lambda pair: pair[1]))
-        self._under_way: set[int] = set()
-
-    def void(self, row: Sequence[int]) -> bool:
-        """Whether a batch holds nothing for consumers; to be asked for each in turn."""
-        while self._to_come and self._to_come[0][1] <= row[wire.LAST]:
-            self._under_way.add(self._to_come.popleft()[0])
-        if row[wire.ATTRIBUTES] & wire.CONTROL:
-            self._under_way.discard(row[wire.PRODUCER])
-            return True
-        return bool(
-            row[wire.ATTRIBUTES] & wire.TRANSACTIONAL and row[wire.PRODUCER] in self._under_way
-        )

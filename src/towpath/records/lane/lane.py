@@ -18,12 +18,13 @@ from towpath.cluster.data.produce import Produced
 from towpath.model.nouns import Mode, Side, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
 from towpath.records.items import Batch, BecomeMapped, Fill, Stop, Wait
-from towpath.records.lane.intake import Aborted, Intake
+from towpath.records.lane.intake import Intake
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.lane.queue import Queue
 from towpath.records.lane.reshape import SMALL, Cutter
 from towpath.records.standing import Standing, taken
 from towpath.records.work import Assignment
+from towpath.wire.aborted import Aborted
 
 FLYING = 5
 _REMEMBERED = 10.0
@@ -174,6 +175,11 @@ class Lane:
         self._looked = (offset, times + 1 if offset == last else 1)
         return self._looked[1]
 
+    @property
+    def doubted(self) -> int:
+        """The source offset at which damage was seen last, -1 if none was seen."""
+        return self._looked[0]
+
     def hinder(self, side: Side, why: Reason) -> None:
         """Tell what keeps the partition from moving now, until `side` works again."""
         self.progress.hinder(side, why)
@@ -238,24 +244,6 @@ class Lane:
         self.queue.send_again()
         self.unanswered, self.refused = 0, None
         self.overtaken = False
-
-    def next_transaction(self, most: int) -> list[Batch]:
-        """Return what may be written in one transaction of about `most` bytes; it flies now."""
-        taken: list[Batch] = []
-        size = 0
-        while size < most and not (taken and self._doubtful_head()):
-            self.cutter.split_head(self.progress.producer)
-            batch = self.next_batch()
-            if batch is None:
-                break
-            taken.append(batch)
-            size += batch.size
-        return taken
-
-    def _doubtful_head(self) -> bool:
-        """Whether the next batch was damaged before; what it is with fails as a whole."""
-        head = self.queue.head
-        return isinstance(head, Batch) and head.base == self._looked[0]
 
     @property
     def _may_send(self) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sized
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Generic
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data import produce as producing
@@ -19,6 +19,7 @@ from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName, TopicPartition
 from towpath.records.items import Batch
 from towpath.records.permit import WritePermit
+from towpath.records.target.sender import S
 from towpath.records.trouble import TOLD, throttled
 
 _IN_FLIGHT = 3
@@ -32,46 +33,6 @@ MANY = 64
 """Partitions of a slice that are many."""
 _CONNECTIONS = 4
 """To a leader, at most; there is one more for each `MANY` senders."""
-
-
-class SendQueue(Protocol):
-    """What a sender has in its queue, sent or not."""
-
-    @property
-    def waiting(self) -> Sized:
-        """What was not sent yet."""
-
-    @property
-    def next_time(self) -> int | None:
-        """The timestamp in ms of the next batch, `None` if none waits."""
-
-    def __bool__(self) -> bool:
-        """Whether anything is in it."""
-
-
-class Sender(Protocol):
-    """Has batches for one target partition: a lane, or whatever else has some."""
-
-    @property
-    def target(self) -> TopicPartition:
-        """The target partition."""
-
-    @property
-    def target_id(self) -> TopicId:
-        """Id of the target topic."""
-
-    @property
-    def queue(self) -> SendQueue:
-        """Its queue."""
-
-    def next_batch(self) -> Batch | None:
-        """Return the next batch to send, `None` if none may be sent now."""
-
-    def relieve(self, side: Side) -> None:
-        """Take back the trouble with a side that works again."""
-
-
-S = TypeVar("S", bound=Sender)
 
 
 class Producer(Generic[S]):
