@@ -117,7 +117,7 @@ def test_records_that_only_read_uncommitted_sees_are_counted(mirror: Mirror) -> 
     mirror.catch_up()
     found = compared(mirror)
     assert (found.equal, found.counts.uncommitted) == (True, 3)
-    assert found.notes[-1].endswith("read_uncommitted only, the first at target offset 5")
+    assert found.notes[-1].endswith("read_uncommitted, the first at target offset 5")
     topic = TopicName(mirror.topic)
     row = replace(
         ROW, topic=topic, target_topic=topic, state=State.CAUGHT_UP, mode="mapped", target_end=14,

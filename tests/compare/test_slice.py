@@ -266,4 +266,6 @@ def test_the_logs_end_is_told_when_it_comes_too_early(pair: Pair) -> None:
     pair.target.write([rows(8)])
     found = pair.compare(10)
     assert found.difference == RecordDifference(8, 8, "missing on the target")
-    assert found.notes == ("the target log ends at 8, copied was up to 10",)
+    assert found.notes == (
+        "the target log ends at offset 8, but records were copied up to offset 10",
+    )

@@ -13,8 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from towpath.compare.cursor import Cursor, Piece
+from towpath.compare.join import Segment
 from towpath.model.nouns import Side
+from towpath.wire import batch as wire
 from towpath.wire import records
+from towpath.wire.digest import Hashes
 
 _CONSOLIDATE = 500_000
 
@@ -29,6 +32,40 @@ MISSING = pa.schema(
 )
 """Missing records: `source` and `target` are where each side has them, or would have them."""
 _LAST = pa.schema([("key", pa.binary()), ("last", pa.int64())])
+
+
+class Lacking:
+    """Records that each side lacks, to be judged when the whole range was read."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Side, list[pa.Table]] = {Side.SOURCE: [], Side.TARGET: []}
+
+    def add(
+        self, side: Side, other: Segment, sources: wire.Table, targets: wire.Table, hashes: Hashes
+    ) -> None:
+        """Note records of the `other` side that `side` lacks.
+
+        Args:
+            side: Who lacks them.
+            other: Where they are.
+            sources: Their source offsets.
+            targets: Their target offsets, or where they would be.
+            hashes: Their hashes.
+        """
+        rows = other.rows(sources if side is Side.TARGET else targets)
+        columns = [
+            rows["key"],
+            pa.array(sources),
+            pa.array(targets),
+            pa.array(hashes),
+            pc.is_null(rows["value"]),
+        ]
+        self._rows[side].append(pa.Table.from_arrays(columns, schema=MISSING))
+
+    def of(self, side: Side) -> pa.Table | None:
+        """Return what a side lacks, with the schema `MISSING`; `None` if nothing."""
+        rows = self._rows[side]
+        return pa.concat_tables(rows).combine_chunks() if rows else None
 
 
 def lost(missing: pa.Table, side: Side, log: Cursor) -> pa.Table:

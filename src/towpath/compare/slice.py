@@ -14,16 +14,16 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.compare.alike import bytes_digest, same_batches
 from towpath.compare.cursor import Cursor, Reader
 from towpath.compare.doubled import SequenceCheck
+from towpath.compare.findings import Findings
 from towpath.compare.join import Joined, Segment, join, what_differs
-from towpath.compare.keys import MISSING, lost
-from towpath.compare.work import CompareSlice, Comparison, Counts, Range, RecordDifference
+from towpath.compare.keys import Lacking, lost
+from towpath.compare.work import CompareSlice, Comparison, Range
 from towpath.config import ClusterConfig
 from towpath.ledger.producers import generations
 from towpath.model.errors import CorruptBatchError
@@ -74,11 +74,9 @@ class _Comparing:
             target, part.target, part.target_first, part.target_end, part.producers, self._check
         )
         self._reach = 1
-        self._digest, self._target_digest = Digest(), Digest()
-        self._counts = Counts()
-        self._first: RecordDifference | None = None
-        self._lacking: dict[Side, list[pa.Table]] = {Side.SOURCE: [], Side.TARGET: []}
-        self._notes: list[str] = []
+        self._found = Findings(self._map)
+        self._counts = self._found.counts
+        self._lacking = Lacking()
 
     def run(self) -> Comparison:
         """Compare all of it; damaged batches end it early, as a difference."""
@@ -91,23 +89,23 @@ class _Comparing:
             for side in Side:
                 self._settle(side)
         except CorruptBatchError as error:
-            self._differs(self._source.position, self._target.position, f"unreadable: {error}")
+            self._found.differs(
+                self._source.position, self._target.position, f"unreadable: {error}"
+            )
             self._counts.changed += 1
-        self._tell_ends()
-        self._counts.foreign = self._target.foreign
-        self._tell_uncommitted()
+        self._found.read(self._source, self._target)
         part, behind = self._part, self._behind()
         return Comparison(
             source=part.source,
             target=part.target,
             first=part.first,
             end=part.end,
-            source_digest=self._digest,
-            target_digest=self._target_digest,
+            source_digest=self._found.source_digest,
+            target_digest=self._found.target_digest,
             counts=self._counts,
             bytes=self._source.bytes + self._target.bytes,
-            difference=self._first,
-            notes=tuple(self._notes),
+            difference=self._found.first,
+            notes=tuple(self._found.notes),
             doubled=self._check.found.then(replace(behind.found, seen=())),
             beyond=behind.beyond,
         )
@@ -124,15 +122,6 @@ class _Comparing:
             log.advance(log.have)
         return check
 
-    def _tell_uncommitted(self) -> None:
-        self._counts.uncommitted = self._target.uncommitted
-        if self._target.uncommitted:
-            where = f"the first at target offset {self._target.uncommitted_at}"
-            self._notes.append(
-                "some records on the target are seen by consumers with"
-                f" isolation.level=read_uncommitted only, {where}"
-            )
-
     # Without opening
 
     def _take_same(self) -> bool:
@@ -141,7 +130,7 @@ class _Comparing:
             return False
         rows = rows[:count]
         digest = bytes_digest(self._target.pieces[0], rows)
-        self._add(digest, digest)
+        self._found.add(digest, digest)
         own_clock = rows[:, wire.ATTRIBUTES] & wire.LOG_APPEND_TIME != 0
         self._counts.untimed += int(rows[own_clock, wire.COUNT].sum())
         self._counts.equal += digest.records
@@ -167,7 +156,7 @@ class _Comparing:
             self._counts.untimed += len(offsets)
         digests = source.digest(), target.digest()
         if np.array_equal(expected, offsets) and digests[0] == digests[1]:
-            self._add(*digests)
+            self._found.add(*digests)
             self._counts.equal += len(offsets)
         else:
             self._join(source, target)
@@ -200,7 +189,7 @@ class _Comparing:
         self._changed(joined, source, target, offsets, target_offsets)
         keep = self._missing(joined, source, offsets, expected, hashes)
         keep_target = self._extra(joined, target, target_offsets, target_hashes)
-        self._add(fold(hashes[keep]), fold(target_hashes[keep_target]))
+        self._found.add(fold(hashes[keep]), fold(target_hashes[keep_target]))
 
     def _changed(
         self,
@@ -216,7 +205,7 @@ class _Comparing:
                 int(offsets[joined.changed[0]]),
                 int(target_offsets[joined.changed_target[0]]),
             )
-            self._differs(at, there, what_differs(source.record(at), target.record(there)))
+            self._found.differs(at, there, what_differs(source.record(at), target.record(there)))
 
     def _missing(
         self,
@@ -238,12 +227,12 @@ class _Comparing:
         rest = joined.source_only[~expired]
         if self._part.target_compacted and len(rest):
             keep[rest] = False
-            self._lack(Side.TARGET, source, offsets[rest], where[~expired], hashes[rest])
+            self._lacking.add(Side.TARGET, source, offsets[rest], where[~expired], hashes[rest])
         elif len(rest):
             self._counts.missing += len(rest)
             at = int(rest[0])
             copied = expected[at] >= 0
-            self._differs(
+            self._found.differs(
                 int(offsets[at]),
                 int(expected[at]),
                 "missing on the target" if copied else "never copied",
@@ -264,10 +253,10 @@ class _Comparing:
         rest, sources = alone[left], sources[left]
         if self._part.source_compacted and len(rest):
             keep[rest] = False
-            self._lack(Side.SOURCE, target, sources, offsets[rest], hashes[rest])
+            self._lacking.add(Side.SOURCE, target, sources, offsets[rest], hashes[rest])
         elif len(rest):
             self._counts.extra += len(rest)
-            self._differs(int(sources[0]), int(offsets[rest[0]]), "not on the source")
+            self._found.differs(int(sources[0]), int(offsets[rest[0]]), "not on the source")
         return keep
 
     def _is_replaced(self, offsets: wire.Table) -> Mask:
@@ -278,28 +267,14 @@ class _Comparing:
 
     # Compaction
 
-    def _lack(
-        self, side: Side, other: Segment, sources: wire.Table, targets: wire.Table, hashes: Hashes
-    ) -> None:
-        """Note records that `side` lacks, to be settled when the range was read."""
-        rows = other.rows(sources if side is Side.TARGET else targets)
-        columns = [
-            rows["key"],
-            pa.array(sources),
-            pa.array(targets),
-            pa.array(hashes),
-            pc.is_null(rows["value"]),
-        ]
-        self._lacking[side].append(pa.Table.from_arrays(columns, schema=MISSING))
-
     def _settle(self, side: Side) -> None:
         """Count records that a side lacks as compacted, or as lost."""
-        if not self._lacking[side]:
+        missing = self._lacking.of(side)
+        if missing is None:
             return
-        missing = pa.concat_tables(self._lacking[side]).combine_chunks()
         if not self._part.whole:
             self._counts.compacted += len(missing)
-            self._notes.append(f"records missing on the {side} were taken for compacted unchecked")
+            self._found.note(f"records missing on the {side} were taken for compacted unchecked")
             return
         unexplained = lost(missing, side, self._log(side)).sort_by("target")
         self._counts.compacted += len(missing) - len(unexplained)
@@ -309,40 +284,16 @@ class _Comparing:
         first = unexplained.slice(0, 1).to_pylist()[0]
         if side is Side.TARGET:
             self._counts.missing += len(unexplained)
-            self._add(digest, Digest())
+            self._found.add(digest, Digest())
             what = "missing on the target, with no later record of its key"
         else:
             self._counts.extra += len(unexplained)
-            self._add(Digest(), digest)
+            self._found.add(Digest(), digest)
             what = "not on the source, with no later record of its key"
-        self._differs(first["source"], first["target"], what)
+        self._found.differs(first["source"], first["target"], what)
 
     def _log(self, side: Side) -> Cursor:
         reader = self._readers[side]
         tp = self._part.target if side is Side.TARGET else self._part.source
         start = reader.admin.offsets.earliest([tp])[tp]
         return Cursor(reader, tp, start, reader.admin.offsets.latest([tp])[tp], None)
-
-    # Both
-
-    def _add(self, source: Digest, target: Digest) -> None:
-        self._digest = self._digest.then(source)
-        self._target_digest = self._target_digest.then(target)
-
-    def _differs(self, source: int, target: int, what: str) -> None:
-        """Keep the first difference, in the order of the target."""
-        found = RecordDifference(source, target, what)
-        if self._first is None or self._place(found) < self._place(self._first):
-            self._first = found
-
-    def _place(self, found: RecordDifference) -> int:
-        if found.target_offset >= 0:
-            return found.target_offset
-        return self._map.next_target(SourceOffset(found.source_offset))
-
-    def _tell_ends(self) -> None:
-        for side, cursor in ((Side.SOURCE, self._source), (Side.TARGET, self._target)):
-            if cursor.log_end is not None:
-                self._notes.append(
-                    f"the {side} log ends at {cursor.log_end}, copied was up to {cursor.end}"
-                )
