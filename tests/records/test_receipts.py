@@ -32,6 +32,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import LinkName, Mode, Side, SourceOffset, TargetOffset, TopicId
 from towpath.records import receipts
 from towpath.records import standing as standings
+from towpath.records.jobs import Jobs
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.receipts import ReceiptKey
 from towpath.records.standing import known_standing
@@ -258,10 +259,8 @@ def test_an_answer_that_does_not_come_makes_another_key(
         Admin(work.target, Side.TARGET) as admin,
         Client(work.target, Side.TARGET, admin) as client,
     ):
-        writer, ledger = (
-            receipts.Receipts(work, admin, Reactor(), {tp(): about}),
-            Ledger(admin, client),
-        )
+        reactor, ledger = Reactor(), Ledger(admin, client)
+        writer = receipts.Receipts(work, admin, reactor, Jobs(reactor), {tp(): about})
         for number in range(4):
             about.progress.note(SourceOffset(number), TargetOffset(number), 1)
             about.progress.changed = True

@@ -7,7 +7,6 @@ topic was made again, a config of the mirror topic changed). Its lane leaves fir
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from functools import partial
 
 from towpath.cluster.connect.control import healable
@@ -20,7 +19,7 @@ from towpath.records.landing.landing import Landing
 from towpath.records.source.beginnings import Beginnings
 from towpath.records.source.trouble import SourceLoss
 from towpath.records.standing import Standing
-from towpath.records.target.opening import Opener
+from towpath.records.target.opening import Opener, Openings
 from towpath.records.trouble import hopeless
 from towpath.records.work import UNKNOWN, Assignment, Summary, from_data
 
@@ -137,7 +136,7 @@ class Arrivals:
     def _open(self, assignments: Sequence[Assignment], failures: int = 0) -> None:
         wanted = self._wanted(assignments)
         if wanted:
-            self._reactor.run(
+            self._landing.jobs.run(
                 lambda: self._opener.open(wanted),
                 partial(self._opened, wanted, failures),
                 self._opener.thread,
@@ -147,20 +146,16 @@ class Arrivals:
         self,
         asked: Sequence[Assignment],
         failures: int,
-        future: Future[dict[TopicPartition, Standing | TowpathError]],
+        answers: Openings | TowpathError,
     ) -> None:
-        error = future.exception()
-        if error is not None and not isinstance(error, TowpathError):
-            raise error
         assignments = self._wanted(asked)
         if not assignments:
             return
-        if isinstance(error, ClusterError) and not self._landing.lanes and not healable(error):
-            raise error
-        answers = {} if error is not None else future.result()
+        if isinstance(answers, ClusterError) and not (self._landing.lanes or healable(answers)):
+            raise answers
         later = []
         for a in assignments:
-            answer = answers[a.source] if error is None else error
+            answer = answers if isinstance(answers, TowpathError) else answers[a.source]
             self._unopened.pop(a.source, None)
             if isinstance(answer, Standing):
                 self._landing.begin(a, answer)

@@ -105,8 +105,10 @@ class Copier:
     ) -> None:
         self._work, self._opener, self._reactor = work, opener, Reactor()
         self.landing = Landing(work, self._reactor, target, opener, feed)
-        patience = work.source.request_timeout
-        self._beginnings = Beginnings(self._reactor, source, patience) if source else None
+        self._beginnings: Beginnings | None = None
+        if source is not None:
+            patience = work.source.request_timeout
+            self._beginnings = Beginnings(self._reactor, self.landing.jobs, source, patience)
         self._arrivals = Arrivals(self._reactor, opener, self.landing, self._beginnings)
         self._arrivals.assign(work.assignments)
         self._watch_client = Client(work.target, Side.TARGET, target)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 
@@ -21,6 +20,7 @@ from towpath.ledger.keys import is_abandoned, is_silent, new_name
 from towpath.ledger.ledger import Ledger
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName, Side, TopicPartition
+from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.run_log import RunLog, again
@@ -84,9 +84,14 @@ class Receipts:
     """
 
     def __init__(
-        self, work: Slice, target: Admin, reactor: Reactor, lanes: Mapping[TopicPartition, Lane]
+        self,
+        work: Slice,
+        target: Admin,
+        reactor: Reactor,
+        jobs: Jobs,
+        lanes: Mapping[TopicPartition, Lane],
     ) -> None:
-        self._work, self._reactor, self._lanes = work, reactor, lanes
+        self._work, self._reactor, self._jobs, self._lanes = work, reactor, jobs, lanes
         self._client = Client(work.target, Side.TARGET, target)
         self._ledger = Ledger(target, self._client)
         self._waiting: list[Entry] = []
@@ -122,7 +127,7 @@ class Receipts:
         entries = [] if self.busy else self._due()
         if entries:
             self.busy = True
-            self._reactor.run(lambda: self._append(entries), partial(self._written, entries))
+            self._jobs.run(lambda: self._append(entries), partial(self._written, entries))
 
     def _append(self, entries: Iterable[Entry]) -> None:
         failures = self._client.failures
@@ -161,13 +166,10 @@ class Receipts:
             self._logs[tp] = RunLog(self._work.link, tp, lane.work.producer_id)
         return self._logs[tp]
 
-    def _written(self, entries: list[Entry], future: Future[None]) -> None:
+    def _written(self, entries: list[Entry], error: TowpathError | None) -> None:
         self.busy = False
-        error = future.exception()
         if error is None:
             return
-        if not isinstance(error, TowpathError):
-            raise error
         runs = [again(entry) for entry in entries if isinstance(entry, Runs)]
         self._waiting[:0] = [*(entry for entry in entries if isinstance(entry, Gap)), *runs]
         for lane in self._lanes.values():

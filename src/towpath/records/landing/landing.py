@@ -88,7 +88,7 @@ class Landing:
                 on_trouble=self._target_trouble,
             ),
         )
-        self.receipts = Receipts(work, target, reactor, self.lanes)
+        self.receipts = Receipts(work, target, reactor, self.jobs, self.lanes)
         self.leaving = Leaving(self.feed, self.producers, opener, self.receipts, self.lanes)
         self._reopening = lane_reopening(self.jobs, opener, self.feed, self.producers, self._start)
         side = TargetSide(target, self.jobs, opener, self.producers, self._reopening, self.permit)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 
@@ -12,8 +11,9 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.reactor import Reactor
 from towpath.cluster.metadata import Answers
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ClusterError
+from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import SourceOffset, TopicPartition
+from towpath.records.jobs import Jobs
 from towpath.records.work import UNKNOWN, Assignment, Beginning
 
 Offsets = Answers[TopicPartition, SourceOffset]
@@ -27,13 +27,14 @@ class Beginnings:
     """Asks for the missing offsets of partitions, again and again, apart from all others.
 
     Args:
-        reactor: Does the asking in its pool.
+        reactor: In its thread answers are told.
+        jobs: Does the asking.
         source: The cluster that is asked.
         patience: Seconds after which a run with an end gives a partition up.
     """
 
-    def __init__(self, reactor: Reactor, source: Admin, patience: float) -> None:
-        self._reactor, self._source = reactor, source
+    def __init__(self, reactor: Reactor, jobs: Jobs, source: Admin, patience: float) -> None:
+        self._reactor, self._jobs, self._source = reactor, jobs, source
         self._until = Deadline.after(patience)
         self._closed = False
 
@@ -55,7 +56,7 @@ class Beginnings:
             on_failed: Gets one that was given up, and why.
         """
         if assignments and not self._closed:
-            self._reactor.run(
+            self._jobs.run(
                 lambda: complete(self._source, assignments),
                 partial(self._told, assignments, on_found, on_failed),
             )
@@ -65,18 +66,18 @@ class Beginnings:
         asked: Sequence[Assignment],
         on_found: Callable[[Assignment], None],
         on_failed: Callable[[Assignment, ClusterError], None],
-        future: Future[Answers[TopicPartition, Assignment]],
+        answers: Answers[TopicPartition, Assignment] | TowpathError,
     ) -> None:
         if self._closed:
             return
-        error = future.exception()
-        if error is not None and not isinstance(error, ClusterError):
-            raise error
-        answers = future.result() if error is None else Answers({}, {})
+        if isinstance(answers, ClusterError):
+            answers = Answers({}, dict.fromkeys((a.source for a in asked), answers))
+        elif isinstance(answers, TowpathError):
+            raise answers
         later = []
         for assignment in asked:
             found = answers.get(assignment.source)
-            failed = error or answers.failed.get(assignment.source)
+            failed = answers.failed.get(assignment.source)
             if found is not None:
                 on_found(found)
             elif failed is not None and assignment.end is not None and self._until.over:
