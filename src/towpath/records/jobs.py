@@ -8,12 +8,18 @@ own at what happened meanwhile.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
 from towpath.cluster.data.reactor import Reactor
+from towpath.config import ClusterConfig
 from towpath.model.errors import TowpathError
+from towpath.model.nouns import Side
 
 
 class Owner(Protocol):
@@ -185,3 +191,44 @@ class Gathered(Generic[O, T]):
                 self._done(owner, answers[owner])
         for waiting in list(self._waiting):
             self._start(waiting)
+
+
+class ClientPool:
+    """As many blocking clients of one cluster as there are jobs at a time. Threads may share it.
+
+    Each job has one to itself and leaves it for others.
+    """
+
+    def __init__(self, config: ClusterConfig, side: Side, admin: Admin) -> None:
+        self._config, self._side, self._admin = config, side, admin
+        self._all: list[Client] = []
+        self._idle: list[Client] = []
+        self._lock = Lock()
+        self.closed = False
+
+    def close(self) -> None:
+        """Close all connections; jobs under way end with an error, which is of no interest then."""
+        with self._lock:
+            self.closed = True
+            for client in self._all:
+                client.close()
+
+    @contextmanager
+    def one(self) -> Iterator[Client]:
+        """Lend a client that nobody else uses."""
+        client = self._take()
+        try:
+            yield client
+        finally:
+            with self._lock:
+                self._idle.append(client)
+
+    def _take(self) -> Client:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+            client = Client(self._config, self._side, self._admin)
+            if self.closed:
+                client.close()
+            self._all.append(client)
+            return client

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from towpath.ledger.producers import generations
 from towpath.model.errors import DoubledError, TargetLostError, TowpathError
 from towpath.model.nouns import TargetOffset
-from towpath.records.client_pool import ClientPool
-from towpath.records.jobs import Jobs
+from towpath.records.jobs import ClientPool, Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.target.written import Surplus, surplus
 

@@ -12,9 +12,8 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.markers import refuses
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
-from towpath.records.client_pool import ClientPool
 from towpath.records.items import Fill
-from towpath.records.jobs import Gathered, Jobs
+from towpath.records.jobs import ClientPool, Gathered, Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.target.fencing import transactional_id
 from towpath.records.target.filling import PartitionFiller

@@ -16,8 +16,7 @@ from towpath.cluster.admin import Admin
 from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import TargetOffset
-from towpath.records.client_pool import ClientPool
-from towpath.records.jobs import Jobs
+from towpath.records.jobs import ClientPool, Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.target.marking import Due, MarkerFiller
 from towpath.records.work import Assignment

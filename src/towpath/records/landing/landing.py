@@ -13,8 +13,7 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
-from towpath.records.client_pool import ClientPool
-from towpath.records.jobs import Jobs
+from towpath.records.jobs import ClientPool, Jobs
 from towpath.records.landing.closing import leave_remembered
 from towpath.records.landing.doubles import Doubles
 from towpath.records.landing.fills import Fills

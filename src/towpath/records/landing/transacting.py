@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import TargetOffset
-from towpath.records.client_pool import ClientPool
 from towpath.records.items import Batch, TransactionalWriter
-from towpath.records.jobs import Jobs
+from towpath.records.jobs import ClientPool, Jobs
 from towpath.records.lane.lane import Lane
 
 _BYTES = 4 << 20
