@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from inspect import signature
 from typing import Any
 
 from towpath.ledger.entries.partition import Gap, Opened, Receipt, TransactionalProducer
-from towpath.model.reasons import SENTENCES, Reason, ReasonCode, as_data, from_data
+from towpath.model.reasons import Reason, ReasonCode, as_data, from_data
 
 _TEXTS: Mapping[str, Mapping[str, str]] = {
     Opened.kind: {"reasons": "reason"},
@@ -55,14 +54,21 @@ def read(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return found
 
 
-def _without_values() -> dict[str, Reason]:
-    plain = (Reason(code) for code, made in SENTENCES.items() if not signature(made).parameters)
-    return {str(reason): reason for reason in plain}
-
-
-_PLAIN = _without_values()
-_BEFORE, _BEHIND = map(re.escape, str(Reason.of(ReasonCode.IDS_REFUSED, error="\n")).split("\n"))
-_IDS_REFUSED = re.compile(f"(?:(.+); )?{_BEFORE}(\\w+){_BEHIND}")
+_PLAIN: Mapping[str, Reason] = {
+    "asked for by `records.offsets: mapped`": Reason(ReasonCode.ASKED_FOR),
+    "retention at the source removed them before they were copied": Reason(ReasonCode.RETENTION),
+    "the topic is no more at the source": Reason(ReasonCode.SOURCE_TOPIC_DELETED),
+    "the topic was deleted and created again at the source": Reason(
+        ReasonCode.SOURCE_TOPIC_RECREATED
+    ),
+}
+"""Sentences of older versions, word for word as ledgers hold them. `model/reasons.py` may word
+them anew; here none of them ever changes."""
+_IDS_REFUSED = re.compile(
+    r"(?:(.+); )?the target refuses producer ids that it did not give out \((\w+)\), so records are"
+    r" written in transactions"
+)
+"""Likewise; with what else an older version told before it."""
 
 
 def reason_of(text: str) -> Reason:
