@@ -20,7 +20,10 @@ from towpath.ledger.entries import (
     FirstLook,
     Gap,
     Journal,
+    LeaseHolder,
     LinkIdentity,
+    LinkLease,
+    MissingEvents,
     Opened,
     Phase,
     Receipt,
@@ -149,6 +152,18 @@ ENTRIES: list[Entry] = [
     Session(
         link=LINK, run_id="r", host="host", pid=1, started=2, beat=3, ended_round=4, over=False
     ),
+    LinkLease(
+        link=LINK,
+        owner="o",
+        command="run",
+        host="host",
+        pid=1,
+        since=2,
+        beat=3,
+        over=False,
+        replaced=LeaseHolder(command="apply", host="host", pid=2, since=1),
+        missing_events=MissingEvents(3, "target: gone"),
+    ),
     Dealt(
         link=LINK,
         run_id="r",
@@ -166,6 +181,14 @@ ENTRIES: list[Entry] = [
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.kind)
 def test_an_entry_comes_back(entry: Entry) -> None:
     assert entries.decode(*entries.encode(entry)) == entry
+
+
+def test_missing_events_are_counted_and_explained() -> None:
+    topic = "topic __towpath_events"
+    assert (
+        str(MissingEvents(1, "target: gone")) == f"1 event is not written to {topic}: target: gone"
+    )
+    assert str(MissingEvents(2)) == f"2 events are not written to {topic}: too many at once"
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.kind)

@@ -42,6 +42,12 @@ def test_a_secured_mirror_shows_no_secret(secured: SecuredLink, tmp_path: Path) 
     [note] = [each for each in json.loads(report.read_text())["notes"] if "not written" in each]
     assert re.match(r"\d+ events are not written to topic __towpath_events: target: ", note)
     assert "the login needs the ACL" in note, "the run goes on without the right, and says so"
+    told = secured.start("status")
+    assert told.wait(60) == 0, told.said
+    [line] = [
+        each for each in told.said.splitlines() if each.startswith("events: of `towpath run`")
+    ]
+    assert "not written to topic __towpath_events: target: " in line
     ledger = consume(secured.target.back_door, "__towpath_ledger", (0, 1))
     secret = USERS["mirror"].reveal().encode()
     shown = {"output": run.said.encode(), "report": report.read_bytes()}

@@ -15,7 +15,7 @@ from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.ledger.alive import this_host
 from towpath.ledger.batches import batch
-from towpath.ledger.entries import Entry, Journal, LinkIdentity, Phase, Repaired
+from towpath.ledger.entries import Entry, Journal, LinkIdentity, MissingEvents, Phase, Repaired
 from towpath.ledger.events import PLACE, Event, Origin, What, is_trouble
 from towpath.ledger.keys import new_name
 from towpath.ledger.topic import create_events
@@ -109,13 +109,15 @@ class EventLog:
                     pass
 
     @property
+    def missing(self) -> MissingEvents | None:
+        """The events that are not written, `None` where all are."""
+        count = self.lost + (len(self._waiting) if self.why else 0)
+        return MissingEvents(count, self.why) if count else None
+
+    @property
     def trouble(self) -> str:
         """A sentence about events that are not written, "" where all are."""
-        count = self.lost + (len(self._waiting) if self.why else 0)
-        if not count:
-            return ""
-        verb = "event is" if count == 1 else "events are"
-        return f"{count} {verb} not written to topic {EVENTS}: {self.why or 'too many at once'}"
+        return str(self.missing or "")
 
     def close(self) -> None:
         """Write what is left, within a few seconds, and close the connection."""

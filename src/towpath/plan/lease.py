@@ -186,7 +186,7 @@ class Lease:
         entry = LinkLease(
             link=self._link.config.link, owner=self._owner, command=self._command, host=this_host(),
             pid=os.getpid(), since=self._since, beat=now_ms(), over=over, work=self._work,
-            replaced=self.replaced,
+            replaced=self.replaced, missing_events=self._link.events.missing,
         )  # fmt: skip
         self._ledger.append([entry], SESSIONS)
 
@@ -211,7 +211,7 @@ def taken_over(dead: LeaseHolder) -> str:
 
 
 def lease_lines(lease: LinkLease | None) -> list[str]:
-    """Return who changes the target for a link now, and whom it replaced, for people."""
+    """Return who changes the target for a link now, whom it replaced, and its missing events."""
     if lease is None:
         return []
     lives = lease.may_live and not is_gone(lease)
@@ -225,4 +225,6 @@ def lease_lines(lease: LinkLease | None) -> list[str]:
             f"lease: {lease.holder} took it over from {lease.replaced}, which ended"
             " without giving it back"
         )
+    if lease.missing_events is not None:
+        lines.append(f"events: of {lease.holder} {lease.missing_events}")
     return lines

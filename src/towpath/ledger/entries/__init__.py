@@ -20,7 +20,15 @@ from towpath.ledger.entries.partition import (
     Runs,
     TransactionalProducer,
 )
-from towpath.ledger.entries.session import MIRROR, Attempt, Dealt, LeaseHolder, LinkLease, Session
+from towpath.ledger.entries.session import (
+    MIRROR,
+    Attempt,
+    Dealt,
+    LeaseHolder,
+    LinkLease,
+    MissingEvents,
+    Session,
+)
 from towpath.ledger.entries.step import Journal, Phase
 
 __all__ = [
@@ -37,6 +45,7 @@ __all__ = [
     "LeaseHolder",
     "LinkIdentity",
     "LinkLease",
+    "MissingEvents",
     "Opened",
     "Phase",
     "ReadEntry",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from towpath.model.clock import now_ms, readable
-from towpath.model.nouns import LinkName
+from towpath.model.nouns import EVENTS, LinkName
 
 _LONG_AGO = 600_000
 """Milliseconds after which nobody waits for a further beat. The other machine's clock wrote the
@@ -77,6 +77,25 @@ class LeaseHolder:
         return f"`towpath {self.command}` ({self.where})"
 
 
+@dataclass(frozen=True, slots=True)
+class MissingEvents:
+    """Events of one process that are not in the topic of events; `str()` of it is a sentence.
+
+    Attributes:
+        count: Number of events that are lost, or wait to be written again.
+        why: Why the last attempt to write failed, "" where it did not.
+    """
+
+    count: int
+    why: str = ""
+
+    def __str__(self) -> str:
+        verb = "event is" if self.count == 1 else "events are"
+        return (
+            f"{self.count} {verb} not written to topic {EVENTS}: {self.why or 'too many at once'}"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkLease:
     """A sign of life of the one process that may change the target for a link.
@@ -91,6 +110,7 @@ class LinkLease:
         over: Whether it has given the lease back.
         work: The kind of work; there is one lease for each.
         replaced: The dead process that this one took the lease over from, if it did.
+        missing_events: The events of the process that are not written, if there are any.
     """
 
     kind: ClassVar[str] = "lease"
@@ -105,6 +125,7 @@ class LinkLease:
     over: bool
     work: str = MIRROR
     replaced: LeaseHolder | None = None
+    missing_events: MissingEvents | None = None
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""
