@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.kafka import consume, end_offsets, raw_batches, wait_until
 from towpath.cli.main import main
 from towpath.dev import ports, updown
+from towpath.dev.load import SHAPES, load
 
 
 @pytest.fixture
@@ -27,33 +29,70 @@ def result(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 @pytest.mark.broker
 def test_a_pair_goes_up_and_down(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """From a port that is taken to the second `down`, with the data of the demo between."""
     source, target = ports.reserve(2)
     where = ["--home", str(home)]
     up = ["dev", "up", *where, "--source-port", str(source), "--target-port", str(target)]
-
-    assert main([*up, "--output", "json"]) == 0
-    started = result(capsys)
-    assert [(each["side"], each["bootstrap"], each["running"]) for each in started] == [
-        ("source", f"127.0.0.1:{source}", True),
-        ("target", f"127.0.0.1:{target}", True),
-    ]
-    for port in (source, target):
-        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    with socket.create_server(("127.0.0.1", target)):
+        assert main(up) == 2
+        assert f"port {target} on 127.0.0.1 is taken" in capsys.readouterr().err
+        [alone] = updown.running(home)
+        assert main([*up, "--elsewhere", "--output", "json"]) == 0
+    shown = capsys.readouterr()
+    started = json.loads(shown.out)["clusters"]
+    assert f"Port {target} is taken" in shown.err
+    assert [(each["side"], each["running"]) for each in started] == [
+        ("source", True), ("target", True),
+    ]  # fmt: skip
+    assert (started[0]["bootstrap"], started[0]["pid"]) == (
+        f"127.0.0.1:{source}", alone.process.pid,
+    )  # fmt: skip
+    elsewhere = int(started[1]["bootstrap"].rpartition(":")[2])
+    assert elsewhere != target
 
     assert main(up) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == ["side", "bootstrap", "kafka", "state", "pid"]
     assert [line[-2:] for line in lines[2:]] == [["running", str(each["pid"])] for each in started]
 
+    _the_demo_data_hold_every_kind_of_trouble(started[0]["bootstrap"])
     assert main(["dev", "down", *where, "--output", "json"]) == 0
     stopped = result(capsys)
     assert [each["pid"] for each in stopped] == [each["pid"] for each in started]
     assert not any(each["running"] for each in stopped)
-
-
-def test_nothing_to_stop(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["dev", "down", "--home", str(home)]) == 0
+    assert ports.is_free(source)
+    assert ports.is_free(elsewhere)
+    assert main(["dev", "down", *where]) == 0
     assert capsys.readouterr().out == "nothing runs\n"
+
+
+def _the_demo_data_hold_every_kind_of_trouble(source: str) -> None:
+    loaded = load(source, scale=0.3)
+    assert [each.topic for each in loaded] == [each.topic for each in SHAPES]
+    codecs = {
+        topic: raw_batches(source, topic, offset=end_offsets(source, topic)[0])[22] & 7
+        for topic in ("customers", "clicks", "clicks.archive", "orders", "payments")
+    }
+    assert codecs == {
+        "customers": 0, "clicks": 1, "clicks.archive": 2, "orders": 3, "payments": 4,
+    }  # fmt: skip
+    assert end_offsets(source, "clicks.archive")[0] > 0
+
+    orders = consume(source, "orders", range(8))
+    assert len(orders) == 30_000
+    assert {name for name, _ in orders[0].headers} == {"trace-id", "schema"}
+
+    committed = consume(source, "payments", range(4))
+    everything = consume(source, "payments", range(4), isolation="read_uncommitted")
+    written = next(each.records for each in loaded if each.topic == "payments")
+    assert len(committed) == written < len(everything) == 6_000
+
+    def holes() -> bool:
+        offsets = [r.offset for r in consume(source, "customers")]
+        return offsets[-1] - offsets[0] + 1 > len(offsets)
+
+    wait_until(holes, "the cleaner made holes in customers")
+    assert None in {r.value for r in consume(source, "customers", (0, 1))}
 
 
 def test_a_taken_port_is_told_and_nothing_stays(

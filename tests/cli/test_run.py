@@ -15,6 +15,7 @@ from tests.support.kafka import Record, consume, create_topic, delete_before, pr
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.cli.options import write_report
+from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import ConfigError
 
@@ -74,8 +75,8 @@ def test_a_cluster_that_does_not_answer(tmp_path: Path, command: str, here: Here
 def test_a_port_of_the_metrics_that_is_taken(tmp_path: Path, here: Here) -> None:
     """It is told before any cluster is asked: these do not answer."""
     file = nowhere(tmp_path)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    [port] = ports.reserve(1)
+    with socket.create_server(("127.0.0.1", port)):
         file.write_text(file.read_text() + f"metrics: {{listen: '127.0.0.1:{port}'}}\n")
         ended = here.run(str(file))
     assert ended.code == 2, ended.said

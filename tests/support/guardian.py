@@ -119,10 +119,13 @@ def _command(process: psutil.Process) -> list[str]:
 
 
 def main() -> None:
-    """Wait until the session is over, then end what it left."""
+    """Wait until the session is over, then end what it left, and what that starts meanwhile."""
     sys.stdin.read()
-    for process in marked(sys.argv[1]):
-        _kill(process)
+    end = time.monotonic() + 10
+    while (left := marked(sys.argv[1])) and time.monotonic() < end:
+        for process in left:
+            _kill(process)
+        time.sleep(0.02)
 
 
 def _kill(process: psutil.Process) -> None:
