@@ -60,4 +60,4 @@ def test_a_session_that_is_killed_leaves_nothing() -> None:
 
 
 def _lives(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)

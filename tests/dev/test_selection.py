@@ -1,13 +1,14 @@
-"""Which tests a session plays."""
+"""Which tests a session plays, and in which order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.support.selection import Selection
+from tests.support.selection import Selection, arranged
 
 
 @dataclass(frozen=True)
@@ -17,9 +18,10 @@ class Test:
     __test__ = False
     nodeid: str
     marker: str = ""
+    own: bool = False
 
-    def get_closest_marker(self, name: str) -> str | None:
-        return self.marker if self.marker == name else None
+    def get_closest_marker(self, name: str) -> Any:
+        return SimpleNamespace(kwargs={"own": self.own}) if self.marker == name else None
 
 
 @dataclass
@@ -76,3 +78,14 @@ def test_scenes_share_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> 
     assert [selection.seconds_of_a_scene() // 10 for _ in items] == [33, 49, 99]
     monkeypatch.delenv("TOWPATH_SOAK_SECONDS")
     assert selection.seconds_of_a_scene() == 0
+
+
+@pytest.mark.parametrize(
+    ("workers", "order"),
+    [(1, "ABsCoD"), (2, "sABoCD"), (3, "sAoBCD"), (6, "soABCD")],
+)
+def test_what_takes_long_begins_at_once(workers: int, order: str) -> None:
+    tests: list[Any] = [
+        Test(name, "spark" if name in "so" else "broker", own=name == "o") for name in "ABsCoD"
+    ]
+    assert "".join(test.nodeid for test in arranged(tests, workers)) == order

@@ -49,7 +49,7 @@ def test_which_files_hold_credentials(more: dict[str, object], holds: bool) -> N
     assert config.holds_credentials is holds
 
 
-@pytest.mark.spark
+@pytest.mark.spark(own=True)
 def test_a_cluster_without_encryption_is_refused_before_anything_is_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

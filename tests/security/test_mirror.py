@@ -19,7 +19,7 @@ from tests.support.secured import SecuredLink, load, permit
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 
 
-@pytest.mark.spark
+@pytest.mark.spark(own=True)
 def test_a_secured_mirror_shows_no_secret(secured: SecuredLink, tmp_path: Path) -> None:
     topic = load(secured)
     permit(secured)

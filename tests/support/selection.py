@@ -1,10 +1,14 @@
-"""Which tests a session plays: one chaos scene of many, or all of them and for how long each."""
+"""Which tests a session plays, and in which order.
+
+Of the chaos scenes one, or all of them and for how long each.
+"""
 
 from __future__ import annotations
 
 import os
 import random
 import time
+from collections.abc import Sequence
 
 import pytest
 
@@ -36,6 +40,7 @@ class Selection:
             items[:] = [test for test in items if test not in left_out]
         if soak_seconds():
             items.sort(key=_is_scene)
+        items[:] = arranged(items, _workers(config))
         self._to_come = sum(map(_is_scene, items))
 
     def seconds_of_a_scene(self) -> int:
@@ -64,6 +69,32 @@ class Selection:
 def soak_seconds() -> int:
     """Return how long a soak shall last in all, 0 outside of one."""
     return int(os.environ.get("TOWPATH_SOAK_SECONDS") or 0)
+
+
+def arranged(tests: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Return tests in an order in which those that take long begin at once.
+
+    Each worker begins with an equal part of the tests, and takes some of the others' last ones when
+    it has none left. So one worker begins with all tests that share a Spark, which the others then
+    need not start; the next one begins with those that start a Spark of their own, and with scenes.
+    """
+    if workers < 2:
+        return list(tests)
+    heads: tuple[list[pytest.Item], ...] = ([], [])
+    others: list[pytest.Item] = []
+    for test in tests:
+        spark = test.get_closest_marker("spark")
+        if spark is not None and not spark.kwargs.get("own"):
+            heads[0].append(test)
+        else:
+            (heads[1] if spark is not None or _is_scene(test) else others).append(test)
+    made = heads[0] + others
+    at = max(len(tests) // workers, len(heads[0]))
+    return made[:at] + heads[1] + made[at:]
+
+
+def _workers(config: pytest.Config) -> int:
+    return int(getattr(config, "workerinput", {}).get("workercount", 1))
 
 
 def _is_scene(test: pytest.Item) -> bool:
