@@ -160,16 +160,16 @@ def test_a_step_of_a_later_program_is_refused(
 )
 def test_a_plan_whose_parts_are_none_is_refused(file: Path, odd: dict[str, Any]) -> None:
     said = refusal(signed(file, **odd))
-    assert said == f"{file}: is not whole: its parts are not those of a plan; make the plan again"
+    assert said == f"{file}: is incomplete: a part has the wrong form; make the plan again"
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("{", "is no saved plan: it is no JSON"),
-        ("[]", "is no saved plan; `towpath plan FILE --save` makes one"),
-        ('{"format": 1}', "is not whole: towpath, made, file"),
-        ('{"format": ' + "[" * 100_000, "is no saved plan: it is nested too deeply"),
+        ("{", "is not a saved plan: it is not JSON"),
+        ("[]", "is not a saved plan; `towpath plan FILE --save` makes one"),
+        ('{"format": 1}', "is incomplete: towpath, made, file"),
+        ('{"format": ' + "[" * 100_000, "is not a saved plan: it is nested too deeply"),
         ('{"format": ' + "[" * 100_000 + "]" * 100_000 + "}", "it is nested too deeply"),
     ],
 )

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, Field, asdict, dataclass
+from dataclasses import KW_ONLY, Field, dataclass
+from functools import cache
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -21,7 +22,6 @@ FULL_BATCH = 400
 """The sum of the weights of steps that are done together, at most."""
 _SHOWN = 60
 """Of a value that is no good, so many characters are shown."""
-_READERS: dict[type, TypeAdapter[Any]] = {}
 
 
 class Step(Protocol):
@@ -140,8 +140,9 @@ class StepKinds:
             )
             raise ConfigError((ConfigProblem(path, text),))
         fields = {key: value for key, value in data.items() if key not in {"do", "subject"}}
+        step: type[Step] = kind.step
         try:
-            return _reader(kind.step).validate_python(fields)
+            return _adapter(step).validate_python(fields)
         except ValidationError as error:
             problems = (
                 ConfigProblem(".".join((path, *map(str, each["loc"]))), _unknown(each))
@@ -152,14 +153,14 @@ class StepKinds:
 
 def as_data(step: Step) -> dict[str, Any]:
     """Return a step for JSON."""
-    return {"do": type(step).__name__, "subject": step.subject, **asdict(step)}
+    fields = _adapter(type(step)).dump_python(step, mode="json")
+    return {"do": type(step).__name__, "subject": step.subject, **fields}
 
 
-def _reader(step: type[Step]) -> TypeAdapter[Any]:
-    """Return what reads steps of a kind, made once: a ledger may hold thousands."""
-    if step not in _READERS:
-        _READERS[step] = TypeAdapter(step)
-    return _READERS[step]
+@cache
+def _adapter(step: type[Step]) -> TypeAdapter[Any]:
+    """Return what reads and writes steps of a kind, made once: a ledger may hold thousands."""
+    return TypeAdapter(step)
 
 
 def _unknown(found: ErrorDetails) -> str:

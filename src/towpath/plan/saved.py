@@ -16,20 +16,40 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from towpath import __version__
 from towpath.config import LinkConfig, from_tree, tree
 from towpath.model.clock import now_ms, readable
 from towpath.model.errors import ConfigError, ConfigProblem
-from towpath.model.findings import Cause, Note, Problem
+from towpath.model.findings import Note, Problem
 from towpath.model.foreign import foreign
+from towpath.model.nouns import LinkName, TopicName
 from towpath.plan.kinds import StepKinds
 from towpath.plan.model import ClusterFacts, Plan
 
 FORMAT = 1
-_NEEDED = {
-    "towpath": str, "made": str, "file": str, "config": dict, "link": str, "source": dict,
-    "target": dict, "topics": dict, "steps": list, "notes": list, "problems": list, "digest": str,
-}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """What a file with a plan holds; the steps are read by their kinds."""
+
+    towpath: str
+    made: str
+    file: str
+    config: dict[str, Any]
+    link: LinkName
+    source: ClusterFacts
+    target: ClusterFacts
+    topics: dict[TopicName, TopicName]
+    steps: tuple[dict[str, Any], ...]
+    notes: tuple[Note, ...]
+    problems: tuple[Problem, ...]
+    digest: str
+
+
+_FILE = TypeAdapter(_File)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,54 +115,41 @@ def load_plan(path: Path, kinds: StepKinds) -> SavedPlan:
     try:
         return _load(path, kinds)
     except RecursionError:
-        raise _refused(path, "is no saved plan: it is nested too deeply") from None
+        raise _refused(path, "is not a saved plan: it is nested too deeply") from None
 
 
 def _load(path: Path, kinds: StepKinds) -> SavedPlan:
     data = _read(path)
     _require_format(path, data)
     said = {key: value for key, value in data.items() if key != "digest"}
-    if data["digest"] != _digest(said):
+    if data.get("digest", _digest(said)) != _digest(said):
         raise _refused(
             path,
             "was edited since it was made; change the YAML file instead, then make the plan again"
             " with `towpath plan FILE --save`",
         )
-    config = from_tree(data["config"], Path(data["file"]).parent)
-    try:
-        plan = _plan(data, kinds)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        text = "is not whole: its parts are not those of a plan; make the plan again"
-        raise _refused(path, text) from error
-    if config.link != plan.link:
+    file = _file(path, data)
+    config = from_tree(file.config, Path(file.file).parent)
+    if config.link != file.link:
         raise _refused(
             path,
-            f"was made for link {plan.link!r}, and `link: {data['config']['link']}` names link"
+            f"was made for link {file.link!r}, and `link: {file.config['link']}` names link"
             f" {config.link!r} now; give the variables the values that they had, or make the plan"
             " again",
         )
-    return SavedPlan(config, data["made"], plan, data["digest"])
+    return SavedPlan(config, file.made, _plan(file, kinds), file.digest)
 
 
-def _plan(data: Mapping[str, Any], kinds: StepKinds) -> Plan:
+def _plan(file: _File, kinds: StepKinds) -> Plan:
     return Plan(
-        link=data["link"],
-        source=_facts(data["source"]),
-        target=_facts(data["target"]),
-        topics=data["topics"],
-        steps=tuple(kinds.from_data(step, f"steps[{at}]") for at, step in enumerate(data["steps"])),
-        notes=tuple(Note(**note) for note in data["notes"]),
-        problems=tuple(
-            Problem(each["about"], each["text"], Cause(each["cause"])) for each in data["problems"]
-        ),
+        link=file.link,
+        source=file.source,
+        target=file.target,
+        topics=file.topics,
+        steps=tuple(kinds.from_data(step, f"steps[{at}]") for at, step in enumerate(file.steps)),
+        notes=file.notes,
+        problems=file.problems,
     )
-
-
-def _facts(data: Mapping[str, Any]) -> ClusterFacts:
-    return ClusterFacts(
-        tuple(data["bootstrap"]), data["id"], data["version"], data["brokers"],
-        data.get("login", ""),
-    )  # fmt: skip
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -154,9 +161,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     except OSError as error:
         raise _refused(path, f"cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise _refused(path, f"is no saved plan: it is no JSON ({foreign(error)})") from error
+        raise _refused(path, f"is not a saved plan: it is not JSON ({foreign(error)})") from error
     if not isinstance(data, dict) or not isinstance(data.get("format"), int):
-        raise _refused(path, "is no saved plan; `towpath plan FILE --save` makes one")
+        raise _refused(path, "is not a saved plan; `towpath plan FILE --save` makes one")
     return data
 
 
@@ -167,9 +174,19 @@ def _require_format(path: Path, data: Mapping[str, Any]) -> None:
             f"was written in format {data['format']}, this program knows up to {FORMAT}; use the"
             f" Towpath that wrote it ({str(data.get('towpath'))[:20]}), or a newer one",
         )
-    lacking = [key for key, type_ in _NEEDED.items() if not isinstance(data.get(key), type_)]
-    if lacking:
-        raise _refused(path, f"is not whole: {', '.join(lacking)} is missing; make the plan again")
+
+
+def _file(path: Path, data: Mapping[str, Any]) -> _File:
+    try:
+        return _FILE.validate_python(data)
+    except ValidationError as error:
+        missing = [
+            str(each["loc"][0])
+            for each in error.errors(include_url=False)
+            if each["type"] == "missing" and len(each["loc"]) == 1
+        ]
+        why = f"{', '.join(missing)} is missing" if missing else "a part has the wrong form"
+        raise _refused(path, f"is incomplete: {why}; make the plan again") from error
 
 
 def _digest(data: Mapping[str, Any]) -> str:

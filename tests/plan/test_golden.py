@@ -1,0 +1,107 @@
+"""Saved plans and journalled steps as earlier versions wrote them: every later version reads them.
+
+`golden_plan.json` holds a step of every kind, byte by byte as it was saved. Further files may join
+it; it is never changed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from towpath.access.steps import (
+    CreateAcl,
+    DeleteAcl,
+    DeleteUser,
+    RemoveQuota,
+    SetQuota,
+    SetUser,
+)
+from towpath.ledger import entries
+from towpath.ledger.entries import Journal
+from towpath.mirror.subjects import SUBJECTS
+from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
+from towpath.model.findings import Cause, Note, Problem
+from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName
+from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
+from towpath.model.scram import Credential, Mechanism
+from towpath.plan.kinds import as_data
+from towpath.plan.model import ClusterFacts, Plan
+from towpath.plan.saved import load_plan
+from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs
+
+FILE = Path(__file__).parent / "golden_plan.json"
+LEDGER = Path(__file__).parent.parent / "ledger" / "golden.tsv"
+ORDERS, COPY = TopicName("orders"), TopicName("eu.orders")
+ACL = Acl(
+    resource=Resource.TOPIC,
+    name="eu.",
+    pattern=Pattern.PREFIXED,
+    principal="User:ann",
+    host="*",
+    operation=Operation.READ,
+    permission=Permission.ALLOW,
+)
+ANN = Credential("ann", Mechanism.SHA_512)
+QUOTA = Quota(
+    (Entity(EntityKind.USER, "ann"), Entity(EntityKind.CLIENT_ID, None)),
+    QuotaKey.PRODUCER_BYTE_RATE,
+)
+PLAN = Plan(
+    link=LinkName("gold"),
+    source=ClusterFacts(("a:9092",), ClusterId("A"), "3.9", 3, "mirror"),
+    target=ClusterFacts(("b:9092", "b:9093"), ClusterId("B"), "4.3", 1),
+    topics={ORDERS: COPY},
+    steps=(
+        CreateTopic(
+            source=ORDERS,
+            target=COPY,
+            partitions=3,
+            replication_factor=-1,
+            configs={"retention.ms": "-1"},
+            held={"retention.ms": "5", "retention.bytes": None},
+        ),
+        AddPartitions(ORDERS, COPY, 1, 2),
+        SetConfigs(
+            source=ORDERS,
+            target=COPY,
+            set={"segment.ms": "7"},
+            remove=("flush.ms",),
+            before={"segment.ms": None, "flush.ms": "2"},
+            owned=("flush.ms",),
+            id=TopicId("0dc8849c-8073-45e1-b453-207abcf4931c"),
+        ),
+        SetUser(ANN, 8192, None),
+        SetQuota(QUOTA, 2.5, 1.0),
+        CreateAcl(ACL, "what asks for it"),
+        DeleteAcl(ACL),
+        RemoveQuota(QUOTA, 3.0),
+        DeleteUser(ANN, 4096),
+        DeleteTopic(ORDERS, COPY, TopicId("0dc8849c-8073-45e1-b453-207abcf4931c"), 2),
+    ),
+    notes=(Note("orders", "a note"),),
+    problems=(Problem("payments", "a problem", Cause.TOPIC),),
+)
+
+
+def test_an_old_plan_is_read() -> None:
+    saved = load_plan(FILE, SUBJECTS.kinds)
+    assert saved.plan == PLAN
+    assert saved.made == "2026-11-22 21:50:00"
+    assert saved.digest == json.loads(FILE.read_text())["digest"]
+
+
+def test_a_plan_is_still_written_as_it_was() -> None:
+    old = json.loads(FILE.read_text())
+    now = json.loads(json.dumps(PLAN.as_data()))
+    assert {key: old[key] for key in now} == now
+    assert {type(step) for step in PLAN.steps} == {kind.step for kind in SUBJECTS.kinds}
+
+
+def test_steps_of_old_journals_are_read_and_written_as_they_were() -> None:
+    lines = [line.encode().split(b"\t") for line in LEDGER.read_text().splitlines()]
+    found = [entries.decode(key, value) for key, value in lines if key.startswith(b'["step"')]
+    steps = [entry.step for entry in found if isinstance(entry, Journal) and len(entry.step) > 2]
+    assert len(steps) == 4
+    for step in steps:
+        assert as_data(SUBJECTS.kinds.from_data(step, "ledger")) == step
