@@ -7,39 +7,23 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.books import opened
 from tests.support.runs import transactions
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.chunks import Incarnation, slim, tidied
-from towpath.ledger.entries import Entry, Opened, Runs
+from towpath.ledger.entries import Entry, Runs
 from towpath.ledger.offsets import joined
 from towpath.ledger.packed import Packer, runs_of
 from towpath.model.nouns import (
     LinkName,
     Mode,
     ProducerId,
-    SourceOffset,
-    TargetOffset,
-    TopicId,
     TopicName,
     TopicPartition,
 )
 
 OF = Incarnation(LinkName("l"), TopicPartition(TopicName("t"), 0), ProducerId(1))
-OPENED = Opened(
-    link=OF.link,
-    topic=OF.tp.topic,
-    partition=0,
-    source_topic_id=TopicId("s"),
-    target_topic=OF.tp.topic,
-    target_topic_id=TopicId("t"),
-    producer_id=OF.producer_id,
-    mode=Mode.MAPPED,
-    reasons=(),
-    source_start=SourceOffset(0),
-    target_start=TargetOffset(0),
-    run_id="r",
-    at=0,
-)
+OPENED = opened(OF.tp, mode=Mode.MAPPED)
 
 
 def chunks(sizes: list[int], seed: int = 1) -> list[Runs]:

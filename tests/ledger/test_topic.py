@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._resource import ResourceType
 
+from tests.support.books import opened as opening
 from tests.support.certificates import Vault
 from tests.support.chaos import delete_topic
 from tests.support.fleet import USERS
@@ -28,7 +29,7 @@ from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import ledger as ledgers
 from towpath.ledger.chunks import Incarnation
-from towpath.ledger.entries import Entry, FirstLook, LinkIdentity, Opened, Runs, Session
+from towpath.ledger.entries import Entry, FirstLook, LinkIdentity, Runs, Session
 from towpath.ledger.ledger import FACTS, RUNS, SESSIONS, Ledger
 from towpath.ledger.packed import Packer
 from towpath.ledger.tidy import Tidy
@@ -43,7 +44,6 @@ from towpath.model.nouns import (
     Side,
     SourceOffset,
     TargetOffset,
-    TopicId,
     TopicName,
     TopicPartition,
 )
@@ -53,21 +53,7 @@ from towpath.records.run_log import RunLog
 pytestmark = pytest.mark.broker
 LINK = LinkName("l")
 ORDERS = TopicPartition(TopicName("orders"), 0)
-OPENED = Opened(
-    link=LINK,
-    topic=ORDERS.topic,
-    partition=0,
-    source_topic_id=TopicId("s"),
-    target_topic=ORDERS.topic,
-    target_topic_id=TopicId("t"),
-    producer_id=ProducerId(1),
-    mode=Mode.MAPPED,
-    reasons=(),
-    source_start=SourceOffset(0),
-    target_start=TargetOffset(0),
-    run_id="r",
-    at=5,
-)
+OPENED = opening(ORDERS, mode=Mode.MAPPED, at=5)
 
 
 @pytest.fixture(autouse=True)

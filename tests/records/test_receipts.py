@@ -16,6 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from tests.support.books import opened
 from tests.support.lanes import PRODUCER, lane, tp
 from tests.support.mirror import Mirror
 from tests.support.reasons import RETENTION
@@ -26,10 +27,10 @@ from towpath.cluster.data.reactor import Reactor
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import entries, keys
 from towpath.ledger.books import LinkBooks, PartitionBooks
-from towpath.ledger.entries import Entry, Opened, Receipt
+from towpath.ledger.entries import Entry, Receipt
 from towpath.ledger.keys import ABANDONED, SILENT
 from towpath.ledger.ledger import Ledger
-from towpath.model.nouns import LinkName, Mode, Side, SourceOffset, TargetOffset, TopicId
+from towpath.model.nouns import LinkName, Side, SourceOffset, TargetOffset
 from towpath.records import receipts
 from towpath.records import standing as standings
 from towpath.records.jobs import Jobs
@@ -38,21 +39,7 @@ from towpath.records.receipts import ReceiptKey
 from towpath.records.standing import known_standing
 
 LINK = LinkName("l")
-OPENED = Opened(
-    link=LINK,
-    topic=tp().topic,
-    partition=0,
-    source_topic_id=TopicId("s"),
-    target_topic=tp().topic,
-    target_topic_id=TopicId("t"),
-    producer_id=PRODUCER,
-    mode=Mode.IDENTICAL,
-    reasons=(),
-    source_start=SourceOffset(0),
-    target_start=TargetOffset(0),
-    run_id="r",
-    at=0,
-)
+OPENED = opened(tp(), producer_id=PRODUCER)
 SLOWEST = 1_000_000
 """Milliseconds that a request is under way at most."""
 SKEW = 300_000

@@ -9,32 +9,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.books import opened
 from tests.support.lanes import PRODUCER, lane, tp
 from towpath.ledger import chunks, entries
 from towpath.ledger.books import LinkBooks, PartitionBooks
-from towpath.ledger.entries import Entry, Opened, Run, Runs
-from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset, TopicId
+from towpath.ledger.entries import Entry, Run, Runs
+from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset
 from towpath.records import run_log
 from towpath.records.receipts import ReceiptKey
 from towpath.records.run_log import RunLog, again
 from towpath.records.standing import known_standing
 
 LINK = LinkName("l")
-OPENED = Opened(
-    link=LINK,
-    topic=tp().topic,
-    partition=0,
-    source_topic_id=TopicId("s"),
-    target_topic=tp().topic,
-    target_topic_id=TopicId("t"),
-    producer_id=PRODUCER,
-    mode=Mode.MAPPED,
-    reasons=(),
-    source_start=SourceOffset(0),
-    target_start=TargetOffset(0),
-    run_id="r",
-    at=0,
-)
+OPENED = opened(tp(), producer_id=PRODUCER, mode=Mode.MAPPED)
 FEW, LARGE = 3, 10
 
 

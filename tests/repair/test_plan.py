@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.books import opened, receipt
 from tests.support.reasons import told
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Opened, Receipt, TransactionalProducer, decode, encode
+from towpath.ledger.entries import TransactionalProducer, decode, encode
 from towpath.ledger.packed import Packer
 from towpath.model.nouns import (
     ClusterId,
@@ -34,40 +35,15 @@ from towpath.verify.ranges import Bounds, common_range, kept_range
 
 LINK, T, CLUSTER = LinkName("l"), TopicName("t"), ClusterId("c")
 TP = TopicPartition(T, 0)
-OPENED = Opened(
-    link=LINK,
-    topic=T,
-    partition=0,
-    source_topic_id=TopicId("s"),
-    target_topic=T,
-    target_topic_id=TopicId("t"),
-    producer_id=ProducerId(7),
-    mode=Mode.IDENTICAL,
-    reasons=(),
-    source_start=SourceOffset(20),
-    target_start=TargetOffset(20),
-    run_id="run",
-    at=1,
-)
-RECEIPT = Receipt(
-    link=LINK,
-    topic=T,
-    partition=0,
-    producer_id=OPENED.producer_id,
+OPENED = opened(source_start=SourceOffset(20), target_start=TargetOffset(20))
+RECEIPT = receipt(
     source_end=SourceOffset(100),
     source_epoch=3,
     target_end=TargetOffset(100),
     sequence=80,
     records=80,
     bytes=800,
-    first_timestamp=1,
-    last_timestamp=2,
-    digest=3,
-    mode=Mode.IDENTICAL,
-    reasons=(),
     run=(SourceOffset(90), TargetOffset(90), 10),
-    trouble=None,
-    at=2,
     packed=Packer([(SourceOffset(20), TargetOffset(20), 70)]).text(),
 )
 WRITER = TransactionalProducer(

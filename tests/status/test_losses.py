@@ -6,56 +6,27 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.books import opened, receipt
 from tests.support.reasons import told
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.entries import Opened, Receipt
 from towpath.ledger.packed import Packer
 from towpath.model.nouns import (
-    LinkName,
     Mode,
-    ProducerId,
     SourceOffset,
     TargetOffset,
-    TopicId,
     TopicName,
 )
 from towpath.status.losses import LostRecords, loss
 
 T = TopicName("t")
-OPENED = Opened(
-    link=LinkName("l"),
-    topic=T,
-    partition=0,
-    source_topic_id=TopicId("s"),
-    target_topic=T,
-    target_topic_id=TopicId("t"),
-    producer_id=ProducerId(7),
-    mode=Mode.MAPPED,
-    reasons=(),
-    source_start=SourceOffset(100),
-    target_start=TargetOffset(20),
-    run_id="run",
-    at=1,
-)
-RECEIPT = Receipt(
-    link=OPENED.link,
-    topic=T,
-    partition=0,
-    producer_id=OPENED.producer_id,
+OPENED = opened(mode=Mode.MAPPED, source_start=SourceOffset(100), target_start=TargetOffset(20))
+RECEIPT = receipt(
     source_end=SourceOffset(160),
-    source_epoch=0,
     target_end=TargetOffset(60),
     sequence=40,
     records=40,
-    bytes=400,
-    first_timestamp=1,
-    last_timestamp=2,
-    digest=3,
     mode=Mode.MAPPED,
-    reasons=(),
     run=(SourceOffset(140), TargetOffset(40), 20),
-    trouble=None,
-    at=2,
 )
 RUNS = Packer(
     [(SourceOffset(100), TargetOffset(20), 10), (SourceOffset(120), TargetOffset(30), 10)]
