@@ -11,8 +11,10 @@ import pytest
 from towpath.cluster.admin import leaders
 from towpath.cluster.admin.leaders import Question, ask_leaders
 from towpath.cluster.connect.control import Control
+from towpath.cluster.connect.retrying import repeated
 from towpath.cluster.metadata import Answers, Broker, Metadata, PartitionInfo, TopicInfo
 from towpath.config import ClusterConfig
+from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, ClusterId, TopicName, TopicPartition
@@ -73,3 +75,13 @@ def test_who_needs_that_partition_alone_waits_for_it(monkeypatch: pytest.MonkeyP
     assert dict(found) == {WITHOUT: 1}
     with pytest.raises(ClusterError, match="LEADER_NOT_AVAILABLE"):
         ask_leaders(Table(60), QUESTION, [WITHOUT])
+
+
+def test_what_is_repeated_ends_with_the_last_result_when_time_is_over() -> None:
+    results = iter(range(10))
+    pause = BackOff(first=0.001, longest=0.001)
+    deadline = Deadline.after(60)
+    assert repeated(lambda: next(results), deadline, pause, lambda result: result == 3) == 3
+    assert repeated(lambda: next(results), Deadline.after(0), pause, lambda _: False) == 4
+    with pytest.raises(StopIteration):
+        repeated(lambda: next(iter(())), deadline, pause, lambda _: True)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 
 _DOUBLINGS = 30
 
@@ -28,7 +26,3 @@ class BackOff:
         """Return the seconds to wait after so many failures in a row, 1 or more."""
         pause = min(self.longest, self.first * 2.0 ** min(failures - 1, _DOUBLINGS))
         return pause * random.uniform(1 - self.jitter, 1 + self.jitter)  # noqa: S311, no secret
-
-    def pauses(self) -> Iterator[float]:
-        """Return the pause after each failure, without end."""
-        return map(self.after, count(1))

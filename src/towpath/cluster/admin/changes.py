@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
+from towpath.cluster.connect.retrying import repeated
+from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
 
 T = TypeVar("T")
 
-_PATIENCE, _PAUSE = 5.0, 0.02
-"""Seconds to wait until all brokers know of a change, and between two requests."""
+_PATIENCE = 5.0
+"""Seconds to wait until all brokers know of a change."""
+_AGAIN = BackOff(first=0.02, longest=0.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,6 @@ def wait_for_brokers(
     deadline = Deadline.after(_PATIENCE)
     for broker in control.found().brokers.values():
         with suppress(ClusterError):  # the change is made, whether or not this broker shows it
-            while not is_told(control.ask(broker, request, deadline, what)):
-                if deadline.left() < _PAUSE:
-                    return
-                time.sleep(_PAUSE)
+            repeated(
+                partial(control.ask, broker, request, deadline, what), deadline, _AGAIN, is_told
+            )

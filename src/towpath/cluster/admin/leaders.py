@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from towpath.cluster.codes import (
 )
 from towpath.cluster.connect.connection import UnresolvedError
 from towpath.cluster.connect.control import AGAIN, UNKNOWN_PATIENCE, Control, healable
+from towpath.cluster.connect.retrying import repeated
 from towpath.cluster.metadata import Answers, Broker, Metadata
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
@@ -76,32 +76,97 @@ def ask_leaders(
     Raises:
         ClusterError: No partition at all has an answer, and no `patience` was given.
     """
-    left = set(tps)
-    if not left:
-        return Answers({}, {})
-    done: dict[TopicPartition, T] = {}
-    failed: dict[TopicPartition, ClusterError] = {}
     deadline = control.deadline() if patience is None else Deadline.after(patience)
-    unknown_until, elected_until = Deadline.after(UNKNOWN_PATIENCE), Deadline.after(_ELECTION)
-    for pause in AGAIN.pauses():
-        for tp, said in _one_pass(control, question, left, deadline, leaders):
+    asking = _Asking(control, question, tps, deadline, leaders)
+    if patience is not None:
+        asking.ask()
+    else:
+        repeated(asking.ask, deadline, AGAIN, enough=lambda left: not left)
+        asking.require_one()
+    return Answers(asking.done, asking.failed)
+
+
+class _Asking(Generic[T]):
+    """Asks leaders again and again, each time about the partitions that are left."""
+
+    def __init__(
+        self,
+        control: Control,
+        question: Question[T],
+        tps: Iterable[TopicPartition],
+        deadline: Deadline,
+        leaders: KnownLeaders | None,
+    ) -> None:
+        self._control, self._question = control, question
+        self._deadline, self._leaders = deadline, leaders
+        self._unknown_until = Deadline.after(UNKNOWN_PATIENCE)
+        self._elected_until = Deadline.after(_ELECTION)
+        self._left = set(tps)
+        self.done: dict[TopicPartition, T] = {}
+        self.failed: dict[TopicPartition, ClusterError] = {}
+
+    def ask(self) -> bool:
+        """Ask each leader once; return whether partitions are left that may have an answer."""
+        for tp, said in self._pass():
             if isinstance(said, ClusterError):
-                failed[tp] = said
+                self.failed[tp] = said
             else:
-                done[tp] = said
-                failed.pop(tp, None)
-        left = {tp for tp, error in failed.items() if healable(error, unknown_until)}
-        if done and unknown_until.over:
-            # The other partitions need not wait until somebody corrects a host name.
-            left = {tp for tp in left if not isinstance(failed[tp], UnresolvedError)}
-        if done and elected_until.over:
-            left = {tp for tp in left if not _has_no_leader(failed[tp])}
-        if not left or patience is not None or deadline.left() <= pause:
-            break
-        time.sleep(pause)
-    if not done and failed and patience is None:
-        raise next(iter(failed.values()))
-    return Answers(done, failed)
+                self.done[tp] = said
+                self.failed.pop(tp, None)
+        self._left = {tp for tp, error in self.failed.items() if self._may_pass(error)}
+        return bool(self._left)
+
+    def require_one(self) -> None:
+        """Raise an error if no partition has an answer."""
+        if self.failed and not self.done:
+            raise next(iter(self.failed.values()))
+
+    def _may_pass(self, error: ClusterError) -> bool:
+        if self.done and self._unknown_until.over and isinstance(error, UnresolvedError):
+            return False  # the others need not wait until somebody corrects a host name
+        if self.done and self._elected_until.over and _has_no_leader(error):
+            return False
+        return healable(error, self._unknown_until)
+
+    def _pass(self) -> Iterator[tuple[TopicPartition, T | ClusterError]]:
+        if not self._left:
+            return
+        by_leader: dict[Broker, list[TopicPartition]] = defaultdict(list)
+        for tp, leader in self._find():
+            if isinstance(leader, ClusterError):
+                yield tp, leader
+            else:
+                by_leader[leader].append(tp)
+        for position, (leader, theirs) in enumerate(by_leader.items()):
+            # One that is silent must leave time for the others, and for its successor.
+            yield from self._one(
+                leader, theirs, self._deadline.share(len(by_leader) - position + 1)
+            )
+
+    def _one(
+        self, leader: Broker, tps: Sequence[TopicPartition], deadline: Deadline
+    ) -> Iterator[tuple[TopicPartition, T | ClusterError]]:
+        question = self._question
+        try:
+            answer = self._control.ask(leader, question.request(tps), deadline, question.what)
+        except ClusterError as error:
+            _note(self._leaders, tps, None)
+            yield from ((tp, error) for tp in tps)
+            return
+        for tp, number, said in question.read(answer):
+            _note(self._leaders, [tp], None if number else leader)
+            yield tp, question.refused(self._control.side, tp, number) if number else said
+
+    def _find(self) -> Iterator[tuple[TopicPartition, Broker | ClusterError]]:
+        wanted, known = sorted(self._left), self._leaders or {}
+        yield from ((tp, known[tp]) for tp in wanted if tp in known)
+        unknown = [tp for tp in wanted if tp not in known]
+        if not unknown:
+            return
+        control, topics = self._control, {tp.topic for tp in unknown}
+        found = control.retried(lambda left: control.metadata(left, topics), self._deadline)
+        for tp in unknown:
+            yield tp, found.leader(tp) or _without_leader(control.side, self._question, found, tp)
 
 
 def leader_is_away(error: ClusterError) -> bool:
@@ -113,51 +178,6 @@ def leader_is_away(error: ClusterError) -> bool:
 
 def _has_no_leader(error: ClusterError) -> bool:
     return isinstance(error, RefusedError) and error.error == LEADER_NOT_AVAILABLE
-
-
-def _one_pass(
-    control: Control,
-    question: Question[T],
-    tps: Iterable[TopicPartition],
-    deadline: Deadline,
-    known: KnownLeaders | None,
-) -> Iterator[tuple[TopicPartition, T | ClusterError]]:
-    by_leader: dict[Broker, list[TopicPartition]] = defaultdict(list)
-    for tp, leader in _leaders(control, question, tps, deadline, known):
-        if isinstance(leader, ClusterError):
-            yield tp, leader
-        else:
-            by_leader[leader].append(tp)
-    for position, (leader, theirs) in enumerate(by_leader.items()):
-        # One that is silent must leave time for the others, and for its successor.
-        share = deadline.share(len(by_leader) - position + 1)
-        try:
-            answer = control.ask(leader, question.request(theirs), share, question.what)
-        except ClusterError as error:
-            _note(known, theirs, None)
-            yield from ((tp, error) for tp in theirs)
-            continue
-        for tp, number, said in question.read(answer):
-            _note(known, [tp], None if number else leader)
-            yield tp, question.refused(control.side, tp, number) if number else said
-
-
-def _leaders(
-    control: Control,
-    question: Question[T],
-    tps: Iterable[TopicPartition],
-    deadline: Deadline,
-    known: KnownLeaders | None,
-) -> Iterator[tuple[TopicPartition, Broker | ClusterError]]:
-    wanted = sorted(tps)
-    unknown = [tp for tp in wanted if tp not in (known or {})]
-    yield from ((tp, known[tp]) for tp in wanted if known and tp in known)
-    if not unknown:
-        return
-    topics = {tp.topic for tp in unknown}
-    found = control.retried(lambda left: control.metadata(left, topics), deadline)
-    for tp in unknown:
-        yield tp, found.leader(tp) or _without_leader(control.side, question, found, tp)
 
 
 def _note(known: KnownLeaders | None, tps: Iterable[TopicPartition], leader: Broker | None) -> None:

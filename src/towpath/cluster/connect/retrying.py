@@ -1,11 +1,11 @@
-"""Calls that block, tried again as long as that may help and there is time."""
+"""Calls that block, repeated as long as that may help and there is time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_exception
+from tenacity import RetryCallState, Retrying, retry_if_exception, retry_if_result
 
 from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
@@ -30,14 +30,42 @@ def retried(
     Raises:
         BaseException: The last error of `call`.
     """
-
-    def stop(state: RetryCallState) -> bool:
-        return deadline.left() <= state.upcoming_sleep
-
     loop = Retrying(
         retry=retry_if_exception(may_pass),
-        wait=lambda state: back_off.after(state.attempt_number),
-        stop=stop,
+        wait=_pauses(back_off),
+        stop=_until(deadline),
         reraise=True,
     )
     return loop(call)
+
+
+def repeated(
+    call: Callable[[], T], deadline: Deadline, back_off: BackOff, enough: Callable[[T], bool]
+) -> T:
+    """Return the first result of `call` that is enough, or the last one before the deadline.
+
+    Args:
+        call: Called again after each result that is not enough; its errors are raised.
+        deadline: No pause goes beyond it.
+        back_off: The pauses.
+        enough: Whether a result is what is waited for.
+    """
+    loop = Retrying(
+        retry=retry_if_result(lambda result: not enough(result)),
+        wait=_pauses(back_off),
+        stop=_until(deadline),
+        retry_error_callback=_last_result,
+    )
+    return loop(call)
+
+
+def _pauses(back_off: BackOff) -> Callable[[RetryCallState], float]:
+    return lambda state: back_off.after(state.attempt_number)
+
+
+def _until(deadline: Deadline) -> Callable[[RetryCallState], bool]:
+    return lambda state: deadline.left() <= state.upcoming_sleep
+
+
+def _last_result(state: RetryCallState) -> Any:
+    return state.outcome.result() if state.outcome is not None else None
