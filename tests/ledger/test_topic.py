@@ -47,7 +47,7 @@ from towpath.model.nouns import (
     TopicName,
     TopicPartition,
 )
-from towpath.plan.preflight import ledger as preflight
+from towpath.plan.build import ledger as preflight
 from towpath.records.run_log import RunLog
 
 pytestmark = pytest.mark.broker

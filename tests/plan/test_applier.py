@@ -19,7 +19,7 @@ from tests.support.access_sides import link as link_of
 from tests.support.certificates import Vault
 from tests.support.kafka import wait_until
 from towpath.access.apply import apply as make_access
-from towpath.access.ours import ours_of as access_ours
+from towpath.access.owned import ours_of as access_ours
 from towpath.access.steps import CreateAcl, SetQuota, SetUser
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.control import Control
@@ -36,14 +36,14 @@ from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
-from towpath.plan import batches
+from towpath.plan import kinds as step_kinds
 from towpath.plan.applier import Applied, Applier
 from towpath.plan.journal import JournalWriter, failures
 from towpath.plan.kinds import Step
 from towpath.plan.model import Plan
 from towpath.plan.subjects import SubjectClients
 from towpath.topics.apply import apply as make_topic
-from towpath.topics.ours import ours_of as topics_ours
+from towpath.topics.owned import ours_of as topics_ours
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
@@ -385,7 +385,7 @@ def test_what_was_made_without_an_answer_is_ours_once_the_run_goes_on(
 
 
 def test_it_ends_between_two_batches(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "AT_ONCE", 2)
+    monkeypatch.setattr(step_kinds, "AT_ONCE", 2)
     steps = [CreateAcl(both.acl(f"{n}"), "") for n in range(5)]
     stop = threading.Event()
     with process(both.config) as one:
@@ -422,7 +422,7 @@ def _killed(both: Both, count: int) -> None:
 
 def test_killed_anywhere(both: Both, rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whenever it was killed, the end is the same, and all of it is ours."""
-    monkeypatch.setattr(batches, "AT_ONCE", 2)
+    monkeypatch.setattr(step_kinds, "AT_ONCE", 2)
     wanted = created(both)
     for step in wanted:
         if isinstance(step, CreateTopic):

@@ -29,7 +29,7 @@ from towpath.mirror.subjects import SUBJECTS
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
-from towpath.plan import batches
+from towpath.plan import kinds as step_kinds
 from towpath.plan.apply import ApplyRequest, apply
 from towpath.plan.journal import JournalWriter
 from towpath.plan.kinds import Step
@@ -231,7 +231,7 @@ def test_killed_between_any_two_steps(
     files: Files, rng: random.Random, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever was done before the kill, the end is the same, and all of it is ours."""
-    monkeypatch.setattr(batches, "AT_ONCE", 1)
+    monkeypatch.setattr(step_kinds, "AT_ONCE", 1)
     names = [files.topic(letter, rng.randint(1, 3), segment_ms="60000") for letter in "abcd"]
     for _ in names:
         _kill_behind_one(files.config)

@@ -11,8 +11,7 @@ from towpath.model.errors import TowpathError
 from towpath.model.nouns import TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
-from towpath.plan.batches import batches
-from towpath.plan.kinds import Step
+from towpath.plan.kinds import Step, batches
 from towpath.topics.steps import CreateTopic
 
 ALLOW, DENY = Permission.ALLOW, Permission.DENY

@@ -33,7 +33,7 @@ from towpath.model.errors import StepOutdatedError, TowpathError
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import TopicId, TopicName
 from towpath.model.outcome import Changed
-from towpath.plan import batches
+from towpath.plan import kinds as step_kinds
 from towpath.plan.kinds import StepKind, StepKinds
 from towpath.plan.subject import (
     CheckedSteps,
@@ -273,7 +273,7 @@ def world(
     joined = Subjects((TOPICS, ACCESS, lamps))
     for attribute, value in vars(joined).items():
         monkeypatch.setattr(SUBJECTS, attribute, value)
-    monkeypatch.setattr(batches, "AT_ONCE", 1)
+    monkeypatch.setattr(step_kinds, "AT_ONCE", 1)
     return World(lamps, file, name, here)
 
 

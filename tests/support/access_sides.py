@@ -13,7 +13,7 @@ from tests.support.kafka import wait_until
 from towpath.access.apply import apply
 from towpath.access.diff import AccessDifference, diff
 from towpath.access.observe import observe
-from towpath.access.ours import OwnedAccess
+from towpath.access.owned import OwnedAccess
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster

@@ -10,8 +10,8 @@ from tests.support.links import link
 from towpath.model.nouns import TopicId, TopicName
 from towpath.plan.subject import Difference
 from towpath.topics.diff import diff
-from towpath.topics.observe import ObservedTopics, Topic
-from towpath.topics.ours import NOTHING, OwnedTopics
+from towpath.topics.observed import ObservedTopics, Topic
+from towpath.topics.owned import NOTHING, OwnedTopics
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, TopicStep
 
 KNOWN = (

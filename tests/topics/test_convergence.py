@@ -13,8 +13,8 @@ from tests.support.topic_models import DEFAULTS, KNOWN, compare, done
 from towpath.config import StartAt
 from towpath.model.nouns import TopicId, TopicName
 from towpath.topics.configs import equal, limit, untouched
-from towpath.topics.observe import ObservedTopics, Topic
-from towpath.topics.ours import OwnedTopics
+from towpath.topics.observed import ObservedTopics, Topic
+from towpath.topics.owned import OwnedTopics
 from towpath.topics.steps import CreateTopic, SetConfigs, TopicStep
 from towpath.topics.target_kinds import TargetKind
 

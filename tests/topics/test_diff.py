@@ -10,8 +10,8 @@ from tests.support.topic_models import DEFAULTS, compare, created, notes, observ
 from towpath.model.findings import Cause
 from towpath.model.nouns import NO_TOPIC_ID, ClusterId, TopicName
 from towpath.plan.subject import Difference
-from towpath.topics.observe import Orphan
-from towpath.topics.ours import OwnedTopics
+from towpath.topics.observed import Orphan
+from towpath.topics.owned import OwnedTopics
 from towpath.topics.steps import AddPartitions, DeleteTopic, TopicStep
 from towpath.topics.target_kinds import TargetKind
 

@@ -21,9 +21,10 @@ from towpath.model.outcome import Outcome
 from towpath.plan.subject import Difference
 from towpath.topics.apply import apply, check_all
 from towpath.topics.diff import diff
-from towpath.topics.narrow import narrowed
-from towpath.topics.observe import ObservedTopics, observe
-from towpath.topics.ours import NOTHING, OwnedTopics
+from towpath.topics.observe import observe
+from towpath.topics.observed import ObservedTopics
+from towpath.topics.owned import NOTHING, OwnedTopics
+from towpath.topics.refused_configs import narrowed
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, TopicStep
 
 pytestmark = pytest.mark.broker

@@ -20,7 +20,7 @@ from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.topics.apply import check_all
 from towpath.topics.diff import diff
 from towpath.topics.observe import observe
-from towpath.topics.ours import OwnedTopics
+from towpath.topics.owned import OwnedTopics
 from towpath.topics.steps import AddPartitions, DeleteTopic, SetConfigs
 
 pytestmark = pytest.mark.broker

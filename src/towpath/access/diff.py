@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from towpath.access.diff_acls import acl_notes, acl_steps, acls_gone
-from towpath.access.diff_off import no_longer_listed, switched_off
 from towpath.access.diff_quotas import config_notes, quota_notes, quota_steps, quotas_gone
-from towpath.access.diff_users import unknown_users, user_notes, user_steps, users_gone
+from towpath.access.diff_users import Users, unknown_users, user_notes, user_steps, users_gone
 from towpath.access.observe import PATHS, ObservedAccess, asked_for
-from towpath.access.ours import OwnedAccess
+from towpath.access.owned import OwnedAccess
 from towpath.access.steps import ACLS, QUOTAS, USERS, AccessStep
 from towpath.access.translate import translate
 from towpath.config import LinkConfig
@@ -137,3 +136,39 @@ _WOULD_GO = (
     "was made by this link and would not be made again: it is gone at the source, or the file asks"
     " for less; `prune: true` removes it"
 )
+
+
+_AGAIN = "switch it on again with {}, and `prune: true`, to have them removed"
+_LESS = {
+    ACLS: _AGAIN.format("less (`safe`, or fewer topics)"),
+    USERS: "remove them at the source and list another one, with `prune: true`, to have them"
+    " removed",
+    QUOTAS: _AGAIN.format("less at the source"),
+}
+_NAMES = {ACLS: "ACLs", USERS: "passwords of SCRAM users", QUOTAS: "quotas"}
+
+
+def switched_off(subject: str, made: Collection[str]) -> Iterator[Note]:
+    """Tell what this link made of a subject that the file switches off; nothing else tells it."""
+    if made:
+        yield Note(PATHS[subject], _staying("is switched off", subject, len(made)))
+
+
+def no_longer_listed(
+    users: Users, listed: Collection[str], ours: Collection[str]
+) -> Iterator[Note]:
+    """Tell of users that this link made, and that the file lists no more while others are."""
+    made = [
+        credential
+        for credential in users.target
+        if credential.user not in listed and credential in users.source and str(credential) in ours
+    ]
+    if made:
+        yield Note(PATHS[USERS], _staying("no longer lists some users", USERS, len(made)))
+
+
+def _staying(why: str, subject: str, number: int) -> str:
+    return (
+        f"{why}; what this link made of it on the target stays there ({_NAMES[subject]}: {number});"
+        f" {_LESS[subject]}"
+    )

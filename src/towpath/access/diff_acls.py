@@ -10,15 +10,17 @@ from towpath.access.translate import Translated
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.findings import Note
 
-_DENIED = frozenset({
-    Operation.ALL,
-    Operation.READ,
-    Operation.WRITE,
-    Operation.CREATE,
-    Operation.DELETE,
-    Operation.ALTER,
-    Operation.DESCRIBE,
-})  # fmt: skip
+_DENIED = frozenset(
+    {
+        Operation.ALL,
+        Operation.READ,
+        Operation.WRITE,
+        Operation.CREATE,
+        Operation.DELETE,
+        Operation.ALTER,
+        Operation.DESCRIBE,
+    }
+)
 """What the link itself does with mirror topics."""
 
 

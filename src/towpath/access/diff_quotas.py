@@ -12,12 +12,14 @@ from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 
 Quotas = Both[Mapping[Quota, float]]
 
-_SLOWING = frozenset({
-    QuotaKey.PRODUCER_BYTE_RATE,
-    QuotaKey.CONSUMER_BYTE_RATE,
-    QuotaKey.REQUEST_PERCENTAGE,
-    QuotaKey.CONTROLLER_MUTATION_RATE,
-})  # fmt: skip
+_SLOWING = frozenset(
+    {
+        QuotaKey.PRODUCER_BYTE_RATE,
+        QuotaKey.CONSUMER_BYTE_RATE,
+        QuotaKey.REQUEST_PERCENTAGE,
+        QuotaKey.CONTROLLER_MUTATION_RATE,
+    }
+)
 """A link writes records, reads its ledger and the mirror topics, and creates topics."""
 
 

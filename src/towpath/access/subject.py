@@ -10,7 +10,7 @@ from typing import assert_never
 from towpath.access.apply import apply_all, present
 from towpath.access.diff import diff
 from towpath.access.observe import ObservedAccess, observe
-from towpath.access.ours import ours_of
+from towpath.access.owned import ours_of
 from towpath.access.steps import (
     ACLS,
     KINDS,

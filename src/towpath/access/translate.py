@@ -11,17 +11,19 @@ from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import ConfigError
 from towpath.model.nouns import TopicName
 
-_NEVER_SAFE = frozenset({
-    Operation.WRITE,
-    Operation.CREATE,
-    Operation.DELETE,
-    Operation.ALTER,
-    Operation.ALTER_CONFIGS,
-    Operation.IDEMPOTENT_WRITE,
-    Operation.CLUSTER_ACTION,
-    Operation.CREATE_TOKENS,
-    Operation.TWO_PHASE_COMMIT,
-})  # fmt: skip
+_NEVER_SAFE = frozenset(
+    {
+        Operation.WRITE,
+        Operation.CREATE,
+        Operation.DELETE,
+        Operation.ALTER,
+        Operation.ALTER_CONFIGS,
+        Operation.IDEMPOTENT_WRITE,
+        Operation.CLUSTER_ACTION,
+        Operation.CREATE_TOKENS,
+        Operation.TWO_PHASE_COMMIT,
+    }
+)
 """What nobody but the link may do with mirror topics before the cutover."""
 
 _READING = {

@@ -19,7 +19,7 @@ from towpath.plan.subject import Difference
 from towpath.records.source.beginnings import PATIENCE, find_starts
 from towpath.records.standing import why_mapped
 from towpath.records.trouble import RECREATED
-from towpath.topics.observe import ObservedTopics
+from towpath.topics.observed import ObservedTopics
 from towpath.topics.steps import CreateTopic, TopicStep
 
 Finding = Note | Problem

@@ -25,7 +25,8 @@ from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, Slice
 from towpath.topics.circles import origins, without_circles
 from towpath.topics.configs import stamps_itself
 from towpath.topics.diff import diff
-from towpath.topics.observe import ObservedTopics, Topic, observe
+from towpath.topics.observe import observe
+from towpath.topics.observed import ObservedTopics, Topic
 
 WORK = "towpath.mirror.slices:run_slice"
 """Who runs a slice; only Python workers import it."""

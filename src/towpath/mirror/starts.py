@@ -12,7 +12,7 @@ from towpath.model.clock import now_ms
 from towpath.model.nouns import SourceOffset, TopicId, TopicPartition
 from towpath.records.source.beginnings import PATIENCE
 from towpath.records.work import EARLIEST, UNKNOWN, Beginning
-from towpath.topics.observe import Topic
+from towpath.topics.observed import Topic
 
 Offsets = Mapping[TopicPartition, int]
 

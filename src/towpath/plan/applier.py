@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from towpath.model.errors import RefusedError, StepOutdatedError, TowpathError
 from towpath.model.nouns import NO_TOPIC_ID, TopicId
 from towpath.model.outcome import Changed
-from towpath.plan.batches import batches
 from towpath.plan.journal import JournalWriter
-from towpath.plan.kinds import Step, StepKinds
+from towpath.plan.kinds import Step, StepKinds, batches
 from towpath.plan.subjects import SubjectClients
 
 Told = Callable[[Step, TowpathError | None], None]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.admin.rights import Right, lacks
 from towpath.config import ClusterConfig
+from towpath.ledger import topic as ledger_topic
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError, LedgerError
@@ -15,10 +17,10 @@ from towpath.model.nouns import Side, TopicName
 from towpath.plan.differences import Differences, differences
 from towpath.plan.kinds import Step
 from towpath.plan.model import ClusterFacts, Plan
-from towpath.plan.preflight import ledger
 from towpath.plan.subject import CheckedSteps
 from towpath.plan.subjects import SubjectClients
 
+_ON_LEDGER = (Right.READ, Right.WRITE)
 Findings = Iterable[Note | Problem]
 
 
@@ -143,3 +145,28 @@ def _compared(
         ),
     )
     return Planned(plan, found, checked)
+
+
+def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Problem]]:
+    """Tell whether the ledger's topic could neither be used nor created."""
+    found = ledger_topic.find(target)
+    if found is None or found.unseen:
+        return [], list(_refused_ledger(target, brokers))
+    about = ledger_topic.TOPIC
+    lacking = target.topics.lacking({about: _ON_LEDGER}).values()
+    texts = (*(lacks(Side.TARGET, about, missing) for missing in lacking), *found.faults)
+    notes = []
+    if found.hidden:
+        text = (
+            f"{found.hidden}; until then nobody checks that it loses no entries"
+            " (cleanup.policy=compact)"
+        )
+        notes.append(Note(about, text))
+    return notes, [Problem(about, text, Cause.CLUSTER) for text in texts]
+
+
+def _refused_ledger(target: Admin, brokers: int) -> Iterator[Problem]:
+    try:
+        ledger_topic.create(target, brokers, validate_only=True)
+    except ClusterError as error:
+        yield Problem(Side.TARGET, str(error), Cause.CLUSTER)

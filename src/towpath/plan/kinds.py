@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, Field, dataclass
 from functools import cache
+from itertools import groupby
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -20,6 +21,8 @@ Key = tuple[str, str, str, str]
 """What the journal knows a step by."""
 FULL_BATCH = 400
 """The sum of the weights of steps that are done together, at most."""
+AT_ONCE = 100
+"""Steps are done together up to so many; Ctrl-C is heard behind them."""
 _SHOWN = 60
 """Of a value that is no good, so many characters are shown."""
 
@@ -149,6 +152,26 @@ class StepKinds:
                 for each in error.errors(include_url=False)
             )
             raise ConfigError(tuple(problems)) from error
+
+
+def batches(steps: Iterable[Step], kinds: StepKinds) -> Iterator[list[Step]]:
+    """Return steps in their order, those of a kind together as far as they may be."""
+
+    def alike(step: Step) -> object:
+        kind = kinds.of(step)
+        return kind.name, kind.apart(step)
+
+    for _, together in groupby(steps, key=alike):
+        batch: list[Step] = []
+        weight = 0
+        for step in together:
+            more = kinds.of(step).weight(step)
+            if batch and (len(batch) == AT_ONCE or weight + more > FULL_BATCH):
+                yield batch
+                batch, weight = [], 0
+            batch.append(step)
+            weight += more
+        yield batch
 
 
 def as_data(step: Step) -> dict[str, Any]:

@@ -184,10 +184,18 @@ class Lease:
 
     def _tell(self, *, over: bool = False) -> None:
         entry = LinkLease(
-            link=self._link.config.link, owner=self._owner, command=self._command, host=this_host(),
-            pid=os.getpid(), since=self._since, beat=now_ms(), over=over, work=self._work,
-            replaced=self.replaced, missing_events=self._link.events.missing,
-        )  # fmt: skip
+            link=self._link.config.link,
+            owner=self._owner,
+            command=self._command,
+            host=this_host(),
+            pid=os.getpid(),
+            since=self._since,
+            beat=now_ms(),
+            over=over,
+            work=self._work,
+            replaced=self.replaced,
+            missing_events=self._link.events.missing,
+        )
         self._ledger.append([entry], SESSIONS)
 
     def _held(self, other: LinkLease) -> LinkHeldError:

@@ -172,10 +172,11 @@ def _hindrances(
 def different(tp: TopicPartition, why: str) -> Unrepaired:
     """Return that the target's records are not a beginning of the source's."""
     return Unrepaired(
-        tp, Unrepairable.DIFFERENT,
+        tp,
+        Unrepairable.DIFFERENT,
         f"what the target still has is not the beginning of what the source has ({why});"
         f" {_RECREATE}",
-    )  # fmt: skip
+    )
 
 
 def new_incarnation(
@@ -193,9 +194,13 @@ def new_incarnation(
     if opened is None or receipt is None:
         raise ValueError(f"{repair.tp} was never copied")
     successor = producer_id(
-        opened.link, cluster, opened.source_topic_id, opened.target_topic_id, repair.tp,
+        opened.link,
+        cluster,
+        opened.source_topic_id,
+        opened.target_topic_id,
+        repair.tp,
         purpose=f"data {len(books.repairs) + 1}",
-    )  # fmt: skip
+    )
     repaired = Repaired(
         link=opened.link,
         topic=opened.topic,

@@ -166,9 +166,12 @@ class _Repair:
         """Copy up to these source offsets, on Spark."""
         asked, config = self._asked, self._link.config
         spark = session(
-            asked.scope.master, f"towpath repair {config.link}", asked.scope.parallelism,
-            credentials=config.holds_credentials, works=COPYING,
-        )  # fmt: skip
+            asked.scope.master,
+            f"towpath repair {config.link}",
+            asked.scope.parallelism,
+            credentials=config.holds_credentials,
+            works=COPYING,
+        )
         parallelism = slots(spark, asked.scope.parallelism)
         slices = plan_round(RoundPlan(config, self._run_id, parallelism, once=True), 1)
         work = [part for one in slices if (part := _only(one, ends)).assignments]

@@ -136,11 +136,13 @@ def _undeletable(names: Iterable[TopicName], target: Admin) -> dict[TopicName, C
     lacking = target.topics.lacking(dict.fromkeys(names, (Right.DELETE,)))
     return {
         name: refused(
-            Side.TARGET, f"deleting topic {name}", TOPIC_AUTHORIZATION_FAILED,
+            Side.TARGET,
+            f"deleting topic {name}",
+            TOPIC_AUTHORIZATION_FAILED,
             acl=f"Delete on topic {name}",
         )
         for name in lacking
-    }  # fmt: skip
+    }
 
 
 def _new(step: CreateTopic) -> NewTopic:

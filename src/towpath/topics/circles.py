@@ -17,7 +17,7 @@ from towpath.ledger.topic import TOPIC
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, LinkName, Side, TopicId, TopicName
-from towpath.topics.observe import ObservedTopics
+from towpath.topics.observed import ObservedTopics
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from towpath.cluster.admin.values import meaning
 from towpath.config import ConfigRules
-from towpath.topics.observe import ObservedTopics, Topic
+from towpath.topics.observed import ObservedTopics, Topic
 
 TIMESTAMP_TYPE = "message.timestamp.type"
 POLICY = "cleanup.policy"
@@ -20,11 +20,13 @@ TIME_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.m
 """Since KIP-937 (Kafka 3.6) they stand in for the difference in both directions."""
 
 # They name brokers, or a message format that no broker of today asks for.
-_NEVER = frozenset({
-    "leader.replication.throttled.replicas",
-    "follower.replication.throttled.replicas",
-    "message.format.version",
-})  # fmt: skip
+_NEVER = frozenset(
+    {
+        "leader.replication.throttled.replicas",
+        "follower.replication.throttled.replicas",
+        "message.format.version",
+    }
+)
 
 # Tiered storage is set up per cluster, and a topic that asks for it elsewhere is refused.
 _TIERED = ("remote.", "local.retention.")

@@ -9,12 +9,12 @@ from towpath.config import ConfigRules, LinkConfig, Replicas, StartAt, TopicsCon
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
 from towpath.plan.subject import Difference
+from towpath.topics.advice import remarks
 from towpath.topics.configs import RETENTIONS, deletes, limit, wanted
-from towpath.topics.observe import ObservedTopics, Topic, alike
-from towpath.topics.ours import NOTHING, UNLIMITED, OwnedTopics
-from towpath.topics.remarks import remarks
+from towpath.topics.drift import sync
+from towpath.topics.observed import ObservedTopics, Topic, alike
+from towpath.topics.owned import NOTHING, UNLIMITED, OwnedTopics
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, TopicStep
-from towpath.topics.sync import sync
 from towpath.topics.target_kinds import TargetKind
 
 _BY_THE_TARGET = -1

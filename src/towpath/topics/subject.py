@@ -24,16 +24,16 @@ from towpath.plan.subject import (
     SettledStep,
     SubjectContext,
 )
+from towpath.topics.advice import unmatched_expressions
 from towpath.topics.apply import apply_all, settled
 from towpath.topics.circles import MirrorOrigins, origins, without_circles
 from towpath.topics.diff import diff
-from towpath.topics.narrow import narrowed
-from towpath.topics.neighbours import beside_neighbours
-from towpath.topics.observe import ObservedTopics, SourceTopics, look_at_source, observe
-from towpath.topics.others import spared, writes_of_others
-from towpath.topics.ours import OwnedTopics, ours_of
-from towpath.topics.remarks import unmatched_expressions
-from towpath.topics.room import room
+from towpath.topics.disk_space import room
+from towpath.topics.observe import look_at_source, observe
+from towpath.topics.observed import ObservedTopics, SourceTopics
+from towpath.topics.other_writers import beside_neighbours, spared, writes_of_others
+from towpath.topics.owned import OwnedTopics, ours_of
+from towpath.topics.refused_configs import narrowed
 from towpath.topics.steps import (
     KINDS,
     AddPartitions,

@@ -25,26 +25,30 @@ class TargetKind(StrEnum):
 
 
 _KEYS = {
-    TargetKind.REDPANDA: frozenset({
-        "cleanup.policy",
-        "compression.type",
-        "flush.bytes",
-        "flush.ms",
-        "initial.retention.local.target.ms",
-        "max.message.bytes",
-        "message.timestamp.type",
-        "retention.bytes",
-        "retention.ms",
-        "segment.bytes",
-        "segment.ms",
-    }),
-    TargetKind.SERVERLESS: frozenset({
-        "cleanup.policy",
-        "max.message.bytes",
-        "retention.ms",
-        "write.caching",
-    }),
-}  # fmt: skip
+    TargetKind.REDPANDA: frozenset(
+        {
+            "cleanup.policy",
+            "compression.type",
+            "flush.bytes",
+            "flush.ms",
+            "initial.retention.local.target.ms",
+            "max.message.bytes",
+            "message.timestamp.type",
+            "retention.bytes",
+            "retention.ms",
+            "segment.bytes",
+            "segment.ms",
+        }
+    ),
+    TargetKind.SERVERLESS: frozenset(
+        {
+            "cleanup.policy",
+            "max.message.bytes",
+            "retention.ms",
+            "write.caching",
+        }
+    ),
+}
 """The configs that Redpanda's own migrator (Redpanda Connect 4.106) sends to each of them."""
 
 
@@ -71,11 +75,14 @@ def uncertain(kind: TargetKind, hosts: Iterable[str]) -> str:
     sure = kind is not TargetKind.REDPANDA or all(
         host.endswith(_CLOUD) and any(cell in host for cell in _OTHER_CELLS) for host in hosts
     )
-    return "" if sure else (
-        "the target is Redpanda; Redpanda Serverless, which takes fewer topic configs, can be told"
-        f" from it by host names that end with {_CLOUD} alone, so topics may be refused if it is"
-        " that: exclude the configs named then under `topics.configs`"
-    )  # fmt: skip
+    return "" if sure else _UNCERTAIN
+
+
+_UNCERTAIN = (
+    "the target is Redpanda; Redpanda Serverless, which takes fewer topic configs, can be told"
+    f" from it by host names that end with {_CLOUD} alone, so topics may be refused if it is"
+    " that: exclude the configs named then under `topics.configs`"
+)
 
 
 def taken(kind: TargetKind, known: Collection[str]) -> frozenset[str]:

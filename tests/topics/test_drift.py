@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 from tests.support.topic_models import DEFAULTS, compare, done, notes, observed, only, topic
 from towpath.model.nouns import TopicId, TopicName
 from towpath.topics.configs import equal
-from towpath.topics.observe import Topic
-from towpath.topics.ours import OwnedTopics, UncertainChange
+from towpath.topics.observed import Topic
+from towpath.topics.owned import OwnedTopics, UncertainChange
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, TopicStep
 
 NAME = TopicName("orders")

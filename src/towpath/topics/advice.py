@@ -20,8 +20,8 @@ from towpath.topics.configs import (
     stamps_itself,
     tighter,
 )
-from towpath.topics.observe import ObservedTopics, Topic
-from towpath.topics.ours import UNLIMITED
+from towpath.topics.observed import ObservedTopics, Topic
+from towpath.topics.owned import UNLIMITED
 
 _FOR_EVER = 2**62
 """Milliseconds; the default of a limit in time is more, which means that there is none."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from towpath.config import ConfigRules
 from towpath.topics.configs import WantedConfigs, equal, untouched, wanted, within
-from towpath.topics.observe import ObservedTopics, Topic
-from towpath.topics.ours import UNLIMITED, OwnedTopics
+from towpath.topics.observed import ObservedTopics, Topic
+from towpath.topics.owned import UNLIMITED, OwnedTopics
 from towpath.topics.steps import SetConfigs
 
 

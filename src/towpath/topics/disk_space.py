@@ -11,7 +11,7 @@ from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.plan.subject import Difference
-from towpath.topics.observe import ObservedTopics
+from towpath.topics.observed import ObservedTopics
 from towpath.topics.steps import CreateTopic, TopicStep
 
 

@@ -16,7 +16,7 @@ from towpath.model.nouns import (
 )
 from towpath.plan.kinds import as_data
 from towpath.plan.subject import Difference
-from towpath.topics.neighbours import beside_neighbours
+from towpath.topics.other_writers import beside_neighbours
 from towpath.topics.steps import KINDS, CreateTopic, SetConfigs, TopicStep
 
 OURS, OTHER = LinkName("ours"), LinkName("other")

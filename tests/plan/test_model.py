@@ -1,4 +1,4 @@
-"""What the preflight says, without any cluster."""
+"""What a plan says before anything is touched, without any cluster."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from towpath.model.nouns import ClusterId, LinkName, TopicName
 from towpath.model.scram import Credential, Mechanism
 from towpath.plan.explain import clusters, groups, remarks, summary
 from towpath.plan.model import ClusterFacts, Plan
-from towpath.topics.observe import ObservedTopics
-from towpath.topics.remarks import unmatched_expressions
+from towpath.topics.advice import unmatched_expressions
+from towpath.topics.observed import ObservedTopics
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
 
 ONE = ClusterFacts(("a:1",), ClusterId("id-1"), "4.1", 1)

@@ -15,7 +15,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Phase
 from towpath.model.nouns import NO_TOPIC_ID, LinkName, TopicId, TopicName
 from towpath.plan.kinds import as_data
-from towpath.topics.ours import OwnedTopics, ours_of
+from towpath.topics.owned import OwnedTopics, ours_of
 from towpath.topics.steps import KINDS, CreateTopic, DeleteTopic, SetConfigs, TopicStep
 
 LINK, NAME = LinkName("link"), TopicName("orders")

@@ -1,0 +1,126 @@
+"""Mirror topics that others also write to: other links, and producers after a cutover.
+
+What another link holds back is left as it is, and what this link did not write alone is not
+deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from towpath.cluster.admin import Admin
+from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.neighbours import Neighbours
+from towpath.model.findings import Note
+from towpath.model.nouns import LinkName, Mode, TopicId, TopicName, TopicPartition
+from towpath.plan.subject import Difference
+from towpath.topics.observed import ObservedTopics, Topic
+from towpath.topics.owned import UNLIMITED
+from towpath.topics.steps import DeleteTopic, SetConfigs, TopicStep
+
+_THEIRS = (
+    "stays although nobody asks for it: it has records that this link did not write, as after a"
+    " cutover; delete it by hand if nobody needs it"
+)
+
+
+def beside_neighbours(
+    found: Difference[TopicStep], observed: ObservedTopics, others: Neighbours
+) -> Difference[TopicStep]:
+    """Tell of other links that write to mirror topics; leave what they hold back as it is.
+
+    Else old records that they copy would be deleted as they arrive.
+    """
+    steps: list[TopicStep] = []
+    notes = [
+        Note(source, f"link {each.link} writes to this mirror topic, too ({copy.name})")
+        for source, copy in _copies(found, observed)
+        for each in others.of(copy.name, copy.id)
+    ]
+    for step in found.steps:
+        there = observed.target.get(step.target)
+        held = _held(there, others) if there and isinstance(step, SetConfigs) else {}
+        if isinstance(step, SetConfigs) and held.keys() & step.changes.keys():
+            kept = step.only(step.changes.keys() - held.keys())
+            notes += (
+                Note(
+                    step.source,
+                    f"{key} of {step.target} stays {UNLIMITED}, as link {held[key]} holds it back"
+                    " until its mirror topic has caught up; it is changed behind that",
+                )
+                for key in step.changes
+                if key in held
+            )
+            steps += [kept] if kept.changes else []
+        else:
+            steps.append(step)
+    return replace(found, steps=tuple(steps), notes=(*found.notes, *notes))
+
+
+def _copies(
+    found: Difference[TopicStep], observed: ObservedTopics
+) -> list[tuple[TopicName, Topic]]:
+    """Return the mirror topics that are there, each behind its topic of the source."""
+    there = observed.target
+    mirrored = [(source, there[name]) for source, name in found.topics.items() if name in there]
+    return [*mirrored, *((orphan.source, orphan.copy) for orphan in observed.orphans)]
+
+
+def _held(copy: Topic, others: Neighbours) -> dict[str, LinkName]:
+    """Return what other links hold back of a mirror topic still, each with one of them."""
+    return {
+        key: each.link
+        for each in others.of(copy.name, copy.id)
+        for key in each.held
+        if copy.own.get(key) == UNLIMITED
+    }
+
+
+def spared(found: Difference[TopicStep], books: LinkBooks, target: Admin) -> Difference[TopicStep]:
+    """Return the difference without deletions of mirror topics that have records of others.
+
+    Raises:
+        ClusterError: No partition can be asked about.
+    """
+    deletions = [step for step in found.steps if isinstance(step, DeleteTopic)]
+    theirs = writes_of_others(deletions, books, target)
+    steps = (s for s in found.steps if not isinstance(s, DeleteTopic) or s.target not in theirs)
+    notes = (
+        Note(step.source, f"its mirror topic {step.target} {_THEIRS}")
+        for step in deletions
+        if step.target in theirs
+    )
+    return replace(found, steps=tuple(steps), notes=(*found.notes, *notes))
+
+
+def writes_of_others(
+    steps: Iterable[DeleteTopic], books: LinkBooks, target: Admin
+) -> frozenset[TopicName]:
+    """Return which mirror topics hold more than the link wrote to them, or may do so.
+
+    After a cutover producers write to the mirror topic. It is theirs then, whatever becomes of the
+    source.
+
+    Raises:
+        ClusterError: No partition can be asked about.
+    """
+    known = {
+        TopicPartition(step.target, number): _end(
+            books.partitions.get(TopicPartition(step.source, number), PartitionBooks()), step.id
+        )
+        for step in steps
+        for number in range(step.partitions)
+    }
+    ends = target.offsets.latest(known) if known else {}
+    return frozenset(tp.topic for tp, end in known.items() if ends.get(tp, end + 1) > end)
+
+
+def _end(books: PartitionBooks, copy: TopicId) -> int:
+    """Return the log end of a mirror partition that only we wrote to; -1 if others did."""
+    opened = books.opened
+    if opened is None or opened.target_topic_id != copy:
+        return 0
+    if opened.mode is Mode.MAPPED and opened.target_start > 0:
+        return -1
+    return books.receipt.target_end if books.receipt is not None else opened.target_start
