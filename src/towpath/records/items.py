@@ -1,4 +1,4 @@
-"""What goes through a partition's queue on its way to the target, in source order."""
+"""The items of a partition's queue: batches, fills, and what else keeps its place in order."""
 
 from __future__ import annotations
 
@@ -14,10 +14,18 @@ from towpath.model.reasons import Reason
 
 @dataclass(slots=True, kw_only=True)
 class Batch:
-    """One batch to be sent, stamped; it covers the source offsets [base, end).
+    """A stamped batch to be sent. It covers the source offsets [base, end).
 
-    `pieces` are the runs (source offset, length) of its records where they have holes between. One
-    that was `sent` may lie on the target already, so it goes again as it is.
+    Attributes:
+        data: Its bytes.
+        frame: The buffer that holds them, to be released.
+        count: Number of records.
+        sequence: Sequence of the first record.
+        crc: Its checksum.
+        epoch: Leader epoch at the source, -1 if unknown.
+        time: Largest timestamp in ms.
+        pieces: Runs (source offset, length) of its records, if there are holes between them.
+        sent: It was sent before, so the target may hold it: it must be sent again unchanged.
     """
 
     data: memoryview
@@ -34,11 +42,11 @@ class Batch:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return len(self.data)
 
     def release(self) -> None:
-        """Let the bytes go."""
+        """Release the buffer."""
         if self.frame is not None:
             self.frame.release()
             self.frame = None
@@ -46,11 +54,13 @@ class Batch:
 
 @dataclass(slots=True)
 class Fill:
-    """Source offsets [base, end) that hold nothing a consumer may see.
+    """Source offsets [base, end) without a record that a consumer may see.
 
-    `epoch` is the leader epoch of the last one, -1 where it is not known. `holes` is how many of
-    them compaction left empty. Those that were `lost` held records that cannot be had any more, so
-    nothing takes their place; the end is before the base where the source log was cut.
+    Attributes:
+        epoch: Leader epoch of the last of them, -1 if unknown.
+        holes: How many of them compaction left empty.
+        lost: They held records that are lost, so nothing takes their place on the target. The end
+            is before the base if the source log was truncated.
     """
 
     base: SourceOffset
@@ -60,11 +70,11 @@ class Fill:
     lost: bool = False
 
     def joins(self, behind: Fill) -> bool:
-        """Whether this and the one behind it are one."""
+        """Whether this fill and the next one can become one."""
         return self.end == behind.base and self.lost == behind.lost
 
     def cut(self, at: SourceOffset) -> tuple[Fill, Fill]:
-        """Return the part before the offset `at`, and the rest."""
+        """Split it at offset `at`."""
         holes = min(self.holes, at - self.base)
         first = Fill(self.base, at, -1, holes)
         return first, Fill(at, self.end, self.epoch, self.holes - holes)
@@ -72,7 +82,7 @@ class Fill:
 
 @dataclass(slots=True)
 class BecomeMapped:
-    """From source offset `base` on, offsets cannot stay the same."""
+    """The partition becomes mapped at source offset `base`."""
 
     base: SourceOffset
     why: Reason
@@ -80,20 +90,20 @@ class BecomeMapped:
 
 @dataclass(slots=True)
 class Stop:
-    """The source has nothing more; behind all others the partition stops, and `why`."""
+    """The partition stops here, and `why`: the source has nothing more."""
 
     why: Reason
 
 
 @dataclass(slots=True, eq=False)
 class Wait:
-    """Nothing behind it is sent before something has happened outside of both clusters' logs.
+    """Nothing after it is sent before something has happened outside both clusters' logs.
 
     Attributes:
         why: What the partition waits for.
-        ready: Returns whether it has happened. Blocking; it has a time limit of its own.
-        asked: How often that was asked.
-        over: It has happened.
+        ready: Returns whether that has happened. Blocking, with its own time limit.
+        asked: How often `ready` was called.
+        over: That has happened.
     """
 
     why: Reason
@@ -106,7 +116,7 @@ Item = Batch | Fill | BecomeMapped | Stop | Wait
 
 
 class TransactionalWriter(Protocol):
-    """Who writes a target partition in transactions, where our producer ids are refused."""
+    """Writes a target partition in transactions, because the target refuses our producer ids."""
 
     def write(self, client: Client, batches: Sequence[Batch]) -> list[TargetOffset]:
-        """Write batches in one transaction; return the base offset of each. Blocking."""
+        """Write batches in one transaction. Returns the base offset of each. Blocking."""

@@ -75,4 +75,4 @@ def _is_done(lane: Lane, openings: int) -> bool:
     """Whether there is nothing to wait for: all is answered, or no answer will come any more."""
     if lane.stopped or lane.lost or lane.openings != openings:
         return True
-    return not (lane.queue.flying or lane.busy)
+    return not (lane.queue.in_flight or lane.busy)

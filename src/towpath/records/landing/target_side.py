@@ -190,7 +190,7 @@ class TargetSide:
         )
 
     def _damaged(self, lane: Lane) -> None:
-        batch = next(item for item in lane.queue.flying if isinstance(item, Batch))
+        batch = next(item for item in lane.queue.in_flight if isinstance(item, Batch))
         if wire.sound(batch.data):
             self.retry(lane)  # it was damaged behind us
         else:

@@ -1,1 +1,1 @@
-"""One partition on its way through a copy slice."""
+"""The lane of one partition: batches in, batches out, acknowledgements in. Pure."""

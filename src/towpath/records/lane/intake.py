@@ -1,7 +1,7 @@
-"""Taking in record batches of one partition: from bytes to items of its queue. Pure.
+"""Turning fetched bytes of one partition into items of its queue. Pure.
 
-Whole dense batches are stamped in place and sent on as they are; everything else is opened. Records
-that the target holds already are acknowledged here instead of being queued.
+A whole batch without holes is stamped in place and sent unopened; any other batch is opened.
+Records that the target holds already are counted here instead of being queued.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from towpath.wire.legacy import modernise
 
 
 class Intake:
-    """Turns bytes into items; keeps source order.
+    """Turns fetched bytes into queue items, in the order of the source.
 
     Attributes:
         expected: The next source offset to take in.
+        epoch: Leader epoch of the last batch that was taken in, -1 if unknown.
     """
 
     def __init__(self, progress: LaneProgress, queue: Queue, standing: Standing) -> None:
@@ -37,7 +38,7 @@ class Intake:
         self.stand(standing)
 
     def stand(self, standing: Standing) -> None:
-        """Go on from `standing`."""
+        """Continue from `standing`."""
         self.expected = standing.position.source
         self.epoch = standing.position.epoch
         self._sequence = standing.position.sequence
@@ -46,24 +47,27 @@ class Intake:
 
     @property
     def passes(self) -> bool:
-        """Whether the target holds records that the source is still to be asked for."""
+        """Whether the target holds records that were not yet found at the source again."""
         return bool(self._passed)
 
     def stand_back(self, source: SourceOffset, epoch: int, sequence: int) -> None:
-        """Go on from an earlier offset; what came behind it was dropped from the queue.
+        """Continue from an earlier offset, from which on the queue was dropped.
 
-        `sequence` is -1 where no record was dropped.
+        Args:
+            source: The offset.
+            epoch: The leader epoch before it, -1 if unknown.
+            sequence: The sequence of the first dropped record, -1 if no record was dropped.
         """
         self._at(source, epoch)
         self._sequence = self._sequence if sequence < 0 else sequence
         self._holes = 0
 
     def begin_at(self, source: SourceOffset) -> None:
-        """Begin at another source offset, before anything was taken in."""
+        """Begin at another source offset, before any batch was taken in."""
         self._at(source, -1)
 
     def jump(self, source: SourceOffset, why: Reason) -> None:
-        """Go on at another source offset; the records between cannot be had."""
+        """Continue at another source offset. The records between are lost."""
         self._queue.put(BecomeMapped(self.expected, why))
         self._queue.put(Fill(self.expected, source, lost=True))
         if self._passed:
@@ -71,10 +75,10 @@ class Intake:
         self._at(source, -1)
 
     def take(self, frame: Frame, start: int, end: int, aborted: Aborted = ()) -> None:
-        """Queue the batches at [start, end) of a frame that are new.
+        """Queue the new batches in [start, end) of a frame.
 
         Raises:
-            CorruptBatchError: The batch at `expected` is none; those before it were queued.
+            CorruptBatchError: The batch at `expected` is damaged; those before it were queued.
         """
         if start == end:
             return
@@ -100,7 +104,7 @@ class Intake:
             at += plain or 1
 
     def _take_old(self, frame: Frame, start: int, end: int, aborted: Aborted) -> None:
-        """Old formats come first in a log; what they become is taken like any batch."""
+        """Take in messages of an old format as batches of the present one."""
         data = modernise(frame.view[start:end])
         newer = frame.instead(data)
         self.take(newer, 0, len(data), aborted)
@@ -110,7 +114,7 @@ class Intake:
         self.expected, self.epoch = expected, epoch
 
     def _send_on(self, frame: Frame, table: wire.Table) -> None:
-        """Queue whole dense batches as they are."""
+        """Queue whole batches without holes, unopened."""
         wire.stamp(frame.buffer, table, self._progress.producer, self._sequence)
         view = frame.buffer.data
         for position, length, base, last, count, _, _, time, epoch, crc in table.tolist():
@@ -153,14 +157,14 @@ class Intake:
         return dense and (not by_clock or self._work.keep_append_time)
 
     def _hole(self, end: SourceOffset) -> None:
-        """Compaction left nothing before the offset `end`."""
+        """Queue the offsets before `end`, which compaction left empty."""
         if self._progress.mode is Mode.IDENTICAL and not self._may_fill(end - self.expected):
             fill = self._work.fill
             self._shift(Reason.of(ReasonCode.HOLES, first=self.expected, last=end - 1, fill=fill))
         self._nothing_until(end, -1, end - self.expected)
 
     def _may_fill(self, holes: int) -> bool:
-        """Whether so many offsets more may be filled."""
+        """Whether `holes` more offsets may be filled."""
         if not self._holes:
             self._holes = self._progress.holes + self._queue.holes
         self._holes += holes
@@ -212,7 +216,7 @@ class Intake:
         end: SourceOffset,
         epoch: int,
     ) -> None:
-        """Queue batches without holes, and what fills the holes between them."""
+        """Queue batches without holes, and fills for the holes between them."""
         for batch in made:
             batch.frame = frame.instead(batch.data)
             if batch.base > first:
@@ -225,10 +229,10 @@ class Intake:
     def _advance(self, count: int) -> None:
         self._sequence = (self._sequence + count) % wire.SEQUENCES
 
-    # What the target holds already
+    # Records that the target holds already
 
     def _pass_over(self, frame: Frame, row: Sequence[int]) -> None:
-        """Acknowledge records that an earlier copier wrote, and send on the rest of the batch."""
+        """Count the records that an earlier copier wrote, and queue the rest of the batch."""
         end = row[wire.POSITION] + row[wire.LENGTH]
         batch = frame.buffer[row[wire.POSITION] : end].data
         held = record_hashes(batch, timed=self._passed.timed)
@@ -251,7 +255,7 @@ class Intake:
             self._progress.move(self.expected, self.epoch)
 
     def _rest(self, frame: Frame, row: Sequence[int], *, any_record: bool) -> None:
-        """Go on behind what the target holds of a batch; compaction may have left holes there."""
+        """Queue the rest of a batch after the records that the target holds, if there is any."""
         end = SourceOffset(row[wire.LAST] + 1)
         if any_record:
             self._open(frame, row, self.expected)
@@ -266,7 +270,7 @@ class Intake:
         return offsets[fresh], hashes[fresh]
 
     def _pass(self, offsets: wire.Table, hashes: Hashes) -> None:
-        """Acknowledge the leading records that the target holds."""
+        """Count the leading records that the target holds."""
         identical = self._progress.mode is Mode.IDENTICAL
         for step in self._passed.match(offsets, hashes, identical=identical):
             self._progress.vanish(step.vanished)
@@ -281,7 +285,7 @@ class Intake:
             self._progress.reach(self._tail_end)
 
     def _settle(self) -> None:
-        """What waits lies before records that the target holds, so it is done already."""
+        """Apply the waiting items at once: they come before records that the target holds."""
         while self._queue.waiting and not self._progress.stopped:
             item = self._queue.waiting.popleft()
             if isinstance(item, BecomeMapped):

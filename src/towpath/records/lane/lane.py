@@ -1,11 +1,15 @@
 """One partition on its way through a slice. Pure: batches in, batches out, acknowledgements in.
 
-    bytes of batches --intake--> waiting --next_batch--> flying --acknowledge--> progress
+    bytes of batches --intake--> waiting --next_batch--> in_flight --acknowledge--> progress
 
-Invariants: items keep source order; at most five batches fly, as brokers remember the last five
-of a producer id (KIP-98); the first batch after opening, or after a while, flies alone, as a broker
-that does not know the producer id (any more) takes any sequence, so a later batch would land where
-the first was refused; progress moves only over what was acknowledged.
+Invariants:
+
+- Items keep the order of the source.
+- At most five batches are in flight: brokers remember the last five of a producer id (KIP-98).
+- The first batch after an opening, or after a pause, is in flight alone. A broker without producer
+  state for our id accepts any sequence, so if it refused the first batch, a second one would be
+  appended in its place.
+- Progress moves only over acknowledged batches.
 """
 
 from __future__ import annotations
@@ -26,34 +30,37 @@ from towpath.records.standing import Standing, taken
 from towpath.records.work import Assignment
 from towpath.wire.aborted import Aborted
 
-FLYING = 5
+_IN_FLIGHT = 5
 _REMEMBERED = 10.0
-"""Seconds; brokers forget a producer id after `producer.id.expiration.ms`, a day by default."""
+"""Seconds after an acknowledgement for which the broker surely has producer state for our id. It
+expires after `producer.id.expiration.ms`, a day by default."""
 LANE_BYTES = 8 << 10
-"""What a lane takes without any record in it: 5.7 KiB were counted of 1,000 that were just opened,
-and something for requests that name it."""
+"""Memory of a lane without records: 5.7 KiB were measured with 1,000 lanes that had just been
+opened; the rest is for requests that name its partition."""
 _TOGETHER = 1000
-"""Batches of one transaction, which fly one after the other."""
+"""Upper bound on the batches in flight in a transaction."""
 
 
 class Lane:
-    """The way of one partition; see the module.
+    """One partition between its source leader and its target leader; see the module.
 
     Attributes:
-        unanswered: Batches on their way whose answer did not come yet.
-        refused: The first answer that was an error; nothing is sent until it is dealt with.
-        overtaken: A batch was taken though one before it was refused: only the log tells now.
+        unanswered: Number of batches in flight that the target has not answered.
+        refused: The first answer with an error. Nothing is sent until the error is handled.
+        overtaken: A batch was appended after one before it was refused, so that only the target
+            log tells where the partition stands.
         lost: The connection was lost before all answers came.
-        bases: Base offsets of taken batches, in order, that are not acknowledged yet.
-        looked_to: Nothing of ours that is not counted lies before this target offset.
-        busy: A blocking call (opening, fill) is under way for it, so nothing is sent.
-        landed_time: Timestamp in ms of the last batch that landed, `None` before the first.
-        openings: How often it was opened again; what was put off before is void then (`jobs`).
-        failures: Errors in a row, for the back-off.
-        writer: Who writes for it in transactions, if the target refuses our producer id.
-        level: Gaps are filled where offsets are mapped, too, so that both sides stay as far apart
-            as they are.
-        cutter: Merges and splits what waits.
+        bases: Base offsets of appended batches, in order, that are not acknowledged here yet.
+        looked_to: All records of this link before this target offset are counted.
+        busy: A blocking call (an opening, a fill) is running for the lane, so nothing is sent.
+        landed_time: Timestamp in ms of the last acknowledged batch, `None` before the first.
+        openings: How often the lane was opened again. An opening cancels the jobs put off before
+            it (`jobs`).
+        failures: Number of errors in a row, for the back-off.
+        writer: Writes in transactions, if the target refuses our producer id.
+        level: Fill gaps of a mapped partition too, so that the distance between source and target
+            offsets stays the same.
+        cutter: Merges and splits waiting batches.
     """
 
     def __init__(self, work: Assignment, standing: Standing, small: int = SMALL) -> None:
@@ -86,7 +93,7 @@ class Lane:
 
     @property
     def stopped(self) -> bool:
-        """Whether it moves no more in this round."""
+        """Whether the lane has stopped for the rest of the round."""
         return self.progress.stopped
 
     @property
@@ -96,21 +103,21 @@ class Lane:
 
     @property
     def held(self) -> int:
-        """Bytes that are queued."""
+        """Size of the queue, in bytes."""
         return self.queue.bytes
 
     @property
     def pending(self) -> bool:
-        """Whether anything is queued."""
+        """Whether the queue holds anything."""
         return bool(self.queue)
 
     @property
     def fetch_epoch(self) -> int:
-        """Leader epoch of the last batch taken in, or -1."""
+        """Leader epoch of the last batch that was taken in, -1 if unknown."""
         return self._intake.epoch
 
     def resume(self, standing: Standing) -> None:
-        """Go on from `standing`; everything queued is dropped, to be fetched again."""
+        """Continue from `standing`. The queue is dropped, to be fetched again."""
         self.queue.clear()
         self.unanswered, self.refused = 0, None
         self.overtaken = self.lost = False
@@ -122,79 +129,79 @@ class Lane:
 
     @property
     def untouched(self) -> bool:
-        """Whether no record was copied yet, by any run, and none is on its way."""
+        """Whether no run has copied a record yet, and none is queued."""
         progress = self.progress
         done = progress.records or self.queue or self._intake.passes
         return not done and self.expected == progress.position.source
 
     @property
     def begins_later(self) -> bool:
-        """Whether it may begin at a later offset, as no record was copied or skipped."""
+        """Whether the lane may begin at a later offset: no record was copied or skipped."""
         return self.work.from_earliest and self.untouched
 
     def begin_at(self, source: SourceOffset) -> None:
-        """Begin at another source offset; for lanes that are `untouched`."""
+        """Begin at another source offset. Only for `untouched` lanes."""
         self.progress.begin_at(source)
         self._intake.begin_at(source)
 
     def jump(self, source: SourceOffset, why: Reason) -> None:
-        """Go on at another source offset; the records between cannot be had."""
+        """Continue at another source offset. The records between are lost."""
         self._intake.jump(source, why)
 
     def shed(self) -> bool:
-        """Give back the memory of what was not sent; return whether it is to be fetched again."""
+        """Free the memory of unsent batches. Returns whether they must be fetched again."""
         if self.busy or self._intake.passes or self.progress.stopped:
             return False
         first, sequence = self.queue.shed()
         if first is not None:
             last = self.queue.waiting[-1] if self.queue.waiting else None
-            behind = None if last or self.queue.flying else self.progress.position
+            behind = None if last or self.queue.in_flight else self.progress.position
             self._intake.stand_back(first.base, behind.epoch if behind else -1, sequence)
         self.queue.unpin()
         return first is not None
 
     def take(self, frame: Frame, start: int, end: int, aborted: Aborted = ()) -> None:
-        """Queue the batches at [start, end) of a frame that are new; they are stamped in place.
+        """Queue the new batches in [start, end) of a frame. They are stamped in place.
 
         Raises:
-            CorruptBatchError: The batch at `expected` is none; those before it were queued.
+            CorruptBatchError: The batch at `expected` is damaged; those before it were queued.
         """
         self._intake.take(frame, start, end, aborted)
         if self.refused is None and self.progress.relieve(Side.SOURCE):
             self.failures = 0
 
     def again(self, error: int) -> int:
-        """Count how often in a row, with nothing landed between, the target said `error`."""
+        """Count how often in a row the target answered `error`, with nothing appended between."""
         last, times = self._answer
         self._answer = (error, times + 1 if error == last else 1)
         return self._answer[1]
 
     def look(self, offset: SourceOffset) -> int:
-        """Count how often in a row what came from the source at `offset` was damaged."""
+        """Count how often in a row the batch fetched at `offset` was damaged."""
         last, times = self._looked
         self._looked = (offset, times + 1 if offset == last else 1)
         return self._looked[1]
 
     @property
     def doubted(self) -> int:
-        """The source offset at which damage was seen last, -1 if none was seen."""
+        """The source offset of the last damaged batch, -1 if there was none."""
         return self._looked[0]
 
     def hinder(self, side: Side, why: Reason) -> None:
-        """Tell what keeps the partition from moving now, until `side` works again."""
+        """Record what keeps the partition from moving until `side` works again."""
         self.progress.hinder(side, why)
 
     def relieve(self, side: Side) -> None:
-        """Take back the trouble with a side that works again."""
+        """Clear the trouble of a side that works again."""
         self.progress.relieve(side)
 
     def stop(self, why: Reason) -> None:
-        """Move no more in this round."""
+        """Stop for the rest of the round."""
         self.progress.stop(why)
         self.queue.drop_waiting()
 
     def end(self, why: Reason) -> None:
-        """Stop behind what is queued: the source has nothing more, and may have that no more."""
+        """Stop after the queue: the source has nothing more to fetch."""
         if self.queue:
             self.queue.put(Stop(why))
         else:
@@ -203,22 +210,22 @@ class Lane:
     # Sending
 
     def next_batch(self) -> Batch | None:
-        """Return the next batch to send, which flies from now on; `None` when nothing may fly."""
-        waiting, flying = self.queue.waiting, self.queue.flying
-        while waiting and self._may_send and len(flying) < self._most:
+        """Return the next batch to send, which is in flight from now on; `None` if none may be."""
+        waiting, in_flight = self.queue.waiting, self.queue.in_flight
+        while waiting and self._may_send and len(in_flight) < self._most:
             head = waiting[0]
             if isinstance(head, Batch):
-                return self._fly()
+                return self._send()
             if isinstance(head, Fill) and not self._takes_offsets(head):
-                flying.append(head)
+                in_flight.append(head)
                 waiting.popleft()
                 self._land_fills()
             elif isinstance(head, Wait) and head.over:
                 waiting.popleft()
-            elif isinstance(head, BecomeMapped) and not flying:
+            elif isinstance(head, BecomeMapped) and not in_flight:
                 waiting.popleft()
                 self.progress.become_mapped(head.why)
-            elif isinstance(head, Stop) and not flying:
+            elif isinstance(head, Stop) and not in_flight:
                 self.stop(head.why)
             else:
                 return None
@@ -226,21 +233,21 @@ class Lane:
 
     @property
     def _most(self) -> int:
-        """How many batches may fly."""
+        """Upper bound on the batches in flight."""
         if self.writer is not None:
             return _TOGETHER
         if self._doubtful:
             return 1
-        return FLYING if time.monotonic() - self._landed < _REMEMBERED else 1
+        return _IN_FLIGHT if time.monotonic() - self._landed < _REMEMBERED else 1
 
     @property
     def _doubtful(self) -> bool:
-        """Whether the target is likely to refuse a batch for its size: that one flies alone."""
-        near = [*self.queue.flying, self.queue.waiting[0]]
+        """Whether the target is likely to refuse a batch as too large: it is sent alone."""
+        near = [*self.queue.in_flight, self.queue.waiting[0]]
         return any(isinstance(item, Batch) and item.size > self.work.max_batch for item in near)
 
     def send_again(self) -> None:
-        """Send everything that flies again, now that every answer is in."""
+        """Send all batches in flight again, after the last answer has come."""
         self.queue.send_again()
         self.unanswered, self.refused = 0, None
         self.overtaken = False
@@ -249,35 +256,35 @@ class Lane:
     def _may_send(self) -> bool:
         return not (self.refused or self.lost or self.progress.stopped or self.busy)
 
-    def _fly(self) -> Batch:
+    def _send(self) -> Batch:
         self.cutter.merge_head(self.progress.producer, together=self.writer is not None)
         batch = self.queue.waiting.popleft()
         assert isinstance(batch, Batch)  # noqa: S101  # by `next_batch`
         batch.sent = True
-        self.queue.flying.append(batch)
+        self.queue.in_flight.append(batch)
         self.unanswered += 1
         return batch
 
     @property
     def drains(self) -> bool:
-        """Whether what is queued is on its way, or will be soon."""
+        """Whether the queue is being sent, or will be soon."""
         progress = self.progress
         stuck = progress.stopped or progress.hindered_by(Side.TARGET)
         return bool(self.queue) and not stuck
 
     @property
     def fill_due(self) -> Fill | None:
-        """The fill that must be done before anything else may be sent."""
+        """The fill that must be done before anything else is sent."""
         return self.next_fill if self._may_send else None
 
     @property
     def next_fill(self) -> Fill | None:
-        """The fill at the head of the queue, everything before it being acknowledged."""
-        head = self.queue.waiting[0] if self.queue.waiting and not self.queue.flying else None
+        """The fill at the head of the queue, if everything before it is acknowledged."""
+        head = self.queue.waiting[0] if self.queue.waiting and not self.queue.in_flight else None
         return head if isinstance(head, Fill) and self._takes_offsets(head) else None
 
     def _takes_offsets(self, fill: Fill) -> bool:
-        """Whether a gap takes as many offsets on the target."""
+        """Whether a gap takes the same number of offsets on the target."""
         if self.progress.mode is Mode.IDENTICAL:
             return True
         return self.level and self.writer is None and not (fill.holes or fill.lost)
@@ -285,18 +292,18 @@ class Lane:
     # Acknowledging
 
     def ahead(self, base_offset: TargetOffset) -> int:
-        """Return by how many offsets a batch landed behind the place where it should have.
+        """Return how many offsets after its expected place a batch was appended.
 
         A negative number means that the target log has become shorter.
         """
         if self.progress.mode is Mode.MAPPED:
             return base_offset - self.progress.position.target
-        batch = self.queue.flying[0]
+        batch = self.queue.in_flight[0]
         return base_offset - (batch.base if isinstance(batch, Batch) else base_offset)
 
     def acknowledge(self, base_offset: TargetOffset) -> None:
-        """The first flying batch lies on the target from `base_offset` on."""
-        batch = self.queue.flying.pop(0)
+        """Move over the first batch in flight, which the target appended at `base_offset`."""
+        batch = self.queue.in_flight.pop(0)
         assert isinstance(batch, Batch)  # noqa: S101  # fills land at once
         if self.progress.mode is Mode.IDENTICAL and base_offset != TargetOffset(batch.base):
             self.progress.become_mapped(taken(base_offset, batch.base))
@@ -307,13 +314,16 @@ class Lane:
         self._land_fills()
 
     def landed(self, base_offsets: Iterable[TargetOffset]) -> None:
-        """The flying batches were committed, each from its base offset on."""
+        """Move over the batches of a committed transaction, each appended at its base offset."""
         for base_offset in base_offsets:
             self.unanswered -= 1
             self.acknowledge(base_offset)
 
     def filled(self, end: SourceOffset) -> None:
-        """The due fill is in the target's log up to `end`; it may have grown since it was due."""
+        """Move over the due fill, which the target log holds up to `end`.
+
+        The fill may have grown since it was due.
+        """
         fill = self.queue.waiting.popleft()
         assert isinstance(fill, Fill)  # noqa: S101  # `fill_due` said so
         if fill.end > end:
@@ -322,7 +332,7 @@ class Lane:
         self.progress.pass_fill(fill, taken=True)
 
     def _land_fills(self) -> None:
-        flying = self.queue.flying
-        while flying and isinstance(fill := flying[0], Fill):
-            flying.pop(0)
+        in_flight = self.queue.in_flight
+        while in_flight and isinstance(fill := in_flight[0], Fill):
+            in_flight.pop(0)
             self.progress.pass_fill(fill)

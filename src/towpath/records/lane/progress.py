@@ -1,4 +1,4 @@
-"""What the target has acknowledged of one partition: position, mode, runs and totals. Pure."""
+"""How far one partition is acknowledged: its position, mode, runs and totals. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _64 = (1 << 64) - 1
 
 
 class RunBuilder:
-    """Joins acknowledged batches to runs; a run that cannot grow any more is `closed`."""
+    """Joins acknowledged batches into runs. A run that can no longer grow is `closed`."""
 
     def __init__(self, run: Run) -> None:
         self.growing = run
@@ -27,10 +27,10 @@ class RunBuilder:
     def add(
         self, source: SourceOffset, target: TargetOffset, length: int, *, across: bool = False
     ) -> None:
-        """Records of source offsets from `source` on lie on the target from `target` on.
+        """Add `length` records from source offset `source`, which begin at target offset `target`.
 
-        With `across`, offsets between the growing run and these hold no record on either side, so
-        the run may grow over them.
+        With `across`, the offsets between the growing run and these records hold no record on
+        either side, so the run may grow over them.
         """
         start, target_start, so_far = self.growing
         joins = source >= start + so_far if across else source == start + so_far
@@ -42,21 +42,21 @@ class RunBuilder:
         self.growing = (source, target, length)
 
     def take_closed(self) -> tuple[Run, ...]:
-        """Return the closed runs that were not taken yet."""
+        """Return the runs closed since the last call."""
         taken, self.closed = tuple(self.closed), []
         return taken
 
 
 class LaneProgress:
-    """How far a partition came. It moves only over what the target holds.
+    """How far a partition has come. It moves only over records that the target holds.
 
     Attributes:
-        trouble: What keeps the partition from moving now, if anything does.
-        stopped: It moves no more in this round.
-        changed: There is something that the ledger does not know yet.
-        abandoned: Receipts of others that can be removed if they reach less far than our own.
-        holes: Offsets filled that compaction left empty.
-        transacted: Offsets filled in transactions, as the target takes no markers.
+        trouble: What keeps the partition from moving now, `None` if nothing does.
+        stopped: The partition has stopped for the rest of the round.
+        changed: The ledger lacks the latest progress.
+        abandoned: Receipts of other copiers, to be removed once our own reaches further.
+        holes: Number of filled offsets that compaction had left empty.
+        transacted: Number of offsets filled in transactions, because the target accepts no markers.
     """
 
     def __init__(self, work: Assignment, standing: Standing) -> None:
@@ -79,10 +79,12 @@ class LaneProgress:
         self.holes, self.transacted = standing.holes, standing.transacted
         self._bridged = TargetOffset(-1)
         self.abandoned = standing.abandoned
-        self.changed |= standing.news or standing.writer is not None  # told to the ledger at once
+        self.changed |= (
+            standing.news or standing.writer is not None
+        )  # the ledger must have it at once
 
     def resume(self, standing: Standing) -> None:
-        """Go on from where the target and the ledger say, after our own idea was wrong."""
+        """Continue from where the target and the ledger say that the partition stands."""
         self.runs.closed.append(self.runs.growing)
         self.runs.growing = standing.run
         self.changed |= self.trouble is not None
@@ -91,16 +93,16 @@ class LaneProgress:
 
     @property
     def producer(self) -> ProducerId:
-        """The producer id to write under."""
+        """The producer id of the present generation."""
         return of_generation(self.work.producer_id, self.position.generation)
 
     @property
     def done(self) -> bool:
-        """Whether the offset at which the run ends is reached."""
+        """Whether the end offset of the run is reached."""
         return self.work.end is not None and self.position.source >= self.work.end
 
     def add(self, batch: Batch, base_offset: TargetOffset) -> None:
-        """Records of ours lie on the target from `base_offset` on."""
+        """Move over a batch that the target appended at `base_offset`."""
         target = base_offset
         for source, length in batch.pieces or ((batch.base, batch.count),):
             self.note(source, target, length)
@@ -113,18 +115,18 @@ class LaneProgress:
         self.move(batch.end, batch.epoch)
 
     def note(self, source: SourceOffset, target: TargetOffset, length: int) -> None:
-        """Records of the source from `source` on lie on the target from `target` on."""
+        """Count `length` records from source offset `source`, found at target offset `target`."""
         across = self.mode is Mode.IDENTICAL or target == self._bridged
         self.runs.add(source, target, length, across=across)
         self.copied_records += length
         self._grow(target + length, length)
 
     def vanish(self, count: int) -> None:
-        """The target holds records of ours that the source has no more."""
+        """Count records that the target holds and the source has deleted."""
         self._grow(self.position.target + count, count)
 
     def reach(self, target: TargetOffset) -> None:
-        """Nothing of ours that is not counted lies before target offset `target`."""
+        """Move a mapped partition to target offset `target`: all records before it are counted."""
         if self.mode is Mode.MAPPED and target > self.position.target:
             self.position = replace(self.position, target=target)
 
@@ -134,9 +136,12 @@ class LaneProgress:
         self.position = replace(self.position, target=TargetOffset(target), sequence=sequence)
 
     def pass_fill(self, fill: Fill, *, taken: bool = False) -> None:
-        """Source offsets without records are behind us; `taken` if they take offsets of ours, too.
+        """Move over source offsets without records.
 
-        Where offsets are identical they do in any case.
+        Args:
+            fill: The offsets.
+            taken: They take offsets of a mapped target partition too. Those of an identical one
+                always do.
         """
         if self.mode is Mode.IDENTICAL:
             self.position = replace(self.position, target=TargetOffset(fill.end))
@@ -147,13 +152,13 @@ class LaneProgress:
         self.move(fill.end, fill.epoch)
 
     def move(self, source: SourceOffset, epoch: int) -> None:
-        """Everything before the offset `source` is done."""
+        """Move to source offset `source`: everything before it is done."""
         self._cuts += source < self.position.source
         self.position = replace(self.position, source=source, epoch=epoch)
         self.changed = True
 
     def begin_at(self, source: SourceOffset) -> None:
-        """Begin at another source offset, before anything was copied."""
+        """Begin at another source offset, before any record was copied."""
         identical = self.mode is Mode.IDENTICAL
         target = TargetOffset(source) if identical else self.position.target
         self.position = replace(self.position, target=target)
@@ -161,7 +166,7 @@ class LaneProgress:
         self.move(source, -1)
 
     def become_mapped(self, why: Reason) -> None:
-        """Offsets differ from here on; stop, where they must not."""
+        """Let offsets differ from here on, or stop if the file requires identical ones."""
         if self.mode is Mode.IDENTICAL and self.work.must_be_identical:
             self.stop(Reason.of(ReasonCode.NOT_IDENTICAL, why=why))
         elif self.mode is Mode.IDENTICAL:
@@ -169,20 +174,20 @@ class LaneProgress:
             self.changed = True
 
     def stop(self, why: Reason) -> None:
-        """Move no more in this round."""
+        """Stop for the rest of the round."""
         self.trouble, self._side, self.changed = why, None, True
         self.stopped = True
 
     def hinder(self, side: Side, why: Reason) -> None:
-        """Tell what keeps the partition from moving now, until `side` works again."""
+        """Record what keeps the partition from moving until `side` works again."""
         self.trouble, self._side, self.changed = why, side, True
 
     def hindered_by(self, side: Side) -> bool:
-        """Whether the partition moves again as soon as `side` works."""
+        """Whether the partition will move again as soon as `side` works."""
         return self.trouble is not None and self._side is side
 
     def relieve(self, side: Side) -> bool:
-        """Take back the trouble with a side that works again; return whether there was any."""
+        """Clear the trouble of a side that works again. Returns whether there was any."""
         if not self.hindered_by(side):
             return False
         self.trouble, self._side, self.changed = None, None, True
@@ -190,11 +195,11 @@ class LaneProgress:
 
     @property
     def error(self) -> str:
-        """The sentence about what keeps the partition from moving, "" when nothing does."""
+        """What keeps the partition from moving, as a sentence; "" if nothing does."""
         return str(self.trouble) if self.trouble is not None else ""
 
     def receipt(self, link: LinkName, copier: str, packed: str = "") -> Receipt:
-        """Return what `copier` is to write to the ledger now, with the latest closed runs."""
+        """Return the receipt for `copier` to write now, with the latest closed runs."""
         self.changed = False
         return receipt_of(self.work, link, self._standing(), copier=copier, packed=packed)
 

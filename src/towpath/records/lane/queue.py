@@ -8,65 +8,65 @@ from towpath.records.items import Batch, Fill, Item, Wait
 from towpath.wire import batch as wire
 
 _PINNED = 4
-"""A batch is copied out of a buffer that is so many times larger, where memory is scarce."""
+"""Where memory is scarce, a batch is copied out of a buffer that is this many times larger."""
 
 
 class Queue:
-    """Items in source order: first those sent and not acknowledged, then those that wait."""
+    """Items in source order: first those in flight, then those that wait."""
 
     def __init__(self) -> None:
         self.waiting: deque[Item] = deque()
-        self.flying: list[Batch | Fill] = []  # at most a few; an empty deque takes 760 bytes
+        self.in_flight: list[Batch | Fill] = []  # at most a few; an empty deque takes 760 bytes
         self.bytes = 0
 
     def __bool__(self) -> bool:
-        return bool(self.waiting or self.flying)
+        return bool(self.waiting or self.in_flight)
 
     @property
     def holes(self) -> int:
-        """Offsets of its fills that compaction left empty."""
-        items = (*self.flying, *self.waiting)
+        """Number of offsets in its fills that compaction left empty."""
+        items = (*self.in_flight, *self.waiting)
         return sum(item.holes for item in items if isinstance(item, Fill))
 
     @property
     def head(self) -> Item | None:
-        """The first item that waits."""
+        """The first waiting item."""
         return self.waiting[0] if self.waiting else None
 
     @property
     def due_wait(self) -> Wait | None:
-        """What is to happen outside before anything else may be sent."""
+        """What must happen outside before anything else is sent."""
         head = self.head
         return head if isinstance(head, Wait) and not head.over else None
 
     def waited(self, wait: Wait) -> None:
-        """What something waited for has happened; batches that go again may be before it."""
+        """Mark a wait as over. Batches that are sent again may be before it."""
         wait.over = True
         if self.head is wait:
             self.waiting.popleft()
 
     @property
     def next_time(self) -> int | None:
-        """The timestamp in ms of the first batch that waits, `None` if none does.
+        """Timestamp in ms of the first waiting batch, `None` if no batch waits.
 
-        What waits before it may be passed over at once, so that it is the one to be sent.
+        Items before it may pass at once, so this batch may be the next one to be sent.
         """
         return next((item.time for item in self.waiting if isinstance(item, Batch)), None)
 
     @property
     def sent_end(self) -> int:
-        """The sequence behind the last record that was sent, -1 if none flies."""
-        batches = [item for item in self.flying if isinstance(item, Batch)]
+        """The sequence after the last record in flight, -1 if none is in flight."""
+        batches = [item for item in self.in_flight if isinstance(item, Batch)]
         last = batches[-1] if batches else None
         return (last.sequence + last.count) % wire.SEQUENCES if last else -1
 
     @property
     def sent_oldest(self) -> int | None:
-        """The oldest timestamp in ms of the batches that fly, `None` if none does."""
-        return min((item.time for item in self.flying if isinstance(item, Batch)), default=None)
+        """The oldest timestamp in ms of the batches in flight, `None` if none is in flight."""
+        return min((item.time for item in self.in_flight if isinstance(item, Batch)), default=None)
 
     def put(self, item: Item) -> None:
-        """Add an item behind all others; adjacent fills become one."""
+        """Append an item. Adjacent fills become one."""
         last = self.waiting[-1] if self.waiting else None
         if isinstance(item, Fill) and isinstance(last, Fill) and last.joins(item):
             last.end, last.epoch = item.end, item.epoch
@@ -77,33 +77,33 @@ class Queue:
         self.waiting.append(item)
 
     def done(self, batch: Batch) -> None:
-        """Drop a batch that was acknowledged."""
+        """Drop an acknowledged batch."""
         self.bytes -= batch.size
         batch.release()
 
     def send_again(self) -> None:
-        """Put everything that flies back in front of what waits."""
-        self.waiting.extendleft(reversed(self.flying))
-        self.flying.clear()
+        """Put everything in flight back in front of the waiting items."""
+        self.waiting.extendleft(reversed(self.in_flight))
+        self.in_flight.clear()
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Drop all items."""
         self.send_again()
         self.drop_waiting()
 
     def drop_waiting(self) -> None:
-        """Drop what was not sent yet."""
+        """Drop the waiting items."""
         for item in self.waiting:
             if isinstance(item, Batch):
                 self.done(item)
         self.waiting.clear()
 
     def shed(self) -> tuple[Batch | Fill | None, int]:
-        """Drop what waits and was not sent, from the end on; it can be fetched again.
+        """Drop the waiting items that were never sent. They can be fetched again.
 
         Returns:
-            The first item that was dropped, if any, and the sequence of the first dropped batch, -1
-            where there is none.
+            The first dropped item, if any, and the sequence of the first dropped batch, -1 if no
+            batch was dropped.
         """
         first: Batch | Fill | None = None
         sequence = -1
@@ -119,9 +119,9 @@ class Queue:
         return first, sequence
 
     def unpin(self) -> None:
-        """Copy batches that keep a far larger buffer from being used again.
+        """Copy waiting batches out of far larger buffers, so that these can be used again.
 
-        Those that fly stay where they are: a connection may still be sending them from there.
+        Batches in flight stay in their buffers: a connection may still be sending them.
         """
         for item in self.waiting:
             if isinstance(item, Batch) and item.frame and item.frame.held > _PINNED * item.size:
@@ -130,10 +130,11 @@ class Queue:
                 frame.release()
 
     def small_head(self, small: int, most: int) -> list[Batch]:
-        """Return the leading waiting batches that are smaller than `small`, up to `most` bytes.
+        """Return the leading waiting batches that are worth merging.
 
-        None that was sent is among them, and there are none unless there are two. Where the slice
-        has no memory for a copy of them there are none either: they go one by one.
+        Each is smaller than `small` bytes and was never sent; together they have at most `most`
+        bytes. The list is empty if there are fewer than two, or if the slice has no memory for a
+        copy of them.
         """
         head = self.waiting[0] if self.waiting else None
         if isinstance(head, Batch) and head.frame is not None:
@@ -150,7 +151,7 @@ class Queue:
         return taken if len(taken) > 1 else []
 
     def replace_head(self, taken: list[Batch], by: list[Batch]) -> None:
-        """Put merged or split batches where the leading ones were."""
+        """Replace the leading batches by merged or split ones."""
         self.bytes += sum(b.size for b in by) - sum(b.size for b in taken)
         origin = taken[0].frame
         for batch in by:

@@ -1,4 +1,4 @@
-"""Batches that must be opened: merged, split, cut at the front, freed of holes."""
+"""Merging, splitting and cutting batches, which must be opened for it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from towpath.wire import batch as wire
 from towpath.wire.reencode import Dense, reencode
 
 SMALL = 4096
-"""Batches below this many bytes are worth merging."""
+"""Size in bytes below which batches are worth merging."""
 SMALL_TOGETHER = 64 << 10
-"""The same where a batch is dear: in a transaction, whose batches go one by one, and in one of many
-partitions, as the second batch of each lets the broker make index files of 10 MiB."""
+"""The same where each batch costs much: in a transaction, whose batches are sent one by one, and
+with many partitions, because the broker creates index files of 10 MiB at the second batch of a
+partition."""
 _MERGED = 256 << 10
 _LEAST = 1024
 Pieces = tuple[tuple[SourceOffset, int], ...]
-"""Runs of source offsets: first offset and length of each."""
+"""Runs of source offsets: the first offset and the length of each."""
 
 
 def open_row(
@@ -37,9 +38,9 @@ def open_row(
     *,
     apart: bool = False,
 ) -> list[Batch]:
-    """Return the records of one source batch from offset `first` on as dense, stamped batches.
+    """Return the records of a source batch from offset `first` on as stamped batches.
 
-    With `apart`, none has a hole between its records.
+    With `apart`, no batch has a hole between its records.
     """
     positions = np.array([row[wire.POSITION]], np.int64)
     lengths = np.array([row[wire.LENGTH]], np.int64)
@@ -49,7 +50,7 @@ def open_row(
 
 
 def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
-    """Join adjacent batches of one partition; their sequences stay what they were."""
+    """Join adjacent batches of one partition. Records keep their sequences."""
     joined = np.frombuffer(bytearray(b"".join(batch.data for batch in batches)), np.uint8)
     positions = np.zeros(len(batches), np.int64)
     lengths = np.zeros(len(batches), np.int64)
@@ -72,20 +73,22 @@ def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
 
 
 def split(batch: Batch, most: int, producer: int) -> list[Batch]:
-    """Cut a batch into pieces of at most `most` bytes, or of one record."""
+    """Split a batch into batches of at most `most` bytes, or of one record."""
     return merge([batch], most, producer)
 
 
 class Cutter:
-    """Merges and splits batches at the head of a queue; damaged ones stay for the target to refuse.
+    """Merges and splits the batches at the head of a queue.
+
+    A damaged batch stays as it is, for the target to refuse.
 
     Args:
-        queue: What waits.
-        most: Bytes of a batch that the target surely takes.
-        small: Batches below so many bytes are merged.
+        queue: The queue.
+        most: Size in bytes of a batch that the target surely accepts.
+        small: Size in bytes below which batches are merged.
 
     Attributes:
-        largest: No batch of more bytes is made; halved when the target refused one.
+        largest: Upper bound on the size of a batch, halved when the target refuses one.
     """
 
     def __init__(self, queue: Queue, most: int, small: int) -> None:
@@ -93,18 +96,18 @@ class Cutter:
         self.largest = sys.maxsize
 
     def too_large(self, batch: Batch) -> None:
-        """The target refused `batch` for its size: make none of its size any more."""
+        """Lower the batch size limit after the target refused `batch` as too large."""
         self.largest = min(self.largest, max(batch.size // 2, _LEAST))
 
     def merge_head(self, producer: int, *, together: bool) -> None:
-        """Merge the leading small batches; `together` if they go in a transaction."""
+        """Merge the leading small batches; `together` if they are sent in a transaction."""
         below = SMALL_TOGETHER if together else self._small
         small = self._queue.small_head(below, min(_MERGED, self._most // 2, self.largest))
         if small:
             self._remake(small, self._most, producer)
 
     def split_head(self, producer: int) -> None:
-        """Split the first batch if the target takes none of its size."""
+        """Split the first batch if it is above the batch size limit."""
         head = self._queue.head
         if isinstance(head, Batch) and head.size > self.largest and head.count > 1:
             self._remake([head], self.largest, producer)
@@ -115,7 +118,7 @@ class Cutter:
 
 
 class _SourceOffsets:
-    """Deals out the source offsets of some batches again, to batches of other sizes."""
+    """Assigns the source offsets of some batches to the batches made of them."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self._pieces = [

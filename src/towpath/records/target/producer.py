@@ -51,7 +51,7 @@ class Producer(Generic[S]):
         on_trouble: Callable[[S, ClusterError, bool], None],
     ) -> None:
         self._pool = pool
-        # All that fly on a connection are answered within the request timeout (`Tails`).
+        # All requests in flight on a connection are answered within the request timeout (`Tails`).
         self._timeout_ms = int(config.request_timeout * 1000 / _IN_FLIGHT)
         self._permit = permit
         self._on_answer, self._on_lost, self._on_trouble = on_answer, on_lost, on_trouble
