@@ -29,6 +29,7 @@ from towpath.model.nouns import (
 )
 from towpath.records.lane.lane import Lane
 from towpath.records.source.fetcher import Fetcher
+from towpath.records.source.resting import RestingFetcher
 from towpath.records.standing import Position, Standing
 from towpath.records.work import Assignment
 from towpath.wire.batch import CONTROL, TRANSACTIONAL
@@ -203,6 +204,17 @@ def fetcher(
         share=1 << 20, on_data=on_data, on_trouble=lambda *_: None,
     )  # fmt: skip
     return made, stand_in_node(made)
+
+
+def resting_fetcher(
+    reactor: StandInReactor, on_data: Callable[[Lane, Frame, Fetched], None]
+) -> tuple[RestingFetcher[Lane], StandInChannel, StandInChannel]:
+    """Return a fetcher, and the channels of its two sessions with the only node."""
+    made = RestingFetcher[Lane](
+        reactor, ClusterConfig(bootstrap=("host:1",)), None, BufferPool(64 << 20),  # type: ignore[arg-type]  # stand-ins
+        share=1 << 20, on_data=on_data, on_trouble=lambda *_: None,
+    )  # fmt: skip
+    return made, stand_in_node(made), stand_in_node(made._resting)
 
 
 def stand_in_node(made: Fetcher[Lane]) -> StandInChannel:

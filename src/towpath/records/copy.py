@@ -24,6 +24,7 @@ from towpath.records.lane.lane import Lane
 from towpath.records.source.beginnings import Beginnings
 from towpath.records.source.fetcher import Fetcher
 from towpath.records.source.reader import Feed
+from towpath.records.source.resting import RESTING
 from towpath.records.source.side import SourceSide
 from towpath.records.target.opening import Opener
 from towpath.records.watch import SessionWatch, SliceEnd
@@ -74,6 +75,7 @@ def fetching(work: Slice, source: Admin) -> Callable[[Landing], Fetcher[Lane]]:
             landing.pool,
             landing.jobs,
             share=work.memory,
+            many=len(work.assignments) >= RESTING,
             stop_on_gap=work.stop_on_gap,
             go=landing.go,
             stop=landing.stop,

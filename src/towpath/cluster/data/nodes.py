@@ -47,6 +47,7 @@ class Nodes:
         on_trouble: A node, or the metadata (`None`), cannot be had now; it is tried again by
             itself. The flag says that this is of little use: the login or the certificate does
             not fit a node that never took us.
+        beside: Others to the same cluster: leaders that one of them finds, all know.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Nodes:
         on_found: Callable[[], None],
         on_trouble: Callable[[int | None, ClusterError, bool], None],
         pauses: Callable[[], int] = lambda: 0,
+        beside: Nodes | None = None,
     ) -> None:
         self._reactor, self._config, self._side = reactor, config, side
         self._admin, self._pool = admin, pool
@@ -70,6 +72,8 @@ class Nodes:
         self._pauses = pauses
         self._leaders: dict[TopicPartition, Leader] = {}
         self._brokers: dict[int, Broker] = {}
+        if beside is not None:
+            self._leaders, self._brokers = beside.known
         self._wanted: dict[TopicPartition, float] = {}
         """When to look up each unknown leader again."""
         self._channels: dict[int, Channel] = {}
@@ -84,6 +88,11 @@ class Nodes:
     def leader(self, tp: TopicPartition) -> Leader | None:
         """Return the leader of `tp`, `None` if unknown."""
         return self._leaders.get(tp)
+
+    @property
+    def known(self) -> tuple[dict[TopicPartition, Leader], dict[int, Broker]]:
+        """The leaders and brokers found so far, for others to look up and add to."""
+        return self._leaders, self._brokers
 
     def knows(self, node: int) -> bool:
         """Whether the address of `node` is known."""

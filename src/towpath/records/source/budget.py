@@ -25,8 +25,9 @@ class FetchBudget:
         promised: The bytes that were asked for, by broker.
     """
 
-    def __init__(self, pool: BufferPool, share: int) -> None:
+    def __init__(self, pool: BufferPool, share: int, response_bytes: int = RESPONSE_BYTES) -> None:
         self.pool, self.share = pool, share
+        self._response_bytes = response_bytes
         self.promised: dict[int, int] = {}
         self._least = PARTITION_BYTES
         """The smallest answer worth asking for: it grows with the batches of the source."""
@@ -51,7 +52,7 @@ class FetchBudget:
         pool = self.pool
         if pool.left < self._least and (pool.promised or pool.held > pool.limit // 2):
             return 0
-        return max(self._least, min(RESPONSE_BYTES, pool.left // 2))
+        return max(self._least, min(self._response_bytes, pool.left // 2))
 
     def promise(self, node: int, size: int) -> None:
         """A request for `size` bytes goes to a broker."""

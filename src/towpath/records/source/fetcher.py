@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic
 
 from towpath.cluster.admin import Admin
@@ -38,6 +38,18 @@ class Fetcher(Generic[R]):
     No request asks for more than the pool has left, so all readers together stay within its limit.
     Where memory is lacking, nodes wait in turn (`refill`), and brokers begin each answer with the
     partitions that have waited longest (KIP-227).
+
+    Args:
+        reactor: Whose thread everything happens in.
+        config: How the source is reached.
+        admin: Asked for leaders.
+        pool: Memory for responses.
+        share: Bytes that each reader may always hold.
+        on_data: Gets every answer.
+        on_trouble: Gets the readers whose leader cannot be reached now; see `Nodes`.
+        wait_ms: How long brokers wait for the first byte of an answer.
+        response_bytes: About how large an answer may be.
+        beside: Other connections to the same cluster, with which leaders are looked up together.
     """
 
     def __init__(
@@ -50,9 +62,15 @@ class Fetcher(Generic[R]):
         share: int,
         on_data: Callable[[R, Frame, Fetched], None],
         on_trouble: Callable[[R, ClusterError, bool], None],
+        wait_ms: int = _WAIT_MS,
+        response_bytes: int = RESPONSE_BYTES,
+        beside: Nodes | None = None,
     ) -> None:
         self._reactor = reactor
-        self.budget = FetchBudget(pool, share)
+        self._wait_ms = wait_ms
+        self._coming: dict[int, list[tuple[R, Fetcher[R]]]] = {}
+        """Readers to be taken over with the next request to a node, each with who has it now."""
+        self.budget = FetchBudget(pool, share, response_bytes)
         self._on_data, self._on_trouble = on_data, on_trouble
         self._readers: dict[TopicPartition, R] = {}
         self._at: dict[TopicPartition, int] = {}
@@ -66,8 +84,7 @@ class Fetcher(Generic[R]):
         self._stale: dict[int, set[TopicPartition]] = {}
         """Partitions whose part of the answer under way is from where they do not stand now."""
         self.ended = False
-        self.throttled = 0.0
-        """Seconds for which brokers asked to wait."""
+        self._throttled = 0.0
         self.nodes = Nodes(
             reactor,
             config,
@@ -78,9 +95,15 @@ class Fetcher(Generic[R]):
             on_lost=self._lost,
             on_found=self._settle,
             on_trouble=self._troubled,
+            beside=beside,
         )
         if self._near.rack:
             reactor.later(REVIEW, self._review)
+
+    @property
+    def throttled(self) -> float:
+        """Seconds for which brokers asked to wait."""
+        return self._throttled
 
     def add(self, reader: R) -> None:
         """Fetch for `reader` from now on, from where it stands; a request under way is void."""
@@ -142,6 +165,10 @@ class Fetcher(Generic[R]):
     def close(self) -> None:
         """Close all connections."""
         self.nodes.close()
+
+    def node(self, reader: R) -> int | None:
+        """Return the broker that is asked for `reader`, `None` if there is none."""
+        return self._at.get(reader.source)
 
     def again(self, reader: R) -> None:
         """Ask for `reader` from where it stands now, where it is led now."""
@@ -233,11 +260,41 @@ class Fetcher(Generic[R]):
         for reader in [self._readers[tp] for tp in theirs if not self._near.serves(tp, node)]:
             self._on_trouble(reader, error, hopeless)
 
+    # Readers that change from one fetcher to another
+
+    def take_over(self, readers: Iterable[R], giver: Fetcher[R], node: int) -> None:
+        """Fetch for readers in the place of `giver`, from the next request to `node` on.
+
+        The giver goes on until that request goes out, so that no record waits meanwhile.
+        """
+        self._coming.setdefault(node, []).extend((reader, giver) for reader in readers)
+        if node in self._sessions:
+            self._pump(node)
+        else:
+            self.nodes.channel(node)
+
+    def _take_in(self, node: int) -> None:
+        for reader, giver in self._coming.pop(node, ()):
+            if giver.give(reader, node):
+                self._readers[reader.source], self._at[reader.source] = reader, node
+                self._want(reader)
+
+    def give(self, reader: R, node: int) -> bool:
+        """Leave a reader to another fetcher; whether it was fetched for at `node` until now."""
+        tp = reader.source
+        held_back = tp in self._held or tp in self._parked
+        if self._readers.get(tp) is not reader or self._at.get(tp) != node or held_back:
+            return False
+        del self._readers[tp]
+        self._leave(tp)
+        return True
+
     def _lost(self, node: int, _why: str) -> None:
         self._sessions.pop(node, None)
         self._short.pop(node, None)
         self.budget.over(node)
         self._stale.pop(node, None)
+        self._coming.pop(node, None)
         gone = [tp for tp, at in self._at.items() if at == node]
         for tp in gone:
             del self._at[tp]
@@ -246,7 +303,10 @@ class Fetcher(Generic[R]):
 
     def _pump(self, node: int) -> None:
         session = self._sessions.get(node)
-        if session is None or node in self.budget or not len(session):
+        if session is None or node in self.budget:
+            return
+        self._take_in(node)
+        if not len(session):
             return
         channel = self.nodes.channel(node)
         if channel is None:
@@ -259,7 +319,7 @@ class Fetcher(Generic[R]):
         session.max_bytes = size
         self.budget.promise(node, size)
         session.rack = self._near.told(node)
-        wait = _SHORT_WAIT_MS if self._held else _WAIT_MS
+        wait = _SHORT_WAIT_MS if self._held else self._wait_ms
         channel.send(
             fetching.API,
             session.version,
@@ -272,7 +332,7 @@ class Fetcher(Generic[R]):
         self.budget.came(node, frame.size)
         answers = session.response(frame.view) or ()
         channel.mute(session.throttle)
-        self.throttled += session.throttle
+        self._throttled += session.throttle
         if session.throttle >= TOLD:
             self._troubled(node, throttled(Side.SOURCE, node, session.throttle), hopeless=False)
         for said in answers:

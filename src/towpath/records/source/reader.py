@@ -94,12 +94,14 @@ class Feed(Protocol[R_contra]):
     Attributes:
         share: Bytes that each reader may always hold.
         ended: It hands out nothing any more.
-        throttled: Seconds for which brokers asked to wait.
     """
 
     share: int
     ended: bool
-    throttled: float
+
+    @property
+    def throttled(self) -> float:
+        """Seconds for which brokers asked to wait."""
 
     def add(self, reader: R_contra) -> None:
         """Feed `reader` from now on, from where it stands."""

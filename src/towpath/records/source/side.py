@@ -21,6 +21,7 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.jobs import Jobs
 from towpath.records.source.fetcher import Fetcher
 from towpath.records.source.reader import R
+from towpath.records.source.resting import RestingFetcher
 from towpath.records.source.trouble import (
     LOOKS,
     SourceLoss,
@@ -43,6 +44,7 @@ class SourceSide(Generic[R]):
         pool: Memory for responses.
         jobs: Does what blocks.
         share: Bytes that each reader may always hold.
+        many: Whether there are so many readers that those without news are to cost nothing.
         stop_on_gap: Whether a reader stops where records are missing.
         go: Lets a reader do something with what it took in.
         stop: Moves a reader no more.
@@ -62,6 +64,7 @@ class SourceSide(Generic[R]):
         jobs: Jobs,
         *,
         share: int,
+        many: bool = False,
         stop_on_gap: bool,
         go: Callable[[R], None],
         stop: Callable[[R, Reason], None],
@@ -71,7 +74,9 @@ class SourceSide(Generic[R]):
         self._source, self._jobs, self._stop_on_gap = source, jobs, stop_on_gap
         self._go, self._stop = go, stop
         self._on_gap, self._begin_later = on_gap, begin_later
-        self.fetcher = Fetcher[R](
+        # A follower near us would have to be found anew with each change.
+        make = RestingFetcher[R] if many and not config.rack else Fetcher[R]
+        self.fetcher = make(
             reactor,
             config,
             source,
