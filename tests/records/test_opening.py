@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,9 +97,9 @@ def test_a_copier_that_goes_on_while_another_opens_is_not_a_loss(
     other: list[bool] = []
 
     def states(
-        self: ProducerAdmin, tps: Iterable[TopicPartition], *, patience: float | None = None
+        self: ProducerAdmin, tps: Iterable[TopicPartition], **options: Any
     ) -> Answers[TopicPartition, tuple[ProducerState, ...]]:
-        said = ask(self, tps, patience=patience)
+        said = ask(self, tps, **options)
         if not other:
             other.append(True)
             produce(mirror.source.bootstrap, mirror.topic, numbered(10, 20))
@@ -146,9 +147,7 @@ def test_what_is_left_of_a_forgotten_copier_is_not_doubled(
     monkeypatch.setattr(
         ProducerAdmin,
         "states",
-        lambda self, tps, *, patience=None: Answers(
-            dict.fromkeys(ask(self, tps, patience=patience), ()), {}
-        ),
+        lambda self, tps, **options: Answers(dict.fromkeys(ask(self, tps, **options), ()), {}),
     )
     delete_before(mirror.target.bootstrap, mirror.topic, 5)
     [done] = mirror.catch_up()

@@ -21,7 +21,7 @@ from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.client import Records
 from towpath.cluster.data.fetch import Fetched
 from towpath.cluster.data.produce import Produced
-from towpath.cluster.metadata import Answers, PartitionInfo, ProducerState, TopicInfo
+from towpath.cluster.metadata import Answers, Broker, PartitionInfo, ProducerState, TopicInfo
 from towpath.config import ClusterConfig, OffsetsPolicy
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
@@ -324,7 +324,7 @@ class StandIn:
     def __init__(self, world: World) -> None:
         self._world = world
         self._read_to = 0
-        self.topics = self.offsets = self.producers = self
+        self.topics = self.offsets = self.producers = self.cluster = self
 
     # As `Admin` has them
 
@@ -336,18 +336,25 @@ class StandIn:
         self._world.meanwhile()
         return Answers(dict.fromkeys(tps, said()), {})
 
-    def earliest(self, tps: Iterable[TopicPartition], *, patience: float) -> Answers[Any, int]:
-        del patience
+    def brokers(self) -> tuple[Broker, ...]:
+        return (Broker(NODE, "host", 1),)
+
+    def earliest(
+        self, tps: Iterable[TopicPartition], *, patience: float, leaders: object
+    ) -> Answers[Any, int]:
+        del patience, leaders
         return self._all(tps, lambda: self._world.leader.start)
 
-    def log_ends(self, tps: Iterable[TopicPartition], *, patience: float) -> Answers[Any, int]:
-        del patience
+    def log_ends(
+        self, tps: Iterable[TopicPartition], *, patience: float, leaders: object, epochs: object
+    ) -> Answers[Any, int]:
+        del patience, leaders, epochs
         return self._all(tps, lambda: self._world.leader.end)
 
     def states(
-        self, tps: Iterable[TopicPartition], *, patience: float
+        self, tps: Iterable[TopicPartition], *, patience: float, leaders: object
     ) -> Answers[Any, tuple[ProducerState, ...]]:
-        del patience
+        del patience, leaders
         return self._all(
             tps,
             lambda: tuple(

@@ -13,7 +13,7 @@ from towpath.cluster.connect.control import healable
 from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.entries import Dealt
 from towpath.model.errors import ClusterError, TowpathError
-from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicPartition
+from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicName, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.landing.landing import Landing
 from towpath.records.source.beginnings import Beginnings
@@ -25,6 +25,8 @@ from towpath.records.work import UNKNOWN, Assignment, Summary, from_data
 
 _AGAIN = 1.0
 """Seconds before what failed is tried again."""
+_TOGETHER = 500
+"""Partitions that are opened together, so that the first of thousands do not wait for the last."""
 
 
 class Arrivals:
@@ -134,11 +136,10 @@ class Arrivals:
         self._open([assignment])
 
     def _open(self, assignments: Sequence[Assignment], failures: int = 0) -> None:
-        wanted = self._wanted(assignments)
-        if wanted:
+        for part in _parts(self._wanted(assignments)):
             self._landing.jobs.run(
-                lambda: self._opener.open(wanted),
-                partial(self._opened, wanted, failures),
+                partial(self._opener.open, part),
+                partial(self._opened, part, failures),
                 self._opener.thread,
             )
 
@@ -175,3 +176,13 @@ class Arrivals:
     def _leave_out(self, a: Assignment, why: Reason) -> None:
         self._left_out[a.source] = why
         self._landing.note(a, SourceLoss(a.start, a.start, a.start, why), went_on=False)
+
+
+def _parts(assignments: Sequence[Assignment]) -> Iterator[list[Assignment]]:
+    """Deal partitions to parts; those of a topic go together, as brokers tell whole topics."""
+    topics: dict[TopicName, list[Assignment]] = {}
+    for each in assignments:
+        topics.setdefault(each.target.topic, []).append(each)
+    ordered = [each for together in topics.values() for each in together]
+    for first in range(0, len(ordered), _TOGETHER):
+        yield ordered[first : first + _TOGETHER]

@@ -29,10 +29,14 @@ class OffsetAdmin:
         self._control = control
 
     def earliest(
-        self, tps: Iterable[TopicPartition], *, patience: float | None = None
+        self,
+        tps: Iterable[TopicPartition],
+        *,
+        patience: float | None = None,
+        leaders: KnownLeaders | None = None,
     ) -> Answers[TopicPartition, int]:
-        """Return the log start offset; for `patience` see `ask_leaders`."""
-        return self._list_offsets(tps, lambda _: _EARLIEST, patience=patience)
+        """Return the log start offset; for `patience` and `leaders` see `ask_leaders`."""
+        return self._list_offsets(tps, lambda _: _EARLIEST, patience=patience, leaders=leaders)
 
     def latest(
         self,
@@ -55,26 +59,37 @@ class OffsetAdmin:
         )
 
     def log_ends(
-        self, tps: Iterable[TopicPartition], *, patience: float | None = None
+        self,
+        tps: Iterable[TopicPartition],
+        *,
+        patience: float | None = None,
+        leaders: KnownLeaders | None = None,
+        epochs: Mapping[TopicPartition, int] | None = None,
     ) -> Answers[TopicPartition, int]:
         """Return the log end offset of each leader, which the high watermark may trail.
 
         A leader answers OffsetForLeaderEpoch for its own epoch with its log end offset (KIP-320;
         Kafka's `LeaderEpochFileCache.endOffsetFor`). Where the cluster tells no epochs, the answer
         is the high watermark.
+
+        Args:
+            tps: The partitions.
+            patience: See `ask_leaders`.
+            leaders: See `ask_leaders`.
+            epochs: The leader epochs, by callers who know them already.
         """
         wanted = tuple(tps)
-        epochs = self._epochs(wanted)
+        now = self._epochs(wanted) if epochs is None else epochs
         question = Question(
             "asking for the log end of",
-            lambda theirs: _for_epochs(theirs, epochs),
+            lambda theirs: _for_epochs(theirs, now),
             _epoch_ends,
             acl="Describe",
         )
-        known = [tp for tp in wanted if epochs.get(tp, -1) >= 0]
-        found = ask_leaders(self._control, question, known, patience)
-        unknown = [tp for tp in wanted if epochs.get(tp, -1) < 0 or found.get(tp) == -1]
-        marks = self.latest(unknown, patience=patience)
+        known = [tp for tp in wanted if now.get(tp, -1) >= 0]
+        found = ask_leaders(self._control, question, known, patience, leaders)
+        unknown = [tp for tp in wanted if now.get(tp, -1) < 0 or found.get(tp) == -1]
+        marks = self.latest(unknown, patience=patience, leaders=leaders)
         return Answers({**found, **marks}, {**found.failed, **marks.failed})
 
     def at_time(

@@ -37,10 +37,14 @@ class ProducerAdmin:
         return self._describe(tps, _sequences, patience)
 
     def states(
-        self, tps: Iterable[TopicPartition], *, patience: float | None = None
+        self,
+        tps: Iterable[TopicPartition],
+        *,
+        patience: float | None = None,
+        leaders: KnownLeaders | None = None,
     ) -> Answers[TopicPartition, tuple[ProducerState, ...]]:
         """Return the leader's producer state (KIP-664)."""
-        return self._describe(tps, _states, patience)
+        return self._describe(tps, _states, patience, leaders)
 
     def write_markers(
         self, markers: MarkersOf, *, patience: float, leaders: KnownLeaders | None = None
@@ -61,6 +65,7 @@ class ProducerAdmin:
         tps: Iterable[TopicPartition],
         read: Callable[[Any], T],
         patience: float | None = None,
+        leaders: KnownLeaders | None = None,
     ) -> Answers[TopicPartition, T]:
         kind = DescribeProducersRequest.TopicRequest
         question = Question(
@@ -71,7 +76,7 @@ class ProducerAdmin:
             lambda answer: each_partition(answer, read),
             acl="Read",
         )
-        return ask_leaders(self._control, question, tps, patience)
+        return ask_leaders(self._control, question, tps, patience, leaders)
 
 
 def _sequences(said: Any) -> dict[ProducerId, int]:

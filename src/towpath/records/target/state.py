@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeVar
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.admin.leaders import KnownLeaders
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.model.errors import ClusterError, TargetReplacedError, TowpathError
 from towpath.model.nouns import ProducerId, TargetOffset, TopicPartition
@@ -53,6 +55,15 @@ class TargetState:
         return known is not None and known.epoch > 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Led:
+    """Who leads partitions: the node or `ANY_NODE`, its address, and the leader epoch."""
+
+    nodes: dict[TopicPartition, int] = field(default_factory=dict)
+    known: KnownLeaders = field(default_factory=dict)
+    epochs: dict[TopicPartition, int] = field(default_factory=dict)
+
+
 class Ask(Protocol[T]):
     """A question to the leaders of partitions."""
 
@@ -69,8 +80,8 @@ def observed(
     if not wanted:
         return {}, {}
     asked = time.monotonic()
-    leaders, replaced = _leaders(admin, wanted)
-    left = list(leaders)
+    led, replaced = _leaders(admin, wanted)
+    left = list(led.nodes)
     failed: dict[TopicPartition, ClusterError] = {}
 
     def ask(question: Ask[T]) -> Answers[TopicPartition, T]:
@@ -80,11 +91,12 @@ def observed(
         left[:] = [tp for tp in left if tp in found]
         return found
 
-    earliest, ends = ask(admin.offsets.earliest), ask(admin.offsets.log_ends)
-    producers = ask(admin.producers.states)
+    earliest = ask(partial(admin.offsets.earliest, leaders=led.known))
+    ends = ask(partial(admin.offsets.log_ends, leaders=led.known, epochs=led.epochs))
+    producers = ask(partial(admin.producers.states, leaders=led.known))
     states = {
         tp: TargetState(
-            leaders[tp],
+            led.nodes[tp],
             TargetOffset(earliest[tp]),
             TargetOffset(ends[tp]),
             {p.id: p for p in producers[tp]},
@@ -95,18 +107,22 @@ def observed(
     return states, replaced | {a.source: failed[a.target] for a in wanted if a.target in failed}
 
 
-def _leaders(
-    admin: Admin, wanted: Sequence[Assignment]
-) -> tuple[dict[TopicPartition, int], Failed]:
-    """Return the leader of each target partition whose topic is still the one to be written."""
-    found = admin.topics.describe({a.target.topic for a in wanted})
-    leaders: dict[TopicPartition, int] = {}
-    replaced: Failed = {}
+def _leaders(admin: Admin, wanted: Sequence[Assignment]) -> tuple[_Led, Failed]:
+    """Return who leads the target partitions whose topics are still those to be written."""
+    topics = admin.topics.describe({a.target.topic for a in wanted})
+    brokers = {broker.id: broker for broker in admin.cluster.brokers()}
+    partitions = {
+        TopicPartition(name, each.partition): each
+        for name, topic in topics.items()
+        for each in topic.partitions
+    }
+    led, replaced = _Led(), Failed()
     for a in wanted:
-        topic = found.get(a.target.topic)
+        topic, tp = topics.get(a.target.topic), a.target
         if topic is not None and not topic.error and topic.id != a.target_id:
-            replaced[a.source] = TargetReplacedError(a.target.topic)
+            replaced[a.source] = TargetReplacedError(tp.topic)
             continue
-        parts = {p.partition: p.leader for p in topic.partitions} if topic else {}
-        leaders[a.target] = parts.get(a.target.partition, ANY_NODE)
-    return leaders, replaced
+        led.nodes[tp] = partitions[tp].leader if tp in partitions else ANY_NODE
+        if led.nodes[tp] in brokers:
+            led.known[tp], led.epochs[tp] = brokers[led.nodes[tp]], partitions[tp].epoch
+    return led, replaced
