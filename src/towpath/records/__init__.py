@@ -1,1 +1,1 @@
-"""Floor 3: what a slice does with records: copy them, keep offsets, verify."""
+"""Floor 3: what a copy slice does with records."""

@@ -1,8 +1,8 @@
-"""What is put off for one of many, or done for it in the pool, while all others go on.
+"""Timers and blocking calls for one of many owners, while all others go on.
 
-One rule holds for everything here: it is void once its owner was stopped or is opened again, as an
-opening brings about whatever had been put off. So no timer and no late answer needs a look of its
-own at what happened meanwhile.
+One rule holds for all of them: a job is void once its owner was stopped or is opened again, because
+an opening does whatever had been put off. So no timer and no late answer needs its own check of
+what has happened meanwhile.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from towpath.model.nouns import Side
 
 
 class Owner(Protocol):
-    """Whoever something is put off for; compared by identity.
+    """Someone for whom jobs are done, for example a lane. Compared by identity.
 
     Attributes:
-        busy: Blocking work is under way that nothing else may go on beside.
-        openings: How often it was opened again.
+        busy: Blocking work is running that excludes all other work for the owner.
+        openings: How often the owner was opened again.
     """
 
     busy: bool
@@ -35,10 +35,10 @@ class Owner(Protocol):
 
     @property
     def stopped(self) -> bool:
-        """Whether it moves no more."""
+        """Whether the owner has stopped."""
 
     def __hash__(self) -> int:
-        """Return the hash of its identity."""
+        """Return the hash of the identity."""
 
 
 T = TypeVar("T")
@@ -47,18 +47,18 @@ Counts = Callable[[], bool]
 
 
 class Jobs:
-    """Timers and blocking calls of owners; errors of ours go to `failed`, others are raised."""
+    """Timers and blocking calls of owners. A `TowpathError` goes to `failed`; others are raised."""
 
     def __init__(self, reactor: Reactor) -> None:
         self._reactor = reactor
         self._closed = False
 
     def close(self) -> None:
-        """What ends from now on is of no interest."""
+        """Ignore whatever ends from now on."""
         self._closed = True
 
     def later(self, owner: Owner, seconds: float, call: Callable[[], None]) -> None:
-        """Call once, `seconds` from now."""
+        """Call once, after `seconds`."""
         counts = self.counting(owner)
         self._reactor.later(seconds, lambda: call() if counts() else None)
 
@@ -70,7 +70,7 @@ class Jobs:
         failed: Callable[[TowpathError], None],
         pool: ThreadPoolExecutor | None = None,
     ) -> None:
-        """Do blocking `work` beside all else that is done for the owner."""
+        """Do blocking `work` beside other work for the owner."""
         self.run(work, self._counted(owner, found, failed), pool)
 
     def hold(
@@ -80,19 +80,19 @@ class Jobs:
         done: Callable[[T], None],
         failed: Callable[[TowpathError], None],
     ) -> None:
-        """Do blocking `work`; the owner is busy until it is done."""
+        """Do blocking `work`. The owner is busy until it is done."""
         owner.busy, openings = True, owner.openings
         counted = self._counted(owner, done, failed)
 
         def over(answer: T | TowpathError) -> None:
-            if owner.openings == openings:  # else it is busy with being opened
+            if owner.openings == openings:  # otherwise it is busy with an opening
                 owner.busy = False
             counted(answer)
 
         self.run(work, over)
 
     def counting(self, owner: Owner) -> Counts:
-        """Return what tells whether something that is put off now still counts."""
+        """Return a function that tells whether a job put off now is still valid."""
         openings = owner.openings
         return lambda: not (self._closed or owner.stopped or owner.openings != openings)
 
@@ -102,10 +102,10 @@ class Jobs:
         over: Callable[[T | TowpathError], None],
         pool: ThreadPoolExecutor | None = None,
     ) -> None:
-        """Do blocking `work` in the reactor's pool, or in another; `over` gets what came of it.
+        """Do blocking `work` in the reactor's pool or in `pool`; `over` gets its result.
 
-        An error that is not one of ours is raised in the reactor's thread, unless nobody is
-        interested any more.
+        An error that is no `TowpathError` is raised in the reactor's thread, unless the jobs were
+        closed.
         """
 
         def ended(future: Future[T]) -> None:
@@ -136,16 +136,16 @@ class Jobs:
 
 
 class Gathered(Generic[O, T]):
-    """Blocking work that is done for many owners at a time.
+    """Blocking work that is done for many owners at once.
 
-    Owners that fall due while such work is under way for their party wait, and are done together
-    behind it. No two works at a time are about one owner, whatever its party.
+    While such work is running for a party, its other owners wait; they are done together
+    afterwards. No owner is part of two works at a time, whatever its party.
 
     Args:
-        jobs: Their rule holds here.
-        begin: Gets the owners whose turn it is, in the reactor's thread; returns the work, which
-            gives each owner an answer, or an error of ours.
-        done: Gets the answer of each owner for which it still counts.
+        jobs: Their rule holds here too.
+        begin: Gets the owners of the next work, in the reactor's thread. Returns the work, which
+            returns an answer or an error for each owner.
+        done: Gets the answer of each owner for which it is still valid.
         pool: Where the work is done, if not in the reactor's pool.
     """
 
@@ -161,7 +161,7 @@ class Gathered(Generic[O, T]):
         self._at_work: dict[Hashable, dict[O, Counts]] = {}
 
     def add(self, owner: O, party: Hashable = None) -> None:
-        """Do the work for an owner, too, which is busy until then."""
+        """Do the work for one more owner, which is busy until then."""
         owner.busy = True
         self._waiting[party][owner] = self._jobs.counting(owner)
         self._start(party)
@@ -207,7 +207,7 @@ class ClientPool:
         self.closed = False
 
     def close(self) -> None:
-        """Close all connections; jobs under way end with an error, which is of no interest then."""
+        """Close all connections. Running jobs end with an error that nobody looks at."""
         with self._lock:
             self.closed = True
             for client in self._all:

@@ -1,8 +1,8 @@
 """Records that the target holds beyond the last receipt, found again at the source. Pure.
 
-A copier that died wrote them and could not say so. The source may have lost some of them since, to
-compaction or retention, so they are not counted off: each is looked for by its hash, and by its
-offset too where offsets are identical.
+A copier that died wrote them without a receipt. The source may have deleted some of them since, by
+compaction or retention, so they are not just counted: each is looked up by its hash, and where
+offsets are identical by its offset too.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from towpath.wire.digest import Hashes
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """First `vanished` records of the target that the source has no more, then `count` of both.
+    """First `vanished` records that only the target holds, then `count` records of both sides.
 
-    The target has deleted those `count` records since where `target` is -1.
+    If `target` is -1, the target has deleted those `count` records since.
     """
 
     vanished: int
@@ -31,7 +31,7 @@ class Passage:
 
 
 class NotHereError(Exception):
-    """The source's next record is not at its own offset on the target, where ours is at `first`."""
+    """The next source record is not at its own target offset; the next one there is at `first`."""
 
     def __init__(self, first: int) -> None:
         super().__init__(first)
@@ -41,14 +41,14 @@ class NotHereError(Exception):
 class Passed:
     """Target records in the order of their offsets, consumed from the front.
 
-    Before them come `retained` records that the target has deleted by its retention since. They
-    cannot be told by their hashes, so they are counted off, up to the first that can. The same is
-    done with those `missing` before each of the others, which the target's cleaner removed; the
-    source's records below offset `old_below` are among all these in any case.
+    Before them come `retained` records that retention on the target has deleted since. Their hashes
+    are unknown, so they are counted, up to the first record with a known hash. The same is done
+    with the `missing` records before each of the others, which the target's cleaner removed. All
+    source records below offset `old_below` are among these.
 
     Attributes:
-        timed: Whether the hashes cover the records' times; they do not where the target topic
-            stamps times itself (LogAppendTime).
+        timed: Whether the hashes cover the timestamps of records. They do not where the target
+            topic sets timestamps itself (LogAppendTime).
     """
 
     def __init__(
@@ -74,16 +74,22 @@ class Passed:
         return self._retained + len(self._offsets) - self._at
 
     def begins_here(self) -> None:
-        """Those that the target deleted lie before the position, so none is counted off."""
+        """Count no deleted records: they are before the position already."""
         self._retained = 0
 
     def match(self, offsets: Table, hashes: Hashes, *, identical: bool) -> Iterator[Passage]:
-        """Join the source's next records, hashed as `timed` says, to ours, in steps.
+        """Join the next source records to the target records, in steps.
 
-        It ends before the first record that the target does not hold; then nothing is left here.
+        The steps end before the first source record that the target does not hold; then no target
+        record is left.
+
+        Args:
+            offsets: Source offsets.
+            hashes: Hashes of the records, computed as `timed` says.
+            identical: Whether records must be at the same offset on both sides.
 
         Raises:
-            NotHereError: With `identical`, the next record lies elsewhere on the target.
+            NotHereError: With `identical`, the next record is elsewhere on the target.
         """
         done = 0
         while self._retained and done < len(offsets):
@@ -104,7 +110,7 @@ class Passed:
             done += count
 
     def _count_off(self, offsets: Table, hashes: Hashes) -> Passage:
-        """Pass over the source's next records, which the target has deleted."""
+        """Pass over the next source records that the target has deleted."""
         most = min(self._retained, len(offsets))
         holes = np.flatnonzero(np.diff(offsets[:most]) != 1)
         most = int(holes[0]) + 1 if len(holes) else most
@@ -115,10 +121,11 @@ class Passed:
         return Passage(vanished, SourceOffset(int(offsets[0])), TargetOffset(-1), count)
 
     def _cleaned(self, offsets: Table, hashes: Hashes, *, identical: bool) -> int:
-        """Return how many of the source's next records the target's cleaner removed.
+        """Return how many of the next source records the target's cleaner has removed.
 
-        These are the ones before the next that is on both sides, as far as some are missing there.
-        Where none is on both sides, a record that is surely old; else a new one could be lost.
+        These are the records before the next one that both sides hold, as far as records are
+        missing on the target there. If both sides hold none, only records that are surely old
+        count; otherwise a new record could be lost.
         """
         if not self._cleans:
             return 0
@@ -138,7 +145,7 @@ class Passed:
         return count
 
     def _skip(self, count: int) -> int:
-        """Go on behind so many; return how many with those missing before the next one."""
+        """Skip `count` records. Returns their number with those missing before the next one."""
         end = self._at + count
         missing = self._missing[self._at : end + 1]
         skipped = count + int(missing.sum())
@@ -148,11 +155,11 @@ class Passed:
 
     @property
     def first(self) -> int:
-        """Target offset of the next record; there must be one."""
+        """Target offset of the next record. There must be one."""
         return int(self._offsets[self._at])
 
     def _find(self, source: int, wanted: np.uint64, *, identical: bool) -> int:
-        """Return how many of ours stand before the record, all of them if it is not among them."""
+        """Return how many target records come before the record: all, if it is not among them."""
         if identical:
             if self.first != source or self._hashes[self._at] != wanted:
                 raise NotHereError(self.first)
@@ -161,7 +168,7 @@ class Passed:
         return int(found[0]) if len(found) else len(self)
 
     def _together(self, offsets: Table, hashes: Hashes) -> int:
-        """Return how many records from here on are the same and without a hole on both sides."""
+        """Return how many of the next records are the same on both sides, without a hole."""
         most = min(len(offsets), len(self))
         ours = self._offsets[self._at : self._at + most]
         breaks = ours - offsets[:most] != (ours[0] - offsets[0] if most else 0)

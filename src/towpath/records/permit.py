@@ -1,9 +1,9 @@
 """Whether a slice may still write. Pure but for the clock.
 
-The target refuses what it has already only as long as it remembers the producer id of a partition,
-and it forgets that id by the timestamps of records (docs/decisions/0003). So records that are old
-enough to make it forget are sent only by a slice that heard within the last seconds that no other
-run of the link began. A new run waits longer than that before it sends (`TAKEOVER`).
+The target refuses a repeated batch only while it keeps producer state for the partition, and that
+state expires by the timestamps of records (docs/decisions/0003). So records old enough to let the
+state expire are sent only by a slice that has confirmed within the last seconds that no other run
+of the link has begun. A new run waits longer than that before it sends records (`TAKEOVER`).
 """
 
 from __future__ import annotations
@@ -13,24 +13,28 @@ from dataclasses import dataclass
 from towpath.model.clock import Moment, now_ms
 
 FRESH = 5.0
-"""Seconds for which hearing that no other run began is good."""
+"""Seconds for which it counts that no other run had begun."""
 TAKEOVER = 8.0
-"""Seconds that a run waits between its first sign of life and its first records, if the run before
-it ended without a goodbye: more than `FRESH`, and a pause that goes unnoticed, in all."""
+"""Seconds that a run waits between its first session entry and its first records, if the previous
+run did not end properly. More than `FRESH` and an unnoticed pause together."""
 _PAUSE = 2.5
-"""Seconds between two looks at the clock after which the process counts as having been paused."""
+"""Seconds between two looks at the clock after which the process counts as paused."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedAt:
-    """When the ledger was asked, and how often the process had been paused by then."""
+    """When the ledger was read, and how often the process had been paused by then."""
 
     at: Moment
     pauses: int
 
 
 class WritePermit:
-    """The right of one slice to write; heard of in one thread and asked about in another."""
+    """The right of one slice to write. One thread renews it, another one checks it.
+
+    Attributes:
+        lost: Another run has taken over, or the driver is gone.
+    """
 
     def __init__(self, memory_ms: int) -> None:
         self._memory_ms = memory_ms
@@ -40,39 +44,39 @@ class WritePermit:
         self.lost = False
 
     def ask(self) -> AskedAt:
-        """Return what `heard` is to be told when the answer has come."""
+        """Return the value to pass to `heard` once the ledger has been read."""
         return AskedAt(Moment.now(), self.pauses())
 
     def heard(self, asked: AskedAt) -> None:
-        """No other run had begun when the ledger was asked; what came later it does not tell."""
+        """Renew the permit: no other run had begun when the ledger was read."""
         self._heard = asked
 
     def heard_since(self, asked: AskedAt) -> bool:
-        """Whether it was asked later than `asked`, and heard that no other run had begun."""
+        """Whether the permit was renewed by a read that began after `asked`."""
         heard = self._heard
         return self.good and heard is not None and asked.at.until(heard.at) > 0
 
     def lose(self) -> None:
-        """Another run began, or the driver is gone: write no more.
+        """Write no more: another run has begun, or the driver is gone.
 
-        It counts as a pause, so that connections keep back what they have not sent yet.
+        This counts as a pause, so that connections keep back what they have not sent yet.
         """
         self.lost = True
         self._pauses += 1
 
     def pauses(self) -> int:
-        """Look at the clock; return how often the process was paused so far."""
+        """Look at the clock. Returns how often the process was paused so far."""
         now = Moment.now()
         pause, self._looked = self._looked.until(now), now
-        if pause > _PAUSE:  # else a thread that stood still here would write back what it knew
+        if pause > _PAUSE:  # a thread that was paused here would otherwise write back an old value
             self._pauses += 1
         return self._pauses
 
     @property
     def good(self) -> bool:
-        """Whether records may be sent that the target will remember.
+        """Whether records may be sent that do not let producer state expire.
 
-        After a pause nothing counts that was asked before it.
+        After a pause, a renewal counts only if it was asked for after the pause.
         """
         if self.lost or not self._pauses:
             return not self.lost
@@ -85,8 +89,8 @@ class WritePermit:
 
     @property
     def remembered_from(self) -> int:
-        """The time in ms from which on the target surely remembers who wrote a record.
+        """The timestamp in ms from which on records surely keep producer state alive.
 
-        Half of its memory, as the clocks of machines differ.
+        Half of the expiration time is allowed for clocks that differ.
         """
         return now_ms() - self._memory_ms // 2

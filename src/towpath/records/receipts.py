@@ -1,8 +1,7 @@
-"""What a slice writes to the ledger as it goes, about once a second for what moved.
+"""The receipts that a slice writes to the ledger, about once a second for partitions that moved.
 
-A receipt that arrives late must never replace a further one, as the target's cleaner keeps the last
-record of each key. So each key has one writer, whose receipts arrive in order; the rules are in
-docs/decisions/0018.
+The cleaner keeps the last record of each key, so a late receipt must never replace one that reaches
+further. Therefore each key has one writer, whose receipts arrive in order (docs/decisions/0018).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from towpath.records.work import Slice
 class ReceiptKey:
     """The key under which a slice writes the receipts of one partition.
 
-    It changes wherever an earlier write may still be on its way, so that receipts of one key arrive
+    The key changes whenever an earlier write may still arrive, so that receipts of one key arrive
     in order, and none after the key was removed.
     """
 
@@ -41,7 +40,7 @@ class ReceiptKey:
         """The last receipt of each earlier key."""
 
     def change(self) -> None:
-        """Write under another key from now on."""
+        """Use another key from now on."""
         if self._last is not None:
             self._own.append(self._last)
         self._copier, self._last = new_name(), None
@@ -49,18 +48,18 @@ class ReceiptKey:
     def write(
         self, progress: LaneProgress, link: LinkName, packed: str = ""
     ) -> tuple[Receipt, list[Removed]]:
-        """Return the receipt to write now, and what is useless once the ledger holds it.
+        """Return the receipt to write now, and the removal of receipts that it makes useless.
 
         Args:
-            progress: How far the partition came.
+            progress: How far the partition has come.
             link: The link.
-            packed: The runs that the receipt is to hold.
+            packed: The closed runs for the receipt.
         """
         if self._last is not None and is_silent(self._last.at):
             self.change()
         receipt = progress.receipt(link, self._copier, packed)
         if self._last is not None and receipt.reach < self._last.reach:
-            self.change()  # an opening had not seen the last one, so it goes back a little
+            self.change()  # an opening had not read the last receipt and went back a little
             receipt = replace(receipt, copier=self._copier)
         self._last = receipt
         abandoned = [*progress.abandoned, *(r for r in self._own if is_abandoned(r.at, receipt.at))]
@@ -71,7 +70,7 @@ class ReceiptKey:
 
 
 def _is_useless(other: Receipt, beside: Receipt) -> bool:
-    """Whether another receipt tells nothing that the one `beside` it does not."""
+    """Whether another receipt says nothing that the receipt `beside` does not say."""
     further = other.reach < beside.reach and other.generation <= beside.generation
     return further and other.copier != beside.copier
 
@@ -80,7 +79,7 @@ class Receipts:
     """Writes the receipts, runs and gaps of the lanes of one slice.
 
     Attributes:
-        busy: A write is under way.
+        busy: A write is running.
     """
 
     def __init__(
@@ -104,15 +103,15 @@ class Receipts:
         self._waiting.append(gap)
 
     def begin(self) -> None:
-        """Write now and then from now on."""
+        """Write at regular intervals from now on."""
         self._reactor.later(self._work.receipts, self._write)
 
     def write_last(self) -> None:
-        """Write what is left; blocking."""
+        """Write what is left. Blocking."""
         self._append(self._due())
 
     def close_out(self, lane: Lane) -> None:
-        """Write what is left of a lane that goes, with the next receipts."""
+        """Write what is left of a lane that leaves the slice, with the next receipts."""
         entries, removed = self._due_of(lane)
         self._waiting += [*entries, *removed]
         self._keys.pop(lane.source, None)
@@ -142,8 +141,8 @@ class Receipts:
 
     def _due(self) -> list[Entry]:
         wanted, self._waiting = self._waiting, []
-        removed: list[Removed] = []  # last, so that they are written behind every receipt
-        # Of thousands of lanes most rest, so each second they must cost next to nothing.
+        removed: list[Removed] = []  # written after all receipts
+        # Most of thousands of lanes are idle, so they must cost almost nothing each second.
         for lane in [lane for lane in self._lanes.values() if lane.progress.changed]:
             entries, useless = self._due_of(lane)
             wanted += entries

@@ -1,8 +1,8 @@
 """The closed runs of one partition on their way into the ledger. Pure.
 
-A partition whose offsets cannot stay the same may close many runs each second, one for each
-transaction of the source. The latest ones stand in the receipt. From time to time they move into a
-chunk, an entry that is written again under its key until it is large.
+A mapped partition may close many runs each second, one for each transaction of the source. The
+receipt holds the latest of them. From time to time they move into a chunk, a ledger entry that is
+written again under its key until it is large.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, ProducerId, TopicPartition
 
 TAIL = 512
-"""Runs that a receipt holds at most. It is written each second, so they must stay few."""
+"""Most runs in a receipt. A receipt is written each second, so it must stay small."""
 
 
 def again(chunk: Runs) -> Runs:
-    """Return a chunk to write once more, under another key, as the first write may still arrive."""
+    """Return a chunk to write again under another key, as the first write may still arrive."""
     return replace(chunk, chunk=new_name(), at=now_ms())
 
 
@@ -30,7 +30,7 @@ class RunLog:
     """The runs of one partition that are not in a finished chunk.
 
     Attributes:
-        tail: Those that stand in the receipt, in order.
+        tail: The runs in the receipt, in order.
     """
 
     def __init__(self, link: LinkName, tp: TopicPartition, producer: ProducerId) -> None:
@@ -40,17 +40,17 @@ class RunLog:
         self.finish()
 
     def finish(self) -> None:
-        """Begin a new chunk: an earlier write of the present one may still be on its way."""
+        """Begin a new chunk: an earlier write of the present one may still arrive."""
         self._chunk, self._name, self._at = Packer(), new_name(), now_ms()
 
     def packed(self) -> str:
-        """Return the tail, as a receipt holds it."""
+        """Return the runs in the receipt, packed."""
         return self._packed.text()
 
     def add(self, runs: Iterable[Run]) -> Iterator[Runs]:
-        """Add closed runs; return the chunks to write before the next receipt."""
+        """Add closed runs. Yields the chunks to write before the next receipt."""
         for run in runs:
-            if run[2] and run not in self.tail:  # an opening brings runs that are here already
+            if run[2] and run not in self.tail:  # an opening may bring known runs again
                 self.tail[run] = None
                 self._packed.add(run)
         if len(self.tail) > TAIL:

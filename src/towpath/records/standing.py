@@ -18,14 +18,16 @@ from towpath.records.work import Assignment
 from towpath.wire import batch as wire
 
 _MOST_FILL = 2_000_000_000
-"""Offsets worth filling at the front: about four minutes of a broker's time."""
+"""Most offsets worth filling at the beginning of a log: about four minutes of work for a broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
     """Where a partition stands: next source offset, next target offset, next sequence.
 
-    `generation` tells under which producer id it is written (`ledger/producers.py`).
+    Attributes:
+        epoch: Leader epoch of the last record at the source, -1 if unknown.
+        generation: Determines the producer id to write under (`ledger/producers.py`).
     """
 
     source: SourceOffset
@@ -37,12 +39,12 @@ class Position:
 
 @dataclass(slots=True, kw_only=True)
 class Standing:
-    """What opening or resuming a partition found out."""
+    """Where a partition stands when it is opened, and what its totals are."""
 
     position: Position
     mode: Mode
     reasons: tuple[Reason, ...]
-    """Why it is mapped."""
+    """Why the partition is mapped."""
     run: Run
     records: int = 0
     bytes: int = 0
@@ -50,41 +52,44 @@ class Standing:
     last_time: int = -1
     digest: int = 0
     passed: Passed = field(default_factory=Passed)
-    """Records that the target holds behind `position` already."""
+    """Records that the target holds after `position` already."""
     news: bool = False
-    """The ledger does not know the position yet."""
+    """The ledger lacks the position."""
     tail_end: TargetOffset = TargetOffset(-1)
-    """How far the target log was read for them: nothing else of ours lies before this offset."""
+    """How far the target log was read for them. No other record of this link is before it."""
     trouble: Reason | None = None
-    """What the ledger says keeps the partition from moving."""
+    """What keeps the partition from moving, by the ledger."""
     writer: TransactionalWriter | None = None
-    """Who writes in transactions, where the target refuses our producer id."""
+    """Writes in transactions, if the target refuses our producer id."""
 
     cuts: int = 0
-    """How often copying went back at the source."""
+    """How often the source log was truncated, so that copying went back."""
     closed: tuple[Run, ...] = ()
-    """Runs that the receipt holds, and no other entry."""
+    """Closed runs that only the receipt holds."""
     holes: int = 0
-    """Offsets filled that compaction left empty."""
+    """Number of filled offsets that compaction had left empty."""
     transacted: int = 0
-    """Offsets filled in transactions, as the target takes no markers."""
+    """Number of offsets filled in transactions, because the target accepts no markers."""
     abandoned: tuple[Receipt, ...] = ()
-    """Receipts of the incarnation under whose keys nobody writes any more."""
+    """Receipts of this incarnation whose copiers write no more."""
     front: TargetOffset | None = None
-    """Where the log of a fresh target partition ends, if it must be filled up to `position`."""
+    """Log end offset of a new target partition that must be filled up to `position`."""
 
     def become_transactional(self, why: Reason, writer: TransactionalWriter) -> None:
-        """Let `writer` write; its markers take offsets, so the partition is mapped."""
+        """Let `writer` write in transactions.
+
+        The partition becomes mapped, because the markers of transactions take offsets.
+        """
         if why not in self.reasons:
             self.reasons = (*self.reasons, why)
         self.mode, self.writer = Mode.MAPPED, writer
 
     def reach(self, target: TargetOffset) -> None:
-        """Nothing of ours lies between the position and target offset `target`."""
+        """Move to target offset `target`: no uncounted record is before it."""
         self.position = replace(self.position, target=max(target, self.position.target))
 
     def begin_at(self, offset: TargetOffset, records: int) -> None:
-        """Go on at `offset` of both sides, behind `records` that the target deleted since."""
+        """Continue at `offset` on both sides, after `records` that the target has deleted since."""
         sequence = (self.position.sequence + records) % wire.SEQUENCES
         generation = self.position.generation
         self.position = Position(SourceOffset(offset), offset, sequence, generation=generation)
@@ -93,9 +98,9 @@ class Standing:
 
 
 def known_standing(books: PartitionBooks, at: int) -> Standing:
-    """Return where a partition stands by what the ledger said at a time."""
+    """Return where a partition stands by what the ledger said at time `at`."""
     opened, receipt = books.opened, books.receipt
-    assert opened is not None  # noqa: S101  # whoever asks knows that it was opened
+    assert opened is not None  # noqa: S101  # callers ask about opened partitions only
     if receipt is None:
         target = min([opened.target_start, *(w.target_start for w in books.writers.values())])
         run = (opened.source_start, opened.target_start, 0)
@@ -140,8 +145,8 @@ def receipt_of(
         a: The partition.
         link: The link.
         standing: Where it stands.
-        copier: Whose receipt it is.
-        packed: The runs that the receipt is to hold.
+        copier: Who writes the receipt.
+        packed: The closed runs for the receipt.
     """
     position = standing.position
     return Receipt(
@@ -180,13 +185,13 @@ def why_mapped(
     compacted: bool,
     fill: int = 0,
 ) -> Reason | None:
-    """Return why a partition is mapped when it is opened, `None` if it keeps its offsets.
+    """Return why a partition must be mapped when it is opened, `None` if it keeps its offsets.
 
     Args:
-        policy: What the file asks for; `identical` is judged by who asks.
+        policy: What the file asks for. Callers decide what follows from `identical`.
         start: The first source offset to copy.
-        target_end: Where the target partition ends now.
-        compacted: Whether the target compacts it, so that nothing can be cut off its front.
+        target_end: The log end offset of the target partition.
+        compacted: Whether the target topic is compacted, so that DeleteRecords is refused.
         fill: How many offsets of a compacted topic may be filled with markers.
     """
     if policy is OffsetsPolicy.MAPPED:
@@ -203,5 +208,5 @@ def why_mapped(
 
 
 def taken(found: int, expected: int) -> Reason:
-    """Return the reason that a record lies at target offset `found`, not at its own."""
+    """Return the reason that a record is at target offset `found` instead of its own."""
     return Reason.of(ReasonCode.OFFSET_TAKEN, found=found, expected=expected)

@@ -1,4 +1,4 @@
-"""Which trouble passes, and for how long it is waited for, on either side. Pure."""
+"""Which errors pass, and how long they are waited for, on either side. Pure."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from towpath.model.reasons import Reason, ReasonCode
 CORRUPT = 2
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 FENCED = 47
-"""INVALID_PRODUCER_EPOCH. Outside of transactions a Kafka broker answers it only where the id was
-used with a higher epoch: we use none but 0, and another copier fences us with 1."""
+"""INVALID_PRODUCER_EPOCH. Outside transactions a Kafka broker answers it only if the producer id
+was used with a higher epoch. We use epoch 0, and another copier fences us with 1."""
 REFUSES_IDS = frozenset({FENCED, 49, 90})
-"""INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED. Outside of transactions a
-Kafka broker never answers the others. Inside of a transaction each says that another writer took
+"""INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED. A Kafka broker answers the
+last two only in transactions. In a transaction each of the three says that another writer has taken
 over."""
 GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID})
 FORBIDDEN = frozenset({29, 31})
-"""TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED: no leader elsewhere helps."""
+"""TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED: another leader would not help."""
 AGAIN = BackOff(first=0.1, longest=10.0)
-"""Pauses of one partition after errors in a row."""
+"""Pauses of a partition after errors in a row."""
 TOLD = 10.0
-"""Seconds of throttling that are worth telling of; shorter ones are how quotas work."""
+"""Seconds of throttling that are reported. Shorter ones are how quotas normally work."""
 _PATIENCE = 6
-"""With the back-off between them about three seconds: what was just granted or made arrives."""
+"""Failures in a row after which a partition is given up. With the back-off between them about three
+seconds, in which a new right or a new topic reaches all brokers."""
 RECREATED = Reason.of(ReasonCode.SOURCE_TOPIC_RECREATED)
 DELETED = Reason.of(ReasonCode.SOURCE_TOPIC_DELETED)
 
 
 def throttled(side: Side, node: int, seconds: float) -> UnreachableError:
-    """Return the error for partitions led by a broker that throttles us for long."""
+    """Return the error for partitions whose leader throttles us for a long time."""
     rate = "consumer_byte_rate" if side is Side.SOURCE else "producer_byte_rate"
     return UnreachableError(
         side,
@@ -42,9 +43,10 @@ def throttled(side: Side, node: int, seconds: float) -> UnreachableError:
 
 
 def passes(error: ClusterError) -> bool:
-    """Whether trying again may help: another writer goes by, and a right may be granted.
+    """Whether trying again may help: another writer may end, and a right may be granted.
 
-    A password may be changing: the broker has the new one, and our file has it soon.
+    A refused login may pass too: while a password is being replaced, the broker may have the new
+    one before our file does.
     """
     if isinstance(error, RefusedError):
         return error.retriable or _kept_out(error) or error.error in REFUSES_IDS
@@ -52,16 +54,15 @@ def passes(error: ClusterError) -> bool:
 
 
 def is_gone(error: BaseException | None) -> bool:
-    """Whether an error says that the target has no such topic."""
+    """Whether an error says that the mirror topic does not exist."""
     return isinstance(error, RefusedError) and error.side == Side.TARGET and error.error in GONE
 
 
 def hopeless(error: BaseException | None, failures: int, *, has_end: bool) -> bool:
     """Whether a partition is left out after `failures` in a row.
 
-    Its mirror topic is no more; or the login is refused or lacks a right, and the run has an end,
-    which it
-    would never reach else; it says so then.
+    This is so if its mirror topic no longer exists, or if the run has an end and the login is
+    refused or lacks a right: the run would never end otherwise.
     """
     if not isinstance(error, RefusedError) or failures < _PATIENCE:
         return False
@@ -69,5 +70,5 @@ def hopeless(error: BaseException | None, failures: int, *, has_end: bool) -> bo
 
 
 def _kept_out(error: RefusedError) -> bool:
-    """Whether the login is refused, or lacks a right."""
+    """Whether the login is refused or lacks a right."""
     return error.forbidden or error.error == SASL_AUTHENTICATION_FAILED

@@ -1,4 +1,4 @@
-"""What a slice is told to do, as frozen values that pickle."""
+"""The work of a slice and its summary, as frozen values that pickle."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from towpath.model.nouns import (
 from towpath.model.reasons import Reason, sentence
 
 UNKNOWN = SourceOffset(-1)
-"""An offset that the source has not told yet: the partition has no leader."""
+"""An offset that is not known yet, because the source partition has no leader."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where the mirror topic of a partition begins that the ledger does not know yet.
+    """Where a mirror partition begins that the ledger does not know yet.
 
     Attributes:
-        offset: The first source offset to copy; the log's beginning, if that is further.
-        exact: The mirror topic begins at `offset` in any case; records that are missing there are a
-            gap.
-        time: If not `None`, the first record of this time (ms since 1970) or later is the first.
-        epoch: If not negative, the mirror topic begins where this leader epoch ended.
+        offset: The first source offset to copy, or the log start offset if that is larger.
+        exact: The mirror partition begins at `offset` even if records are missing there: these
+            become a gap.
+        time: If not `None`, copying begins at the first record with this timestamp (ms since 1970)
+            or a later one.
+        epoch: If not negative, copying begins where this leader epoch ended.
     """
 
     offset: SourceOffset = SourceOffset(0)
@@ -51,9 +52,10 @@ _FIRST_ID = ProducerId(1 << 40)
 class Assignment:
     """One source partition of a slice.
 
-    `start` is the offset to begin at when the ledger knows nothing; `end`, if any, is the offset
-    at which a run until caught up is done. Both may be `UNKNOWN`, and then the slice asks for them:
-    `begin` says how to find `start`.
+    Attributes:
+        start: The offset to begin at if the ledger does not know the partition. If `UNKNOWN`, the
+            slice finds it as `begin` says.
+        end: The offset at which a run with an end is done, if the run has one. It may be `UNKNOWN`.
     """
 
     source: TopicPartition
@@ -66,22 +68,22 @@ class Assignment:
     end: SourceOffset | None = None
     compacted: bool = False
     keep_append_time: bool = False
-    """Both sides stamp by their own clock, so batches need not be opened for it."""
+    """Both topics set timestamps themselves, so batches need not be opened for that."""
     max_batch: int = 1 << 20
     must_be_identical: bool = False
     begin: Beginning = EARLIEST
     from_earliest: bool = False
-    """The mirror topic begins wherever the source's log begins."""
+    """The mirror partition begins wherever the source log begins."""
     marker_id: ProducerId = _FIRST_ID
+    """The first of the producer ids that are used only for filling gaps with markers."""
     earlier: frozenset[ProducerId] = frozenset()
     """The producer ids under which the partition was written before it was repaired."""
-    """The first producer id that serves for filling gaps with markers, and for nothing else."""
     fill: int = 0
-    """Most offsets that compaction left empty to fill with markers; 0 where none may be."""
+    """How many offsets left empty by compaction may be filled with markers, 0 for none."""
 
     @property
     def terms(self) -> Assignment:
-        """All of it but for where it begins and ends, to tell whether it has changed."""
+        """The assignment without its beginning and end, to see whether it has changed."""
         return replace(self, start=SourceOffset(0), end=None, begin=EARLIEST, from_earliest=False)
 
 
@@ -89,24 +91,24 @@ _ASSIGNMENTS = TypeAdapter(tuple[Assignment, ...])
 
 
 def as_data(assignments: Iterable[Assignment]) -> tuple[Mapping[str, Any], ...]:
-    """Return assignments as JSON has them."""
+    """Return assignments as JSON values."""
     return tuple(_ASSIGNMENTS.dump_python(tuple(assignments), mode="json"))
 
 
 def from_data(data: tuple[Mapping[str, Any], ...]) -> tuple[Assignment, ...]:
-    """Return the assignments that JSON holds.
+    """Return the assignments in JSON values.
 
     Raises:
-        ValueError: It holds something else.
+        ValueError: The values are not assignments.
     """
     return _ASSIGNMENTS.validate_python(data)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """Some partitions, from where they stand, until told to stop.
+    """Partitions to copy from where they stand until the round ends.
 
-    Partitions may be added while it runs (`Dealt` in `ledger/entries/session.py`).
+    Partitions may be added while the slice runs (`Dealt` in `ledger/entries/session.py`).
     """
 
     link: LinkName
@@ -121,22 +123,22 @@ class Slice:
     receipts: float = 1.0
     memory: int = 96 << 20
     settled: bool = False
-    """No request of an earlier copier can still arrive at the target."""
+    """No request of an earlier copier can still reach the target."""
     target_memory_ms: int = 0
-    """How long the target remembers producer ids (`producer.id.expiration.ms`), 0 if unknown."""
+    """How long the target keeps producer state (`producer.id.expiration.ms`), 0 if unknown."""
     number: int = 0
-    """Which slice of its round it is, from 0."""
+    """Number of the slice in its round, from 0."""
     attempt: int = 0
     """How often Spark had tried the slice before."""
 
     @property
     def ends(self) -> bool:
-        """Whether it ends where the partitions ended when the run began."""
+        """Whether the slice ends where its partitions ended when the run began."""
         return self.seconds == float("inf")
 
 
 Throttled = dict[Side, float]
-"""For how many seconds the brokers of each side asked to wait (KIP-219)."""
+"""Seconds for which the brokers of each side throttled us (KIP-219)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,14 +154,14 @@ class Summary:
     reasons: tuple[Reason, ...]
     trouble: Reason | None
     under_way: bool = False
-    """Records were sent that the target did not answer for."""
+    """Records were sent that the target did not answer."""
 
     @property
     def reason(self) -> str:
-        """The sentence about why it is mapped, "" where it is not."""
+        """Why the partition is mapped, as a sentence; "" if it is not."""
         return sentence(self.reasons)
 
     @property
     def error(self) -> str:
-        """The sentence about what keeps it from moving, "" where nothing does."""
+        """What keeps the partition from moving, as a sentence; "" if nothing does."""
         return str(self.trouble) if self.trouble is not None else ""

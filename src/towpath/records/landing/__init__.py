@@ -1,1 +1,1 @@
-"""The lanes of a slice on their way to the target: what joins source, lanes and target."""
+"""What joins reading, lanes and writing: everything that acts on the lanes of a slice."""

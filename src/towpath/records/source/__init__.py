@@ -1,1 +1,1 @@
-"""The source side of a copy slice: what is fetched, and what is done about trouble there."""
+"""Reading source partitions, and what is done about trouble there, for any reader."""

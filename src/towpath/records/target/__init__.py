@@ -1,1 +1,1 @@
-"""The target side of a copy slice: where partitions stand, what is written, and trouble there."""
+"""Target partitions: where they stand, who may write them, and sending batches to them."""
