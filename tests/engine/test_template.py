@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -126,3 +127,29 @@ def test_where_programs_are_forbidden_spark_gets_python_itself(
     template.start(None, [])
     assert not template._RUNNING
     assert "PYSPARK_PYTHON" not in os.environ
+
+
+def test_the_next_start_deletes_what_a_killed_template_left() -> None:
+    code = (
+        "from towpath.engine import template; template.start(None, []);"
+        "one = template._RUNNING[0];"
+        "print(one.process.pid, one.launcher.parent, flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as driver:
+        assert driver.stdout is not None
+        pid, _, place = driver.stdout.readline().strip().partition(" ")
+        left = Path(place)
+        os.kill(int(pid), signal.SIGKILL)
+        template._sweep(left.parent)
+        assert left.exists(), "the driver still needs the launcher"
+        driver.kill()
+        driver.wait()
+    template.start(None, [])
+    try:
+        assert not left.exists()
+        template._sweep(left.parent)
+        assert template._RUNNING[0].launcher.exists(), "it is in use"
+    finally:
+        template.stop()

@@ -12,6 +12,7 @@ with the driver. It has one thread, since of several threads only one would surv
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import runpy
@@ -46,6 +47,8 @@ _PLANNING = (
 """What those processes run that plan a query."""
 PYTHONS = "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"
 """Variables that name the program that Spark takes for Python."""
+_PREFIX = "towpath-"
+"""What the name of a template's folder begins with; the driver's process id comes next."""
 _LAUNCHER = """#!/bin/sh
 exec {python} -I -S {script} {socket} "$@"
 """
@@ -72,7 +75,8 @@ def start(master: str | None, works: Sequence[str]) -> None:
     here = master is None or master.startswith("local")
     if _RUNNING or not here or not {"SPARK_HOME", *PYTHONS}.isdisjoint(os.environ):
         return
-    folder = Path(tempfile.mkdtemp(prefix="towpath-", dir=short_folder()))
+    _sweep(Path(short_folder() or tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=short_folder()))
     path = _launcher(folder)
     if not os.access(path, os.X_OK):  # programs may be forbidden where temporary files are
         shutil.rmtree(folder)
@@ -98,6 +102,29 @@ def stop() -> None:
         _RUNNING.pop().process.communicate()
         for name in PYTHONS:
             os.environ.pop(name, None)
+
+
+def _sweep(place: Path) -> None:
+    """Delete the folders of templates that were killed, so that they could not do it themselves."""
+    for folder in place.glob(f"{_PREFIX}*"):
+        with suppress(OSError, ValueError):
+            if _is_abandoned(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    """Whether neither the driver lives, which needs the launcher, nor a template listens.
+
+    Raises:
+        OSError: Both belong to another user.
+        ValueError: The folder is none of a template.
+    """
+    with suppress(ProcessLookupError):
+        os.kill(int(folder.name.removeprefix(_PREFIX).split("-")[0]), 0)
+        return False
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.setblocking(False)
+        return asking.connect_ex(str(folder / "socket")) in {errno.ECONNREFUSED, errno.ENOENT}
 
 
 def _launcher(folder: Path) -> Path:
