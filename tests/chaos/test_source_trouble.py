@@ -15,7 +15,8 @@ from tests.support.kafka import Record, consume, create_topic, delete_before, pr
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.cluster.data import fetch as fetching
-from towpath.cluster.data.fetch import DIVERGING, version_for
+from towpath.cluster.data.fetch import version_for
+from towpath.cluster.data.fetch_bodies import DIVERGING
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, SourceOffset, TopicName, TopicPartition
 from towpath.records.copy import copy

@@ -10,14 +10,8 @@ import pytest
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
 from towpath.cluster.data import produce
-from towpath.cluster.data.fetch import (
-    BY_ID,
-    BY_NAME,
-    DIVERGING,
-    FetchFrom,
-    FetchSession,
-    version_for,
-)
+from towpath.cluster.data.fetch import FetchSession, version_for
+from towpath.cluster.data.fetch_bodies import BY_ID, BY_NAME, DIVERGING, FetchFrom
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
 from towpath.records.source.trouble import SourceTrouble, source_trouble
 

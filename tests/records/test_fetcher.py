@@ -16,7 +16,7 @@ from tests.support.lanes import (
     standing,
 )
 from towpath.cluster.data.buffers import Frame
-from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.records.items import Batch
 from towpath.records.lane.lane import Lane
 from towpath.records.source.fetcher import Fetcher

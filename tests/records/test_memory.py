@@ -17,7 +17,7 @@ from tests.support.lanes import (
     tp,
 )
 from towpath.cluster.data.buffers import BufferPool, Frame
-from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.model.nouns import TargetOffset
 from towpath.records.items import Batch, Fill
 from towpath.records.landing import relief

@@ -18,7 +18,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin import leaders as asking
 from towpath.cluster.connect.connection import UnresolvedError
 from towpath.cluster.data.buffers import Frame
-from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, TopicName, TopicPartition

@@ -11,7 +11,7 @@ from tests.support.copier import BackDoor, copier, endless, going
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
 from tests.support.lanes import NODE, Part, StandInReactor, lane, plain, resting_fetcher
 from towpath.cluster.data.buffers import Frame
-from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.dev.broker import LocalCluster
 from towpath.records.items import Batch
 from towpath.records.lane.lane import Lane

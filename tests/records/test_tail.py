@@ -13,7 +13,7 @@ from tests.support.batches import batch, numbered
 from tests.support.lanes import PRODUCER, lane, plain, standing, took
 from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.data.client import Records
-from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.cluster.metadata import ProducerState
 from towpath.model.clock import now_ms
 from towpath.model.errors import DoubledError, RefusedError, TargetLostError, UnreachableError

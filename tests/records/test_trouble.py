@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.reasons import RETENTION
-from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.records.source.trouble import SourceLoss, SourceTrouble, source_loss, source_trouble

@@ -13,7 +13,7 @@ import numpy as np
 from tests.support.batches import batch, numbered
 from towpath.cluster.data import fetch as fetching
 from towpath.cluster.data.buffers import BufferPool, Frame
-from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.fetch_bodies import BY_NAME, Fetched
 from towpath.cluster.data.leaders import Leader
 from towpath.cluster.metadata import Broker
 from towpath.config import ClusterConfig
@@ -144,7 +144,7 @@ class StandInChannel:
     """A channel that keeps the callback of each request."""
 
     versions: dict[int, tuple[int, int]] = field(
-        default_factory=lambda: {fetching.API: (4, fetching.BY_NAME)}
+        default_factory=lambda: {fetching.API: (4, BY_NAME)}
     )
     asked: list[Callable[[Frame], None]] = field(default_factory=list)
     closed: bool = False

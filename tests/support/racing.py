@@ -19,7 +19,7 @@ from tests.support.lanes import ABORT, NODE, PRODUCER, marker, tp
 from towpath.cluster.admin.markers import Marker
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.client import Records
-from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.cluster.data.produce import Produced
 from towpath.cluster.metadata import Answers, Broker, PartitionInfo, ProducerState, TopicInfo
 from towpath.config import ClusterConfig, OffsetsPolicy

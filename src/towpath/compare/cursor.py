@@ -12,7 +12,7 @@ import numpy as np
 from towpath.cluster.admin import Admin
 from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.data.client import Client, Records
-from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.compare.doubled import SequenceCheck
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError

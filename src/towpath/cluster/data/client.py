@@ -20,7 +20,8 @@ from towpath.cluster.connect.control import may_pass
 from towpath.cluster.connect.retrying import retried
 from towpath.cluster.data import fetch as fetching
 from towpath.cluster.data import produce as producing
-from towpath.cluster.data.fetch import Fetched, FetchFrom, FetchSession
+from towpath.cluster.data.fetch import FetchSession
+from towpath.cluster.data.fetch_bodies import Fetched, FetchFrom
 from towpath.cluster.data.frames import Part, receive, request
 from towpath.cluster.data.leaders import Leader, find_leaders
 from towpath.config import ClusterConfig

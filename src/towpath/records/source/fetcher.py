@@ -9,7 +9,8 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data import fetch as fetching
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.channel import Channel
-from towpath.cluster.data.fetch import Fetched, FetchFrom, FetchSession
+from towpath.cluster.data.fetch import FetchSession
+from towpath.cluster.data.fetch_bodies import Fetched, FetchFrom
 from towpath.cluster.data.nodes import Nodes
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
@@ -233,7 +234,7 @@ class Fetcher(Generic[R]):
         session = self._sessions.get(self._at.get(tp, -1))
         if session is None:
             return
-        by_id = session.version >= fetching.BY_ID
+        by_id = session.by_id
         topic_id = reader.source_id if by_id else NO_TOPIC_ID
         session.want(
             tp,

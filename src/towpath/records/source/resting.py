@@ -13,7 +13,7 @@ from time import monotonic
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.buffers import BufferPool, Frame
-from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
-from towpath.cluster.data.fetch import Fetched
+from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.model.nouns import SourceOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.trouble import CORRUPT, FORBIDDEN, GONE
