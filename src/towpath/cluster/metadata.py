@@ -89,6 +89,7 @@ class Metadata:
     controller: int
     brokers: Mapping[int, Broker]
     topics: Mapping[TopicName, TopicInfo]
+    throttle_time_ms: int = 0
 
     def partition(self, tp: TopicPartition) -> PartitionInfo | None:
         """Return the facts about `tp`; partitions are numbered from 0 without a gap."""
@@ -164,6 +165,7 @@ def read_metadata(side: str, answer: Any) -> Metadata:
         answer.controller_id,
         brokers,
         {topic.name: topic for topic in topics},
+        answer.throttle_time_ms or 0,
     )
 
 

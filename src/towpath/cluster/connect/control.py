@@ -21,8 +21,16 @@ from towpath.cluster.codes import (
 )
 from towpath.cluster.connect.border import broker_errors
 from towpath.cluster.connect.connection import Connected, connect, connect_to
-from towpath.cluster.connect.exchange import Address, Versions, address_text, ask, pick_version
+from towpath.cluster.connect.exchange import (
+    Address,
+    Versions,
+    address_text,
+    decoded,
+    exchange,
+    pick_version,
+)
 from towpath.cluster.connect.login import SecurityError
+from towpath.cluster.connect.remembered import RememberedMetadata
 from towpath.cluster.connect.retrying import retried
 from towpath.cluster.metadata import Broker, Metadata, read_metadata
 from towpath.config import ClusterConfig
@@ -32,6 +40,8 @@ from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import TopicName
 
 T = TypeVar("T")
+Read = Callable[[Any, bytes], Any]
+"""Makes something of a request and the bytes of its answer."""
 
 _FIRST_CONTACT = 5.0
 """Seconds to try a cluster that was never reached; a typing error is more likely than a restart."""
@@ -65,6 +75,7 @@ class Control:
         self._reached = self._closed = False
         self._muted: dict[Address, Deadline] = {}
         self.throttled = 0.0
+        self._metadata = RememberedMetadata(lambda *said: read_metadata(side, decoded(*said)))
 
     def close(self) -> None:
         """Close all connections; that of an in-flight request closes when the request ends."""
@@ -77,10 +88,13 @@ class Control:
 
     def metadata(self, deadline: Deadline, topics: Iterable[TopicName] | None = ()) -> Metadata:
         """Ask any broker for the brokers, and for `topics`; `None` for all topics."""
-        answer = self.ask_any(
-            _for_metadata(topics), deadline, "asking for metadata", newest=_TOPIC_ID_VERSION
+        found: Metadata = self.ask_any(
+            _for_metadata(topics),
+            deadline,
+            "asking for metadata",
+            newest=_TOPIC_ID_VERSION,
+            read=self._metadata.read,
         )
-        found = read_metadata(self.side, answer)
         if not found.brokers:
             # A broker that has just started may know neither other brokers nor topics.
             raise refused(self.side, "asking for metadata", NETWORK_EXCEPTION)
@@ -104,9 +118,14 @@ class Control:
                 yield read_metadata(self.side, answer)
 
     def ask_any(
-        self, request: Any, deadline: Deadline, what: str, newest: int | None = None
+        self,
+        request: Any,
+        deadline: Deadline,
+        what: str,
+        newest: int | None = None,
+        read: Read = decoded,
     ) -> Any:
-        """Ask the first broker that answers.
+        """Ask the first broker that answers; `read` makes of the answer what is returned.
 
         Raises:
             ClusterError: No broker answered; an error that will not pass takes precedence.
@@ -116,7 +135,8 @@ class Control:
         for position, address in enumerate(addresses):
             share = deadline.share(len(addresses) - position)
             try:
-                return self._ask_at(address, address_text(address), request, share, what, newest)
+                name = address_text(address)
+                return self._ask_at(address, name, request, share, what, newest, read)
             except ClusterError as error:
                 errors.append(error)
         raise self._nobody(errors, addresses)
@@ -216,6 +236,7 @@ class Control:
         deadline: Deadline,
         what: str,
         newest: int | None,
+        read: Read = decoded,
     ) -> Any:
         self._wait_unmuted(address, deadline)
         with (
@@ -223,7 +244,7 @@ class Control:
             broker_errors(self.side, f"{what}, {name}"),
         ):
             version = pick_version(self.side, request, connected.api_versions, newest)
-            answer = ask(connected.socket, request, version, deadline)
+            answer = read(request, exchange(connected.socket, request, version, deadline))
         self._heed(address, (getattr(answer, "throttle_time_ms", 0) or 0) / 1000)
         return answer
 

@@ -61,7 +61,12 @@ def pick_version(side: str, message: Any, versions: Versions, newest: int | None
 
 
 def ask(connection: socket.socket, request: Any, version: int, deadline: Deadline) -> Any:
-    """Send `request`, wait for its answer and return it.
+    """Send `request`, wait for its answer and return it; see `exchange`."""
+    return decoded(request, exchange(connection, request, version, deadline))
+
+
+def exchange(connection: socket.socket, request: Any, version: int, deadline: Deadline) -> bytes:
+    """Send `request`, wait for its answer and return the bytes, from the correlation id on.
 
     The socket can be used again only if this returned.
 
@@ -77,12 +82,18 @@ def ask(connection: socket.socket, request: Any, version: int, deadline: Deadlin
     size = int.from_bytes(head, "big", signed=True)
     if not 4 <= size <= _LARGEST:
         raise StrangeAnswerError(head)
-    return _decoded(request, correlation, _receive(connection, size, deadline))
-
-
-def _decoded(request: Any, correlation: int, data: bytes) -> Any:
+    data = _receive(connection, size, deadline)
     if int.from_bytes(data[:4], "big") != correlation:
         raise StrangeAnswerError(data[:8])
+    return data
+
+
+def decoded(request: Any, data: bytes) -> Any:
+    """Return what an answer says.
+
+    Raises:
+        OSError: The bytes are not a Kafka response.
+    """
     answer = request.header.get_response_class()
     buffer = KafkaBytes(len(data))
     buffer[:] = data
