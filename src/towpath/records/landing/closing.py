@@ -1,8 +1,8 @@
-"""The end of a run in mapped partitions: the target is to remember us for a day. Blocking.
+"""The end of a run for mapped partitions: producer state must outlive the run. Blocking.
 
-A target forgets a producer id by the time of its last record, so behind old records at once. A
-marker carries the present time, and fences what may still be on its way under our own generation;
-the next opening goes on under the next one (docs/decisions/0024).
+Producer state expires by the timestamp of the last record, so after old records at once. A marker
+has the present time. It also fences batches of our own generation that may still arrive; the next
+opening continues with the next generation (docs/decisions/0024).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from towpath.records.lane.lane import Lane
 from towpath.records.target.generations import fence
 
 _PATIENCE = 2.0
-"""Seconds for each question to all leaders: a run that ends does not wait for one that is away."""
+"""Seconds for each question to all leaders: a run that ends does not wait for a missing leader."""
 Lanes = dict[TopicPartition, Lane]
 """By target partition."""
 
 
 def leave_remembered(target: Admin, lanes: Iterable[Lane], remembered_from: int) -> None:
-    """Fence our generation where the last record that landed is older than `remembered_from` (ms).
+    """Fence our generation where the last written record is older than `remembered_from` (ms).
 
-    Where a leader does not answer now, or takes no markers, the next opening goes by the log.
+    If a leader does not answer or refuses markers, the next opening reads the log instead.
     """
     old = {lane.work.target: lane for lane in lanes if _ends_old(lane, remembered_from)}
     if old:
@@ -42,7 +42,7 @@ def _ends_old(lane: Lane, remembered_from: int) -> bool:
 
 def _close(target: Admin, lanes: Lanes) -> None:
     before = target.offsets.log_ends(lanes, patience=_PATIENCE)
-    # Behind a log that lost records, a marker would take the place of a lost one.
+    # In a log that has lost records, a marker would take the offset of a lost record.
     whole = {tp: lane for tp, lane in lanes.items() if before.get(tp, -1) >= _end(lane)}
     free = _with_free_generation(target, whole)
     markers = {tp: [fence(lane.work, _generation(lane))] for tp, lane in free.items()}
@@ -50,13 +50,13 @@ def _close(target: Admin, lanes: Lanes) -> None:
     behind = target.offsets.log_ends(written, patience=_PATIENCE)
     for tp, end in behind.items():
         lane = lanes[tp]
-        if before[tp] == _end(lane) == end - 1:  # so the marker is all that lies there
+        if before[tp] == _end(lane) == end - 1:  # so only the marker is there
             lane.progress.reach(TargetOffset(end))
             lane.progress.changed = True
 
 
 def _with_free_generation(target: Admin, lanes: Lanes) -> Lanes:
-    """Return those whose next generation the target does not remember from long ago."""
+    """Return the lanes for whose next generation the target has no old producer state."""
     states = target.producers.states(lanes, patience=_PATIENCE)
     known = {tp: {state.id for state in states[tp]} for tp in states}
     return {

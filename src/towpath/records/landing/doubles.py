@@ -1,7 +1,7 @@
-"""Batches that landed behind the place where they should have: what lies between is looked at.
+"""Batches that were appended after their expected offset: the records between are examined.
 
-Other writers may write to a mirror topic; then the partition is mapped. But a copier that was
-frozen may have written our own records again, after the target had forgotten the producer id.
+Other writers may write to a mirror topic; then the partition becomes mapped. But a copier that was
+frozen may also have written our records again, after the producer state had expired.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from towpath.records.target.written import Surplus, surplus
 
 
 class Doubles:
-    """Acknowledges what landed, and looks for records of ours where none should be."""
+    """Acknowledges appended batches, and looks for our records where none should be."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Doubles:
         self._on_landed, self._on_wrong, self._on_failed = on_landed, on_wrong, on_failed
 
     def landed(self, lane: Lane, base_offset: TargetOffset) -> None:
-        """The next flying batch lies at `base_offset`."""
+        """Handle the answer that the next batch in flight was appended at `base_offset`."""
         lane.bases.append(base_offset)
         if not lane.busy:
             self._acknowledge(lane)
@@ -55,7 +55,7 @@ class Doubles:
         self._on_landed(lane)
 
     def _look(self, lane: Lane, first: TargetOffset, end: TargetOffset) -> None:
-        """Look what lies at target offsets [first, end)."""
+        """Look for our records at target offsets [first, end)."""
         tp, own = lane.work.target, generations(lane.work.producer_id, *lane.work.earlier)
 
         def work() -> Surplus | None:

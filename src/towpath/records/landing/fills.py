@@ -1,7 +1,7 @@
-"""Lanes with a gap at the head of their queue: it is filled in the pool, then they go on.
+"""Gaps at the head of lanes: they are filled in the pool, then the lanes go on.
 
-Gaps are filled with markers, those of all partitions of one leader that are due at a time together.
-Where the target takes no markers from us, each gap takes a transaction, as it did before.
+Gaps are filled with markers, those of all partitions of one leader together. If the target refuses
+our markers, each gap is filled by a transaction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from towpath.records.work import Slice
 
 
 class Fills:
-    """Does the fills that are due."""
+    """Does the fills that lanes need."""
 
     def __init__(
         self,
@@ -45,14 +45,14 @@ class Fills:
         self._refusal: ClusterError | None = None
 
     def go(self, lane: Lane, node: int) -> None:
-        """Do the fill that is due at a leader, if one is."""
+        """Do the due fill of a lane, if there is one, together with others on broker `node`."""
         fill = lane.fill_due
         if fill is None:
             return
         if self._refusal is not None or lane in self._fillers:
             self._do_without(lane)
             return
-        # One that failed, or is slow, goes alone, so that it holds up no other.
+        # A lane that failed or is slow is filled alone, so that it delays no other.
         alone = lane.failures or lane in self._slow
         self._slow.discard(lane)
         self._gathered.add(lane, lane if alone else node)
@@ -88,7 +88,7 @@ class Fills:
             self.go(lane, -1)
 
     def _do_without(self, lane: Lane) -> None:
-        """Fill no gap of a lane with markers any more."""
+        """Fill the gaps of a lane without markers from now on."""
         if lane.progress.mode is Mode.IDENTICAL:
             self._transact(lane)
         else:
@@ -117,7 +117,7 @@ class Fills:
 
     def _transacted(self, lane: Lane, base: TargetOffset, end: TargetOffset) -> None:
         lane.progress.transacted += end - base
-        lane.filled(SourceOffset(end))  # only identical partitions are filled so
+        lane.filled(SourceOffset(end))  # only identical partitions are filled by transactions
         self._on_filled(lane)
 
     def _filled(self, lane: Lane, count: int) -> None:
@@ -137,7 +137,7 @@ class Fills:
 
 
 def _due(lane: Lane) -> Due:
-    """Return what is to be filled, in offsets of the target."""
+    """Return the due fill of a lane, in target offsets."""
     fill = lane.next_fill
     assert fill is not None  # noqa: S101  # a busy lane's queue keeps its head
     source, mapped = _base(lane, fill), lane.progress.mode is Mode.MAPPED
@@ -154,7 +154,7 @@ def _due(lane: Lane) -> Due:
 
 
 def _base(lane: Lane, fill: Fill) -> SourceOffset:
-    """Return the first source offset that is not filled yet."""
+    """Return the first source offset that is still to be filled."""
     if lane.progress.mode is Mode.MAPPED:
         return fill.base
     return max(fill.base, SourceOffset(lane.progress.position.target))

@@ -1,11 +1,12 @@
-"""Fresh mirror topics whose log is to begin where the source does: filled up to there, and cut.
+"""New mirror partitions that begin where the source log begins: filled up to there, and cut.
 
-A compacted topic takes no cuts by offset and no records without keys, so its front is filled with
-markers, and stays: no consumer sees it, and the cleaner removes it.
+The log of a new partition is filled with records up to its first source offset, then these are
+deleted with DeleteRecords. A compacted topic accepts neither DeleteRecords nor records without
+keys. There the front is filled with markers, which no consumer sees and the cleaner removes.
 
-One filler at a time for each partition, in the reactor's pool, so that a long front keeps neither
-the other partitions nor the receipts waiting. Fillers carry an idempotent producer id of their own
-and fall on the same sequences for every copier, so whoever comes second adds nothing.
+One filler batch at a time is written for each partition, in the reactor's pool, so that a long
+front delays neither other partitions nor receipts. Filler batches have an idempotent producer id of
+their own and the same sequences for every copier, so a second copier appends nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from towpath.wire.filler import LARGEST, filler
 
 
 class Fronts:
-    """Fills the front of partitions before anything else is written to them."""
+    """Fills the beginning of partitions before anything else is written to them."""
 
     def __init__(
         self,
@@ -42,13 +43,13 @@ class Fronts:
         self._on_filled, self._on_failed = on_filled, on_failed
 
     def go(self, lane: Lane, at: TargetOffset) -> None:
-        """Fill the target's log from its end `at` up to the lane's position, then cut it there."""
+        """Fill the target log from its end `at` up to the lane's position, then cut it there."""
         self.fill(lane, at, lane.progress.position.target, self._on_filled)
 
     def fill(
         self, lane: Lane, at: TargetOffset, end: TargetOffset, on_filled: Callable[[Lane], None]
     ) -> None:
-        """Fill the target's log from its end `at` up to `end`, then cut it there."""
+        """Fill the target log from its end `at` up to `end`, then cut it there."""
         if lane.work.compacted and at >= end:
             lane.progress.holes = end
             on_filled(lane)

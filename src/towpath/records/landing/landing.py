@@ -1,4 +1,4 @@
-"""The lanes of one slice on their way to the target, wherever their batches come from."""
+"""All lanes of one slice on their way to the target, wherever their batches come from."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ from towpath.records.work import Assignment, Slice
 
 
 class Landing:
-    """Lets lanes move: what they took in is sent, filled, acknowledged, and told to the ledger.
+    """Moves lanes: their batches are sent, gaps are filled, receipts are written.
 
     Args:
         work: The slice.
-        reactor: Whose thread everything happens in.
+        reactor: Everything happens in its thread.
         target: The control plane of the target.
-        opener: Tells where partitions stand.
-        feed: Makes what hands batches to lanes; it may call `go`, `stop`, `note_gap` and
-            `begin_later` from then on.
+        opener: Finds where partitions stand.
+        feed: Makes the feed of the lanes, which may call `go`, `stop`, `note_gap` and `begin_later`
+            from then on.
 
     Attributes:
         lanes: By source partition.
-        feed: What hands batches to lanes.
+        feed: Hands batches to the lanes.
         permit: The right to write.
-        pool: Memory for all that is on its way.
-        receipts: What is written to the ledger.
-        leaving: Lets lanes go.
+        pool: Memory for all batches between source and target.
+        receipts: Writes receipts to the ledger.
+        leaving: Removes lanes.
     """
 
     def __init__(
@@ -138,11 +138,11 @@ class Landing:
 
     @property
     def throttled(self) -> float:
-        """Seconds for which brokers of the target asked to wait."""
+        """Seconds for which brokers of the target throttled us."""
         return self.producers.throttled + self._target.throttled
 
     def share_out(self, count: int) -> None:
-        """Share memory and connections among so many partitions."""
+        """Share memory and connections among `count` partitions."""
         memory = self._work.memory
         self.pool.limit = memory - min(memory // 2, LANE_BYTES * count)
         self.feed.share = memory // max(1, count)
@@ -150,7 +150,7 @@ class Landing:
         self._small = SMALL_TOGETHER if count >= MANY else SMALL
 
     def turn(self, longest: float) -> None:
-        """Wait at most `longest` seconds for something to happen, and handle all that did."""
+        """Wait at most `longest` seconds for an event, and handle all events."""
         self.permit.pauses()
         self.reactor.turn(longest)
         self.producers.pump_all()
@@ -163,24 +163,24 @@ class Landing:
         self._was_good = good
 
     def leave_remembered(self) -> None:
-        """Let the target remember us behind old records, at the end of the run; blocking."""
+        """Keep producer state alive after old records, at the end of the run. Blocking."""
         leave_remembered(self._target, self.lanes.values(), self.permit.remembered_from)
 
     # Lanes
 
     def begin(self, assignment: Assignment, standing: Standing) -> None:
-        """Let a partition that was opened have a lane."""
+        """Make a lane for an opened partition."""
         lane = Lane(assignment, standing, self._small)
         self.lanes[assignment.source] = lane
         self._start(lane, standing.front)
 
     def go(self, lane: Lane) -> None:
-        """Let a lane do what it can do now."""
+        """Let a lane do whatever it can do now."""
         if lane.progress.stopped:
             self.feed.remove(lane)
             lane.queue.drop_waiting()
         elif not self.permit.good:
-            return  # `turn` goes on when it is
+            return  # `turn` continues as soon as it is
         elif lane.queue.due_wait is not None:
             self._waits.go(lane)
         elif lane.writer is not None:
@@ -189,19 +189,19 @@ class Landing:
             self._fills.go(lane, self.producers.of(lane).mark(lane))
 
     def stop(self, lane: Lane, why: Reason) -> None:
-        """Move a lane no more, and tell why."""
+        """Stop a lane, and record why."""
         self._reopening.stop(lane, why)
 
     def begin_later(self, lane: Lane, start: SourceOffset) -> None:
-        """Let a lane that has nothing begin at a later source offset."""
+        """Let a lane that has copied nothing begin at a later source offset."""
         self._moved.go(lane, start)
 
     def note_gap(self, lane: Lane, lost: SourceLoss, went_on: bool) -> None:
-        """Tell the ledger what a lane cannot have."""
+        """Write to the ledger which records of a lane are lost at the source."""
         self.note(lane.work, lost, went_on=went_on)
 
     def note(self, a: Assignment, lost: SourceLoss, *, went_on: bool) -> None:
-        """Tell the ledger what a partition cannot have."""
+        """Write to the ledger which records of a partition are lost at the source."""
         self.receipts.note(
             Gap(
                 link=self._work.link,
@@ -217,7 +217,7 @@ class Landing:
         )
 
     def _start(self, lane: Lane, front: TargetOffset | None) -> None:
-        """Let a lane move that was opened, or opened again."""
+        """Let a lane move that was just opened, after its log is filled up to `front`."""
         if front is None:
             self._join(lane)
         else:
@@ -254,7 +254,7 @@ class Landing:
         self.feed.room(lane)
         self.go(lane)
 
-    # The side is made after the producers, which tell it of trouble
+    # The target side is made after the producers, which report trouble to it
 
     def _target_trouble(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
         self._side.unreachable(lane, error, hopeless)

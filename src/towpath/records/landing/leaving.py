@@ -1,4 +1,4 @@
-"""Lets lanes go while a slice goes on, as soon as the target has answered for what was sent."""
+"""Removing lanes from a running slice, once the target has answered their batches."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from towpath.records.target.producer import Producers
 from towpath.records.target.tail import Underway
 
 _PATIENCE = 5.0
-"""Seconds for the answers to what was sent."""
+"""Seconds to wait for answers to batches in flight."""
 
 
 class Leaving:
-    """Lanes that are about to go. Nothing more is fetched or sent for them."""
+    """Lanes that are about to leave. Nothing more is fetched or sent for them."""
 
     def __init__(
         self,
@@ -31,15 +31,15 @@ class Leaving:
         self._feed, self._producers, self._opener = feed, producers, opener
         self._receipts, self._lanes = receipts, lanes
         self._going: dict[Lane, tuple[int, Deadline]] = {}
-        """Each with how often it had been opened by then, and until when it is waited for."""
+        """Each with its number of openings at that time, and until when answers are waited for."""
         self._parties: list[tuple[set[Lane], Callable[[], None]]] = []
-        """Lanes that go together, and what is called when they are gone."""
+        """Lanes that leave together, and what is called when all have left."""
 
     def __contains__(self, lane: Lane) -> bool:
         return lane in self._going
 
     def let_go(self, lanes: Iterable[Lane], then: Callable[[], None]) -> None:
-        """Let lanes go; call `then` when all are gone and their receipts are due to be written."""
+        """Remove lanes. Calls `then` when all have left and their receipts are to be written."""
         party = set(lanes)
         for lane in party - self._going.keys():
             self._going[lane] = lane.openings, Deadline.after(_PATIENCE)
@@ -49,7 +49,7 @@ class Leaving:
         self.look()
 
     def look(self) -> None:
-        """Let those go that can."""
+        """Remove the lanes that need not wait any longer."""
         for lane, (openings, until) in list(self._going.items()):
             if _is_done(lane, openings) or until.over:
                 self._gone(lane)
@@ -65,14 +65,14 @@ class Leaving:
             self._opener.may_arrive(lane.work, sent)
         self._producers.of(lane).remove(lane)
         self._feed.remove(lane)
-        lane.openings += 1  # whatever was put off for it is void
+        lane.openings += 1  # jobs put off for it are void
         lane.queue.clear()
         self._receipts.close_out(lane)
         del self._lanes[lane.source]
 
 
 def _is_done(lane: Lane, openings: int) -> bool:
-    """Whether there is nothing to wait for: all is answered, or no answer will come any more."""
+    """Whether there is nothing to wait for: all batches are answered, or no answer will come."""
     if lane.stopped or lane.lost or lane.openings != openings:
         return True
     return not (lane.queue.in_flight or lane.busy)

@@ -1,8 +1,8 @@
-"""Mirror topics whose beginning moves: retention at the source was faster than their first fetch.
+"""Mirror partitions whose beginning moves: source retention was faster than the first fetch.
 
-Nothing was copied, so nothing is missing: the mirror topic begins where the source's log begins
-now, as if it had been planned a moment later. An identical target partition is filled up to there
-and cut, as at its opening (`fronts`); only then a receipt says where the mirror topic begins.
+No record was copied, so none is missing: the mirror partition begins where the source log begins
+now, as if the run had begun a moment later. An identical target partition is filled up to there and
+cut, as at its opening (`fronts`). Only then does a receipt say where it begins.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MovedBeginnings:
         self._on_moved, self._on_failed = on_moved, on_failed
 
     def go(self, lane: Lane, start: SourceOffset) -> None:
-        """Let a lane begin at `start`."""
+        """Let a lane begin at source offset `start`."""
         if lane.progress.mode is Mode.MAPPED:
             self._moved(lane, start)
             return
@@ -49,7 +49,7 @@ class MovedBeginnings:
         )
 
     def _ours_up_to(self, lane: Lane, end: TargetOffset) -> tuple[TargetOffset, bool]:
-        """Return where the target's log ends, and whether it holds nothing but what we filled."""
+        """Return the target's log end offset, and whether the log holds only our fillers."""
         tp = lane.work.target
         first, last = (
             self._target.offsets.earliest([tp]).sure(tp),

@@ -1,4 +1,4 @@
-"""Memory that lanes hold which the target does not let move, taken back for the others."""
+"""Taking back the memory of lanes that the target keeps from moving, for the other lanes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from towpath.records.standing import Position
 
 _LOOK = 1.0
 _PATIENCE, _LONGEST = 10.0, 120.0
-"""Seconds without a record on the target, at least and at most, until a lane stands still."""
+"""Least and most seconds without a new record on the target after which a lane counts as stuck."""
 _TURNS = 4
-"""A slow target needs some time for all that is queued; a lane that stands still needs more than so
-many times that."""
+"""A lane counts as stuck after this many times the time that a slow target needs for all queues."""
 _LOOKS = 10
 
 
 class Relief:
-    """Looks for lanes that stand still while memory is lacking.
+    """Looks for stuck lanes while memory is scarce.
 
-    What they have not sent is dropped and fetched again later, so that lanes on a frozen broker, or
-    with a right missing, keep none of the others waiting.
+    Their unsent batches are dropped and fetched again later, so that lanes on a frozen broker, or
+    without a right, do not delay the others.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class Relief:
     def _look(self) -> None:
         self._reactor.later(_LOOK, self._look)
         if self._pool.left > self._pool.limit // 2:
-            self._stands.clear()  # nobody needs to know; thousands of lanes that rest cost nothing
+            self._stands.clear()  # there is enough memory; thousands of idle lanes cost nothing
             self._copied.clear()
             return
         now = time.monotonic()
@@ -60,7 +59,7 @@ class Relief:
                 self._feed.park(lane)
 
     def _patience(self, now: float) -> float:
-        """Return the seconds after which a lane stands still."""
+        """Return the seconds after which a lane counts as stuck."""
         self._copied.append((now, sum(lane.progress.copied_bytes for lane in self._lanes.values())))
         (began, before), (_, after) = self._copied[0], self._copied[-1]
         rate = (after - before) / max(now - began, _LOOK)

@@ -1,4 +1,4 @@
-"""How lanes are opened again: the opener asks the target where they stand."""
+"""Opening lanes again: the opener finds where they stand on the target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towpath.records.trouble import hopeless, is_gone
 
 LaneReopening = Reopening[Lane, Standing]
 GONE_AFTER = 3
-"""Looks at a topic that is not there: it may just have been made."""
+"""Looks for a missing topic after which it is taken as deleted: it may just have been created."""
 
 
 def lane_reopening(
@@ -27,7 +27,10 @@ def lane_reopening(
     producers: Producers[Lane],
     start: Callable[[Lane, TargetOffset | None], None],
 ) -> LaneReopening:
-    """Return what opens lanes again; `start` gets a lane, and from where its front is filled."""
+    """Return what opens lanes again.
+
+    `start` gets each opened lane, and the log end offset from which its log must be filled, if any.
+    """
 
     def ask(lanes: Sequence[Lane]) -> Mapping[Lane, Standing | TowpathError]:
         answers = opener.open([lane.work for lane in lanes])
@@ -49,9 +52,9 @@ def lane_reopening(
 
 
 def given_up(lane: Lane, error: TowpathError) -> bool:
-    """Count an error; whether the lane is left out for it.
+    """Count an error. Returns whether the lane is left out because of it.
 
-    Its mirror topic is gone, or it lacks a right for too long.
+    This is so if the mirror topic no longer exists, or if a right has been missing for too long.
     """
     if isinstance(error, RefusedError) and is_gone(error):
         return lane.again(error.error) >= GONE_AFTER

@@ -1,4 +1,4 @@
-"""What is done about trouble that a lane has at the target; the others go on meanwhile."""
+"""What is done about trouble of one lane at the target, while all others go on."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from towpath.records.trouble import AGAIN, FENCED
 from towpath.wire import batch as wire
 
 _ENOUGH = 5
-"""The same answer in a row."""
+"""Equal answers in a row after which the target is taken to refuse our producer ids."""
 WRONG = "its checksum is wrong"
 _NEWS_PAUSE = 0.2
-"""Seconds between looks whether the ledger was read again."""
+"""Seconds between checks whether the ledger has been read again."""
 _GONE_PAUSE = 1.0
-"""Seconds between looks at a topic that is not there."""
+"""Seconds between looks for a missing mirror topic."""
 
 
 class TargetSide:
-    """Sends again, splits, opens again, or stops lanes."""
+    """Handles trouble: sends batches again, splits them, opens lanes again, or stops them."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class TargetSide:
         }
 
     def answered(self, lane: Lane) -> None:
-        """All batches of a lane with a refused one have been answered: deal with it."""
+        """Handle a refused batch of a lane, once all its batches in flight are answered."""
         said = lane.refused
         if said is None or lane.unanswered or lane.busy or lane.progress.stopped:
             return
@@ -85,7 +85,7 @@ class TargetSide:
             self._ways[trouble](lane)
 
     def _fenced(self, lane: Lane) -> None:
-        """Open a lane again as soon as it is sure that no other run took it over."""
+        """Open a lane again as soon as it is certain that no other run has taken over."""
         lane.busy = True
         self._await_news(lane, self._permit.ask())
 
@@ -96,7 +96,7 @@ class TargetSide:
             self._jobs.later(lane, _NEWS_PAUSE, lambda: self._await_news(lane, asked))
 
     def lost(self, lane: Lane, node: int) -> None:
-        """The connection to the lane's leader was lost; what flies may be there or still arrive."""
+        """Handle a lost connection: batches in flight may have arrived, or may still arrive."""
         if lane.progress.stopped:
             return
         if lane.unanswered:
@@ -107,22 +107,22 @@ class TargetSide:
             self.retry(lane)
 
     def _may_arrive(self, lane: Lane, node: int) -> None:
-        """Batches of the lane were sent to broker `node`, and not all answers came."""
+        """Note that broker `node` has not answered all batches of the lane."""
         read_from = Deadline.after(self._producers.of(lane).mute_left(node))
         sent = Underway(node, lane.queue.sent_end, lane.queue.sent_oldest, read_from)
         self._opener.may_arrive(lane.work, sent)
 
     def find_again(self, lane: Lane) -> None:
-        """Open a lane again whose connection was lost, unless something is under way for it."""
+        """Open a lane again after a lost connection, unless a blocking call runs for it."""
         if lane.lost and not lane.busy:
             self._reopening.reopen(lane)
 
     def landed_elsewhere(self, lane: Lane, error: TowpathError) -> None:
-        """The target holds records twice, or lost some: move the lane no more."""
+        """Stop a lane: the target holds records twice, or has lost some."""
         self._reopening.stop(lane, error.reason)
 
     def unreachable(self, lane: Lane, error: ClusterError, hopeless: bool) -> None:
-        """The leader cannot be reached now; a run that is to end does not wait in vain."""
+        """Handle an unreachable leader. A run with an end gives up if there is no hope."""
         if lane.stopped:
             return
         if hopeless and lane.has_end:
@@ -131,7 +131,7 @@ class TargetSide:
             lane.hinder(Side.TARGET, error.reason)
 
     def failed(self, lane: Lane, error: TowpathError) -> None:
-        """A fill or a transaction failed; only the target knows whether it is there even so."""
+        """Handle a failed fill or transaction, which may be in the target log nevertheless."""
         if isinstance(error, DamagedError):
             self._reopening.fetch_anew(lane, error.batch.base, WRONG)
             return
@@ -151,10 +151,10 @@ class TargetSide:
         self._reopening.reopen(lane)
 
     def not_looked(self, lane: Lane, error: TowpathError) -> None:
-        """It could not be found out what lies before a batch that landed.
+        """Handle a failed look at the records before an appended batch.
 
-        Answers that are still due come first: behind an opening they would count for the batches
-        that are sent then.
+        The answers that are still due come first: after an opening they would be taken for answers
+        to later batches.
         """
         if lane.unanswered and not lane.lost:
             lane.progress.hinder(Side.TARGET, error.reason)
@@ -164,13 +164,13 @@ class TargetSide:
             self.failed(lane, error)
 
     def unfilled(self, lane: Lane, error: TowpathError) -> None:
-        """The front of a fresh partition could not be filled."""
+        """Handle a failed fill at the beginning of a new target partition."""
         if isinstance(error, RefusedError) and refuses_ids(error.error, fresh=True):
             self._opener.refused(lane.work, lane.progress.position.generation, error.name)
         self.failed(lane, error)
 
     def retry(self, lane: Lane) -> None:
-        """Send the same batches again, to the leader of then."""
+        """Send the same batches again, to whichever broker leads the partition then."""
         lane.failures += 1
         lane.send_again()
         self._producers.of(lane).moved(lane, AGAIN.after(lane.failures))
@@ -192,14 +192,14 @@ class TargetSide:
     def _damaged(self, lane: Lane) -> None:
         batch = next(item for item in lane.queue.in_flight if isinstance(item, Batch))
         if wire.sound(batch.data):
-            self.retry(lane)  # it was damaged behind us
+            self.retry(lane)  # it was damaged on its way to the target
         else:
             self._reopening.fetch_anew(lane, batch.base, WRONG)
 
-    # The mirror topic is not there
+    # The mirror topic does not exist
 
     def _gone(self, lane: Lane) -> None:
-        """Look whether the mirror topic is still there, beside all else that the pool does."""
+        """Look whether the mirror topic still exists."""
         self._producers.of(lane).remove(lane)
         topic = lane.work.target.topic
         self._jobs.look(
@@ -240,7 +240,7 @@ class TargetSide:
             self._producers.of(lane).mark(lane)
 
     def _halves(self, lane: Lane, batch: Batch) -> list[Batch]:
-        """Cut a batch that is too large; return nothing where that cannot be."""
+        """Split a batch that is too large. Returns nothing if that is impossible."""
         if batch.count == 1:
             self._too_large(lane, batch)
             return []
@@ -263,10 +263,10 @@ class TargetSide:
 
 
 def _trouble(lane: Lane, said: Produced) -> TargetTrouble:
-    """Return what an answer asks for."""
+    """Return what must be done about an answer."""
     if said.error == FENCED and lane.again(FENCED) == 1:
         return TargetTrouble.FENCED
-    # One that forgot us takes any sequence next; if it does not, it takes no id of ours.
+    # A broker without producer state accepts any sequence; if it does not, it refuses our ids.
     fresh = not lane.progress.records or lane.again(said.error) > _ENOUGH
     trouble = target_trouble(said.error, fresh=fresh)
     if lane.overtaken and trouble is not TargetTrouble.FOREIGN_ID:

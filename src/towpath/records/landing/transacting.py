@@ -1,7 +1,8 @@
-"""Lanes whose target refuses our producer ids: what waits goes out in transactions, one at a time.
+"""Lanes whose target refuses our producer ids: batches are sent in one transaction at a time.
 
-Each transaction costs an offset for its marker, and so a run in the offset map, and some requests
-to the coordinator. So small ones are held apart: latency is worse here than with our own ids.
+Each transaction takes an offset for its marker, so it begins a new run in the offset map, and it
+takes some requests to the coordinator. So small transactions are spaced out, and latency is worse
+than with our own producer ids.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from towpath.records.jobs import ClientPool, Jobs
 from towpath.records.lane.lane import Lane
 
 _BYTES = 4 << 20
-"""About the largest transaction."""
+"""Approximate upper bound on the size of a transaction."""
 _AT_ONCE = 1 << 20
-"""When so many bytes wait, the next transaction does."""
+"""Waiting bytes for which the next transaction begins at once."""
 _PAUSE = 0.1
 """Seconds between small transactions of a partition."""
 
 
 class Transactor:
-    """Writes what waits in lanes that have a `writer`, in the reactor's pool."""
+    """Writes the waiting batches of lanes that have a `writer`, in the reactor's pool."""
 
     def __init__(
         self,
@@ -37,10 +38,10 @@ class Transactor:
         self._jobs, self._clients = jobs, clients
         self._on_landed, self._on_failed = on_landed, on_failed
         self._rested: dict[Lane, float] = {}
-        """When the next small transaction of a lane is due."""
+        """When the next small transaction of each lane may begin."""
 
     def go(self, lane: Lane) -> None:
-        """Write what waits, unless something is under way or the last time was just now."""
+        """Write the waiting batches, unless a call is running or a small transaction just ended."""
         resting = time.monotonic() < self._rested.get(lane, 0.0)
         if lane.writer is None or (resting and lane.queue.bytes < _AT_ONCE):
             return
@@ -65,7 +66,7 @@ class Transactor:
 
 
 def next_transaction(lane: Lane, most: int) -> list[Batch]:
-    """Return what may be written in one transaction of about `most` bytes; it is sent now."""
+    """Return the batches of one transaction of about `most` bytes; they are in flight now."""
     taken: list[Batch] = []
     size = 0
     while size < most and not (taken and _doubtful_head(lane)):

@@ -1,7 +1,7 @@
-"""Lanes with something at the head of their queue that is to happen outside first.
+"""Lanes that wait for something outside, named at the head of their queue.
 
-A schema must be registered, say, before the records that name it are sent. It is asked about again
-and again, apart from everything else: only what lies behind it in its own queue waits.
+For example, a schema must be registered before the records that refer to it are sent. Whether it
+is, is asked repeatedly, apart from all other work: only later items of the same queue wait.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from towpath.records.lane.lane import Lane
 from towpath.records.trouble import AGAIN, passes
 
 _THREADS = 4
-"""Questions at a time. They have threads of their own: a slow one keeps no connection waiting."""
+"""Concurrent questions. They have their own threads, so that a slow one delays no connection."""
 _MOST = 10
-"""Questions, with the back-off between them about 40 s, after which a run with an end gives up."""
+"""Questions after which a run with an end gives up; with the back-off between them, about 40 s."""
 
 
 class Waits:
-    """Asks whether what lanes wait for has happened, and lets them go on when it has."""
+    """Asks whether what lanes wait for has happened, and then lets them go on."""
 
     def __init__(
         self, jobs: Jobs, *, go: Callable[[Lane], None], stop: Callable[[Lane, Reason], None]
@@ -33,11 +33,11 @@ class Waits:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="towpath-waits")
 
     def close(self) -> None:
-        """Ask no more; questions under way end by themselves."""
+        """Ask no more. Running questions end by themselves."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def go(self, lane: Lane) -> None:
-        """Ask, if something new is at the head of the lane's queue."""
+        """Ask, if a new wait is at the head of the lane's queue."""
         wait = lane.queue.due_wait
         if wait is not None and not wait.asked:
             self._ask(lane, wait)
