@@ -41,8 +41,19 @@ def test_an_answer_from_before_a_reopening_is_not_taken_in() -> None:
     channel.answer(Part(0, [plain(2)]))
     assert queued(moved) == []
     channel.answer(Part(0, [plain(0), plain(1)]))
-    assert queued(moved) == [0, 1]
+    assert queued(moved) == [0]  # both in one
     assert moved.expected == 2
+
+
+def test_the_next_request_waits_a_moment_where_answers_of_a_busy_broker_are_small() -> None:
+    reactor = StandInReactor()
+    made, channel = fetcher(reactor, take)
+    made.add(each := lane())
+    for size, waits in ((100, False), (20_000, True), (100, False), (200_000, False)):
+        channel.answer(Part(0, [plain(each.expected, size=size)]))
+        assert bool(channel.asked) != waits
+        reactor.ring()
+        assert len(channel.asked) == 1
 
 
 def test_nothing_is_asked_before_the_whole_answer_is_taken_in() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.lanes import lane, plain, took
+from tests.support.lanes import damaged, lane, plain, took
 from tests.support.reasons import told
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.records.items import Batch, BecomeMapped, Fill
@@ -47,3 +47,24 @@ def test_the_time_of_a_batch_counts_though_something_else_waits_before_it() -> N
     [batch] = [item for item in waiting.queue.waiting if isinstance(item, Batch)]
     assert waiting.queue.next_time == batch.time
     assert waiting.next_batch() is batch
+
+
+def waiting(of: Lane) -> list[tuple[int, int, int]]:
+    """Return offset, record count and sequence of the batches that wait."""
+    items = (item for item in of.queue.waiting if isinstance(item, Batch))
+    return [(item.base, item.count, item.sequence) for item in items]
+
+
+def test_small_batches_are_joined_as_they_come_in_and_again_while_they_wait() -> None:
+    sending = known(lane())
+    took(sending, plain(1), plain(2, 3), plain(5, size=9000), plain(6), plain(7))
+    assert waiting(sending) == [(1, 4, 1), (5, 1, 5), (6, 2, 6)]
+    assert sending.expected == 8
+    took(sending, plain(8), *(plain(offset, size=3000) for offset in (9, 10)))
+    assert flown(sending) == [(1, 4), (5, 1), (6, 5)]
+
+
+def test_a_damaged_small_batch_goes_as_it_came() -> None:
+    sending = known(lane())
+    took(sending, plain(1), damaged(plain(2)), plain(3))
+    assert waiting(sending) == [(1, 1, 1), (2, 1, 2), (3, 1, 3)]

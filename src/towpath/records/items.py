@@ -26,6 +26,7 @@ class Batch:
         time: Largest timestamp in ms.
         pieces: Runs (source offset, length) of its records, if there are holes between them.
         sent: It was sent before, so the target may hold it: it must be sent again unchanged.
+        joined: It was made of small uncompressed batches, so joining it again costs little.
     """
 
     data: memoryview
@@ -39,6 +40,7 @@ class Batch:
     time: int
     pieces: tuple[tuple[SourceOffset, int], ...] | None = None
     sent: bool = False
+    joined: bool = False
 
     @property
     def size(self) -> int:

@@ -1,7 +1,8 @@
 """Turning fetched bytes of one partition into items of its queue. Pure.
 
-A whole batch without holes is stamped in place and sent unopened; any other batch is opened.
-Records that the target holds already are counted here instead of being queued.
+A whole batch without holes is stamped in place and sent unopened, unless it is small: small batches
+are joined. Any other batch is opened. Records that the target holds already are counted here
+instead of being queued.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.items import Batch, BecomeMapped, Fill
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.lane.queue import Queue
-from towpath.records.lane.reshape import open_row
+from towpath.records.lane.reshape import Cutter, open_row
 from towpath.records.passed import NotHereError
 from towpath.records.standing import Standing, taken
 from towpath.wire import batch as wire
@@ -32,9 +33,11 @@ class Intake:
         epoch: Leader epoch of the last batch that was taken in, -1 if unknown.
     """
 
-    def __init__(self, progress: LaneProgress, queue: Queue, standing: Standing) -> None:
+    def __init__(
+        self, progress: LaneProgress, queue: Queue, standing: Standing, cutter: Cutter
+    ) -> None:
         self._work = progress.work
-        self._progress, self._queue = progress, queue
+        self._progress, self._queue, self._cutter = progress, queue, cutter
         self.stand(standing)
 
     def stand(self, standing: Standing) -> None:
@@ -114,7 +117,18 @@ class Intake:
         self.expected, self.epoch = expected, epoch
 
     def _send_on(self, frame: Frame, table: wire.Table) -> None:
-        """Queue whole batches without holes, unopened."""
+        """Queue whole batches without holes: small ones joined, others unopened."""
+        producer = self._progress.producer
+        for rows, small in self._cutter.runs(table):
+            made = self._cutter.join(frame, rows, producer, self._sequence) if small else []
+            for batch in made:
+                self._queue.put(batch)
+                self._advance(batch.count)
+            if not made:
+                self._send_unchanged(frame, rows)
+        self._at(SourceOffset(int(table[-1, wire.LAST]) + 1), int(table[-1, wire.LEADER_EPOCH]))
+
+    def _send_unchanged(self, frame: Frame, table: wire.Table) -> None:
         wire.stamp(frame.buffer, table, self._progress.producer, self._sequence)
         view = frame.buffer.data
         for position, length, base, last, count, _, _, time, epoch, crc in table.tolist():
@@ -132,7 +146,6 @@ class Intake:
                 )
             )
             self._advance(count)
-        self._at(last + 1, epoch)
 
     def _take_odd(self, frame: Frame, table: wire.Table, transactions: AbortedTransactions) -> None:
         row: list[int] = table[0].tolist()

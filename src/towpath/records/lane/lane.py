@@ -70,7 +70,7 @@ class Lane:
         self.queue = Queue()
         self.cutter = Cutter(self.queue, work.max_batch, small)
         self.progress = LaneProgress(work, standing)
-        self._intake = Intake(self.progress, self.queue, standing)
+        self._intake = Intake(self.progress, self.queue, standing, self.cutter)
         self.writer = standing.writer
         self.level = work.fill > 0
         self.unanswered = 0

@@ -132,9 +132,9 @@ class Queue:
     def small_head(self, small: int, most: int) -> list[Batch]:
         """Return the leading waiting batches that are worth merging.
 
-        Each is smaller than `small` bytes and was never sent; together they have at most `most`
-        bytes. The list is empty if there are fewer than two, or if the slice has no memory for a
-        copy of them.
+        Each is smaller than `small` bytes, or was joined before, and none was ever sent. Together
+        they have at most `most` bytes. The list is empty if there are fewer than two, or if the
+        slice has no memory for a copy of them.
         """
         head = self.waiting[0] if self.waiting else None
         if isinstance(head, Batch) and head.frame is not None:
@@ -144,7 +144,8 @@ class Queue:
         for item in self.waiting:
             if not isinstance(item, Batch) or item.sent:
                 break
-            if item.size >= small or size + item.size > most:
+            small_enough = item.joined or item.size < small
+            if not small_enough or size + item.size > most:
                 break
             taken.append(item)
             size += item.size

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 
 import numpy as np
 
+from towpath.cluster.data.buffers import Frame
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import SourceOffset
 from towpath.records.items import Batch
@@ -72,6 +74,20 @@ def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
     return made
 
 
+def join_rows(
+    buffer: wire.Buffer, table: wire.Table, most: int, producer: int, sequence: int
+) -> list[Batch]:
+    """Return whole dense source batches that follow each other as few stamped batches."""
+    positions = np.ascontiguousarray(table[:, wire.POSITION])
+    lengths = np.ascontiguousarray(table[:, wire.LENGTH])
+    dense = reencode(buffer, positions, lengths, max_bytes=most)
+    first, end = SourceOffset(int(table[0, wire.BASE])), SourceOffset(int(table[-1, wire.LAST]) + 1)
+    made = _stamped(dense, first, end, producer, sequence, int(table[-1, wire.LEADER_EPOCH]))
+    for batch in made:
+        batch.joined = True
+    return made
+
+
 def split(batch: Batch, most: int, producer: int) -> list[Batch]:
     """Split a batch into batches of at most `most` bytes, or of one record."""
     return merge([batch], most, producer)
@@ -99,10 +115,42 @@ class Cutter:
         """Lower the batch size limit after the target refused `batch` as too large."""
         self.largest = min(self.largest, max(batch.size // 2, _LEAST))
 
+    def runs(self, table: wire.Table) -> Iterator[tuple[wire.Table, bool]]:
+        """Cut the rows of batches at every change between those worth joining and others.
+
+        Yields:
+            Rows that follow each other, and whether they are worth joining.
+        """
+        if len(table) == 1:
+            yield table, False
+            return
+        small = table[:, wire.LENGTH] < self._small
+        small &= table[:, wire.ATTRIBUTES] & wire.CODEC_MASK == 0
+        cuts = [0, *(np.flatnonzero(small[1:] != small[:-1]) + 1).tolist(), len(table)]
+        for start, end in pairwise(cuts):
+            yield table[start:end], bool(small[start]) and end - start > 1
+
+    def join(self, frame: Frame, table: wire.Table, producer: int, sequence: int) -> list[Batch]:
+        """Return small source batches as few ones; none, where they have to go as they are."""
+        if frame.room < int(table[:, wire.LENGTH].sum()):
+            return []
+        try:
+            made = join_rows(frame.buffer, table, self._merged, producer, sequence)
+        except CorruptBatchError:
+            return []
+        for batch in made:
+            batch.frame = frame.instead(batch.data)
+        return made
+
+    @property
+    def _merged(self) -> int:
+        """Most bytes of a batch made of small ones."""
+        return min(_MERGED, self._most // 2, self.largest)
+
     def merge_head(self, producer: int, *, together: bool) -> None:
         """Merge the leading small batches; `together` if they are sent in a transaction."""
         below = SMALL_TOGETHER if together else self._small
-        small = self._queue.small_head(below, min(_MERGED, self._most // 2, self.largest))
+        small = self._queue.small_head(below, self._merged)
         if small:
             self._remake(small, self._most, producer)
 

@@ -26,6 +26,10 @@ from towpath.records.trouble import TOLD, throttled
 _WAIT_MS = 500
 _SHORT_WAIT_MS = 10
 """While a partition is held back, it must not wait for a long poll to end."""
+_LITTLE = 8 << 10, 64 << 10
+"""An answer of so many bytes came from a busy broker, and brought little for what it costs."""
+_PAUSE = 0.004
+"""Seconds until the next request then, in which more comes together."""
 _PARKED = BackOff(first=10.0, longest=300.0)
 """Seconds before a reader that stood still is fetched for again; doubled each time."""
 
@@ -355,7 +359,9 @@ class Fetcher(Generic[R]):
                 self._go_on(reader, session)
         self.budget.over(node)
         self._stale.pop(node, None)
-        if not channel.closed:
+        if _LITTLE[0] <= frame.size < _LITTLE[1]:
+            self._reactor.later(_PAUSE, lambda: self._pump(node))
+        elif not channel.closed:
             self._pump(node)
 
     def _go_near(self, reader: R, replica: int) -> None:
