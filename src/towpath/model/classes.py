@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from towpath.model.home import home_folder
 
 _SETTLED = 60.0
 """Seconds after which a JVM has certainly finished writing."""
+_UNUSED = 7 * 86_400.0
+"""Seconds without a start after which an archive is deleted: each environment has its own."""
 _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
@@ -45,7 +48,11 @@ class ClassArchive:
     def use(self) -> tuple[str, ...]:
         """Return the JVM options that use the archive; none while it is missing."""
         file = self.file
-        return (f"-XX:SharedArchiveFile={file}", *_QUIET) if file.exists() else ()
+        if not file.exists():
+            return ()
+        with suppress(OSError):  # in the cache of another user
+            os.utime(file)  # its time tells when it was last used
+        return f"-XX:SharedArchiveFile={file}", *_QUIET
 
     def make(self) -> tuple[str, ...]:
         """Return the JVM options that make it, under a name of our own until it is settled."""
@@ -54,11 +61,23 @@ class ClassArchive:
         return (f"-XX:ArchiveClassesAtExit={file}.{os.getpid()}", *_QUIET)
 
     def settle(self, age: float = _SETTLED) -> None:
-        """Take archives of JVMs that ended `age` seconds ago into use; the last one wins."""
-        file, now = self.file, now_ms()
+        """Take archives of JVMs that ended `age` seconds ago into use; the last one wins.
+
+        Archives of the program that were not used for a week are deleted then.
+        """
+        file, took = self.file, False
         for made in file.parent.glob(f"{file.name}.*"):
-            if now - int(made.stat().st_mtime * 1000) >= age * 1000:
+            if _age(made) >= age:
                 made.replace(file)
+                took = True
+        if took:
+            self._delete_unused()
+
+    def _delete_unused(self) -> None:
+        for each in self.file.parent.glob(f"{self.program}-*.jsa*"):
+            with suppress(OSError):  # another process was faster
+                if _age(each) >= _UNUSED:
+                    each.unlink()
 
     def _key(self) -> str:
         home = os.environ.get("JAVA_HOME")
@@ -67,3 +86,8 @@ class ClassArchive:
         # The JVM passes over an archive whose jars were written anew, even when they are the same.
         written = [(str(file), file.stat().st_mtime_ns) for file in files if file.exists()]
         return hashlib.sha256(str(written).encode()).hexdigest()[:16]
+
+
+def _age(file: Path) -> float:
+    """Return the seconds since a file was written, or used."""
+    return now_ms() / 1000 - file.stat().st_mtime
