@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -83,3 +84,13 @@ def test_the_table_of_promises_names_tests_that_exist() -> None:
     named = set(re.findall(r"`([\w/]+/(?:test_\w+\.py)?)`", text)) - {"support/", "tests/"}
     assert len(named) > 60
     assert [name for name in sorted(named) if not (ROOT / "tests" / name).exists()] == []
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    """A name says what a thing is wherever it is read, without the path of its module."""
+    places: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

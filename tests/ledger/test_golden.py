@@ -1,7 +1,7 @@
 """Entries as earlier versions wrote them, byte by byte: every later version reads them.
 
-`golden.tsv` has a line for each: key and value as they lay in the topic of a real target. Lines
-are added to it, none is changed.
+`golden.tsv` has a line for each: key and value as such a version wrote them. Lines are added to it,
+none is changed.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import pytest
 
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import ReadEntry, Removed, Unreadable
-from towpath.model.nouns import LinkName, Mode, TopicName, TopicPartition
+from towpath.ledger.entries import Dealt, ReadEntry, Removed, Unreadable
+from towpath.model.nouns import LinkName, Mode, SourceOffset, TopicName, TopicPartition
+from towpath.records.work import Beginning, from_data
 
 LINES = [
     tuple(line.encode().split(b"\t"))
@@ -80,3 +81,11 @@ def test_old_receipts_of_a_mapped_partition_give_its_offsets() -> None:
     assert pay.opened.mode is Mode.MAPPED
     assert len(pay.standing) == 2
     assert pay.offsets().runs == ((0, 0, 4), (5, 4, 4), (10, 8, 4))
+
+
+def test_old_assignments_are_read() -> None:
+    [dealt] = [each for key, value in LINES if isinstance(each := decoded(key, value), Dealt)]
+    [part] = from_data(dealt.partitions)
+    assert (part.source.topic, part.target.topic, part.fill) == ("pay", "eu.pay", 100)
+    assert part.begin == Beginning(SourceOffset(7), exact=True, epoch=3)
+    assert part.earlier == {123281684066672001}
