@@ -11,7 +11,9 @@ import pytest
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.ledger.entries import Attempt, Dealt, Entry, Session
+from towpath.model.errors import LedgerError
 from towpath.model.nouns import LinkName
+from towpath.records import watch
 from towpath.records.permit import WritePermit
 from towpath.records.watch import SessionWatch, SliceEnd
 from towpath.records.work import Slice
@@ -42,6 +44,10 @@ OLDER = replace(OURS, run_id="older", started=1_000)
 YOUNGER = replace(OURS, run_id="younger", started=3_000)
 
 
+AWAY: Sequence[Entry] = (replace(OURS, run_id="away"),)
+"""In place of a batch: the ledger cannot be read."""
+
+
 @dataclass
 class StandInLedger:
     """Answers with one batch of entries after the other; `None` means what was appended.
@@ -62,6 +68,8 @@ class StandInLedger:
             self.told = True
             return [*self.appended]
         batch = self.batches.pop(0)
+        if batch == AWAY:
+            raise LedgerError("away")
         return [*(self.appended if batch is None else batch)]
 
     def append(self, entries: Sequence[Entry], _tp: object) -> None:
@@ -140,6 +148,21 @@ def test_a_slice_that_drains_hears_of_another_run() -> None:
     watched = Watched([[OURS], [over], [over], [YOUNGER]])
     assert watched.run() == [SliceEnd.RUN, SliceEnd.REPLACED]
     assert not watched.permit.good
+
+
+def test_a_slice_whose_driver_is_silent_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "ORPHANED", -1.0)
+    watched = Watched([[]])
+    assert watched.run() == [SliceEnd.ORPHANED]
+    assert not watched.permit.good
+
+
+def test_a_driver_is_not_silent_while_the_target_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "ORPHANED", 0.3)
+    monkeypatch.setattr(watch, "_WAIT", 0.25)
+    watched = Watched([[OURS], AWAY, AWAY, [], [OURS]])
+    assert watched.run() == []
+    assert watched.permit.good
 
 
 def attempt(name: str, number: int = 3) -> Attempt:

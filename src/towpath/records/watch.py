@@ -100,11 +100,12 @@ class SessionWatch(threading.Thread):
         """
         heard, told = time.monotonic(), None
         while not self._finished.is_set():
-            asked = self._permit.ask()
+            asked, began = self._permit.ask(), time.monotonic()
             try:
                 entries = self._read()
             except TowpathError:
                 self._finished.wait(_WAIT)
+                heard += time.monotonic() - began  # nobody can be heard while the target is away
                 continue
             sessions = [e for e in entries if isinstance(e, Session) and self._concerns(e)]
             if sessions:
