@@ -212,7 +212,7 @@ def test_a_long_gap_is_told_in_parts(rng: random.Random, monkeypatch: pytest.Mon
 def test_a_log_that_ends_before_the_gap_is_an_error(rng: random.Random) -> None:
     due = Due(tp=TP, first_id=ID, base=TargetOffset(5), end=TargetOffset(6))
     filler(Leader(rng, kind=True)).fill([due])
-    assert str(due.error) == "target: the log of t-0 ends at 0, before the gap at 5"
+    assert str(due.error) == "target: the log of t-0 ends at offset 0, before the gap at offset 5"
 
 
 def test_what_is_there_already_is_left(rng: random.Random) -> None:

@@ -1,14 +1,15 @@
 """Who may write the next marker of a partition: one copier, however many try. Pure.
 
-A leader remembers the producer epoch and the coordinator epoch of the last marker of an id, and
-refuses a marker where either is lower. From these two numbers we make a register that only one of
-several copiers can change from what all of them saw (docs/decisions/0017):
+A leader keeps the producer epoch and the coordinator epoch of the last marker of a producer id, and
+refuses a marker if either is lower. These two numbers make a register that only one of several
+copiers can change from the value that all of them have read (docs/decisions/0017):
 
     coordinator epoch = number * 2^15 + (2^15 - 1 - epoch)
 
-Whoever takes over writes a marker with the next number and a higher epoch, drawn at random. Of two
-such markers one has the higher producer epoch, and the other the higher coordinator epoch, so
-whichever lands second is refused. Its owner ends each gap with the next number.
+A copier that takes over writes a marker with the next number and a higher epoch, chosen at random.
+Of two such markers, one has the higher producer epoch and the other has the higher coordinator
+epoch, so the leader refuses the second one. The owner of the register ends each gap with the next
+number.
 """
 
 from __future__ import annotations
@@ -24,38 +25,38 @@ from towpath.model.nouns import ProducerId
 _EPOCHS = 1 << 15
 _NUMBERS = 1 << 16
 _STEP = 4096
-"""Epochs among which a copier that takes over draws its own."""
+"""Number of epochs among which a copier that takes over chooses."""
 _CLOSED = _EPOCHS - _STEP
-"""From this epoch on nobody writes under the id any more; the next id is used."""
+"""From this epoch on, the producer id is closed, and the next one is used."""
 IDS = 1024
-"""Ids of a partition that serve for markers: the first one and those behind it, in turn."""
+"""Number of producer ids of a partition for markers: the first one and those after it, in turn."""
 
 
 class ExhaustedError(Exception):
-    """All ids of a partition are used up, until the target forgets the first of them."""
+    """All producer ids for markers are used up until the target drops the state of the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the last marker said: which of the ids, which number, and the epoch of its writer."""
+    """The content of the last marker: index of its producer id, number, and epoch of its writer."""
 
     index: int
     number: int
     epoch: int
 
     def marker(self, first_id: ProducerId) -> Marker:
-        """Return the marker that says so."""
+        """Return the marker with this content."""
         coordinator_epoch = self.number * _EPOCHS + (_EPOCHS - 1 - self.epoch)
         return Marker(ProducerId(first_id + self.index), self.epoch, coordinator_epoch)
 
     @property
     def closed(self) -> bool:
-        """Whether nobody writes under this id any more."""
+        """Whether the producer id is closed."""
         return self.epoch >= _CLOSED
 
     @property
     def lasts(self) -> bool:
-        """Whether its owner may write on with the next number, and be followed by somebody."""
+        """Whether the owner can use the next number and leave one for a copier that takes over."""
         return not self.closed and self.number < _NUMBERS - 2
 
     def next(self) -> Claim:
@@ -64,11 +65,14 @@ class Claim:
 
 
 def standing(states: Iterable[ProducerState], first_id: ProducerId) -> Claim | None:
-    """Return the claim that holds now, `None` where the target remembers none.
+    """Return the present claim, `None` if the target has none.
 
     Args:
-        states: What the leader remembers of all producers of the partition.
-        first_id: The first id that serves for markers.
+        states: The producer state of the partition.
+        first_id: The first producer id for markers.
+
+    Raises:
+        ExhaustedError: All producer ids for markers are closed.
     """
     found = {claim.index: claim for state in states if (claim := _read(state, first_id))}
     open_ones = [claim for claim in found.values() if not claim.closed]
@@ -82,7 +86,7 @@ def standing(states: Iterable[ProducerState], first_id: ProducerId) -> Claim | N
 
 
 def taken_over(held: Claim | None) -> Claim:
-    """Return the claim of a copier that takes over from `held`; no two are alike, nearly."""
+    """Return a random claim for a copier that takes over from `held`."""
     drawn = random.randrange(_STEP)  # noqa: S311, no secret
     if held is None or held.closed:
         index = 0 if held is None else (held.index + 1) % IDS
@@ -97,5 +101,5 @@ def _read(state: ProducerState, first_id: ProducerId) -> Claim | None:
         return None
     number, rest = divmod(state.coordinator_epoch, _EPOCHS)
     if rest != _EPOCHS - 1 - state.epoch:
-        return None  # not by one of us
+        return None  # written by something else
     return Claim(index, number, state.epoch)

@@ -1,7 +1,7 @@
-"""Gaps of a transactional source: take offsets on the target that no consumer sees. Blocking.
+"""Gaps of a transactional source: take target offsets that no consumer sees. Blocking.
 
-One offset is an empty committed transaction, its marker; n offsets are an aborted transaction of
-n - 1 fillers and its marker. Either leaves nothing open (docs/decisions/0003).
+An empty committed transaction takes one offset, its marker. An aborted transaction of n - 1 filler
+records takes n offsets. Neither leaves a transaction open (docs/decisions/0003).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WAIT = 0.1
 
 @dataclass(slots=True)
 class PartitionFiller:
-    """Fills gaps of one target partition; fences all earlier fillers when it first acts."""
+    """Fills gaps of one target partition. It fences all earlier fillers before its first fill."""
 
     tp: TopicPartition
     transactions: Transactions
@@ -33,10 +33,10 @@ class PartitionFiller:
     _sequence: int = 0
 
     def fill(self, admin: Admin, client: Client, base: int, end: int) -> None:
-        """Take the offsets [base, end); offsets taken already are left as they are.
+        """Take the offsets [base, end). Offsets that are taken already stay as they are.
 
-        A log that ends beyond `end` is well: another copier was faster, or another writer stepped
-        in, and then the next records show it by landing elsewhere.
+        A log that ends after `end` is fine: another copier was faster, or another writer has
+        written, and then the next records show that because they are appended elsewhere.
 
         Raises:
             ClusterError: The target refused, for example because another filler took over, or its
@@ -47,7 +47,7 @@ class PartitionFiller:
             if self._who is None:
                 self._who = self.transactions.fence(deadline)
                 self._sequence = 0
-            # A new leader may tell an old high watermark in a fetch, but not here (KIP-207).
+            # A new leader may return an old high watermark in a fetch, but not here (KIP-207).
             at = admin.offsets.latest([self.tp])[self.tp]
             while base <= at < end:
                 at = self._take(client, at, min(end - at, LARGEST), deadline)
@@ -55,11 +55,13 @@ class PartitionFiller:
             self._who = None
             raise
         if at < end:
-            text = f"target: the log of {self.tp} ends at {at}, before the gap at {base}"
+            text = (
+                f"target: the log of {self.tp} ends at offset {at}, before the gap at offset {base}"
+            )
             raise ClusterError(text)
 
     def _take(self, client: Client, at: int, count: int, deadline: Deadline) -> int:
-        """Take `count` offsets from `at` on with one transaction; return the log end after it."""
+        """Take `count` offsets from `at` on in one transaction. Returns the new log end offset."""
         who = self._who
         assert who is not None  # noqa: S101  # by `fill`
         self.transactions.add(who, self.tp, deadline)
@@ -80,7 +82,9 @@ class PartitionFiller:
         while end < at + count and not deadline.over:
             end = max(end, self._visible(client, at + count - 1))
         if end < at + count:
-            raise ClusterError(f"target: what fills {self.tp} at {at} did not show in time")
+            raise ClusterError(
+                f"target: filler of {self.tp} at offset {at} did not become visible in time"
+            )
         return end
 
     def _visible(self, client: Client, at: int) -> int:

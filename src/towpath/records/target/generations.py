@@ -1,9 +1,10 @@
 """Being the only copier of a mapped partition, by generations of its producer id. Blocking.
 
-A marker of epoch 1 makes the target refuse every batch that comes later under the same producer id
-with epoch 0 (docs/decisions/0024). So whoever takes a mapped partition over fences the present
-generation, looks where the log ends then, tells the ledger of the next generation, and writes under
-that one. Of two that take over at once, the one that told the ledger first goes on.
+After a marker with epoch 1, the target refuses every later batch of the same producer id with epoch
+0 (docs/decisions/0024). So a copier that takes over a mapped partition fences the present
+generation, reads the log end offset, writes the next generation to the ledger, and then writes
+records under that one. Of two copiers that take over at once, the one whose ledger entry comes
+first continues.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from towpath.records.target.tail import Tails, Underway
 from towpath.records.work import Assignment, Slice
 
 _PATIENCE = 5.0
-"""Seconds for the markers of all partitions that are taken over together."""
+"""Seconds for the markers of all partitions of one takeover."""
 _EPOCH = 1
-"""Ours is 0, so whoever knows a higher one of an id of ours knows that it was fenced."""
+"""We write with epoch 0, so a higher epoch of one of our producer ids means that it is fenced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """A mapped partition that is to be taken over from the copiers of `generation`.
+    """A mapped partition to take over from the copiers of `generation`.
 
     Attributes:
-        marked: It was fenced before, by its own copier or by somebody who takes over as well.
+        marked: The generation is fenced already, by its own copier or by another takeover.
     """
 
     work: Assignment
@@ -45,7 +46,7 @@ class Takeover:
 
 
 class Generations:
-    """Takes mapped partitions of one slice over from earlier copiers."""
+    """Takes over mapped partitions of one slice from earlier copiers."""
 
     def __init__(self, work: Slice, admin: Admin, tails: Tails) -> None:
         self._link, self._admin, self._tails = work.link, admin, tails
@@ -54,9 +55,9 @@ class Generations:
         self._refused = False
 
     def due(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Takeover | None:
-        """Return the takeover that must come before anything is sent, if one must.
+        """Return the takeover that must come before anything is sent, `None` if none must.
 
-        A log that lost records is not touched, as a marker would take the place of a lost one.
+        A log that has lost records is not touched: a marker would take the offset of a lost record.
         """
         if books.mode is not Mode.MAPPED or books.writers or state.log_end < _end(books):
             return None
@@ -66,15 +67,15 @@ class Generations:
             self._tails.may_arrive(a.source, Underway())  # another copier took over
         present, following = (of_generation(a.producer_id, generation + n) for n in range(2))
         if following in state.producers:
-            return None  # all generations were used up within the target's memory
+            return None  # the next generation was used before, and its producer state still exists
         marked = state.is_fenced(present)
         in_doubt = not self._refused and self._tails.in_doubt(a, state, present)
         return Takeover(a, generation, marked) if marked or in_doubt else None
 
     def fence(self, due: Sequence[Takeover]) -> list[Takeover]:
-        """Let the target refuse what older copiers still send; return where it does now.
+        """Let the target refuse what older copiers still send. Returns the takeovers that worked.
 
-        The others are opened without it, and wait until nothing older can arrive.
+        The other partitions are opened without a fence, and wait until nothing older can arrive.
         """
         markers = {t.work.target: [fence(t.work, t.generation)] for t in due if not t.marked}
         answers = self._admin.producers.write_markers(markers, patience=_PATIENCE)
@@ -82,12 +83,12 @@ class Generations:
         return [t for t in due if t.marked or t.work.target in answers]
 
     def claim(self, t: Takeover, books: PartitionBooks, log_end: TargetOffset) -> Receipt:
-        """Return what tells the ledger of the next generation.
+        """Return the receipt that claims the next generation.
 
         Args:
-            t: What was fenced.
-            books: What the ledger knows.
-            log_end: Where the log ended behind the fence.
+            t: The takeover.
+            books: What the ledger knows of the partition.
+            log_end: The log end offset after the fence.
         """
         standing, receipt = known_standing(books, now_ms()), books.receipt
         position = standing.position
@@ -104,38 +105,38 @@ class Generations:
         )
 
     def taken(self, a: Assignment, claim: Receipt) -> None:
-        """The claim came first: nothing of older copiers can arrive any more."""
+        """Note that the claim came first: nothing of older copiers can arrive any more."""
         self._going_by[a.source] = claim.generation
         self._tails.opened(a.source)
 
 
 def fence(a: Assignment, generation: int) -> Marker:
-    """Return the marker behind which nothing of a generation is taken any more."""
+    """Return the marker after which the target refuses all batches of a generation."""
     return Marker(of_generation(a.producer_id, generation), _EPOCH, 0)
 
 
 def overtaken(a: Assignment) -> UnreachableError:
-    """Return the error that another copier took over first; it asks to come again."""
-    why = "another copier of this link takes the partition over at the same time"
+    """Return the error that another copier took over first. It passes."""
+    why = "another copier of this link is taking over the partition at the same time"
     return UnreachableError(Side.TARGET, f"opening {a.target}", why)
 
 
 def require_no_fence(a: Assignment, books: PartitionBooks, state: TargetState) -> None:
-    """Make sure that it is no fence for which the target refuses our producer id.
+    """Raise if the target refuses our producer id because it is fenced.
 
     Raises:
-        UnreachableError: It is one, and the partition could not be taken over: the ledger does not
-            know yet that it is mapped, or the target still remembers the next generation.
+        UnreachableError: The id is fenced and the partition could not be taken over: the ledger
+            does not know yet that it is mapped, or the next generation still has producer state.
     """
     if not books.writers and state.is_fenced(of_generation(a.producer_id, books.generation)):
         raise UnreachableError(
             Side.TARGET,
             f"opening {a.target}",
-            "our producer id was fenced, and the target still remembers the next one; it forgets it"
-            " after producer.id.expiration.ms",
+            "our producer id was fenced, and the target still has state for the next one, which"
+            " expires after producer.id.expiration.ms",
         )
 
 
 def _end(books: PartitionBooks) -> int:
-    """Return the target offset behind the last record that was acknowledged."""
+    """Return the target offset after the last acknowledged record."""
     return books.receipt.target_end if books.receipt is not None else 0

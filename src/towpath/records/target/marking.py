@@ -1,9 +1,9 @@
 """Gaps of target partitions, filled with markers that no consumer sees. Blocking.
 
-A marker lands wherever the log ends, so it may be written only where nobody else can have written
-one since we looked. Two things see to that (docs/decisions/0017): the leader takes the first marker
-of a copier only if no other was written since it was asked (`claims`), and it refuses what earlier
-copiers still have under way from then on.
+A marker is appended wherever the log ends, so it may be written only if nobody else can have
+written one since we looked. Two rules ensure that (docs/decisions/0017): the leader accepts the
+first marker of a copier only if no other marker was written since it was asked (`claims`), and from
+then on it refuses markers that earlier copiers still have under way.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from towpath.records.target.claims import Claim, ExhaustedError, standing, taken
 T = TypeVar("T")
 
 AT_ONCE = 2000
-"""Markers of one request: about 0.1 s of work for a broker."""
+"""Most markers in a request: about 0.1 s of work for a broker."""
 _TURN = 1.0
-"""Seconds after which what is filled so far is told, so that a long gap shows how far it is."""
+"""Seconds after which progress is reported, so that a long gap shows how far it is."""
 _OURS = 60.0
-"""Seconds for which we go by a claim: a target that forgets an id says nothing."""
+"""Seconds for which our own claim counts: a target does not tell when producer state expires."""
 _TOGETHER = 5.0
-"""Seconds for a request about several partitions."""
+"""Most seconds for a request about several partitions."""
 _PAUSE = 0.02
 _LEAST = 0.1
 _FENCED = frozenset({47, 52})
@@ -41,18 +41,19 @@ _FENCED = frozenset({47, 52})
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Due:
-    """Offsets [base, end) of a target partition that hold nothing; `first_id` serves for them.
+    """Offsets [base, end) of a target partition to fill with markers.
 
-    All before `base` is acknowledged, and what is sent behind `end` waits.
+    Everything before `base` is acknowledged, and nothing after `end` is sent until they are filled.
 
     Attributes:
-        alone: Give up where the log does not end at `base`: somebody else writes to it.
-        opening: How often the partition was opened: behind an opening nothing is known any more.
+        first_id: The first producer id for markers.
+        alone: Give up if the log does not end at `base`: somebody else writes to it.
+        opening: How often the partition was opened. After an opening, earlier claims do not count.
         at_least: How far we have written.
-        at: Where the log ends, -1 where that must be looked up.
-        held: The claim that holds now, if any.
-        reached: All before it is on all in-sync replicas.
-        error: Why it cannot be filled now.
+        at: The log end offset, -1 if it must be looked up.
+        held: The present claim, if any.
+        reached: All offsets before it are on all in-sync replicas.
+        error: Why the offsets cannot be filled now.
     """
 
     tp: TopicPartition
@@ -69,7 +70,7 @@ class Due:
 
     @property
     def open(self) -> bool:
-        """Whether there is more to do."""
+        """Whether there are offsets left to fill."""
         return self.error is None and self.reached < self.end
 
 
@@ -77,11 +78,11 @@ class NotAloneError(ClusterError):
     """Somebody else writes to a partition."""
 
     def __init__(self, due: Due, end: int) -> None:
-        super().__init__(f"target: the log of {due.tp} ends at {end}, not at {due.base}")
+        super().__init__(f"target: the log of {due.tp} ends at offset {end}, not at {due.base}")
 
 
 class ExhaustedIdsError(ClusterError):
-    """No id of ours is left for markers of a partition until the target forgets one."""
+    """All producer ids for markers of a partition are used up until the state of one expires."""
 
     def __init__(self, tp: TopicPartition) -> None:
         super().__init__(f"target: all producer ids for markers of {tp} are used up for a day")
@@ -89,7 +90,7 @@ class ExhaustedIdsError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class _Ours:
-    """A claim of ours: while it holds, nobody but us writes to the log."""
+    """A claim of ours. While it holds, nobody else writes to the log."""
 
     claim: Claim
     opening: int
@@ -97,7 +98,7 @@ class _Ours:
 
 
 class MarkerFiller:
-    """Fills gaps of the partitions of one slice. Threads may share it, not for one partition."""
+    """Fills gaps of the partitions of one slice. Threads may share it for different partitions."""
 
     def __init__(self, admin: Admin, timeout: float) -> None:
         self._admin, self._timeout = admin, timeout
@@ -106,16 +107,16 @@ class MarkerFiller:
         self._closed = False
 
     def close(self) -> None:
-        """Write no more; what is under way ends by itself."""
+        """Write no more. A fill that is running ends by itself."""
         self._closed = True
 
     def fill(self, dues: Sequence[Due]) -> None:
-        """Fill gaps for about a second; offsets taken already are left as they are.
+        """Fill gaps for about a second. Offsets that are taken already stay as they are.
 
-        Each of them tells then how far it was filled, or why it was not; one of several may tell
-        neither, as it must not hold up the others. A log that ends beyond
-        the gap is well: another copier was faster, or another writer stepped in, and then the next
-        records show it by landing elsewhere.
+        Each of `dues` then says how far it was filled, or why it was not. One of several may say
+        neither, because it must not delay the others. A log that ends after the gap is fine:
+        another copier was faster, or another writer has written, and then the next records show
+        that because they are appended elsewhere.
         """
         turn, deadline = Deadline.after(_TURN), Deadline.after(self._timeout)
         for due in dues:
@@ -136,11 +137,11 @@ class MarkerFiller:
     # Looking
 
     def _look(self, dues: Sequence[Due], deadline: Deadline) -> None:
-        """Find where logs end in which a marker may be written.
+        """Find the log end offsets at which a marker may be written.
 
-        The order matters: the claims first, so that we are refused where one changed since. Where
-        the last marker is not ours, all of the log must be on all in-sync replicas, or else a new
-        leader may lack what we saw.
+        The order matters: claims are read first, so that the leader refuses us if one has changed
+        since. If the last marker is not ours, the whole log must be on all in-sync replicas;
+        otherwise a new leader may lack what we read.
         """
         foreign = [due for due in dues if not self._owned(due)]
         states = self._asked(foreign, deadline, self._admin.producers.states)
@@ -159,7 +160,7 @@ class MarkerFiller:
 
     def _see(self, due: Due, end: int, *, replicated: bool) -> None:
         if end < due.base:
-            where = f"at {end}, before the gap at {due.base}"
+            where = f"at offset {end}, before the gap at offset {due.base}"
             due.error = ClusterError(f"target: the log of {due.tp} ends {where}")
         elif due.alone and end != max(due.base, due.at_least):
             due.error = NotAloneError(due, end)
@@ -167,7 +168,7 @@ class MarkerFiller:
             due.at = end
 
     def _owned(self, due: Due) -> bool:
-        """Whether the last marker is ours, so that nobody else can have written one since."""
+        """Whether the last marker is ours, so that nobody else can have written a marker since."""
         ours = self._ours.get(due.tp)
         if ours is None or ours.until.over or ours.opening != due.opening or not ours.claim.lasts:
             self._ours.pop(due.tp, None)
@@ -186,7 +187,7 @@ class MarkerFiller:
         marks = self._asked(several, deadline, self._marks)
         for due in dues:
             plan, tp = plans[due.tp], due.tp
-            # Of several markers one error is told, so an earlier one may be missing.
+            # Only one error is returned for several markers, so an earlier one may be missing.
             sure = tp in answers and (plan.count == 1 or marks.get(tp, -1) >= plan.end)
             self._landed(due, plan) if sure else self._doubt(due)
 
@@ -207,7 +208,7 @@ class MarkerFiller:
         if self._owned(due) and held is not None:
             last = held.next() if whole else held
             return _Plan(due.first_id, count, due.at + count, last, held)
-        # Alone: until it is taken, others may have written more of the gap than we saw.
+        # One marker only: until it is accepted, others may have filled more of the gap.
         claim = taken_over(held)
         return _Plan(due.first_id, 1, due.at + 1, claim, claim)
 
@@ -218,7 +219,7 @@ class MarkerFiller:
         if not took_over or plan.end == due.end:
             due.at = due.reached = TargetOffset(plan.end)
         else:
-            due.at = -1  # what others had written meanwhile came before it
+            due.at = -1  # others may have written before it
 
     def _doubt(self, due: Due) -> None:
         self._ours.pop(due.tp, None)
@@ -230,7 +231,7 @@ class MarkerFiller:
         deadline: Deadline,
         ask: Callable[..., Answers[TopicPartition, T]],
     ) -> Mapping[TopicPartition, T]:
-        """Ask about partitions; give up those whose error time does not heal."""
+        """Ask about partitions. Those with an error that does not pass are given up."""
         if not dues:
             return {}
         patience = max(
@@ -247,7 +248,7 @@ class MarkerFiller:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Markers to write up to the offset `end`: the last one says `last`, those before `before`."""
+    """Markers to write up to offset `end`: the last one contains `last`, the others `before`."""
 
     first_id: ProducerId
     count: int
@@ -264,7 +265,7 @@ class _Plan:
 def _give_up(dues: Iterable[Due]) -> None:
     for due in dues:
         if not _moved(due):
-            text = f"target: the gap of {due.tp} at {due.base} could not be filled in time"
+            text = f"target: the gap of {due.tp} at offset {due.base} was not filled in time"
             due.error = ClusterError(text)
 
 

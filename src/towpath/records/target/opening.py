@@ -1,8 +1,8 @@
 """Where a partition stands before a slice copies it. Blocking; done once per partition and slice.
 
-A new partition is first opened in the ledger, so that every copier goes by the same decision. A
-known one goes on from its last receipt, joined with what the target holds behind it (`tail`): those
-records are passed over, not sent again.
+A new partition is first opened in the ledger, so that every copier follows the same decision. A
+known partition continues from its last receipt. Records that the target holds after it (`tail`) are
+passed over, not sent again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Opener:
     """Opens and resumes the partitions of a slice.
 
     Attributes:
-        thread: Where to call `open`: one call at a time, and nothing else waits for it.
+        thread: The thread for `open`: one call at a time, and nothing else waits for it.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Opener:
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="towpath-opener")
 
     def close(self) -> None:
-        """Open no more; an opening under way ends by itself."""
+        """Open no more. A running opening ends by itself."""
         self.thread.shutdown(wait=False, cancel_futures=True)
 
     def repeated(self) -> None:
@@ -74,15 +74,15 @@ class Opener:
             self._tails.may_arrive(assignment.source, Underway())
 
     def refused(self, assignment: Assignment, generation: int, name: str) -> None:
-        """The target refused our producer id with the error `name`: open in another way."""
+        """Note that the target refused our producer id with the error `name`."""
         self._fences.refused(assignment, generation, name)
 
     def may_arrive(self, assignment: Assignment, sent: Underway) -> None:
-        """Records were sent to a broker whose answer was lost."""
+        """Note that a broker did not answer batches of a partition."""
         self._tails.may_arrive(assignment.source, sent)
 
     def settled(self, tp: TopicPartition) -> bool:
-        """Whether nothing that was sent for source partition `tp` can still arrive."""
+        """Whether no earlier batch for source partition `tp` can still arrive."""
         return self._tails.settled(tp)
 
     def add(self, assignments: Iterable[Assignment], facts_from: int, *, settled: bool) -> None:
@@ -106,7 +106,7 @@ class Opener:
         """Return where each source partition stands, or why it cannot be copied now."""
         wanted = list(assignments)
         answers: Openings = {}
-        self._read()  # first: what the target says then is never older than a receipt
+        self._read()  # first, so that the state of the target is newer than every receipt
         states, failed = observed(self._admin, wanted)
         answers |= failed
         wanted = [assignment for assignment in wanted if assignment.source not in answers]
@@ -160,7 +160,7 @@ class Opener:
             self._read()
 
     def _recreated(self, a: Assignment) -> Iterator[Gap]:
-        """Tell where the source's topic is another one than the ledger knows."""
+        """Yield a gap if the source topic is another one than the ledger knows."""
         books = self._books.of(a.source)
         if books.opened is None or books.opened.source_topic_id == a.source_id:
             return
@@ -201,7 +201,7 @@ class Opener:
         states: dict[TopicPartition, TargetState],
         answers: Openings,
     ) -> None:
-        """Take mapped partitions over in which earlier copiers may still write."""
+        """Take over mapped partitions to which earlier copiers may still write."""
         known = {a: books for a in wanted if (books := self._known(a)) is not None}
         due = [self._generations.due(a, books, states[a.target]) for a, books in known.items()]
         fenced = {t.work: t for t in self._generations.fence([t for t in due if t is not None])}
@@ -239,7 +239,7 @@ class Opener:
         return standing
 
     def _look_behind(self, a: Assignment, standing: Standing, state: TargetState) -> None:
-        """Find the records of ours that the target has behind the position."""
+        """Find our records that the target holds after the position."""
         tail = self._tails.behind(a, standing.position, state)
         standing.passed, standing.tail_end = tail.passed, tail.end
         read, identical = tail.end >= 0, standing.mode is Mode.IDENTICAL
@@ -250,7 +250,7 @@ class Opener:
             standing.reach(tail.end)
 
     def _resume_fenced(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Standing:
-        """Resume a partition that is written in transactions; see `fencing` for the order."""
+        """Resume a partition that is written in transactions, in the order given in `fencing`."""
         writer = self._fences.raise_one(a, books)
         self._read()
         log_end = TargetOffset(self._admin.offsets.latest([a.target])[a.target])
@@ -271,7 +271,7 @@ class Opener:
         return standing
 
     def _plain_ahead(self, a: Assignment, standing: Standing, state: TargetState) -> int:
-        """Return how many records the target took under our own id since the last receipt."""
+        """Return how many records the target has of our own id after the last receipt."""
         generation = standing.position.generation
         last = state.last_sequence(of_generation(a.producer_id, generation))
         if last is None:
@@ -281,11 +281,11 @@ class Opener:
 
 
 def _front(start: TargetOffset, state: TargetState) -> TargetOffset | None:
-    """Return from where on the log must be filled, up to `start`, to be cut there then."""
+    """Return the offset from which the log must be filled up to `start`, `None` if not at all."""
     return state.log_end if state.earliest < start and state.log_end <= start else None
 
 
 def _told(books: PartitionBooks) -> bool:
-    """Whether the last receipt is of a time when the partition was written in transactions."""
+    """Whether the partition was written in transactions at its last receipt."""
     told = books.receipt.reasons if books.receipt is not None else ()
     return any(writer.why in told for writer in books.writers.values())

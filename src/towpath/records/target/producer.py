@@ -1,4 +1,4 @@
-"""The target side of a slice: one batch per partition and request, some requests in flight."""
+"""Sending batches to target leaders: one per partition and request, some requests in flight."""
 
 from __future__ import annotations
 
@@ -23,20 +23,25 @@ from towpath.records.target.sender import S
 from towpath.records.trouble import TOLD, throttled
 
 _IN_FLIGHT = 3
-"""Requests per connection: a broker works on one at a time, the others hide the way there."""
+"""In-flight requests per connection: a broker works on one, the others hide network latency."""
 _IN_FLIGHT_THROTTLED = 1
-"""The same while a broker throttles us (KIP-219): it works on the others after the mute only."""
+"""The same while a broker throttles us (KIP-219): it would read the others only later."""
 _REQUEST_BYTES = 4 << 20
 _PART = 16
-"""A request holds that part of the slice's memory at most: a frozen broker must not hold it all."""
+"""A request holds at most one part in so many of the slice's memory, for brokers may freeze."""
 MANY = 64
-"""Partitions of a slice that are many."""
+"""Number of partitions from which on a slice has many."""
 _CONNECTIONS = 4
-"""To a leader, at most; there is one more for each `MANY` senders."""
+"""Most connections to a leader. There is one more for each `MANY` senders."""
 
 
 class Producer(Generic[S]):
-    """Sends what senders have ready and hands every answer to `on_answer`."""
+    """Sends the ready batches of senders, and hands every answer to `on_answer`.
+
+    Attributes:
+        nodes: The connections.
+        throttled: Seconds for which brokers throttled us.
+    """
 
     def __init__(
         self,
@@ -60,9 +65,8 @@ class Producer(Generic[S]):
         self._ready: dict[int, dict[TopicPartition, None]] = {}
         self._in_flight: dict[int, int] = {}
         self._muted: dict[int, Deadline] = {}
-        """Until when brokers read nothing that throttled us in their last answer."""
+        """Until when brokers that throttled us in their last answer read nothing."""
         self.throttled = 0.0
-        """Seconds for which brokers asked to wait."""
         self._ids: dict[TopicName, TopicId] = {}
         self._names: dict[TopicId, TopicName] = {}
         self.nodes = Nodes(
@@ -86,19 +90,19 @@ class Producer(Generic[S]):
         self._settle_one(sender.target)
 
     def remove(self, sender: S) -> None:
-        """Send for `sender` no more; its leader is looked up again when it comes back."""
+        """Send no more for `sender`. Its leader is looked up again if it comes back."""
         tp = sender.target
         self._senders.pop(tp, None)
         self._leave(tp)
         self.nodes.forget(tp)
 
     def moved(self, sender: S, after: float) -> None:
-        """The leader is another one, or unknown: look it up, then go on."""
+        """Look up the leader of `sender` again after a while, then go on."""
         self._leave(sender.target)
         self.nodes.look_up([sender.target], after)
 
     def mark(self, sender: S) -> int:
-        """The sender has something to send; return its node, -1 when unknown."""
+        """Note that the sender has something to send. Returns its leader, -1 if unknown."""
         tp = sender.target
         node = self._at.get(tp, -1)
         if node >= 0:
@@ -106,7 +110,7 @@ class Producer(Generic[S]):
         return node
 
     def pump_all(self) -> None:
-        """Send whatever is ready."""
+        """Send all ready batches."""
         for node, ready in self._ready.items():
             if ready:
                 self._pump(node)
@@ -150,7 +154,7 @@ class Producer(Generic[S]):
         while ready and self._permit.good and self._in_flight.get(node, 0) < most:
             channel = self.nodes.channel(node)
             if channel is None or channel.muted:
-                return  # what is not sent yet can still be kept back (`WritePermit`)
+                return  # unsent batches can still be kept back (`WritePermit`)
             batches = self._gather(ready)
             if not batches:
                 return
@@ -195,7 +199,7 @@ class Producer(Generic[S]):
                 break
             sender = self._senders[tp]
             if (time := sender.queue.next_time) is not None and time < oldest:
-                continue  # it stays ready
+                continue  # the sender stays ready
             del ready[tp]
             batch = sender.next_batch()
             if batch is None:
@@ -217,9 +221,8 @@ class Producer(Generic[S]):
         self._mute(node, channel, answer.throttle)
         for said in answer.batches:
             sender = self._senders.get(said.tp)
-            if sender is not None and sender is senders.get(
-                said.tp
-            ):  # else it was sent for an older one
+            # A sender that was replaced meanwhile gets no answer.
+            if sender is not None and sender is senders.get(said.tp):
                 self._on_answer(sender, said)
         if answer.throttle >= TOLD:
             self._troubled(node, throttled(Side.TARGET, node, answer.throttle), hopeless=False)
@@ -234,7 +237,7 @@ class Producer(Generic[S]):
             self._muted.pop(node, None)
 
     def mute_left(self, node: int) -> float:
-        """Return the seconds after which a broker reads what was sent to it, while it throttles."""
+        """Return for how many seconds a broker still throttles us, reading no request."""
         muted = self._muted.get(node)
         return muted.left() if muted else 0.0
 
@@ -249,11 +252,11 @@ class Producer(Generic[S]):
 
 
 class Producers(Generic[S]):
-    """Deals senders to as many producers as they are worth; a sender keeps its own.
+    """Distributes senders among producers. A sender keeps its producer.
 
-    A broker works on one request of a connection at a time. The first batch of a partition makes it
-    write files of its own to the disk (leader epochs among them), so thousands of partitions that
-    begin together would wait for each other.
+    A broker works on one request of a connection at a time. The first batch of a partition makes
+    the broker create files, for example for leader epochs, so thousands of partitions that begin
+    together would wait for each other on one connection.
     """
 
     def __init__(self, make: Callable[[], Producer[S]]) -> None:
@@ -262,24 +265,24 @@ class Producers(Generic[S]):
         self._of: dict[TopicPartition, Producer[S]] = {}
 
     def serve(self, senders: int) -> None:
-        """Have as many producers as that many senders are worth."""
+        """Add producers for so many senders."""
         while len(self._all) < min(_CONNECTIONS, senders // MANY):
             self._all.append(self._make())
 
     @property
     def throttled(self) -> float:
-        """Seconds for which brokers asked to wait."""
+        """Seconds for which brokers throttled us."""
         return sum(producer.throttled for producer in self._all)
 
     def of(self, sender: S) -> Producer[S]:
-        """Return the producer of a sender."""
+        """Return the producer of the sender."""
         tp = sender.target
         if tp not in self._of:
             self._of[tp] = self._all[hash(tp) % len(self._all)]
         return self._of[tp]
 
     def pump_all(self) -> None:
-        """Send whatever is ready."""
+        """Send all ready batches."""
         for producer in self._all:
             producer.pump_all()
 

@@ -1,4 +1,4 @@
-"""Who has batches for target partitions: what the producer asks of each."""
+"""What the producer asks of whoever has batches for a target partition."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from towpath.records.items import Batch
 
 
 class SendQueue(Protocol):
-    """What a sender has in its queue, sent or not."""
+    """The queue of a sender: its batches in flight and its waiting ones."""
 
     @property
     def waiting(self) -> Sized:
-        """What was not sent yet."""
+        """The items that were not sent yet."""
 
     @property
     def next_time(self) -> int | None:
-        """The timestamp in ms of the next batch, `None` if none waits."""
+        """Timestamp in ms of the next batch, `None` if none waits."""
 
     def __bool__(self) -> bool:
-        """Whether anything is in it."""
+        """Whether the queue holds anything."""
 
 
 class Sender(Protocol):
-    """Has batches for one target partition: a lane, or whatever else has some."""
+    """Has batches for one target partition, for example a lane."""
 
     @property
     def target(self) -> TopicPartition:
@@ -37,13 +37,13 @@ class Sender(Protocol):
 
     @property
     def queue(self) -> SendQueue:
-        """Its queue."""
+        """The queue of its batches."""
 
     def next_batch(self) -> Batch | None:
         """Return the next batch to send, `None` if none may be sent now."""
 
     def relieve(self, side: Side) -> None:
-        """Take back the trouble with a side that works again."""
+        """Clear the trouble of a side that works again."""
 
 
 S = TypeVar("S", bound=Sender)

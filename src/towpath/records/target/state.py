@@ -1,4 +1,4 @@
-"""What the leaders of target partitions say of them: where logs end, who wrote there. Blocking."""
+"""The state of target partitions by their leaders: log ends and producer state. Blocking."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towpath.records.work import Assignment
 
 T = TypeVar("T")
 Failed = dict[TopicPartition, TowpathError]
-"""Why nothing is known, by source partition."""
+"""Why the state is not known, by source partition."""
 ANY_NODE = -1
 _PATIENCE = 2.0
 """Seconds for each question to all leaders; partitions without a leader are asked about later."""
@@ -25,16 +25,16 @@ _PATIENCE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """What the leader says of one target partition.
+    """The state of one target partition, by its leader.
 
     Attributes:
         node: The leader.
         earliest: The log start offset.
-        log_end: The log end offset, which the high watermark may trail.
-        producers: What the leader remembers of each producer id.
-        asked: When it was asked, by the monotonic clock; it does not tell what came later.
-        fenced_at: The last sequence of the generation that was fenced just now, as a fence hides
-            it; `None` where the leader did not remember it.
+        log_end: The log end offset; the high watermark may be lower.
+        producers: Producer state, by producer id.
+        asked: When the leader was asked, by the monotonic clock.
+        fenced_at: The last sequence of the generation that was fenced just now, because a fence
+            hides it; `None` if the leader had no producer state.
     """
 
     node: int
@@ -45,12 +45,12 @@ class TargetState:
     fenced_at: int | None = None
 
     def last_sequence(self, producer: ProducerId) -> int | None:
-        """Return the last sequence of a producer, `None` if the leader does not remember it."""
+        """Return the last sequence of a producer id, `None` if the leader does not know it."""
         known = self.producers.get(producer)
         return None if known is None or self.is_fenced(producer) else known.last_sequence
 
     def is_fenced(self, producer: ProducerId) -> bool:
-        """Whether the leader refuses what a producer sends with epoch 0, as we do."""
+        """Whether the leader refuses batches of a producer id with epoch 0, which is our epoch."""
         known = self.producers.get(producer)
         return known is not None and known.epoch > 0
 
@@ -70,13 +70,13 @@ class Ask(Protocol[T]):
     def __call__(
         self, tps: Iterable[TopicPartition], *, patience: float | None = None
     ) -> Answers[TopicPartition, T]:
-        """Ask it; see `towpath.cluster.admin.leaders.ask_leaders`."""
+        """Ask; see `towpath.cluster.admin.leaders.ask_leaders`."""
 
 
 def observed(
     admin: Admin, wanted: Sequence[Assignment]
 ) -> tuple[dict[TopicPartition, TargetState], Failed]:
-    """Return the state of each target partition, asked for all at once, and what failed."""
+    """Return the state of each target partition, asked of all leaders at once, and failures."""
     if not wanted:
         return {}, {}
     asked = time.monotonic()

@@ -1,8 +1,8 @@
-"""What the target log holds behind the last receipt of a partition. Blocking.
+"""Our records that the target log holds after the last receipt of a partition. Blocking.
 
-Where the leader knows our producer id and its last sequence fits the receipt, that sequence tells
-how many records there are. Else only the log tells, read up to its end (not the high watermark),
-once nothing that an earlier copier sent can still arrive (docs/decisions/0003).
+If the leader has producer state for our id and its last sequence fits the receipt, that sequence
+tells how many records there are. Otherwise only the log tells. It is read up to the log end offset
+(not the high watermark), once no earlier request can still arrive (docs/decisions/0003).
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from towpath.records.work import Assignment
 from towpath.wire import batch as wire
 
 BACKWARDS = wire.SEQUENCES // 2
-"""A sequence that seems to be this far ahead is behind."""
+"""A sequence that seems this far ahead is behind."""
 _AGAIN = 15.0
-"""Seconds after which a second look at records that do not show is a first one: the target was away
-meanwhile, and a new leader does not show at once what it has."""
+"""Seconds after which a second look for missing records counts as a first one: the target was away
+meanwhile, and a new leader does not show all its records at once."""
 _AT_ONCE = Deadline(0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Underway:
-    """What was sent to a broker and not answered.
+    """Batches that were sent to a broker and not answered.
 
     Attributes:
-        node: The broker, `ANY_NODE` if an earlier copier sent it.
-        end: The sequence behind the last record that was sent, -1 if that is not known.
-        oldest: The oldest time in ms of the batches that were sent, `None` if that is not known.
-        read_from: When the broker begins to read it at the earliest: it throttles us until then.
+        node: The broker, `ANY_NODE` if an earlier copier sent them.
+        end: The sequence after the last record, -1 if unknown.
+        oldest: The oldest timestamp in ms, `None` if unknown.
+        read_from: When the broker reads them at the earliest: it throttles us until then.
     """
 
     node: int = ANY_NODE
@@ -51,12 +51,12 @@ class Underway:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The records of ours behind a position.
+    """Our records after a position.
 
     Attributes:
-        passed: Those records.
-        end: How far the target log was read for them, -1 if it was not.
-        retained: How many records before them the target's retention deleted since.
+        passed: These records.
+        end: How far the target log was read for them, -1 if it was not read.
+        retained: How many records before them retention on the target has deleted since.
     """
 
     passed: Passed
@@ -65,35 +65,35 @@ class Tail:
 
 
 class Tails:
-    """Finds tails; whoever asks comes again for what does not show yet, so nobody else waits."""
+    """Finds tails. Callers ask again about records that do not show yet, so that nobody waits."""
 
     def __init__(self, client: Client, timeout: float, memory_ms: int) -> None:
         self._client, self._timeout, self._memory_ms = client, timeout, memory_ms
         self._missing: dict[TopicPartition, tuple[Deadline, Deadline]] = {}
-        """Until when records that do not show are waited for, if they are looked for in time."""
+        """Until when missing records are waited for, if callers ask again in time."""
         self._underway: dict[TopicPartition, Underway] = {}
         self._quiet: dict[TopicPartition, Deadline] = {}
 
     def may_arrive(self, tp: TopicPartition, sent: Underway) -> None:
-        """Records for source partition `tp` were sent to a broker that did not answer."""
+        """Note that a broker did not answer batches for source partition `tp`."""
         self._underway[tp] = sent
         self._quiet.pop(tp, None)
 
     def opened(self, tp: TopicPartition) -> None:
-        """The partition was opened: nothing is under way to it any more."""
+        """Note that the partition was opened: no earlier batch can arrive any more."""
         self._underway.pop(tp, None)
         self._quiet.pop(tp, None)
 
     def settled(self, tp: TopicPartition) -> bool:
-        """Whether nothing that was sent for source partition `tp` can still arrive."""
+        """Whether no earlier batch for source partition `tp` can still arrive."""
         quiet = self._quiet.get(tp)
         return tp not in self._underway or (quiet is not None and quiet.over)
 
     def in_doubt(self, a: Assignment, state: TargetState, producer: ProducerId) -> bool:
-        """Whether records may arrive under `producer` that the leader could take a second time.
+        """Whether batches may arrive from `producer` that the leader could append a second time.
 
-        Those of another copier are in doubt even if the leader remembers it: it may be frozen for
-        longer than that.
+        Batches of another copier are in doubt even if the leader has producer state: the copier may
+        be frozen until after that has expired.
         """
         sent = self._underway.get(a.source)
         if sent is None or self.settled(a.source) or sent.node not in {ANY_NODE, state.node}:
@@ -102,12 +102,12 @@ class Tails:
         return sent.node == ANY_NODE or not known or self._may_forget(a, state, producer)
 
     def behind(self, a: Assignment, position: Position, state: TargetState) -> Tail:
-        """Return the records of ours behind `position`.
+        """Return our records after `position`.
 
         Raises:
             TargetLostError: The target lost records that it had acknowledged.
-            DoubledError: It holds records twice.
-            ClusterError: It could not be read, or has to be asked again.
+            DoubledError: The target holds records twice.
+            ClusterError: The target could not be read, or must be asked again.
         """
         self._quiet_from(a, state)
         if state.log_end < position.target:
@@ -133,7 +133,7 @@ class Tails:
         return Tail(_passed(a, found, position, 0), TargetOffset(found.end))
 
     def _may_forget(self, a: Assignment, state: TargetState, producer: ProducerId) -> bool:
-        """Whether the leader may forget us, and then take what still arrives a second time."""
+        """Whether producer state may expire, so that the leader appends a late batch again."""
         sent = self._underway.get(a.source)
         last = state.producers[producer].last_timestamp
         oldest = last if sent is None or sent.oldest is None else min(last, sent.oldest)
@@ -148,16 +148,16 @@ class Tails:
         plain: int,
         writers: AbstractSet[ProducerId],
     ) -> Passed:
-        """Return what we wrote in transactions, and `plain` records without, from `start` on."""
+        """Return our transactional records, and `plain` other ones, from offset `start` on."""
         wanted = Sought(start, end, plain, own_of(a), writers)
         return self._complete(a, wanted, position).passed()
 
     def _complete(self, a: Assignment, wanted: Sought, position: Position) -> OwnRecords:
-        """Find all that is wanted.
+        """Find all wanted records.
 
-        What lies behind the high watermark shows once the replicas have it or have left the ISR,
-        whenever that is. What does not show before it, retention, a cleaner or an unclean leader
-        election may have taken.
+        Records after the high watermark become visible once the replicas have them or have left the
+        ISR, whenever that is. Records missing before it may have been removed by retention, by the
+        cleaner, or by an unclean leader election.
         """
         found = find(self._client, a.target, wanted)
         if found.complete:
@@ -174,11 +174,11 @@ class Tails:
         raise self._patient(a, "records that it took do not show", lost)
 
     def _unknown(self, a: Assignment, position: Position, state: TargetState) -> Tail:
-        """Find what there is up to the log end by the headers of batches alone."""
+        """Find our records up to the log end offset by the headers of batches alone."""
         start = max(position.target, state.earliest)
         if state.log_end == start == position.target:
             self._settle(a, state, position.sequence)
-            return Tail(Passed())  # no reading: there may be thousands of partitions
+            return Tail(Passed())  # without reading: there may be thousands of partitions
         found = self._complete(a, Sought(start, state.log_end, 0, own_of(a)), position)
         retained, end = follow(a, found.spans, position, begins_later=start > position.target)
         self._settle(a, state, end)
@@ -190,27 +190,30 @@ class Tails:
         return Tail(_passed(a, found, position, retained), TargetOffset(found.end), retained)
 
     def _settle(self, a: Assignment, state: TargetState, end: int) -> None:
-        """Wait until nothing can arrive any more that was sent before.
+        """Raise unless no earlier batch can arrive any more.
 
-        A broker works on what it has in its buffers even if the connection is closed, one request
-        after the other; it answers each within its own timeout, a part of ours (`Producer`). So one
-        request timeout after it first answered again, nothing is left. What was sent to a broker
-        that no longer leads the partition is void, and what is in the log up to sequence `end` has
+        A broker works on the requests in its buffers even after the connection was closed, one
+        after the other. It answers each within the timeout in the request, a part of ours
+        (`Producer`). So one request timeout after its first new answer, none is left. A broker that
+        no longer leads the partition refuses batches, and batches up to sequence `end` have
         arrived.
+
+        Raises:
+            UnreachableError: A batch may still arrive.
         """
         quiet = self._quiet_from(a, state)
         if quiet is None or self._underway[a.source].end == end:
             return
-        if quiet.at > state.asked:  # else the answer may be older than what arrived since
+        if quiet.at > state.asked:  # otherwise a batch may have arrived after the answer
             raise UnreachableError(
                 Side.TARGET,
                 f"opening {a.target}",
-                "the leader may have forgotten our producer id, and records that were sent before"
+                "the state of our producer id may have expired, and records that were sent before"
                 f" may still arrive for {quiet.left():.0f} s",
             )
 
     def _quiet_from(self, a: Assignment, state: TargetState) -> Deadline | None:
-        """Return from when on nothing can arrive, `None` if nothing can in any case."""
+        """Return from when on no earlier batch can arrive, `None` if none can now."""
         sent = self._underway.get(a.source)
         if sent is None or sent.node not in {ANY_NODE, state.node}:
             return None
@@ -218,7 +221,7 @@ class Tails:
         return self._quiet.setdefault(a.source, Deadline.after(wait))
 
     def _patient(self, a: Assignment, why: str, lost: TowpathError) -> TowpathError:
-        """Return an error that asks to come again, and `lost` once the timeout is over."""
+        """Return an error that passes, and `lost` once the timeout is over."""
         until, again = self._missing.pop(a.source, (None, None))
         if until is None or again is None or again.over:
             until = Deadline.after(self._timeout)
@@ -229,7 +232,7 @@ class Tails:
 
 
 def own_of(a: Assignment) -> frozenset[ProducerId]:
-    """Return the producer ids under which the partition is written without transactions."""
+    """Return the producer ids that write the partition without transactions."""
     return generations(a.producer_id)
 
 
@@ -239,23 +242,26 @@ def _passed(a: Assignment, found: OwnRecords, position: Position, retained: int)
 
 
 def ahead_of(last: int, position: Position) -> int:
-    """Return how many records follow the position up to sequence `last`; many if that is older."""
+    """Return how many records follow the position up to sequence `last`.
+
+    The number is at least `BACKWARDS` if `last` is before the position.
+    """
     return (last + 1 - position.sequence) % wire.SEQUENCES
 
 
 def follow(
     a: Assignment, spans: Sequence[Span], position: Position, *, begins_later: bool
 ) -> tuple[int, int]:
-    """Make sure that each batch of ours follows the one before it, from the position on.
+    """Check that each of our batches follows the one before it, from the position on.
 
     Args:
         a: The partition.
         spans: Our batches, in the order of the log.
         position: Where the first of them should begin.
-        begins_later: The target deleted the first of them, so the first may begin later.
+        begins_later: The target has deleted records there, so the first batch may begin later.
 
     Returns:
-        By how many records the first span begins later, and the sequence behind the last span.
+        How many records later the first batch begins, and the sequence after the last batch.
 
     Raises:
         DoubledError: A batch repeats sequences.
@@ -275,7 +281,7 @@ def follow(
 
 
 def _doubled(a: Assignment, spans: Sequence[Span], expected: int) -> DoubledError:
-    """Return the error that names the stretch of batches that begins before `expected`."""
+    """Return the error for the leading batches with sequences before `expected`."""
     end, count = spans[0].first, 0
     for span in spans:
         if (span.sequence - expected) % wire.SEQUENCES < BACKWARDS:

@@ -1,4 +1,4 @@
-"""What the answers of the target mean for a partition. Pure."""
+"""What error codes of the target mean for a partition. Pure."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from towpath.records.trouble import CORRUPT, FORBIDDEN, GONE, REFUSES_IDS
 
 MESSAGE_TOO_LARGE = 10
 NOT_ENOUGH_REPLICAS = 19
-"""Answered before anything is appended, unlike NOT_ENOUGH_REPLICAS_AFTER_APPEND (20)."""
+"""Nothing was appended, unlike with NOT_ENOUGH_REPLICAS_AFTER_APPEND (20)."""
 UNKNOWN_PRODUCER_ID = 59
 _FOR_GOOD = frozenset({32, 42, 43, 87})
 """INVALID_TIMESTAMP, INVALID_REQUEST, UNSUPPORTED_FOR_MESSAGE_FORMAT, INVALID_RECORD."""
 
 
 class TargetTrouble(Enum):
-    """What a produce answer asks for."""
+    """What must be done about an error in a produce answer."""
 
     REOPEN = auto()
-    """The batch may have been appended, or our sequence is not the next one: find out where we
-    stand."""
+    """The batch may have been appended, or our sequence is not the next one: find out where the
+    partition stands."""
     GONE = auto()
-    """The topic is not the one we knew, or is no more."""
+    """The mirror topic was replaced or deleted."""
     SPLIT = auto()
     """The batch is too large."""
     STOP = auto()
-    """The target will never take this batch."""
+    """The target will never accept this batch."""
     FENCED = auto()
-    """Another copier took the partition over: find out whether this one still goes on."""
+    """Another copier took over the partition: find out whether this one may continue."""
     FOREIGN_ID = auto()
-    """The target takes no producer id but those that it gave out."""
+    """The target accepts only producer ids that it has allocated itself."""
     DAMAGED = auto()
-    """The batch is damaged: on its way, or since it came from the source."""
+    """The batch is damaged: on its way to the target, or before."""
     FORBIDDEN = auto()
-    """The login lacks a right: send the same batches to the same leader again later."""
+    """The login lacks a right: send the same batches to the same leader later."""
     RETRY = auto()
-    """The batch was not appended, for a passing fault: send the same batches again."""
+    """The batch was not appended because of a passing fault: send the same batches again."""
 
 
 _AT_TARGET = {
@@ -46,8 +46,8 @@ _AT_TARGET = {
     **dict.fromkeys(_FOR_GOOD, TargetTrouble.STOP),
     NOT_ENOUGH_REPLICAS: TargetTrouble.RETRY,
 }
-"""What is not listed means REOPEN. Kafka answers even NOT_LEADER_OR_FOLLOWER for a batch that it
-has appended, where leadership moves while it waits for replicas (`DelayedProduce.tryComplete`)."""
+"""Any other code means REOPEN. Kafka answers even NOT_LEADER_OR_FOLLOWER for a batch that it has
+appended, if leadership moves while it waits for replicas (`DelayedProduce.tryComplete`)."""
 
 
 def target_trouble(error: int, *, fresh: bool = False) -> TargetTrouble:
@@ -55,7 +55,7 @@ def target_trouble(error: int, *, fresh: bool = False) -> TargetTrouble:
 
     Args:
         error: The code.
-        fresh: Nothing of this partition was accepted yet, so the broker cannot have forgotten us.
+        fresh: No batch of this partition was accepted yet, so no producer state can have expired.
     """
     if refuses_ids(error, fresh=fresh):
         return TargetTrouble.FOREIGN_ID
@@ -63,5 +63,5 @@ def target_trouble(error: int, *, fresh: bool = False) -> TargetTrouble:
 
 
 def refuses_ids(error: int, *, fresh: bool) -> bool:
-    """Whether an answer means that the target takes no producer ids of ours."""
+    """Whether an error code means that the target refuses our producer ids."""
     return error in REFUSES_IDS or (fresh and error == UNKNOWN_PRODUCER_ID)

@@ -1,8 +1,8 @@
 """Writing a target partition in transactions, where our producer ids are refused. Blocking.
 
-One writer at a time can commit, because opening a partition fences all others; what it committed
-beyond its last receipt is found again by `written`. So nothing is lost or doubled, and the ledger
-need not be part of the transaction (docs/decisions/0009).
+Only one writer at a time can commit, because opening a partition fences all others. Records that it
+committed after its last receipt are found again by `written`. So nothing is lost or doubled, and
+the ledger need not be part of the transaction (docs/decisions/0009).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from towpath.wire import batch as wire
 _WAIT = 0.1
 _PEEK_BYTES = 64 << 10
 _ABORT = 5.0
-"""Seconds to try to abort; if it fails, the next writer does it, or the broker after a minute."""
+"""Seconds to try to abort. If that fails, the next writer does it, or the broker after a minute."""
 
 
 class TooLargeError(ClusterError):
-    """The target does not take `batch` for its size."""
+    """The target refuses `batch` as too large."""
 
     def __init__(self, batch: Batch) -> None:
         super().__init__(batch.size)
@@ -38,7 +38,7 @@ class TooLargeError(ClusterError):
 
 
 class DamagedError(ClusterError):
-    """The checksum of `batch` is wrong, so no target would take it."""
+    """The checksum of `batch` is wrong, so every target would refuse it."""
 
     def __init__(self, batch: Batch) -> None:
         super().__init__(batch.base)
@@ -47,7 +47,7 @@ class DamagedError(ClusterError):
 
 @dataclass(slots=True)
 class PartitionWriter:
-    """Writes one target partition; good from a fence to the first error, then open anew."""
+    """Writes one target partition, from a fence to the first error."""
 
     tp: TopicPartition
     transactions: Transactions
@@ -56,15 +56,15 @@ class PartitionWriter:
     _sequence: int = 0
 
     def write(self, client: Client, batches: Sequence[Batch]) -> list[TargetOffset]:
-        """Write batches in one transaction; return the base offset of each.
+        """Write batches in one transaction. Returns the base offset of each.
 
-        They are stamped for it, and visible to every consumer when this returns.
+        The batches are stamped. When this returns, they are visible to every consumer.
 
         Raises:
-            TooLargeError: One of them is too large; nothing was written.
-            DamagedError: One of them is damaged; nothing was written.
+            TooLargeError: A batch is too large; nothing was written.
+            DamagedError: A batch is damaged; nothing was written.
             ClusterError: The target refused, for example because another writer took over, or did
-                not answer. The transaction may be committed all the same.
+                not answer. The transaction may be committed nevertheless.
         """
         deadline = Deadline.after(self.timeout)
         try:
@@ -108,12 +108,12 @@ class PartitionWriter:
             if (markers & (table[:, wire.PRODUCER] == self.who.producer_id)).any():
                 return
             at = int(table[-1, wire.LAST]) + 1 if len(table) else at
-        raise ClusterError(f"target: a transaction did not show in {self.tp} in time")
+        raise ClusterError(f"target: a transaction in {self.tp} did not become visible in time")
 
     def _abandon(self, error: Exception) -> None:
-        """Abort what is open, so that nobody waits for it, unless another writer did.
+        """Abort the open transaction, so that nobody waits for it, unless another writer did.
 
-        Aborting raises the epoch: a request that is still on its way somewhere comes too late.
+        Aborting raises the epoch, so the target refuses a request that is still under way.
         """
         fenced = isinstance(error, RefusedError) and error.error in REFUSES_IDS
         if not fenced:

@@ -1,8 +1,8 @@
-"""Which records of a target partition are ours: read again, after a crash or to verify. Blocking.
+"""Our records in a target partition, read after a crash or to verify. Blocking.
 
-Plain batches of ours count at once. Batches of a transaction of ours wait for its marker, which
-tells whether they count; the broker's own view of committed records ends where any other writer
-has a transaction open, so it is not asked.
+Our plain batches count at once. Our transactional batches count once the marker of their
+transaction commits it. The partition is not read with isolation.level=read_committed, which would
+end wherever any other writer has an open transaction.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _WAIT = 0.05
 _COMMIT = b"\0\1"
 
 Part = tuple[wire.Table, Hashes, Hashes, wire.Table]
-"""Offsets of some records, their hashes with times, those without, and their sequences."""
+"""Offsets of records, their hashes with timestamps, their hashes without, and their sequences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One batch of our own, as far as it counts: target offsets [first, end) and sequences.
+    """The part of one of our batches that counts: target offsets [first, end) and sequences.
 
     The cleaner of a compacted topic removes records of a batch and keeps its sequences.
     """
@@ -45,15 +45,15 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What to look for.
+    """The records to look for.
 
     Attributes:
         start: The first offset that counts.
-        end: How far there is something to read.
-        plain: How many records of `own` there are: an append becomes visible only when it is on
-            all in-sync replicas.
-        own: The producer ids that write without transactions.
-        writers: Those that write in transactions.
+        end: The log end offset.
+        plain: How many records of `own` there are. A record becomes visible only when it is on all
+            in-sync replicas.
+        own: Our producer ids that write without transactions.
+        writers: Our producer ids that write in transactions.
     """
 
     start: int
@@ -64,7 +64,7 @@ class Sought:
 
 
 def find(client: Client, tp: TopicPartition, wanted: Sought) -> OwnRecords:
-    """Return the records of ours in `tp` from an offset on, as far as they can be read now.
+    """Return our wanted records in `tp`, as far as they can be read now.
 
     Raises:
         ClusterError: The target could not be read.
@@ -81,12 +81,12 @@ def find(client: Client, tp: TopicPartition, wanted: Sought) -> OwnRecords:
 
 @dataclass(slots=True, kw_only=True)
 class OwnRecords:
-    """What is there of what is wanted: `plain` records of our own, read up to `end`."""
+    """The wanted records that were found: `plain` without transactions, read up to `end`."""
 
     wanted: Sought
     plain: int = 0
     spans: list[Span] = field(default_factory=list)
-    """The batches of these records."""
+    """The plain batches."""
     end: int = 0
     _parts: list[Part] = field(default_factory=list)
     _open: dict[int, list[Part]] = field(default_factory=dict)
@@ -94,11 +94,11 @@ class OwnRecords:
 
     @property
     def complete(self) -> bool:
-        """Whether all is there."""
+        """Whether all wanted records were found."""
         return self.plain >= self.wanted.plain and self.end >= self.wanted.end
 
     def take(self, chunk: Records) -> int:
-        """Look through a response; return the offset behind it, -1 if it is empty."""
+        """Look through a response. Returns the offset after it, -1 if it is empty."""
         table = wire.scan(chunk.buffer, chunk.start, chunk.end)
         ours = np.isin(table[:, wire.PRODUCER], [*self.wanted.own, *self.wanted.writers])
         for row in table[ours].tolist():
@@ -132,13 +132,15 @@ class OwnRecords:
             self._parts.extend(parts)
 
     def passed(self, retained: int = 0, cleaned_from: tuple[int, int] | None = None) -> Passed:
-        """Return what counts, in the order of offsets, behind `retained` records that are gone.
+        """Return the records that count, in the order of offsets.
 
-        With `cleaned_from`, the source offset and the sequence from which on they were written, the
-        target's cleaner may have removed some between: sequences tell how many.
+        If the target topic sets timestamps itself, their hashes leave timestamps out, so that they
+        can be found at the source.
 
-        Where the target topic stamped times itself, only hashes without times can be found again at
-        the source.
+        Args:
+            retained: How many records before them the target has deleted.
+            cleaned_from: The source offset and the sequence from which on they were written, if the
+                target's cleaner may have removed some between. Sequences tell how many.
         """
         if not self._parts:
             return Passed(retained=retained)
@@ -163,7 +165,7 @@ class OwnRecords:
 
 
 def _span(header: wire.BatchHeader, start: int) -> Span:
-    """Return the part of a batch that begins at offset `start`, if it does not begin later."""
+    """Return the part of a batch from offset `start` on."""
     cut = max(0, start - header.base_offset)
     length = header.last_offset_delta + 1
     first = header.base_offset + cut
@@ -173,7 +175,7 @@ def _span(header: wire.BatchHeader, start: int) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Surplus:
-    """Records of ours where none should be: target offsets [first, end)."""
+    """Records of ours where none should be, at target offsets [first, end)."""
 
     first: int
     end: int
@@ -183,9 +185,9 @@ class Surplus:
 def surplus(
     client: Client, tp: TopicPartition, start: int, end: int, own: AbstractSet[ProducerId]
 ) -> Surplus | None:
-    """Return what the producers `own` wrote at target offsets [start, end), by batch headers.
+    """Return the records of producers `own` at target offsets [start, end), by batch headers.
 
-    What the target has deleted of these is passed over.
+    Deleted offsets are passed over.
 
     Raises:
         ClusterError: The target could not be read that far yet.
@@ -204,7 +206,7 @@ def surplus(
         table = wire.scan(chunk.buffer, chunk.start, chunk.end)
         if not len(table):
             raise UnreachableError(
-                Side.TARGET, f"reading {tp}", f"offset {at} does not show yet, though it is there"
+                Side.TARGET, f"reading {tp}", f"offset {at} is in the log but not visible yet"
             )
         ours = np.isin(table[:, wire.PRODUCER], [*own])
         ours &= table[:, wire.ATTRIBUTES] & wire.CONTROL == 0
@@ -220,7 +222,7 @@ def surplus(
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """A transaction that does not count: its first offset, and that of its marker."""
+    """A transaction that was not committed: its first offset, and the offset of its marker."""
 
     producer: int
     first: int
@@ -228,7 +230,7 @@ class Undone:
 
 
 def undone(client: Client, tp: TopicPartition, start: int, writers: Sequence[int]) -> list[Undone]:
-    """Return the transactions of `writers` from `start` to the log end that are not committed."""
+    """Return the uncommitted transactions of `writers` from `start` to the high watermark."""
     found: list[Undone] = []
     first: dict[int, int] = {}
     at = start
@@ -250,5 +252,5 @@ def undone(client: Client, tp: TopicPartition, start: int, writers: Sequence[int
 
 
 def is_commit(marker: memoryview) -> bool:
-    """Whether the marker of a transaction commits it (KIP-98: key is version and type)."""
+    """Whether a transaction marker is a commit (KIP-98: its key is version and type)."""
     return bool(records.decode(marker)["key"][0].as_py()[2:4] == _COMMIT)
