@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from tests.support.here import MASTER, Ended, Here
 from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.links import a_run_elsewhere
 from tests.support.reasons import told
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
@@ -33,7 +34,6 @@ from towpath.ledger.events import EventReader
 from towpath.ledger.link import open_link
 from towpath.mirror.run import Wishes
 from towpath.mirror.run import run as mirror
-from towpath.mirror.session import LinkSession
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LEDGER, LinkName, Side, SourceOffset, TopicName, TopicPartition
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
@@ -352,18 +352,6 @@ def test_what_comes_between_ends_it_clearly(
     emptied = here("cutover", str(file), *NOW)
     assert emptied.code == 3, emptied.said
     assert f"{topic}-0: the source still has records, and its mirror topic has none" in emptied.out
-
-
-@contextmanager
-def a_run_elsewhere(file: Path) -> Iterator[None]:
-    config = load(file)
-    with Admin(config.target, Side.TARGET) as admin:
-        alive = LinkSession(config, admin)
-        alive.start()
-        try:
-            yield
-        finally:
-            alive.close()
 
 
 def note_gap(file: Path, tp: TopicPartition) -> None:

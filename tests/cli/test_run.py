@@ -12,6 +12,7 @@ import pytest
 from tests.support.chaos import delete_topic
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, delete_before, produce
+from tests.support.links import a_run_elsewhere
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.cli.options import write_report
@@ -59,6 +60,22 @@ def test_what_is_left_out_is_named_and_the_rest_goes_on(
     assert "the topic was deleted and created again at the source" in said
     for kind in ("gone", "well"):
         assert len(consume(target.bootstrap, topics[kind])) == 20
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_a_second_run_of_a_link_is_refused(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName, here: Here
+) -> None:
+    mirror = Mirror(tmp_path, source, target, new_name("busy"))
+    mirror.create()
+    mirror.slices()  # makes the ledger
+    file = tmp_path / f"{mirror.topic}.yaml"
+    with a_run_elsewhere(file):
+        second = here.run(str(file))
+    assert second.code == 4, second.said
+    assert f"link {mirror.topic} is already running" in second.said
+    assert "stop that run first, or give this one another `link` name" in second.said
 
 
 @pytest.mark.spark

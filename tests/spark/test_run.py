@@ -1,4 +1,4 @@
-"""`towpath run` as a process with its own Spark: killed, stopped, started twice, fed anew."""
+"""`towpath run` as a process with its own Spark: killed, stopped, started again, fed anew."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.scrape import Scrape
 from towpath.dev import ports
 from towpath.model.clock import now_ms
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark(own=True), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 ON_TWO = ("--master", "local[2]")
 SLICES = min((os.cpu_count() or 1) + 1, 5)
 
@@ -38,6 +38,7 @@ def some(partition: int = 0) -> list[Record]:
     return [Record(b"k", b"%d" % i, partition=partition) for i in range(100)]
 
 
+@pytest.mark.spark(own=True)
 def test_a_run_goes_on_until_ctrl_c(link: Link, tmp_path: Path, here: Here) -> None:
     boot, topic, later = link.source.bootstrap, f"{link.name}.first", f"{link.name}.later"
     report = tmp_path / "report.json"
@@ -48,7 +49,6 @@ def test_a_run_goes_on_until_ctrl_c(link: Link, tmp_path: Path, here: Here) -> N
     run = link.start("run", *ON_TWO, "--report", str(report))
     link.wait_for(run, topic, seconds=90)
     link.listen = ""
-    _second_start_is_refused(link, here)
     create_topic(boot, later, 2)
     produce(boot, later, some(1))
     link.wait_for(run, later, 1)
@@ -117,13 +117,6 @@ def _prometheus_gets_it(metrics: str, name: str) -> None:
     assert abs((got.get("towpath_last_look_timestamp_seconds") or 0) - now_ms() / 1000) < 60
 
 
-def _second_start_is_refused(link: Link, here: Here) -> None:
-    second = here.run(str(link.file))
-    assert second.code == 4, second.said
-    assert f"link {link.name} is already running" in second.said
-    assert "stop that run first, or give this one another `link` name" in second.said
-
-
 def _can_produce(boot: str, topic: str, partition: int) -> bool:
     try:
         produce(boot, topic, some(partition))
@@ -141,6 +134,7 @@ def _kill_a_worker(run: Program) -> None:
             continue  # it has just ended
 
 
+@pytest.mark.spark
 def test_a_killed_driver_and_a_killed_jvm(link: Link, rng: random.Random, here: Here) -> None:
     """Both where more slices are wished than there are cores: each of them runs all the same."""
     boot, many = link.source.bootstrap, f"{link.name}.many"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,11 @@ from confluent_kafka import KafkaException
 
 from tests.support.kafka import consume, end_offsets, wait_until
 from tests.support.program import Program
-from towpath.config import LinkConfig
+from towpath.cluster.admin import Admin
+from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
+from towpath.mirror.session import LinkSession
+from towpath.model.nouns import Side
 
 
 def link(
@@ -100,6 +105,19 @@ class Link:
         )
         assert target == source
         return len(target)
+
+
+@contextmanager
+def a_run_elsewhere(file: Path) -> Iterator[None]:
+    """Give signs of life as a run of the link, which must have a ledger."""
+    config = load(file)
+    with Admin(config.target, Side.TARGET) as admin:
+        alive = LinkSession(config, admin)
+        alive.start()
+        try:
+            yield
+        finally:
+            alive.close()
 
 
 def end(cluster: LocalCluster, topic: str, partition: int = 0) -> int:
