@@ -8,7 +8,11 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.program import environment
+from towpath.cli.progress import Display
+from towpath.metrics import log
 
 WHILE_SPARK_STARTS = """
 import sys
@@ -36,24 +40,17 @@ def test_errors_can_be_told_after_a_display_that_began_while_spark_started() -> 
     assert done.returncode == 0
 
 
-LOGGED = """
-from towpath.cli.progress import Display
-from towpath.metrics import log
-log.event("run.started", "demo", "", {}, trouble=False)
-with Display("demo"):
-    facts = {"state": "stopped", "why": "it is [too] large", "step": {"do": "x"}, "mode": ""}
-    log.event("partition.state", "demo", "orders-0", facts, trouble=True)
-    log.event("round.ended", "demo", "", {"number": 3, "late": False}, trouble=False)
-"""
-
-
-def test_where_there_is_no_terminal_events_are_logged() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LOGGED], capture_output=True, text=True, env=environment(),
-        timeout=60, check=True,
-    )  # fmt: skip
-    lines = [re.sub(r"^timestamp=\S+Z ", "", line) for line in done.stderr.splitlines()]
-    assert lines == [
+def test_where_there_is_no_terminal_events_are_logged(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "_log", None)
+    log.event("run.started", "demo", "", {}, trouble=False)
+    with Display("demo"):
+        facts = {"state": "stopped", "why": "it is [too] large", "step": {"do": "x"}, "mode": ""}
+        log.event("partition.state", "demo", "orders-0", facts, trouble=True)
+        log.event("round.ended", "demo", "", {"number": 3, "late": False}, trouble=False)
+    said = capsys.readouterr().err.splitlines()
+    assert [re.sub(r"^timestamp=\S+Z ", "", line) for line in said] == [
         "level=warning event=partition.state link=demo about=orders-0 state=stopped"
         ' why="it is [too] large" step="{\\"do\\": \\"x\\"}"',
         "level=info event=round.ended link=demo number=3 late=false",
