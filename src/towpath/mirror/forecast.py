@@ -16,8 +16,8 @@ from towpath.mirror.starts import Offsets, beginnings, from_group, looks_first
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicId, TopicName, TopicPartition
 from towpath.plan.subject import Difference
+from towpath.records.modes import why_mapped
 from towpath.records.source.beginnings import PATIENCE, find_starts
-from towpath.records.standing import why_mapped
 from towpath.records.trouble import RECREATED
 from towpath.topics.observed import ObservedTopics
 from towpath.topics.steps import CreateTopic, TopicStep

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from towpath.config import OffsetsPolicy
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Receipt, Run
 from towpath.ledger.keys import is_abandoned
 from towpath.ledger.packed import runs_of
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset
-from towpath.model.reasons import Reason, ReasonCode
+from towpath.model.reasons import Reason
 from towpath.records.items import TransactionalWriter
 from towpath.records.passed import Passed
 from towpath.records.work import Assignment
 from towpath.wire import batch as wire
-
-_MOST_FILL = 2_000_000_000
-"""Most offsets worth filling at the beginning of a log: about four minutes of work for a broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,38 +171,3 @@ def receipt_of(
         transacted=standing.transacted,
         generation=position.generation,
     )
-
-
-def why_mapped(
-    policy: OffsetsPolicy,
-    start: SourceOffset,
-    target_end: TargetOffset,
-    *,
-    compacted: bool,
-    fill: int = 0,
-) -> Reason | None:
-    """Return why a partition must be mapped when it is opened, `None` if it keeps its offsets.
-
-    Args:
-        policy: What the file asks for. Callers decide what follows from `identical`.
-        start: The first source offset to copy.
-        target_end: The log end offset of the target partition.
-        compacted: Whether the target topic is compacted, so that DeleteRecords is refused.
-        fill: How many offsets of a compacted topic may be filled with markers.
-    """
-    if policy is OffsetsPolicy.MAPPED:
-        return Reason.of(ReasonCode.ASKED_FOR)
-    if target_end == TargetOffset(start):
-        return None
-    if target_end:
-        return Reason.of(ReasonCode.TARGET_NOT_EMPTY, end=target_end)
-    if start <= (fill if compacted else _MOST_FILL):
-        return None
-    return Reason.of(
-        ReasonCode.COMPACTED_FRONT if compacted else ReasonCode.FRONT_TOO_LONG, start=start
-    )
-
-
-def taken(found: int, expected: int) -> Reason:
-    """Return the reason that a record is at target offset `found` instead of its own."""
-    return Reason.of(ReasonCode.OFFSET_TAKEN, found=found, expected=expected)

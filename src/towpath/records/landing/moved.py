@@ -16,7 +16,7 @@ from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.records.jobs import Jobs
 from towpath.records.landing.fronts import Fronts
 from towpath.records.lane.lane import Lane
-from towpath.records.standing import why_mapped
+from towpath.records.modes import why_mapped
 from towpath.wire import batch as wire
 
 

@@ -17,8 +17,9 @@ from towpath.records.items import Batch, BecomeMapped, Fill
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.lane.queue import Queue
 from towpath.records.lane.reshape import Cutter, open_row
+from towpath.records.modes import taken
 from towpath.records.passed import NotHereError
-from towpath.records.standing import Standing, taken
+from towpath.records.standing import Standing
 from towpath.wire import batch as wire
 from towpath.wire.aborted import Aborted, AbortedTransactions
 from towpath.wire.digest import Hashes, record_hashes

@@ -26,7 +26,8 @@ from towpath.records.lane.intake import Intake
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.lane.queue import Queue
 from towpath.records.lane.reshape import SMALL, Cutter
-from towpath.records.standing import Standing, taken
+from towpath.records.modes import taken
+from towpath.records.standing import Standing
 from towpath.records.work import Assignment
 from towpath.wire.aborted import Aborted
 

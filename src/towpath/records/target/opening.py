@@ -26,7 +26,8 @@ from towpath.model.errors import (
 )
 from towpath.model.nouns import Mode, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
-from towpath.records.standing import Standing, known_standing, why_mapped
+from towpath.records.modes import why_mapped
+from towpath.records.standing import Standing, known_standing
 from towpath.records.target.fencing import Fences
 from towpath.records.target.generations import Generations, overtaken, require_no_fence
 from towpath.records.target.state import TargetState, observed

@@ -1,0 +1,45 @@
+"""Why a partition is mapped. It loads neither numba nor Arrow, as plans ask for it, too."""
+
+from __future__ import annotations
+
+from towpath.config import OffsetsPolicy
+from towpath.model.nouns import SourceOffset, TargetOffset
+from towpath.model.reasons import Reason, ReasonCode
+
+_MOST_FILL = 2_000_000_000
+"""Most offsets worth filling at the beginning of a log: about four minutes of work for a broker."""
+
+
+def why_mapped(
+    policy: OffsetsPolicy,
+    start: SourceOffset,
+    target_end: TargetOffset,
+    *,
+    compacted: bool,
+    fill: int = 0,
+) -> Reason | None:
+    """Return why a partition must be mapped when it is opened, `None` if it keeps its offsets.
+
+    Args:
+        policy: What the file asks for. Callers decide what follows from `identical`.
+        start: The first source offset to copy.
+        target_end: The log end offset of the target partition.
+        compacted: Whether the target topic is compacted, so that DeleteRecords is refused.
+        fill: How many offsets of a compacted topic may be filled with markers.
+    """
+    if policy is OffsetsPolicy.MAPPED:
+        return Reason.of(ReasonCode.ASKED_FOR)
+    if target_end == TargetOffset(start):
+        return None
+    if target_end:
+        return Reason.of(ReasonCode.TARGET_NOT_EMPTY, end=target_end)
+    if start <= (fill if compacted else _MOST_FILL):
+        return None
+    return Reason.of(
+        ReasonCode.COMPACTED_FRONT if compacted else ReasonCode.FRONT_TOO_LONG, start=start
+    )
+
+
+def taken(found: int, expected: int) -> Reason:
+    """Return the reason that a record is at target offset `found` instead of its own."""
+    return Reason.of(ReasonCode.OFFSET_TAKEN, found=found, expected=expected)
