@@ -49,8 +49,13 @@ class Guard:
     # Within the summary, and around the end of the workers and of all fixtures.
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None]:
-        """Look what is left."""
-        yield
+        """Look what is left, also behind a fixture that failed."""
+        try:
+            yield
+        finally:
+            self._end(session)
+
+    def _end(self, session: pytest.Session) -> None:
         for each in marked(self._mark):
             if any(self._home in word for word in _command(each)):
                 with suppress(psutil.Error):
