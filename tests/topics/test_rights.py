@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,12 @@ from tests.support.links import link
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, TopicId, TopicName
+from towpath.plan.subject import Difference
 from towpath.topics.apply import check_all
 from towpath.topics.diff import diff
 from towpath.topics.observe import observe
 from towpath.topics.owned import OwnedTopics
-from towpath.topics.steps import AddPartitions, DeleteTopic, SetConfigs
+from towpath.topics.steps import AddPartitions, DeleteTopic, SetConfigs, TopicStep
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -95,25 +96,9 @@ def test_rights_that_are_missing_are_told_and_prune_nothing(
         )
         assert hidden not in source.topics.describe()
         found = diff(observe(source, target, config, ours), config, ours)
-        assert {each.about: each.text for each in found.problems} == dict.fromkeys(
-            unseen,
-            "source: the login mirror lacks the ACL DescribeConfigs on this topic, so its configs"
-            " are not known; add it there",
-        )
         said = {note.about: note.text for note in found.notes}
-        for name in blind:
-            assert said[name] == (
-                "target: the login mirror lacks the ACL DescribeConfigs on this topic, so its"
-                " configs are not known; add it there"
-            )
-        lacking = {note.about for note in found.notes if "AlterConfigs" in note.text}
-        assert (lacking, {held, able} <= found.topics.keys()) == ({held}, True)
-        [text] = [note.text for note in found.notes if "AlterConfigs" in note.text]
-        assert text == (
-            f"target: the login mirror lacks the ACL AlterConfigs on topic {held}, so what is"
-            " held back there while the mirror topic is filled cannot be released: retention.ms;"
-            " add it there"
-        )
+        _hidden_configs_are_told(found, unseen, blind)
+        _what_cannot_be_released_is_told(found, held, able)
         # None is in the list of all topics, but only of one it is told that it does not exist.
         for name in (hidden, doubtful):
             assert "TOPIC_AUTHORIZATION_FAILED (29)" in said[name]
@@ -122,21 +107,56 @@ def test_rights_that_are_missing_are_told_and_prune_nothing(
         assert found.steps == (
             DeleteTopic(deleted, deleted, target.topics.describe([deleted])[deleted].id, 1),
         )
-        refusals = check_all(
-            (
-                *found.steps,
-                AddPartitions(blind[0], blind[0], 1, 2),
-                SetConfigs(
-                    source=blind[1],
-                    target=blind[1],
-                    set={"segment.ms": "9"},
-                    remove=(),
-                    before={"segment.ms": None},
-                ),
-                DeleteTopic(TopicName("none"), TopicName("none"), TopicId("x"), 1),
-            ),
-            target,
+        _steps_without_rights_are_refused(found.steps, deleted, blind, target)
+
+
+def _hidden_configs_are_told(
+    found: Difference[TopicStep], unseen: list[TopicName], blind: list[TopicName]
+) -> None:
+    assert {each.about: each.text for each in found.problems} == dict.fromkeys(
+        unseen,
+        "source: the login mirror lacks the ACL DescribeConfigs on this topic, so its configs"
+        " are not known; add it there",
+    )
+    said = {note.about: note.text for note in found.notes}
+    for name in blind:
+        assert said[name] == (
+            "target: the login mirror lacks the ACL DescribeConfigs on this topic, so its"
+            " configs are not known; add it there"
         )
+
+
+def _what_cannot_be_released_is_told(
+    found: Difference[TopicStep], held: TopicName, able: TopicName
+) -> None:
+    lacking = {note.about for note in found.notes if "AlterConfigs" in note.text}
+    assert (lacking, {held, able} <= found.topics.keys()) == ({held}, True)
+    [text] = [note.text for note in found.notes if "AlterConfigs" in note.text]
+    assert text == (
+        f"target: the login mirror lacks the ACL AlterConfigs on topic {held}, so what is"
+        " held back there while the mirror topic is filled cannot be released: retention.ms;"
+        " add it there"
+    )
+
+
+def _steps_without_rights_are_refused(
+    steps: Sequence[TopicStep], deleted: TopicName, blind: list[TopicName], target: Admin
+) -> None:
+    refusals = check_all(
+        (
+            *steps,
+            AddPartitions(blind[0], blind[0], 1, 2),
+            SetConfigs(
+                source=blind[1],
+                target=blind[1],
+                set={"segment.ms": "9"},
+                remove=(),
+                before={"segment.ms": None},
+            ),
+            DeleteTopic(TopicName("none"), TopicName("none"), TopicId("x"), 1),
+        ),
+        target,
+    )
     assert {step.source: str(error).rpartition("; ")[2] for step, error in refusals} == {
         deleted: f"the login needs the ACL Delete on topic {deleted}",
         blind[0]: f"the login needs the ACL Alter on topic {blind[0]}",
