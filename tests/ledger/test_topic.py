@@ -198,7 +198,7 @@ def test_configs_that_may_not_be_seen_are_no_reason_to_refuse(
     assert note.text == (
         "target: asking for the configs of topic __towpath_ledger: TOPIC_AUTHORIZATION_FAILED"
         " (29); Topic authorization failed; the login needs the ACL DescribeConfigs on topic"
-        " __towpath_ledger; until then nobody checks that it loses no entries"
+        " __towpath_ledger; until then it is not checked that the ledger keeps all entries"
         " (cleanup.policy=compact)"
     )
 

@@ -1,4 +1,4 @@
-"""Does the steps of a plan, some at a time, each written into the journal."""
+"""Apply the steps of a plan in batches, and journal each step."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from towpath.plan.kinds import Step, StepKinds, batches
 from towpath.plan.subjects import SubjectClients
 
 Told = Callable[[Step, TowpathError | None], None]
-"""Hears of each step that was done, or why it was not."""
+"""Called after each step, with its error if it failed."""
 
 
 @dataclass(slots=True)
 class Applied:
-    """What became of the steps of a plan.
+    """The outcome of applying a plan.
 
     Attributes:
-        kinds: The kinds of all steps that there are.
-        done: Those that were done now.
-        before: Those that an earlier `towpath apply` of the same saved plan had done.
-        failed: Those that were not, and why.
-        rest: Those that were not reached.
-        takeover: A sentence about a dead process that the lease was taken over from, or "".
+        kinds: All kinds of steps.
+        done: Steps that this call has done.
+        before: Steps that an earlier `towpath apply` of the same saved plan has done.
+        failed: Steps that failed, each with its error.
+        rest: Steps that were not reached.
+        takeover: A sentence about the dead process whose lease was taken over, or "".
     """
 
     kinds: StepKinds
@@ -39,31 +39,31 @@ class Applied:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left of the plan."""
+        """Whether all steps of the plan are done."""
         return not (self.failed or self.rest)
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """A sentence per step that was not done."""
+        """One sentence for each failed step."""
         return tuple(f"{self.blamed(step)}: {error}" for step, error in self.failed)
 
     def blamed(self, step: Step) -> str:
-        """Return what the failure of a step is told of."""
+        """Return the name under which the failure of a step is reported."""
         return self.kinds.of(step).blamed(step)
 
 
 @dataclass(frozen=True, slots=True)
 class Applier:
-    """What the steps of one link need.
+    """Applies the steps of one link.
 
     Attributes:
-        clients: Change the target.
-        journal: Where each step is written down.
-        on_step: Told of each step.
-        on_changed: Told of each step that changed something, with the seconds that it took.
+        clients: The clients that change the target.
+        journal: The journal that each step is written to.
+        on_step: Called after each step.
+        on_changed: Called after each step that changed something, with its duration in seconds.
         stop: Set to end between two batches.
-        require: Raises where a step must not be done any more.
-        hold: Raises where this process may not change the target any more.
+        require: Raises if a step must no longer be done.
+        hold: Raises if this process may no longer change the target.
     """
 
     clients: SubjectClients
@@ -79,11 +79,12 @@ class Applier:
         return self.clients.subjects.kinds
 
     def apply(self, steps: Iterable[Step]) -> Applied:
-        """Do each step, whatever becomes of the others.
+        """Apply all steps; a failed step does not stop the others.
 
         Raises:
-            ClusterError: The journal cannot be written; the steps that follow are not done.
-            LinkHeldError: Another process changes the target now; likewise.
+            ClusterError: The journal cannot be written. The remaining steps are not done.
+            LinkHeldError: Another process changes the target now. The remaining steps are not
+                done.
         """
         self.journal.settle()
         left: list[Step] = []
@@ -118,7 +119,7 @@ class Applier:
             self.on_step(step, error)
 
     def _outdated(self, steps: Iterable[Step]) -> dict[str, TowpathError]:
-        """Return which steps must not be done any more, and why."""
+        """Return the errors of steps that must no longer be done, by name."""
         asked = Changed()
         for step in steps:
             with asked.about(step.about):
@@ -126,7 +127,7 @@ class Applier:
         return asked.failed
 
     def _do(self, steps: Sequence[Step]) -> Mapping[str, TowpathError]:
-        """Do steps of one kind; return why not, where one was not done."""
+        """Apply steps of one kind; return the errors of failed steps, by name."""
         try:
             found = self._ids(step for step in steps if step.creates)
         except TowpathError as error:
@@ -148,7 +149,7 @@ class Applier:
         return changed.failed
 
     def _left(self, steps: Sequence[Step], found: Mapping[str, TopicId]) -> list[Step]:
-        """Return the steps without those that the link has done before."""
+        """Return the steps that the link has not done before."""
 
         def over(step: Step) -> bool:
             once = self._kinds.of(step).once and step.about in found
@@ -157,7 +158,10 @@ class Applier:
         return [step for step in steps if not over(step)]
 
     def _owned(self, steps: Sequence[Step], found: Mapping[str, TopicId]) -> frozenset[str]:
-        """Return what is ours once steps are done: not what somebody else created meanwhile."""
+        """Return the names of what the link owns once the steps are done.
+
+        The link does not own what another client has created meanwhile.
+        """
         new = {
             step.about
             for step in steps
@@ -181,15 +185,15 @@ class Applier:
             seconds, number = changed.done[step.about], ids.get(step.about, NO_TOPIC_ID)
             ours = step.about in owned
             if ours and step.creates and seconds is None:
-                # What came between our look and our request is ours only if our link made it.
+                # Somebody created it between our check and our request: ours only if we did.
                 ours = self.journal.made(step, number)
             self.journal.done(step, owned=ours, topic_id=number)
             if seconds is not None:
                 self.on_changed(step, seconds)
 
     def _failed(self, step: Step, error: TowpathError, *, begun: bool | None = None) -> None:
-        """Write why a step was not done; `begun` tells of one that was begun whether it is ours."""
-        # It may have been created though no answer came; the next time it is looked at again.
+        """Journal why a step failed; `begun` says whether the link owns what it had begun."""
+        # The thing may exist although no answer came; `JournalWriter.settle` finds out later.
         if not (step.creates and self._kinds.of(step).identified) or _surely(error):
             self.journal.failed(step, error)
         elif begun is not None:
@@ -201,7 +205,7 @@ def _all(steps: Iterable[Step], error: TowpathError) -> dict[str, TowpathError]:
 
 
 def _surely(error: TowpathError) -> bool:
-    """Whether what failed was not done."""
+    """Whether a failed step has certainly changed nothing."""
     if isinstance(error, RefusedError):
         return not error.retriable
     return isinstance(error, StepOutdatedError)

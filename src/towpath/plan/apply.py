@@ -1,4 +1,4 @@
-"""`towpath apply`: the steps of a plan, done."""
+"""`towpath apply`: do the steps of a plan."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from towpath.plan.subjects import Subjects
 
 @dataclass(frozen=True, slots=True)
 class ApplyRequest:
-    """A plan, and how much of it to do.
+    """A plan, and which of its steps to do.
 
     Attributes:
-        config: The link.
-        plan: What to do.
-        digest: Names a saved plan; empty for one that was made just now.
-        only: The subjects that are wanted, if not all.
+        config: The link's configuration.
+        plan: The plan.
+        digest: The digest of a saved plan; empty for a plan that was made just now.
+        only: The subjects whose steps are done; `None` for all.
     """
 
     config: LinkConfig
@@ -34,7 +34,7 @@ class ApplyRequest:
     only: Collection[str] | None = None
 
     def narrowed(self) -> Plan:
-        """Return the plan with the steps of the wanted subjects only."""
+        """Return the plan with only the steps of the requested subjects."""
         if self.only is None:
             return self.plan
         steps = tuple(step for step in self.plan.steps if step.subject in self.only)
@@ -44,17 +44,17 @@ class ApplyRequest:
 def apply(
     wanted: ApplyRequest, subjects: Subjects, on_step: Told, stop: threading.Event
 ) -> Applied:
-    """Do the steps, each only if the target is as it was when the step was planned.
+    """Apply a plan; each step requires that the target is as it was when it was planned.
 
     Args:
         wanted: The plan.
-        subjects: All subjects of links.
-        on_step: Told of each step.
-        stop: Set to end early, behind steps that are done together.
+        subjects: All subjects.
+        on_step: Called after each step.
+        stop: Set to end early, after the current batch of steps.
 
     Raises:
         ClusterError: A cluster cannot be used, or the journal cannot be written.
-        ConfigError: The plan is of other clusters.
+        ConfigError: The plan was made for other clusters.
         LedgerError: The link joins other clusters.
         LinkHeldError: Another process changes the target for the link now.
     """

@@ -1,4 +1,4 @@
-"""From the file to the plan. Both clusters are looked at, none is touched."""
+"""Build a plan from the file and both clusters, without changing either of them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Findings = Iterable[Note | Problem]
 
 @dataclass(frozen=True, slots=True)
 class LinkContext:
-    """What belongs to the link as a whole, and so to no subject.
+    """Facts about the whole link, which belong to no single subject.
 
     Attributes:
-        caught_up: Asks which topics of the source have mirror topics that have reached them.
-        findings: Tells what else a person should know of what was found; `None` instead of that
-            where the ledger does not tell what the link has done.
+        caught_up: Returns the source topics whose mirror topics have caught up.
+        findings: Returns further notes and problems. Its second argument is `None` if the ledger
+            cannot tell what the link has done.
     """
 
     caught_up: Callable[[OpenLink], Iterable[TopicName]]
@@ -43,9 +43,10 @@ class Planned:
     """A plan, and what it was made from.
 
     Attributes:
-        plan: It.
-        found: Both clusters as they were observed; `None` where they could not be compared.
-        checked: The steps as the target would take them; `None` likewise.
+        plan: The plan.
+        found: Both clusters as observed; `None` if they could not be compared.
+        checked: The steps as the target would accept them; `None` if the clusters could not be
+            compared.
     """
 
     plan: Plan
@@ -54,7 +55,7 @@ class Planned:
 
 
 def build(link: OpenLink, clients: SubjectClients, beside: LinkContext) -> Planned:
-    """Return what a run would begin with; what goes wrong on the way is part of it."""
+    """Return the plan that a run would begin with. Errors become problems of the plan."""
     plan = _met(link)
     if plan.problems:
         return Planned(plan)
@@ -66,7 +67,7 @@ def build(link: OpenLink, clients: SubjectClients, beside: LinkContext) -> Plann
 
 
 def _met(link: OpenLink) -> Plan:
-    """Return a plan that knows the clusters only; both are tried, whatever becomes of the first."""
+    """Return a plan that holds only facts about the clusters; both are asked in any case."""
     met: dict[Side, ClusterFacts] = {}
     problems = []
     for side, admin, where in (
@@ -99,7 +100,10 @@ def _facts(admin: Admin, config: ClusterConfig) -> ClusterFacts:
 def _with_books(
     plan: Plan, link: OpenLink, clients: SubjectClients, beside: LinkContext
 ) -> Planned:
-    """Look into the ledger, if the target can have one; it may belong to other clusters."""
+    """Complete the plan with the ledger's help, if the target has a ledger or can get one.
+
+    The ledger may say that the link joins other clusters; then the plan is made without it.
+    """
     notes, no_ledger = ledger(link.target, len(link.target.cluster.brokers()))
     plan = replace(plan, notes=tuple(notes), problems=tuple(no_ledger))
     if no_ledger:
@@ -148,7 +152,7 @@ def _compared(
 
 
 def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Problem]]:
-    """Tell whether the ledger's topic could neither be used nor created."""
+    """Return why the ledger topic can neither be used nor created, and what is unknown of it."""
     found = ledger_topic.find(target)
     if found is None or found.unseen:
         return [], list(_refused_ledger(target, brokers))
@@ -158,7 +162,7 @@ def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Problem]]:
     notes = []
     if found.hidden:
         text = (
-            f"{found.hidden}; until then nobody checks that it loses no entries"
+            f"{found.hidden}; until then it is not checked that the ledger keeps all entries"
             " (cleanup.policy=compact)"
         )
         notes.append(Note(about, text))

@@ -15,7 +15,7 @@ from towpath.plan.subjects import AnySubject, SubjectClients
 
 @dataclass(frozen=True, slots=True)
 class SubjectPart(Generic[S, Seen]):
-    """One subject: both clusters as they were observed, and what follows."""
+    """One subject: both clusters as observed, and the difference between them."""
 
     subject: Subject[S, Seen]
     seen: Seen
@@ -24,14 +24,14 @@ class SubjectPart(Generic[S, Seen]):
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What was found of all subjects, in the order in which they were looked at."""
+    """The differences of all subjects, in the order in which they were observed."""
 
     parts: tuple[SubjectPart[Any, Any], ...]
     topics: dict[TopicName, TopicName]
     """The topics that can be mirrored, with their names on the target."""
 
     def of(self, subject: Subject[S, Seen]) -> SubjectPart[S, Seen]:
-        """Return what was found of one subject."""
+        """Return the difference of one subject."""
         return next(part for part in self.parts if part.subject is subject)
 
     @property
@@ -56,14 +56,14 @@ def differences(
     only: Collection[AnySubject] | None = None,
     before: Differences | None = None,
 ) -> Differences:
-    """Look at both clusters, changing nothing.
+    """Observe both clusters, without changing them.
 
     Args:
         clients: The clients of a link whose books were read.
-        caught_up: Tells which topics of the source have mirror topics that have reached them;
-            called only if something waits for that.
-        only: The subjects to look at, if not at all; of the others there is nothing to do.
-        before: The look before, which tells of the others.
+        caught_up: Returns the source topics whose mirror topics have caught up; called only if
+            something waits for that.
+        only: The subjects to observe, if not all; the others get no steps.
+        before: The previous differences, which are kept for the other subjects.
 
     Raises:
         ClusterError: A cluster cannot be asked at all.
@@ -86,7 +86,7 @@ def again(
     done: Iterable[Step],
     caught_up: Callable[[], Iterable[TopicName]] = tuple,
 ) -> Differences:
-    """Look again at what steps changed on the target; the source is not asked again.
+    """Observe again what steps have changed on the target; the source is not asked again.
 
     Raises:
         ClusterError: The target cannot be asked.

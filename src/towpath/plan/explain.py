@@ -1,4 +1,4 @@
-"""A plan in words and tables. Pure."""
+"""A plan as text and tables. Pure."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Group:
     """The steps of one subject as a table.
 
     Attributes:
-        title: The subject, and how many steps of which kind.
-        headers: Names of the columns.
-        rows: One text per column.
-        right: Columns that hold numbers.
+        title: The subject, and the number of steps of each kind.
+        headers: The names of the columns.
+        rows: The rows, with one text per column.
+        right: The columns that hold numbers.
     """
 
     title: str
@@ -33,7 +33,7 @@ class Group:
 
 
 def clusters(plan: Plan) -> list[str]:
-    """Return a line per cluster, and the link's name before them."""
+    """Return a line with the link's name, and one for each cluster."""
     return [
         f"link    {plan.link}",
         f"source  {_cluster(plan.source)}",
@@ -42,7 +42,7 @@ def clusters(plan: Plan) -> list[str]:
 
 
 def summary(plan: Plan, subjects: Subjects) -> str:
-    """Return in one line what would be done."""
+    """Return one line about all that would be done."""
     parted = subjects.parted(plan.steps)
     told = [
         text
@@ -61,13 +61,13 @@ def groups(plan: Plan, subjects: Subjects) -> list[Group]:
 
 
 def sentence(step: Step, kinds: StepKinds) -> str:
-    """Return one step in one line."""
+    """Return a step as one line."""
     parts = kinds.of(step).verb, step.subject[:-1], step.about
     return " ".join(part for part in parts if part)
 
 
 def remarks(plan: Plan) -> list[str]:
-    """Return the notes, equal ones once with all that they are about, and then the problems."""
+    """Return the notes, then the problems. Notes with the same text become one line."""
     notes = [
         f"note: {_named(about)}: {beside(_named(about), text)}"
         for text, about in grouped(plan.notes).items()
@@ -76,7 +76,7 @@ def remarks(plan: Plan) -> list[str]:
 
 
 def grouped(notes: Iterable[Note]) -> dict[str, list[str]]:
-    """Return what each text is about."""
+    """Return, for each text of notes, what it is about."""
     found: dict[str, list[str]] = {}
     for note in notes:
         found.setdefault(note.text, []).append(note.about)

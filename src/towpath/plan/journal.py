@@ -1,4 +1,4 @@
-"""The journal of steps, in the ledger: what was begun, what is done, and so what is ours."""
+"""The journal of steps, in the ledger: which were begun, which are done, what the link owns."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from towpath.plan.subjects import SubjectClients
 
 
 class JournalWriter:
-    """Writes down steps before and after they are done, several at once.
+    """Journals steps before and after they are done, several at once.
 
-    Before, so that what a process that dies has created is known as ours. The end of some steps and
-    the beginning of the next are written together.
+    A step is journalled before it is done, so that the link owns what a process creates and then
+    dies. The end of one batch and the beginning of the next are written together.
 
-    Nobody else writes the journal of the link meanwhile: the lease sees to that.
+    No other process writes the journal of the link at the same time: the lease prevents it.
     """
 
     def __init__(self, link: OpenLink, clients: SubjectClients, plan: str = "") -> None:
@@ -30,29 +30,30 @@ class JournalWriter:
         self._held: list[Journal] = []
 
     def begin(self, steps: Iterable[tuple[Step, bool]]) -> None:
-        """Write that steps begin, and that those before them are done.
+        """Write that steps begin, together with the ends of earlier steps.
 
         Args:
-            steps: Each with whether what it is about is ours once it is done.
+            steps: The steps, each with whether the link owns what it is about once it is done.
         """
         self._held += (self._entry(step, Phase.BEGUN, owned, NO_TOPIC_ID) for step, owned in steps)
         self.close()
 
     def done(self, step: Step, *, owned: bool, topic_id: TopicId = NO_TOPIC_ID) -> None:
-        """Remember that a step is done.
+        """Record that a step is done; `close` writes it.
 
         Args:
             step: The step.
-            owned: Whether it created what it is about, or changed what an earlier one created.
-            topic_id: The topic that was created or changed.
+            owned: Whether the link owns what the step is about: this step or an earlier one
+                created it.
+            topic_id: The id of the topic that was created or changed.
         """
         entry = self._entry(step, Phase.DONE, owned, topic_id)
         self._held.append(entry)
         self._books.take(entry)
 
     def failed(self, step: Step, error: TowpathError) -> None:
-        """Remember that a step was not done, and why."""
-        # What has an id is known by that alone.
+        """Record that a step failed, and why; `close` writes it."""
+        # A thing with an id is recognised by that id alone.
         owned = not self._kinds.of(step).identified and (
             self.made(step, surely=True) if step.creates else bool(self._clients.owned([step]))
         )
@@ -61,11 +62,11 @@ class JournalWriter:
         self._books.take(entry)
 
     def unknown(self, step: Step, *, owned: bool) -> None:
-        """Remember that a step that was begun may have been done; `settle` finds that out."""
+        """Record that a step was begun and may have been done; `settle` finds out."""
         self._books.take(self._entry(step, Phase.BEGUN, owned, NO_TOPIC_ID))
 
     def settle(self) -> None:
-        """Find out what a process that died in the middle of steps has created.
+        """Find out what a process created before it died in the middle of steps.
 
         Raises:
             ClusterError: The target or the ledger cannot be asked.
@@ -75,7 +76,7 @@ class JournalWriter:
         self.close()
 
     def _unsettled(self) -> Iterator[Step]:
-        """Return the steps that were begun, and may have created something that has an id."""
+        """Return the steps that were begun and may have created a thing that has an id."""
         for entry in self._books.journal.values():
             if entry.phase is Phase.BEGUN and entry.owned and entry.do in self._kinds:
                 step: Step = self._kinds.from_data(entry.step, "ledger")
@@ -83,31 +84,31 @@ class JournalWriter:
                     yield step
 
     def done_before(self, step: Step) -> bool:
-        """Whether an earlier `towpath apply` of the same saved plan did a step."""
+        """Whether an earlier `towpath apply` of the same saved plan has done a step."""
         entry = self._books.journal.get(self._kinds.key(step))
         done = entry is not None and (entry.phase, entry.plan) == (Phase.DONE, self._plan)
         return bool(self._plan) and done
 
     def close(self) -> None:
-        """Write what is remembered."""
+        """Write all recorded entries."""
         held, self._held = self._held, []
         if held:
             self._ledger.append(held)
 
     def made(self, step: Step, topic_id: TopicId = NO_TOPIC_ID, *, surely: bool = False) -> bool:
-        """Whether the link, and not somebody else, created what is there.
+        """Whether this link, and no other client, created what a step is about.
 
         Args:
-            step: What would have created it.
-            topic_id: The topic that is there.
-            surely: Leave out what the link only began, and may not have done.
+            step: The step that would have created it.
+            topic_id: The id of the topic that exists now.
+            surely: Whether a step that was only begun does not count.
         """
         before = self._books.journal.get(self._kinds.key(step))
         if before is None or not before.owned:
             return False
         if before.phase is Phase.DONE:
             return before.topic_id == topic_id
-        return before.phase is Phase.FAILED or not surely  # one that failed was made before that
+        return before.phase is Phase.FAILED or not surely  # a failed step kept what was ours
 
     def _entry(self, step: Step, phase: Phase, owned: bool, topic_id: TopicId) -> Journal:
         subject, name, do, part = self._kinds.key(step)
@@ -128,5 +129,5 @@ class JournalWriter:
 
 
 def failures(books: LinkBooks) -> list[Journal]:
-    """Return the steps that failed when they were tried last, the oldest first."""
+    """Return the steps whose last attempt failed, the oldest first."""
     return [entry for entry in books.journal.values() if entry.phase is Phase.FAILED]

@@ -1,7 +1,4 @@
-"""Kinds of steps: what the plan machine knows of them, and their form in JSON.
-
-The form in JSON stands in saved plans and in the journal.
-"""
+"""Kinds of steps: their order, their batches, and their form in saved plans and the journal."""
 
 from __future__ import annotations
 
@@ -18,13 +15,13 @@ from pydantic_core import ErrorDetails
 from towpath.model.errors import ConfigError, ConfigProblem
 
 Key = tuple[str, str, str, str]
-"""What the journal knows a step by."""
+"""The journal's key of a step: subject, name, kind, and part."""
 FULL_BATCH = 400
-"""The sum of the weights of steps that are done together, at most."""
+"""Upper bound on the sum of the weights in a batch of steps."""
 AT_ONCE = 100
-"""Steps are done together up to so many; Ctrl-C is heard behind them."""
+"""Upper bound on the number of steps in a batch. A stop takes effect after a batch."""
 _SHOWN = 60
-"""Of a value that is no good, so many characters are shown."""
+"""Number of characters of an invalid value that a message shows."""
 
 
 class Step(Protocol):
@@ -34,17 +31,17 @@ class Step(Protocol):
 
     @property
     def subject(self) -> str:
-        """What is changed: `topics`, say."""
+        """The subject, such as `topics`."""
         ...
 
     @property
     def about(self) -> str:
-        """The name of the one thing that the step changes."""
+        """The name of the thing that the step changes."""
         ...
 
     @property
     def creates(self) -> bool:
-        """Whether the thing does not exist before the step."""
+        """Whether the step creates the thing."""
         ...
 
 
@@ -57,17 +54,17 @@ class StepKind(Generic[S]):
 
     Attributes:
         step: The class of the steps.
-        verb: What they do, for people: `create`.
-        removes: They take something away from the target.
-        grants: They let somebody do something; the source may have revoked that since the plan.
-        once: What the link created once is not created, nor compared, a second time.
-        identified: The target gives what they are about an id, which the journal keeps. What a
-            process that died has created is known by it.
-        first: Whether a step is done before all others of the plan.
-        apart: Steps with different values are never done together.
-        weight: How much of `FULL_BATCH` a step takes.
-        part: What the journal tells two steps of this kind about one thing apart by.
-        blamed: What the failure of a step is told of.
+        verb: A verb for people, such as `create`.
+        removes: Whether the steps remove something from the target.
+        grants: Whether the steps grant access, which the source may have revoked since the plan.
+        once: Whether a thing that the link created once is neither created nor compared again.
+        identified: Whether the target gives the thing an id. The journal keeps the id, and what a
+            process created before it died is recognised by it.
+        first: Returns whether a step is done before all others of the plan.
+        apart: Returns a value; steps with different values are never in one batch.
+        weight: Returns how much of `FULL_BATCH` a step takes.
+        part: Returns what distinguishes two steps of this kind about one thing in the journal.
+        blamed: Returns the name under which the failure of a step is reported.
     """
 
     step: type[S]
@@ -90,7 +87,7 @@ class StepKind(Generic[S]):
 
 
 class StepKinds:
-    """Some kinds of steps, in the order in which they are done."""
+    """Kinds of steps, in the order in which they are done."""
 
     def __init__(self, kinds: Iterable[StepKind[Any]]) -> None:
         self._all = tuple(kinds)
@@ -108,16 +105,16 @@ class StepKinds:
         return self._of[type(step)][1]
 
     def key(self, step: Step) -> Key:
-        """Return what the journal knows a step by: subject, name, kind, and part."""
+        """Return the journal's key of a step: subject, name, kind, and part."""
         kind = self.of(step)
         return step.subject, step.about, kind.name, kind.part(step)
 
     def ordered(self, steps: Iterable[S]) -> tuple[S, ...]:
-        """Return steps in the order in which they are done; those of a kind stay as they came."""
+        """Return steps in the order in which they are done; steps of a kind keep their order."""
         return tuple(sorted(steps, key=self._rank))
 
     def verbs(self, steps: Iterable[Step]) -> str:
-        """Return how many steps do what: `3 to create, 1 to grow`."""
+        """Return the number of steps of each kind: `3 to create, 1 to grow`."""
         counted = Counter(self.of(step).verb for step in steps)
         return ", ".join(f"{number} to {verb}" for verb, number in counted.items())
 
@@ -126,14 +123,14 @@ class StepKinds:
         return not kind.first(step), at
 
     def from_data(self, data: Mapping[str, Any], path: str) -> Any:
-        """Return the step that `as_data` made this of.
+        """Return the step that `as_data` has written.
 
         Args:
-            data: From JSON.
-            path: Where it stands in a file, for errors.
+            data: The step as read from JSON.
+            path: Its path in the file, for error messages.
 
         Raises:
-            ConfigError: It is no step of these kinds.
+            ConfigError: The data is not a step of these kinds.
         """
         kind = self._named.get(str(data.get("do")))
         if kind is None:
@@ -155,7 +152,7 @@ class StepKinds:
 
 
 def batches(steps: Iterable[Step], kinds: StepKinds) -> Iterator[list[Step]]:
-    """Return steps in their order, those of a kind together as far as they may be."""
+    """Return steps in their order, in batches of one kind."""
 
     def alike(step: Step) -> object:
         kind = kinds.of(step)
@@ -175,14 +172,14 @@ def batches(steps: Iterable[Step], kinds: StepKinds) -> Iterator[list[Step]]:
 
 
 def as_data(step: Step) -> dict[str, Any]:
-    """Return a step for JSON."""
+    """Return a step as data for JSON."""
     fields = _adapter(type(step)).dump_python(step, mode="json")
     return {"do": type(step).__name__, "subject": step.subject, **fields}
 
 
 @cache
 def _adapter(step: type[Step]) -> TypeAdapter[Any]:
-    """Return what reads and writes steps of a kind, made once: a ledger may hold thousands."""
+    """Return the reader and writer of a step class; cached, as a ledger may hold thousands."""
     return TypeAdapter(step)
 
 

@@ -25,13 +25,13 @@ from towpath.model.nouns import LinkName, Side
 
 _BEAT = 2.0
 _SILENCE = 7.0
-"""Seconds without a sign after which a holder that gave nothing back is taken for dead."""
+"""Seconds without a sign of life after which a holder counts as dead."""
 _GOODBYE = 5.0
-"""Seconds for which the end of a command waits until the lease is given back. One that is not, is
-taken over as that of a dead holder."""
+"""Seconds for which the end of a command waits until the lease is given back. A lease that is not
+given back is taken over like that of a dead holder."""
 _FRESH = 5.0
-"""Seconds for which a look that found no other holder is good. Less than `_SILENCE`, so a process
-that was paused looks again before it changes anything."""
+"""Seconds for which a look at the ledger that found no other holder stays valid. Less than
+`_SILENCE`, so a process that was paused looks again before it changes anything."""
 
 
 class Lease:
@@ -39,8 +39,8 @@ class Lease:
 
     Args:
         link: The link; its ledger exists.
-        command: The command of Towpath that asks for it.
-        work: The kind of work: there is one lease for each.
+        command: The Towpath command that asks for the lease.
+        work: The kind of work; each kind has its own lease.
         dead: Host and process id of a run that is known to be dead.
 
     Attributes:
@@ -62,14 +62,14 @@ class Lease:
         self._since = 0
         self._looked: Moment | None = None
         self._other: LinkLease | None = None
-        """Who holds it instead of us, as far as known."""
+        """The other process that holds the lease, if one is known."""
         self._heard: Counter[str] = Counter()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="towpath-lease", daemon=True)
         self.replaced: LeaseHolder | None = None
 
     def __enter__(self) -> Self:
-        """Get the lease, and give signs of life from then on.
+        """Get the lease, and write signs of life from then on.
 
         Raises:
             LinkHeldError: Another process holds it.
@@ -83,7 +83,7 @@ class Lease:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give the lease back; a target that is silent delays the end by seconds at most."""
+        """Give the lease back; a target that does not answer delays this by seconds at most."""
         self._stopped.set()
         self._thread.join(_GOODBYE)
         self._client.close()
@@ -109,7 +109,7 @@ class Lease:
 
     @property
     def takeover(self) -> str:
-        """A sentence about the takeover, "" where there was none."""
+        """A sentence about the takeover, "" if there was none."""
         return taken_over(self.replaced) if self.replaced is not None else ""
 
     def _acquire(self) -> None:
@@ -124,10 +124,10 @@ class Lease:
             self._link.events.tell(What.LEASE_TAKEN_OVER, command=dead.command, where=where)
 
     def _wait_for_silence(self) -> LinkLease | None:
-        """Wait until no other holder gives signs; return the one that is dead, if any.
+        """Wait until no other holder gives signs of life; return a dead holder, if any.
 
         Raises:
-            LinkHeldError: One gave a further sign.
+            LinkHeldError: Another holder gave a further sign of life.
         """
         signs = self._signs()
         last = signs[-1] if signs else None
@@ -144,7 +144,7 @@ class Lease:
         return last
 
     def _refuse_later(self) -> None:
-        """Of two that ask at once, the one whose first sign comes later is refused."""
+        """Refuse the lease if another process that asks at the same time wrote its sign first."""
         for sign in self._signs():
             if sign.owner == self._owner:
                 return
@@ -152,7 +152,7 @@ class Lease:
                 raise self._held(sign)
 
     def _look(self) -> None:
-        """Find out whether a younger holder lives; one that was refused gives no second sign."""
+        """Find out whether a younger holder lives; a refused process writes no second sign."""
         now = Moment.now()
         for sign in self._signs():
             if sign.owner == self._owner:
@@ -203,7 +203,7 @@ class Lease:
 
 
 def last_lease(ledger: Ledger, link: LinkName) -> LinkLease | None:
-    """Return the last sign of a process that may change the target for a link, or might.
+    """Return the last sign of life of a process that held the lease of a link.
 
     Raises:
         ClusterError: The ledger cannot be asked.

@@ -1,4 +1,4 @@
-"""The plan: what `run` would change on the target, and what would prevent it, as data."""
+"""The plan as data: what `run` would change on the target, and what would prevent it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from towpath.plan.kinds import Step, as_data
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """One cluster as it answered.
+    """A cluster as it answered.
 
     Attributes:
-        bootstrap: Where it was asked.
-        id: Its id.
-        version: The Kafka version that its requests show.
-        brokers: How many there are now.
-        login: Whom the file names to log in as: it is who lacks a right. Empty where that is not
-            by a name.
+        bootstrap: The bootstrap addresses.
+        id: The cluster id.
+        version: The Kafka version, as the supported requests show it.
+        brokers: The number of brokers that are up.
+        login: The user that the file logs in as; empty if the login has no name.
     """
 
     bootstrap: tuple[str, ...]
@@ -37,13 +36,13 @@ class Plan:
     """What a run of one link would begin with.
 
     Attributes:
-        link: Name of the link.
+        link: The name of the link.
         source: The cluster to read from; `None` if it did not answer.
-        target: The cluster to write to; likewise.
+        target: The cluster to write to; `None` if it did not answer.
         topics: The topics that would be mirrored, with their names on the target.
         steps: Changes to the target, in the order in which they are done.
-        notes: What a person should know.
-        problems: What keeps topics, or all of them, from being mirrored.
+        notes: Facts that a person should know.
+        problems: What prevents mirroring of some topics, or of all.
     """
 
     link: LinkName
@@ -56,20 +55,20 @@ class Plan:
 
     @property
     def refusals(self) -> tuple[Problem, ...]:
-        """Why a cluster is of no use to this link; missing rights too, if no topic is left."""
+        """Why a cluster cannot be used for this link; also missing rights, if no topic is left."""
         whole = {Cause.CLUSTER} if self.topics else {Cause.CLUSTER, Cause.RIGHTS}
         return self._of(whole)
 
     @property
     def faults(self) -> tuple[Problem, ...]:
-        """What is wrong in the file."""
+        """The problems whose cause is the file."""
         return self._of({Cause.FILE})
 
     @property
     def exit_code(self) -> int:
-        """What a command that only shows this ends with.
+        """The exit code of a command that only shows the plan.
 
-        What concerns a whole cluster counts more than the file, and both more than some topics.
+        A problem of a whole cluster has precedence over one of the file, and that over others.
         """
         if self.refusals:
             return ClusterError.exit_code
@@ -79,7 +78,7 @@ class Plan:
         return tuple(problem for problem in self.problems if problem.cause in causes)
 
     def as_data(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the plan as data for JSON."""
         return {
             "link": self.link,
             "source": asdict(self.source) if self.source else None,
@@ -92,11 +91,11 @@ class Plan:
 
 
 def refuse(plan: Plan) -> None:
-    """Stop before anything is touched, where the plan has more than single topics against it.
+    """Raise if a problem concerns more than single topics, so that nothing is changed.
 
     Raises:
         ClusterError: A cluster cannot be used.
-        ConfigError: The file asks for what cannot be.
+        ConfigError: The file asks for something impossible.
     """
     if plan.refusals:
         raise ClusterError("\n".join(o.text for o in plan.refusals))

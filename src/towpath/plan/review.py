@@ -1,4 +1,4 @@
-"""Steps that wait for another look at both clusters: a plan may be old when it is applied."""
+"""Review of steps that remove or grant something: the plan may be old when it is applied."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from towpath.plan.subjects import SubjectClients
 
 
 class Review:
-    """Knows which steps both clusters still ask for, as they are at the first that matters.
+    """Knows which steps would still be planned now.
+
+    Both clusters are observed once, when the first step that needs a review is to be done.
 
     Args:
-        clients: Look at both clusters.
-        steps: All that may be asked about.
-        saved: Whether the plan was saved before; one that was made just now can grant nothing that
-            is outdated.
+        clients: The clients that observe both clusters.
+        steps: All steps of the plan.
+        saved: Whether the plan was saved; a plan that was made just now grants nothing outdated.
     """
 
     def __init__(self, clients: SubjectClients, steps: Iterable[Step], *, saved: bool) -> None:
@@ -27,12 +28,12 @@ class Review:
         self._steps = [step for step in steps if self._waits(step)]
 
     def require(self, step: Step) -> None:
-        """Make sure that a step, if it removes or grants something, would be planned again now.
+        """Raise if a step removes or grants something and would not be planned now.
 
-        What is gone, or there, already is no matter.
+        A removal of a thing that no longer exists passes, as does a grant that already exists.
 
         Raises:
-            StepOutdatedError: It would not.
+            StepOutdatedError: The step would not be planned now.
             ClusterError: A cluster cannot be asked.
         """
         if not self._waits(step):
@@ -50,7 +51,10 @@ class Review:
 
     @cached_property
     def _looked(self) -> tuple[frozenset[Key], frozenset[Key]] | ClusterError:
-        """Look once, also where that fails: what is wanted now, and what of the steps is there."""
+        """Observe both clusters once: which steps are wanted now, and which things exist.
+
+        An error counts as the one observation; the clusters are not asked again.
+        """
         try:
             found = differences(self._clients)
             there = self._clients.present(self._steps)

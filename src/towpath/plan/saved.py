@@ -1,10 +1,10 @@
-"""A plan in a file, to be read, reviewed, and applied later.
+"""A plan saved in a file, to be reviewed and applied later.
 
-One JSON object: `format`, the major version of it; `towpath`, which version wrote it; `made`, when;
-`file`, the YAML file it was made from, and `config`, what stood in it, with references to secrets
-only; then everything that `towpath plan --output json` shows; at last `digest`, the SHA-256 of all
-else. So a plan that was edited is known, and one is applied as it was planned, whatever has become
-of the YAML file since.
+The file is one JSON object: `format`, its major version; `towpath`, the version that wrote it;
+`made`, the time; `file`, the YAML file of the link, and `config`, the content of that file, with
+references to secrets only; everything that `towpath plan --output json` shows; and `digest`, the
+SHA-256 of everything else. The digest reveals edits. A plan is applied as it was planned, even if
+the YAML file has changed since.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
-    """What a file with a plan holds; the steps are read by their kinds."""
+    """The content of the file; the steps are read later, by their kinds."""
 
     towpath: str
     made: str
@@ -57,10 +57,10 @@ class SavedPlan:
     """A plan as it was saved.
 
     Attributes:
-        config: The link, with the secrets of today.
-        made: When it was planned, ISO 8601.
-        plan: What to do.
-        digest: Names the plan; the journal of the ledger tells of which plan a step was.
+        config: The link's configuration, with the current secrets.
+        made: The time of the plan, in ISO 8601.
+        plan: The plan.
+        digest: The digest, which identifies the plan in the journal.
     """
 
     config: LinkConfig
@@ -70,10 +70,15 @@ class SavedPlan:
 
 
 def save(plan: Plan, yaml: Path, to: Path) -> None:
-    """Write a plan of the link in a YAML file to another file.
+    """Write a plan to a file.
+
+    Args:
+        plan: The plan.
+        yaml: The YAML file of the link.
+        to: The file to write.
 
     Raises:
-        ConfigError: It cannot be written.
+        ConfigError: The file cannot be written.
     """
     data = {
         "format": FORMAT,
@@ -91,9 +96,9 @@ def save(plan: Plan, yaml: Path, to: Path) -> None:
 
 
 def is_saved(path: Path) -> bool:
-    """Whether a file holds JSON, as plans do and YAML files of links do not.
+    """Whether a file holds JSON, as plans do, and not the YAML of a link.
 
-    One that cannot be read is judged by its name.
+    A file that cannot be read is judged by its name.
     """
     try:
         return path.read_bytes().lstrip()[:1] == b"{" and path.suffix not in {".yaml", ".yml"}
@@ -106,11 +111,11 @@ def load_plan(path: Path, kinds: StepKinds) -> SavedPlan:
 
     Args:
         path: The file.
-        kinds: All kinds of steps that there are.
+        kinds: All kinds of steps.
 
     Raises:
-        ConfigError: It holds none, one of a newer Towpath, or one that was edited; or its variables
-            name another link now.
+        ConfigError: The file is not a plan, was written by a newer Towpath, or was edited; or its
+            variables name another link now.
     """
     try:
         return _load(path, kinds)

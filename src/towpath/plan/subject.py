@@ -1,8 +1,8 @@
-"""What the plan machine asks of a subject.
+"""The protocol of a subject: what the plan machine needs of it.
 
-A subject is something that a link makes alike on both clusters: topics, or access. The machine
-plans, saves, reviews, applies and journals the steps of all subjects and knows none of them. A new
-subject is a package with a `subject.py`, and a place in the list of `mirror/subjects.py`.
+A subject is something that a link keeps the same on both clusters, such as topics or access. The
+plan machine plans, saves, reviews, applies and journals the steps of all subjects, and knows none
+of them. A new subject is a package with a `subject.py` and an entry in `mirror/subjects.py`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,18 @@ from towpath.model.outcome import Changed
 from towpath.plan.kinds import S, Step, StepKinds
 
 Seen = TypeVar("Seen")
-"""What a look at both clusters shows of a subject."""
+"""What an observation of both clusters shows of a subject."""
 Failed = Sequence[tuple[Step, TowpathError]]
-"""Steps that were not done, each with the reason."""
+"""Steps that failed, each with its error."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectContext:
-    """What a subject may need to know that is not its own.
+    """Facts that a subject may need and does not observe itself.
 
     Attributes:
-        topics: The topics that subjects before this one found to be mirrored, with their names on
-            the target.
-        caught_up: Asks which topics of the source have mirror topics that have reached them.
+        topics: The mirrored topics that earlier subjects found, with their names on the target.
+        caught_up: Returns the source topics whose mirror topics have caught up.
     """
 
     topics: Mapping[TopicName, TopicName] = field(default_factory=dict)
@@ -42,14 +41,14 @@ class SubjectContext:
 
 @dataclass(frozen=True, slots=True)
 class Difference(Generic[S]):
-    """What is between the target and what the file asks for.
+    """The difference between the target and what the file asks for.
 
     Attributes:
-        topics: The topics that can be mirrored, with their names on the target; empty for all
-            subjects that decide nothing about it.
-        steps: What to do.
-        notes: What a person should know.
-        problems: What cannot be made alike, and why.
+        topics: The topics that can be mirrored, with their names on the target; empty for subjects
+            other than topics.
+        steps: Steps that remove the difference.
+        notes: Facts that a person should know.
+        problems: What cannot be made the same, and why.
     """
 
     topics: Mapping[TopicName, TopicName] = field(default_factory=dict)
@@ -60,13 +59,13 @@ class Difference(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class CheckedSteps(Generic[S]):
-    """Steps as the target would take them.
+    """Steps as the target would accept them.
 
     Attributes:
-        steps: All of them, in the same order, without the parts that the target refuses.
-        refused: Those of these steps that it would not do at all, and why.
+        steps: All steps, in the same order, without the parts that the target refuses.
+        refused: Steps that the target refuses as a whole, each with the error.
         problems: The parts that are left out, and why.
-        later: Those of the refused ones that it would begin, but could not finish.
+        later: Those refused steps that the target would begin but could not finish.
     """
 
     steps: tuple[S, ...]
@@ -75,10 +74,10 @@ class CheckedSteps(Generic[S]):
     later: tuple[tuple[S, ClusterError], ...] = ()
 
     def require(self, step: object) -> None:
-        """Make sure that a step can be finished; the target itself would begin it.
+        """Raise if the target would begin a step that it could not finish.
 
         Raises:
-            ClusterError: It refuses what the step leads to.
+            ClusterError: The target refuses the final state of the step.
         """
         for each, error in self.later:
             if each is step:
@@ -86,18 +85,18 @@ class CheckedSteps(Generic[S]):
 
     @property
     def possible(self) -> tuple[S, ...]:
-        """The steps that the target would do."""
+        """The steps that the target accepts."""
         no = {id(step) for step, _ in self.refused}
         return tuple(step for step in self.steps if id(step) not in no)
 
 
 @dataclass(frozen=True, slots=True)
 class SettledStep:
-    """What became of a step of which nobody knew whether it was done.
+    """The outcome of a step that a process began before it died.
 
     Attributes:
-        owned: Whether what is there is just what the step creates.
-        id: The id of what is there.
+        owned: Whether the thing that exists is exactly what the step creates.
+        id: The id of the thing that exists.
     """
 
     owned: bool
@@ -106,11 +105,11 @@ class SettledStep:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """How the steps of a subject look in a table, behind the verb.
+    """The columns of the table of a subject's steps, after the verb.
 
     Attributes:
-        headers: Names of the columns.
-        right: Those of them that hold numbers.
+        headers: The names of the columns.
+        right: The columns that hold numbers.
     """
 
     headers: tuple[str, ...]
@@ -118,18 +117,18 @@ class Columns:
 
 
 class SubjectClient(Protocol[S, Seen]):
-    """What looks at both clusters of one link, and changes its target, for one subject."""
+    """Observes both clusters of a link and changes its target, for one subject."""
 
     def observe(self) -> Seen:
-        """Look at both clusters, changing nothing.
+        """Observe both clusters, without changing them.
 
         Raises:
-            ClusterError: One of them cannot be asked at all.
+            ClusterError: A cluster cannot be asked at all.
         """
         ...
 
     def again(self, seen: Seen) -> Seen:
-        """Look again at the target behind steps; what was seen of the source stays.
+        """Observe the target again after steps; what was observed of the source is kept.
 
         Raises:
             ClusterError: The target cannot be asked at all.
@@ -137,19 +136,19 @@ class SubjectClient(Protocol[S, Seen]):
         ...
 
     def diff(self, seen: Seen, around: SubjectContext) -> Difference[S]:
-        """Return what is to be done on the target.
+        """Return the difference between the target and what the file asks for.
 
         Raises:
-            ClusterError: It has to be asked once more, and cannot.
+            ClusterError: A cluster has to be asked once more, and cannot be.
         """
         ...
 
     def foresee(self, seen: Seen, found: Difference[S]) -> Iterable[Note | Problem]:
-        """Tell what else a person should know who decides on a plan; a run asks for none of it."""
+        """Return further notes and problems for people who decide on a plan; runs skip this."""
         ...
 
     def check(self, steps: Sequence[S]) -> CheckedSteps[S]:
-        """Return steps as the target would take them; it checks them, and nothing is done.
+        """Let the target check steps without doing them.
 
         Raises:
             ClusterError: The target cannot be asked.
@@ -157,9 +156,10 @@ class SubjectClient(Protocol[S, Seen]):
         ...
 
     def present(self, steps: Sequence[S]) -> Mapping[str, TopicId]:
-        """Return which things that steps are about exist, by name, with their ids.
+        """Return the ids of those things that steps are about and that exist, by name.
 
-        A thing without an id has the id `NO_TOPIC_ID`. A removal finds only what it is to remove.
+        A thing without an id has the id `NO_TOPIC_ID`. For a removal, only the thing that it would
+        remove counts.
 
         Raises:
             ClusterError: The target cannot be asked.
@@ -167,17 +167,17 @@ class SubjectClient(Protocol[S, Seen]):
         ...
 
     def apply(self, steps: Sequence[S]) -> Changed:
-        """Do steps of one kind together, each about another thing.
+        """Apply steps of one kind together, each about another thing.
 
-        What exists already as the step would leave it counts as done.
+        A thing that already is as the step would leave it counts as done.
 
         Raises:
-            ClusterError: The target cannot be asked, and nothing was done.
+            ClusterError: The target cannot be asked, and nothing was changed.
         """
         ...
 
     def settle(self, steps: Sequence[S]) -> Mapping[str, SettledStep]:
-        """Return what became of steps that a process began before it died, by name.
+        """Return the outcome of steps that a process began before it died, by name.
 
         Raises:
             ClusterError: The target cannot be asked.
@@ -185,20 +185,20 @@ class SubjectClient(Protocol[S, Seen]):
         ...
 
     def owned(self, steps: Sequence[S]) -> frozenset[str]:
-        """Return which things that steps change are ours afterwards, as the ledger tells."""
+        """Return the names of the things that the link will own after the steps."""
         ...
 
     def outdated(self, step: S) -> StepOutdatedError | None:
-        """Return why a step would not be planned again; `None` where no more can be said."""
+        """Return why a step would not be planned now; `None` if nothing more is known."""
         ...
 
 
 class Subject(Protocol[S, Seen]):
-    """Something that a link makes alike on both clusters."""
+    """Something that a link keeps the same on both clusters."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What its steps change, as `Step.subject` has it; `--only` takes these names."""
+        """The values of `Step.subject` of its steps, which are also the names for `--only`."""
         ...
 
     @property
@@ -212,15 +212,15 @@ class Subject(Protocol[S, Seen]):
         ...
 
     def client(self, link: OpenLink) -> AbstractContextManager[SubjectClient[S, Seen]]:
-        """Open what it needs to look at the clusters of a link, and to change the target."""
+        """Open a client for a link."""
         ...
 
     def interval(self, config: LinkConfig) -> float:
-        """Return how many seconds a run lets pass between two looks."""
+        """Return the number of seconds between two observations in a run."""
         ...
 
     def held_back(self, steps: Sequence[S], failed: Failed) -> Mapping[str, TowpathError]:
-        """Return which steps must not be done, as others failed that come before, by name."""
+        """Return errors, by name, for steps that must not be done because earlier steps failed."""
         ...
 
     def row(self, step: S) -> tuple[str, ...]:
@@ -228,10 +228,10 @@ class Subject(Protocol[S, Seen]):
         ...
 
     def summary(self, steps: Sequence[S], topics: Mapping[TopicName, TopicName]) -> Iterable[str]:
-        """Return in a few words each what steps do.
+        """Return short texts about what steps do.
 
         Args:
-            steps: All of this subject.
-            topics: The topics that are mirrored, with their names on the target.
+            steps: All steps of this subject.
+            topics: The mirrored topics, with their names on the target.
         """
         ...

@@ -1,4 +1,4 @@
-"""The subjects of a link together, and what they need while a link is open."""
+"""All subjects together, and their clients while a link is open."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ AnySubject = Subject[Any, Any]
 
 
 class Subjects:
-    """All subjects, in the order in which they are looked at.
+    """All subjects, in the order in which they are observed.
 
     Attributes:
-        kinds: The kinds of all their steps, in the order in which they are done: what one subject
-            creates another one may need, so removals come last, and in the other direction.
-        names: What steps change, in that order.
+        kinds: The kinds of all steps, in the order in which they are done. A subject may need what
+            an earlier one creates, so removals come last, in the reverse order of subjects.
+        names: The names of all subjects, in order.
     """
 
     def __init__(self, subjects: Iterable[AnySubject]) -> None:
@@ -41,7 +41,7 @@ class Subjects:
         return self._of[type(step)]
 
     def parted(self, steps: Iterable[Step]) -> dict[AnySubject, list[Step]]:
-        """Return steps by subject, without subjects that have none."""
+        """Return steps by subject; subjects without steps are left out."""
         found: dict[AnySubject, list[Step]] = {each: [] for each in self._all}
         for step in steps:
             found[self.of(step)].append(step)
@@ -69,7 +69,7 @@ class SubjectClients:
         return self._clients[subject]
 
     def check(self, steps: Iterable[Step]) -> CheckedSteps[Step]:
-        """Return steps as the target would take them, in the order in which they are done.
+        """Let the target check steps; return them in the order in which they are done.
 
         Raises:
             ClusterError: The target cannot be asked.
@@ -85,7 +85,7 @@ class SubjectClients:
         )
 
     def present(self, steps: Iterable[Step]) -> dict[tuple[str, str], TopicId]:
-        """Return the ids of what steps are about and the target has, by subject and name.
+        """Return the ids of things that steps are about and that exist, by subject and name.
 
         Raises:
             ClusterError: The target cannot be asked.
@@ -101,11 +101,11 @@ class SubjectClients:
         return found
 
     def apply(self, steps: Sequence[Step]) -> Changed:
-        """Do steps of one kind; see `SubjectClient.apply`."""
+        """Apply steps of one kind; see `SubjectClient.apply`."""
         return self.of(self.subjects.of(steps[0])).apply(steps) if steps else Changed()
 
     def settle(self, steps: Iterable[Step]) -> list[tuple[Step, SettledStep]]:
-        """Return what became of steps that a process began before it died.
+        """Return the outcome of steps that a process began before it died.
 
         Raises:
             ClusterError: The target cannot be asked.
@@ -119,10 +119,10 @@ class SubjectClients:
         ]
 
     def owned(self, steps: Iterable[Step]) -> frozenset[str]:
-        """Return what steps change and the link created, by name."""
+        """Return the names of things that steps change and that the link created."""
         parted = self.subjects.parted(steps).items()
         return frozenset(name for subject, some in parted for name in self.of(subject).owned(some))
 
     def outdated(self, step: Step) -> StepOutdatedError | None:
-        """Return why a step would not be planned again; `None` where no more can be said."""
+        """Return why a step would not be planned now; `None` if nothing more is known."""
         return self.of(self.subjects.of(step)).outdated(step)
