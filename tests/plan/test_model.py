@@ -40,7 +40,7 @@ def test_an_expression_without_topics_is_noted_with_near_names() -> None:
     spoken = [note.text for note in unmatched_expressions(observed, link("a:1", "b:1", "orders"))]
     assert spoken == [
         "'orders' matches no topic that the login may describe; the nearest names are order,"
-        " orderz; a run mirrors such a topic as soon as there is one"
+        " orderz; a run mirrors such a topic as soon as it exists"
     ]
     far = [note.text for note in unmatched_expressions(observed, link("a:1", "b:1", "xyz"))]
     assert far == [

@@ -77,16 +77,16 @@ def test_what_a_running_link_copies_is_not_copied_back(there: There) -> None:
     assert elsewhere.topics == {there.name: f"b.{there.name}"}
     problems, notes = about(elsewhere, there.name)
     assert not problems
-    assert any(copied in text and "under the name they had" in text for text in notes)
+    assert any(copied in text and "under their first name" in text for text in notes)
 
 
 def test_of_what_a_link_copied_that_is_over_only_what_is_new_can_go_back(there: There) -> None:
     whole, new = build(there.back()), build(there.back(start="latest"))
     (text,) = about(whole, there.name)[0]
-    assert "each record would be there twice" in text
+    assert "each record would exist twice" in text
     problems, notes = about(new, there.name)
     assert (whole.topics, new.topics, problems) == ({}, {there.name: there.name}, [])
-    assert any("that link has no run now" in text for text in notes)
+    assert any("that link does not run now" in text for text in notes)
 
 
 def test_a_topic_that_was_made_again_is_no_copy(there: There) -> None:

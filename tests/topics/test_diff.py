@@ -50,7 +50,7 @@ def test_tiered_storage_is_left_to_the_target() -> None:
     assert created(found).configs == {}
     assert notes(found) == [
         "not copied, as tiered storage belongs to a cluster: local.retention.ms,"
-        " remote.storage.enable; set it on the target if that has tiered storage"
+        " remote.storage.enable; set them on the target if it has tiered storage"
     ]
 
 
@@ -110,8 +110,8 @@ def test_a_target_with_more_partitions_is_noted() -> None:
     found = compare(observed(topic(), target=(topic(partitions=4),)))
     assert not found.steps
     assert notes(found) == [
-        "has 4 partitions on the target and 1 on the source; the others stay without mirrored"
-        " records, and producers there spread keys otherwise"
+        "has 4 partitions on the target and 1 on the source; the additional ones get no mirrored"
+        " records, and producers there distribute keys differently"
     ]
 
 
@@ -120,8 +120,8 @@ def test_a_topic_that_is_there_and_stamps_records_is_noted() -> None:
     found = compare(observed(topic(), target=(there,)))
     assert not found.steps
     assert notes(found) == [
-        "the target stamps records with its own time; set message.timestamp.type=CreateTime there"
-        " to keep the source's times"
+        "the target replaces record timestamps with its own time; set"
+        " message.timestamp.type=CreateTime there to keep the source's timestamps"
     ]
 
 
@@ -214,8 +214,8 @@ def test_fewer_replicas_of_a_copy_are_noted() -> None:
     found = compare(observed(topic(replicas=3), target=(topic(replicas=1),)))
     assert not found.steps
     assert notes(found) == [
-        "has replication factor 1 on the target instead of 3; that of a topic which is there is"
-        " not changed: reassign its replicas"
+        "has replication factor 1 on the target instead of 3; the replication factor of an existing"
+        " topic is not changed: reassign its replicas"
     ]
 
 
@@ -287,8 +287,8 @@ def test_the_file_says_which_configs_are_copied() -> None:
     found = compare(seen, configs=rules)
     assert created(found).configs == {"segment.ms": "5", "retention.ms": "8"}
     assert notes(found) == [
-        "the target takes batches of at most 1048588 bytes, the source has up to 5000000; larger"
-        " ones are split, but a larger record stops its partition: raise max.message.bytes there"
+        "the target accepts batches of at most 1048588 bytes, the source has up to 5000000; larger"
+        " batches are split, but a larger record stops its partition: raise max.message.bytes there"
         " to 5000000"
     ]
     assert created(compare(seen, configs={"include": ["segment.*"]})).configs == {"segment.ms": "5"}
@@ -316,10 +316,10 @@ def test_limits_that_harm_records_are_noted() -> None:
     seen = observed(topic(own=own))
     found = compare(replace(seen, known=frozenset(own), request_bytes=800))
     assert notes(found) == [
-        "the target's brokers take requests of at most 800 bytes, the source has batches of up to"
-        " 900: a record as large stops its partition; raise socket.request.max.bytes there",
+        "the target's brokers accept requests of at most 800 bytes, the source has batches of up to"
+        " 900: a record of that size stops its partition; raise socket.request.max.bytes there",
         "the target refuses records that are older than message.timestamp.before.max.ms (5 ms) when"
-        " they arrive, which stops their partition, and what is mirrored arrives late; set"
+        " they arrive, which stops their partition; mirrored records arrive late, so set"
         " message.timestamp.before.max.ms to a larger value under `topics.configs.override` until"
         " the cutover",
     ]
@@ -328,8 +328,8 @@ def test_limits_that_harm_records_are_noted() -> None:
         compare(observed(topic(own=future)), configs={"exclude": [r"message\.timestamp\..*"]})
     )
     assert text.startswith(
-        "the target refuses records whose time is more than message.timestamp.after.max.ms (3600000"
-        " ms) ahead, which stops their partition, and the source takes 7200000 ms"
+        "the target refuses records whose timestamp is more than message.timestamp.after.max.ms"
+        " (3600000 ms) in the future, which stops their partition; the source allows 7200000 ms"
     )
 
 
@@ -404,9 +404,9 @@ def test_a_copy_that_no_id_proves_ours_is_never_deleted() -> None:
     assert [(note.about, note.text) for note in found.notes] == [
         (
             name,
-            f"{why}; this link made its mirror topic {name}, or one that had this name: the target"
-            " told no topic id by which it could be known, so it is never deleted; do that yourself"
-            " if it is not needed",
+            f"{why}; this link made its mirror topic {name}, or another topic that had this name:"
+            " without topic ids they cannot be told apart, so it is never deleted; delete it by"
+            " hand if it is not needed",
         )
         for name, why in (
             ("a", "the source no longer has it"),

@@ -67,7 +67,7 @@ def test_only_configs_of_ours_are_removed() -> None:
     assert not foreign.steps
     assert notes(foreign) == [
         "the mirror topic has configs that the source does not have: segment.ms=6; they stay, as"
-        " this link did not make them"
+        " this link did not set them"
     ]
 
 
@@ -134,8 +134,8 @@ def test_some_configs_of_a_copy_are_never_touched() -> None:
     found = compare(observed(topic(), target=(there,)), ours=ours(*untouched))
     assert not found.steps
     assert notes(found) == [
-        "the target stamps records with its own time; set message.timestamp.type=CreateTime there"
-        " to keep the source's times"
+        "the target replaces record timestamps with its own time; set"
+        " message.timestamp.type=CreateTime there to keep the source's timestamps"
     ]
     asked = {"override": {"message.timestamp.type": "CreateTime"}}
     assert only(compare(observed(topic(), target=(there,)), configs=asked)) == change(
@@ -164,8 +164,8 @@ def test_a_copy_that_compacts_by_the_file_is_noted() -> None:
     found = compare(observed(topic(), target=(topic(own=rules["override"]),)), configs=rules)
     assert not found.steps
     assert notes(found) == [
-        "the target compacts the topic and the source does not: of records with the same key only"
-        " the last stays, and records without a key are refused; set cleanup.policy=delete there"
+        "the target compacts the topic and the source does not: only the last record of each key"
+        " stays, and records without a key are refused; set cleanup.policy=delete there"
     ]
 
 

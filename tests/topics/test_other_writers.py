@@ -95,10 +95,10 @@ def said(result: Difference[TopicStep]) -> list[str]:
     ]
 
 
-WRITES = "link other writes to this mirror topic, too (orders)"
+WRITES = "link other also writes to this mirror topic (orders)"
 STAYS = (
     "retention.ms of orders stays -1, as link other holds it back until its mirror topic has caught"
-    " up; it is changed behind that"
+    " up; it is changed after that"
 )
 
 

@@ -133,8 +133,8 @@ def _what_cannot_be_released_is_told(
     assert (lacking, {held, able} <= found.topics.keys()) == ({held}, True)
     [text] = [note.text for note in found.notes if "AlterConfigs" in note.text]
     assert text == (
-        f"target: the login mirror lacks the ACL AlterConfigs on topic {held}, so what is"
-        " held back there while the mirror topic is filled cannot be released: retention.ms;"
+        f"target: the login mirror lacks the ACL AlterConfigs on topic {held}, so configs that are"
+        " held back while the mirror topic is filled cannot be released: retention.ms;"
         " add it there"
     )
 

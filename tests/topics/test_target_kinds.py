@@ -37,7 +37,7 @@ def test_kafka_takes_what_it_knows_and_redpanda_what_is_listed() -> None:
 
 def test_a_guess_is_told() -> None:
     assert uncertain(TargetKind.REDPANDA, ["panda-1"]) == (
-        "the target is Redpanda; Redpanda Serverless, which takes fewer topic configs, can be told"
-        " from it by host names that end with .cloud.redpanda.com alone, so topics may be refused"
-        " if it is that: exclude the configs named then under `topics.configs`"
+        "the target is Redpanda; Redpanda Serverless, which accepts fewer topic configs, is"
+        " recognised only by host names that end with .cloud.redpanda.com; if it is Serverless it"
+        " may refuse topics: then exclude the configs that it names under `topics.configs`"
     )

@@ -1,1 +1,1 @@
-"""Floor 4: topics and their configs. `observe`, then `diff` (pure), then `apply` its steps."""
+"""Floor 4: topics and their configs: `observe`, then `diff` (pure), then `apply` the steps."""

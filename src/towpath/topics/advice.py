@@ -1,4 +1,4 @@
-"""What a person should know of topics before they are mirrored. Pure."""
+"""Advice about topics before they are mirrored. Pure."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import UNLIMITED
 
 _FOR_EVER = 2**62
-"""Milliseconds; the default of a limit in time is more, which means that there is none."""
+"""Milliseconds. Kafka's default for a time limit is larger, which means no limit."""
 
 
 def remarks(
     topic: Topic, configs: Mapping[str, str], request_bytes: int | None = None
 ) -> Iterator[str]:
-    """Return sentences about a mirror topic.
+    """Return sentences about limits of a mirror topic that may stop or lose records.
 
     Args:
-        topic: The topic on the source.
-        configs: All that hold for the mirror topic, as far as told.
-        request_bytes: The largest request that the target's brokers take, if told.
+        topic: The source topic.
+        configs: The configs in effect on the mirror topic, as far as known.
+        request_bytes: The largest request that the target's brokers accept, if known.
     """
     if stamps_itself(configs):
         yield (
-            "the target stamps records with its own time; set message.timestamp.type=CreateTime"
-            " there to keep the source's times"
+            "the target replaces record timestamps with its own time; set"
+            " message.timestamp.type=CreateTime there to keep the source's timestamps"
         )
     yield from _sizes(topic, configs, request_bytes)
     yield from _times(holding(topic.configs), holding(configs))
@@ -51,14 +51,14 @@ def _sizes(topic: Topic, configs: Mapping[str, str], request_bytes: int | None) 
     ours, theirs = topic.configs.get(MOST_BYTES), configs.get(MOST_BYTES)
     if tighter(theirs, ours):
         yield (
-            f"the target takes batches of at most {theirs} bytes, the source has up to {ours};"
-            f" larger ones are split, but a larger record stops its partition: raise"
+            f"the target accepts batches of at most {theirs} bytes, the source has up to {ours};"
+            f" larger batches are split, but a larger record stops its partition: raise"
             f" {MOST_BYTES} there to {ours}"
         )
     if request_bytes is not None and tighter(str(request_bytes), ours):
         yield (
-            f"the target's brokers take requests of at most {request_bytes} bytes, the source has"
-            f" batches of up to {ours}: a record as large stops its partition; raise"
+            f"the target's brokers accept requests of at most {request_bytes} bytes, the source has"
+            f" batches of up to {ours}: a record of that size stops its partition; raise"
             " socket.request.max.bytes there"
         )
 
@@ -69,24 +69,23 @@ def _times(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[str]:
     if behind is not None and behind < _FOR_EVER:
         yield (
             f"the target refuses records that are older than {before} ({theirs[before]} ms) when"
-            " they arrive, which stops their partition, and what is mirrored arrives late; set"
+            " they arrive, which stops their partition; mirrored records arrive late, so set"
             f" {before} to a larger value under `topics.configs.override` until the cutover"
         )
     if tighter(theirs.get(after), ours.get(after)):
         yield (
-            f"the target refuses records whose time is more than {after} ({theirs[after]} ms)"
-            f" ahead, which stops their partition, and the source takes {ours[after]} ms; let"
-            f" `topics.configs` set {after} there"
+            f"the target refuses records whose timestamp is more than {after} ({theirs[after]} ms)"
+            f" in the future, which stops their partition; the source allows {ours[after]} ms, so"
+            f" let `topics.configs` set {after} there"
         )
 
 
 def _policies(topic: Topic, configs: Mapping[str, str]) -> Iterator[str]:
-    """Say where a mirror topic keeps less than the source does."""
+    """Tell where a mirror topic keeps fewer records than its source topic."""
     if "compact" in configs.get(POLICY, "") and "compact" not in topic.configs.get(POLICY, ""):
         yield (
-            "the target compacts the topic and the source does not: of records with the same key"
-            " only the last stays, and records without a key are refused; set"
-            " cleanup.policy=delete there"
+            "the target compacts the topic and the source does not: only the last record of each"
+            " key stays, and records without a key are refused; set cleanup.policy=delete there"
         )
     for key in RETENTIONS if deletes(configs) else ():
         ours, theirs = topic.configs.get(key), configs.get(key)
@@ -99,7 +98,7 @@ def _policies(topic: Topic, configs: Mapping[str, str]) -> Iterator[str]:
 
 
 def unmatched_expressions(observed: ObservedTopics, config: LinkConfig) -> Iterator[Note]:
-    """Tell which expressions match no topic, with the names that come nearest."""
+    """Tell which expressions match no topic, with the nearest names."""
     matched = [topic.name for topic in observed.source]
     matched += [TopicName(problem.about) for problem in observed.problems]
     for expression in config.topics.include:
@@ -109,6 +108,6 @@ def unmatched_expressions(observed: ObservedTopics, config: LinkConfig) -> Itera
         hint = f"; the nearest names are {', '.join(near)}" if near else ""
         text = (
             f"{expression!r} matches no topic that the login may describe{hint};"
-            " a run mirrors such a topic as soon as there is one"
+            " a run mirrors such a topic as soon as it exists"
         )
         yield Note("topics.include", text)

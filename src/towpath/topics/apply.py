@@ -1,4 +1,4 @@
-"""Does steps, each only while the target is as the step requires it."""
+"""Apply steps, each only if the target still is as the step requires."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ _Found = dict[TopicName, TopicInfo]
 _MADE_MEANWHILE = "TOPIC_ALREADY_EXISTS"
 _GONE = "none: it is gone"
 Refusals = list[tuple[TopicStep, ClusterError]]
-"""Steps, each with why the target would refuse it."""
+"""Steps that the target would refuse, each with the error."""
 
 
 def apply(step: TopicStep, target: Admin) -> None:
-    """Do one step; what is there already as the step would leave it counts as done.
+    """Apply one step; a topic that already is as the step would leave it counts as done.
 
     Raises:
-        StepOutdatedError: The target is not as the step requires it.
-        ClusterError: The target cannot be asked, or refused.
+        StepOutdatedError: The target is not as the step requires.
+        ClusterError: The target cannot be asked, or refuses the step.
     """
     apply_all([step], target).sure(step.about)
 
 
 def apply_all(steps: Sequence[TopicStep], target: Admin) -> Changed:
-    """Do steps of one kind together, each about another topic; see `apply`.
+    """Apply steps of one kind together, each about another topic; see `apply`.
 
     Raises:
-        ClusterError: The target cannot be asked, and nothing was done.
+        ClusterError: The target cannot be asked, and nothing was changed.
     """
     changed = Changed()
-    # Each does nothing without steps.
+    # Each of these does nothing if there are no steps of its kind.
     _create([step for step in steps if isinstance(step, CreateTopic)], target, changed)
     _grow([step for step in steps if isinstance(step, AddPartitions)], target, changed)
     _set([step for step in steps if isinstance(step, SetConfigs)], target, changed)
@@ -53,9 +53,9 @@ def apply_all(steps: Sequence[TopicStep], target: Admin) -> Changed:
 
 
 def is_as_made(step: CreateTopic, found: TopicInfo, configs: Mapping[str, ConfigEntry]) -> bool:
-    """Whether a topic is just as a step would have created it, so that nobody else did.
+    """Whether a topic is exactly as a step would have created it, so that the link owns it.
 
-    Configs that nobody may see count as different.
+    Configs that the login may not see count as different.
     """
     replicas = {len(partition.replicas) for partition in found.partitions}
     own = non_default(configs)
@@ -68,7 +68,7 @@ def is_as_made(step: CreateTopic, found: TopicInfo, configs: Mapping[str, Config
 
 
 def settled(steps: Sequence[CreateTopic], target: Admin) -> dict[str, SettledStep]:
-    """Return which topics exist of those that a process began to create, and whether it did.
+    """Return those topics that exist of those that a process began to create, by name.
 
     Raises:
         ClusterError: The target cannot be asked.
@@ -83,7 +83,7 @@ def settled(steps: Sequence[CreateTopic], target: Admin) -> dict[str, SettledSte
 
 
 def check_all(steps: Iterable[TopicStep], target: Admin) -> Refusals:
-    """Let the target check steps without doing them; return those that it would refuse.
+    """Let the target check steps without doing them; return the steps that it would refuse.
 
     Raises:
         ClusterError: The target cannot be asked.
@@ -125,14 +125,14 @@ def _uncreatable(steps: Iterable[CreateTopic], target: Admin) -> dict[TopicName,
         for name, error in target.topics.check_creations(topics).items()
         if not is_there(error)
     }
-    # A login that may create a topic need not be allowed to see it.
+    # A login that may create a topic may still lack the right to describe it.
     wanted = [topic.name for topic in topics if topic.name not in refusals]
     seen = target.topics.describe(wanted) if wanted else {}
     return refusals | {name: info.error for name, info in seen.items() if info.error}
 
 
 def _undeletable(names: Iterable[TopicName], target: Admin) -> dict[TopicName, ClusterError]:
-    """No request lets a deletion be checked; the rights alone can be asked for."""
+    """Return deletions for which the login lacks the right; Kafka cannot check more in advance."""
     lacking = target.topics.lacking(dict.fromkeys(names, (Right.DELETE,)))
     return {
         name: refused(
@@ -150,7 +150,7 @@ def _new(step: CreateTopic) -> NewTopic:
 
 
 def _look(names: Iterable[TopicName], target: Admin, changed: Changed) -> _Found:
-    """Return the topics of these names that are there and may be looked at."""
+    """Return the topics of these names that exist and can be described."""
     wanted = list(names)
     found = target.topics.describe(wanted) if wanted else {}
     changed.take({}, {name: info.error for name, info in found.items() if info.error})
@@ -173,13 +173,13 @@ def _create(steps: Sequence[CreateTopic], target: Admin, changed: Changed) -> No
 
 
 def _explain(hidden: Sequence[CreateTopic], target: Admin, changed: Changed) -> None:
-    """Where the login may not even look, it may lack more, which helps more to know."""
+    """Replace errors of topics that cannot be described by why they could not be created."""
     refusals = check_all(hidden, target) if hidden else []
     changed.take({}, {step.target: error for step, error in refusals})
 
 
 def _make(new: Sequence[CreateTopic], target: Admin, changed: Changed) -> list[TopicName]:
-    """Create topics; return those that somebody else has created since we looked."""
+    """Create topics; return those that somebody else has created meanwhile."""
     if not new:
         return []
     made = target.topics.create_all(map(_new, new))
@@ -190,7 +190,7 @@ def _make(new: Sequence[CreateTopic], target: Admin, changed: Changed) -> list[T
 
 
 def is_there(error: ClusterError) -> bool:
-    """Whether a topic is not created because there is one of its name."""
+    """Whether creation is skipped because a topic with this name already exists."""
     return isinstance(error, RefusedError) and error.name == _MADE_MEANWHILE
 
 
@@ -230,7 +230,7 @@ def _set(steps: Sequence[SetConfigs], target: Admin, changed: Changed) -> None:
 
 
 def _wrong(step: SetConfigs, there: Mapping[str, str]) -> dict[str, str | None]:
-    """Return the changes that are left, of configs that must be as they were before."""
+    """Return the changes still to be made, if all values are as they were when planned."""
     left = {key: v for key, v in step.changes.items() if not equal(key, there.get(key), v)}
     _require(step.target, there, {key: step.before.get(key) for key in left})
     return left
@@ -260,13 +260,13 @@ def _there(step: AddPartitions | SetConfigs, found: _Found, expected: str) -> To
 
 
 def _own(names: Iterable[TopicName], target: Admin) -> Answers[TopicName, dict[str, str]]:
-    """Return what topics have that is not the target's default."""
+    """Return the configs set on topics themselves."""
     found = target.configs.describe(names)
     return Answers({name: non_default(all_) for name, all_ in found.items()}, found.failed)
 
 
 def _require_id(name: TopicName, number: TopicId, found: TopicInfo) -> None:
-    """Without an id nobody knows whether it is the same topic."""
+    """Raise if a topic has another id, or none: it may be another topic."""
     if found.id != number or found.id == NO_TOPIC_ID:
         raise StepOutdatedError(f"topic {name}", _id(number), _id(found.id))
 

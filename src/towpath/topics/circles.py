@@ -1,6 +1,6 @@
-"""Source topics that are mirror topics themselves, by the ledger that the source keeps.
+"""Source topics that are mirror topics themselves, as the ledger on the source tells.
 
-Two links that copy one topic into each other would copy its records in a circle for ever.
+Two links that mirror one topic in opposite directions would copy its records in a circle.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from towpath.topics.observed import ObservedTopics
 
 @dataclass(frozen=True, slots=True)
 class MirrorOrigin:
-    """Where a topic of the source was copied from.
+    """The origin of a source topic that is a mirror topic.
 
     Attributes:
-        link: By which link.
-        cluster: From which cluster.
-        topic: Its name there.
-        runs: Whether the link seems to have a run now.
+        link: The link that mirrors it.
+        cluster: The cluster that it is mirrored from.
+        topic: The name of its source topic.
+        runs: Whether that link seems to run now.
     """
 
     link: LinkName
@@ -43,12 +43,12 @@ MirrorOrigins = Mapping[tuple[TopicName, TopicId], MirrorOrigin]
 def without_circles(
     seen: ObservedTopics, known: MirrorOrigins | Note, config: LinkConfig, target: Admin
 ) -> ObservedTopics:
-    """Return what was observed, with problems for topics that are mirror topics themselves.
+    """Return the observed topics, with problems for those that are mirror topics themselves.
 
     Args:
-        seen: What was observed.
-        known: What `origins` told.
-        config: The file.
+        seen: The observed topics.
+        known: The result of `origins`.
+        config: The link's configuration.
         target: The cluster to write to.
 
     Raises:
@@ -78,23 +78,20 @@ def _copied(origin: MirrorOrigin) -> str:
 
 
 _CIRCLE = (
-    "copied back under its first name, each record would come again and again; stop that run, or"
-    " leave the topic out by `topics.exclude`, or give mirror topics another name by"
-    " `topics.rename`"
+    "copied back under its first name, each record would be copied again and again; stop that run,"
+    " exclude the topic by `topics.exclude`, or give mirror topics another name by `topics.rename`"
 )
 _TWICE = (
-    "copied back under its first name, each record would be there twice; let only what is new go"
-    " back by `records.start: latest`, or leave the topic out by `topics.exclude`, or give mirror"
-    " topics another name by `topics.rename`"
+    "copied back under its first name, each record would exist twice; copy only new records back by"
+    " `records.start: latest`, exclude the topic by `topics.exclude`, or give mirror topics another"
+    " name by `topics.rename`"
 )
-_STOPPED = (
-    "that link has no run now; while both had one, each record would be copied again and again"
-)
-_FURTHER = "no link may bring these records back to that cluster under the name they had"
+_STOPPED = "that link does not run now; if both ran, each record would be copied again and again"
+_FURTHER = "no link may copy these records back to that cluster under their first name"
 
 
 def origins(config: LinkConfig, source: Admin) -> MirrorOrigins | Note:
-    """Return which topics of the source are copies, or why that is not known."""
+    """Return the source topics that are mirror topics, or a note on why that is unknown."""
     try:
         return _origins(config, source)
     except (ClusterError, LedgerError) as error:
@@ -103,7 +100,7 @@ def origins(config: LinkConfig, source: Admin) -> MirrorOrigins | Note:
 
 
 def _origins(config: LinkConfig, source: Admin) -> MirrorOrigins:
-    """Read the ledger of the source, if it has one."""
+    """Read the ledger on the source, if there is one."""
     there = source.topics.describe([TOPIC]).get(TOPIC)
     if there is None:
         return {}
@@ -130,7 +127,7 @@ def _found(
             case Opened():
                 opened.append(entry)
             case Unreadable():
-                raise entry.error  # which becomes a note: its link may copy in a circle, too
+                raise entry.error  # becomes a note: that link, too, may copy in a circle
             case _:
                 pass
     for entry in opened:

@@ -1,4 +1,4 @@
-"""Which configs a mirror topic shall have of its own. Pure."""
+"""The configs that a mirror topic should have. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ RETENTIONS = ("retention.ms", "retention.bytes")
 _MIN_INSYNC = "min.insync.replicas"
 _DIFFERENCE = "message.timestamp.difference.max.ms"
 TIME_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
-"""Since KIP-937 (Kafka 3.6) they stand in for the difference in both directions."""
+"""They replace `message.timestamp.difference.max.ms` since KIP-937 (Kafka 3.6)."""
 
-# They name brokers, or a message format that no broker of today asks for.
+# Their values name brokers, or a message format that current brokers no longer support.
 _NEVER = frozenset(
     {
         "leader.replication.throttled.replicas",
@@ -28,27 +28,27 @@ _NEVER = frozenset(
     }
 )
 
-# Tiered storage is set up per cluster, and a topic that asks for it elsewhere is refused.
+# Tiered storage is set up per cluster; a cluster without it refuses topics that ask for it.
 _TIERED = ("remote.", "local.retention.")
 
 _LIMITS = (MOST_BYTES, *TIME_LIMITS, *RETENTIONS)
-"""Configs that must not be tighter on the target than what holds on the source: the target would
-refuse or delete records that the source still has."""
+"""Limits that must not be tighter on the target than on the source: else the target would refuse or
+delete records that the source still has."""
 
 _DEFAULT = "the target's default is"
 
 ADJUSTED = frozenset({*_LIMITS, POLICY, _MIN_INSYNC})
-"""Configs that a mirror topic may need though the source's topic has none of its own."""
+"""Configs that a mirror topic may need although they are not set on the source topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedConfigs:
-    """What a mirror topic shall have of its own.
+    """The configs that a mirror topic should have.
 
     Attributes:
-        values: Configs with their values.
-        reasons: Why, for those that the source's topic does not have so.
-        notes: What else a person should know.
+        values: The configs to set, with their values.
+        reasons: The reasons for values that differ from those on the source topic.
+        notes: Further facts that a person should know.
     """
 
     values: Mapping[str, str]
@@ -64,15 +64,15 @@ def wanted(
     there: Topic | None = None,
     ours: Set[str] = frozenset(),
 ) -> WantedConfigs:
-    """Return what a mirror topic shall have of its own.
+    """Return the configs that a mirror topic should have.
 
     Args:
-        topic: The topic on the source.
-        seen: What the target knows, and its defaults.
-        rules: What the file says.
-        replicas: Replication factor of the mirror topic, if that is known.
-        there: The mirror topic, if there is one.
-        ours: Configs of that copy which we made.
+        topic: The source topic.
+        seen: The topics of both clusters, with the target's defaults.
+        rules: The rules in the file.
+        replicas: The replication factor of the mirror topic, if known.
+        there: The mirror topic, if it exists.
+        ours: Configs of the mirror topic that the link has set.
     """
     beneath = _beneath(seen, there, ours)
     values, notes = _copied(topic, seen, rules)
@@ -97,29 +97,29 @@ def wanted(
 
 
 def untouched(key: str) -> bool:
-    """Whether a config of a mirror topic that is there is left alone, unless the file names it."""
+    """Whether a config of an existing mirror topic is left as it is, unless the file names it."""
     return key in _NEVER or key == TIMESTAMP_TYPE or key.startswith(_TIERED)
 
 
 def stamps_itself(configs: Mapping[str, str]) -> bool:
-    """Whether the brokers overwrite the times of records."""
+    """Whether the broker replaces record timestamps with the append time."""
     return configs.get(TIMESTAMP_TYPE) == "LogAppendTime"
 
 
 def deletes(configs: Mapping[str, str]) -> bool:
-    """Whether retention deletes records."""
+    """Whether the cleanup policy deletes records."""
     return "delete" in configs.get(POLICY, "delete")
 
 
 def holding(configs: Mapping[str, str]) -> dict[str, str]:
-    """Return a topic's configs, with the limits that older brokers have under another name."""
+    """Return the configs of a topic, with limits of older brokers under their present names."""
     if _DIFFERENCE not in configs:
         return dict(configs)
     return {**dict.fromkeys(TIME_LIMITS, configs[_DIFFERENCE]), **configs}
 
 
 def within(configs: Mapping[str, str], replicas: int) -> dict[str, str]:
-    """Return a topic's configs as a mirror topic with so many replicas can have them."""
+    """Return the configs of a topic as a topic with this number of replicas can have them."""
     found = holding(configs)
     in_sync = limit(found.get(_MIN_INSYNC))
     if in_sync is not None and in_sync > replicas:
@@ -128,7 +128,7 @@ def within(configs: Mapping[str, str], replicas: int) -> dict[str, str]:
 
 
 def equal(key: str, one: str | None, other: str | None) -> bool:
-    """Whether two values of a config mean the same; a policy is a list without order."""
+    """Whether two values of a config mean the same; the order of cleanup policies is ignored."""
     if key == POLICY and one is not None and other is not None:
         return _parts(one) == _parts(other)
     return meaning(one) == meaning(other)
@@ -139,7 +139,7 @@ def _parts(value: str) -> set[str]:
 
 
 def limit(value: str | None) -> float | None:
-    """Return a limit as a number, `None` if it is none; below 0 there is no limit."""
+    """Return a limit as a number: infinity if it is negative, `None` if it is not a number."""
     try:
         number = int(value or "")
     except ValueError:
@@ -148,13 +148,13 @@ def limit(value: str | None) -> float | None:
 
 
 def tighter(one: str | None, other: str | None) -> bool:
-    """Whether the first limit is known to be below the second."""
+    """Whether the first limit is known to be lower than the second."""
     left, right = limit(one), limit(other)
     return left is not None and right is not None and left < right
 
 
 def _beneath(seen: ObservedTopics, there: Topic | None, ours: Set[str]) -> Mapping[str, str]:
-    """Return what holds on the target, as far as told, where we set nothing."""
+    """Return the configs in effect on the target without those that the link has set."""
     if there is None:
         return seen.defaults
     own = there.own.keys() & ours
@@ -172,7 +172,7 @@ def _copied(
     if tiered:
         notes.append(
             f"not copied, as tiered storage belongs to a cluster: {', '.join(tiered)};"
-            " set it on the target if that has tiered storage"
+            " set them on the target if it has tiered storage"
         )
     unknown = sorted(asked.keys() - seen.known)
     if unknown:
@@ -188,7 +188,7 @@ Change = tuple[str, str, str]
 
 
 def _blindly(topic: Topic, told: Set[str], there: Topic | None, ours: Set[str]) -> Iterator[Change]:
-    """Give what holds on the source where the target does not tell what would hold without."""
+    """Yield the source's values for configs whose default the target does not tell."""
     configs = holding(topic.configs)
     hidden = ADJUSTED - told
     if there is not None:
@@ -199,7 +199,7 @@ def _blindly(topic: Topic, told: Set[str], there: Topic | None, ours: Set[str]) 
 
 
 def _aligned(topic: Topic, holds: Mapping[str, str], whose: str) -> Iterator[Change]:
-    """Give what must not be tighter than on the source, or must be the same."""
+    """Yield limits that would be tighter than on the source, and a cleanup policy that differs."""
     configs = holding(topic.configs)
     for key in (POLICY, *_LIMITS):
         ours, theirs = configs.get(key), holds.get(key)

@@ -1,4 +1,4 @@
-"""What the target knows of topic configs, and what it gives topics that say nothing."""
+"""The topic configs that the target knows, and its defaults."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ DEFAULTS = {
         ("log.retention.hours", 3_600_000),
     ),
 }
-"""Broker configs that a topic without its own value follows, the first one set; each with the
-factor to the topic's unit, 0 for what is no such number."""
+"""The broker configs that give the default of each topic config; the first one that is set counts.
+Each has the factor to the topic config's unit, 0 if the value is not a number of units."""
 
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What the brokers of the target tell of themselves.
+    """Defaults and limits of the target's brokers.
 
     Attributes:
-        configs: Topic configs with the values that topics without own ones have.
-        replicas: The replication factor of topics that ask for none.
-        request_bytes: The largest request that is taken.
+        configs: The defaults of topic configs.
+        replicas: The default replication factor.
+        request_bytes: The largest request that brokers accept.
     """
 
     configs: Mapping[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Defaults:
 
 
 def ask_defaults(target: Admin) -> tuple[Defaults, list[Note]]:
-    """Ask a broker of the target; where the login may not, a note says so."""
+    """Ask a broker of the target; a note tells if the login lacks the right."""
     try:
         asked = {key: _first_set(target, names) for key, names in DEFAULTS.items()}
         replicas, size = (
@@ -63,13 +63,13 @@ def ask_defaults(target: Admin) -> tuple[Defaults, list[Note]]:
 
 
 def keys(configs: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> frozenset[str]:
-    """Return the configs that a cluster lets us change: each topic tells all of them."""
+    """Return the topic configs that can be changed; the description of any topic lists them all."""
     entries = next(iter(configs.values()), {})
     return frozenset(key for key, entry in entries.items() if not entry.read_only)
 
 
 def inherited(configs: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> dict[str, str]:
-    """Return the target's defaults as far as topics without own values show them."""
+    """Return the target's defaults, as far as topics that inherit them show them."""
     return {
         key: entry.value
         for entries in configs.values()
@@ -82,7 +82,7 @@ def _first_set(target: Admin, candidates: Sequence[tuple[str, int]]) -> str | No
     for name, factor in candidates:
         value = target.cluster.broker_config(name)
         if value is not None:
-            # Negative numbers mean "no limit" in every unit.
+            # A negative number means "no limit" in any unit.
             return str(int(value) * factor) if factor and not value.startswith("-") else value
     return None
 
@@ -94,7 +94,7 @@ def _number(text: str | None) -> int | None:
 def accepted(
     target: Admin, names: Sequence[TopicName], values: Mapping[str, str]
 ) -> frozenset[str]:
-    """Return the configs in question that the target would create a topic with."""
+    """Return those of the given configs with which the target would create a topic."""
     if not names:
         return frozenset()
     if _takes(target, names[0], values):
@@ -103,10 +103,10 @@ def accepted(
 
 
 def replicas_possible(target: Admin, names: Sequence[TopicName], most: int) -> int:
-    """Return how many replicas a new topic can have, `most` being more than anybody asks for.
+    """Return how many replicas a new topic can have, up to `most`.
 
-    Brokers that are down are not among those that a cluster names, yet it places replicas on them
-    (KIP-631), and a topic that was made with fewer would keep these for ever.
+    Metadata omits brokers that are down, but the controller places replicas on them (KIP-631). A
+    topic that was created with fewer replicas would keep that number.
     """
     living = len(target.cluster.brokers())
     if most <= living or not names:

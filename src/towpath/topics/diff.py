@@ -1,4 +1,4 @@
-"""From what is there to what has to be done. Pure."""
+"""Compare observed topics with what the file asks for. Pure."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from towpath.topics.target_kinds import TargetKind
 
 _BY_THE_TARGET = -1
 _UNKNOWN = (
-    "or one that had this name: the target told no topic id by which it could be known, so it is"
-    " never deleted; do that yourself if it is not needed"
+    "or another topic that had this name: without topic ids they cannot be told apart, so it is"
+    " never deleted; delete it by hand if it is not needed"
 )
 _SOME = 3
 
@@ -28,12 +28,12 @@ _SOME = 3
 def diff(
     observed: ObservedTopics, config: LinkConfig, ours: OwnedTopics = NOTHING
 ) -> Difference[TopicStep]:
-    """Return what is to be done on the target.
+    """Return the difference between the target and what the file asks for.
 
     Args:
-        observed: Both clusters as they are.
-        config: What the file says.
-        ours: What earlier steps of this link made.
+        observed: The topics of both clusters.
+        config: The link's configuration.
+        ours: What earlier steps of this link have made.
     """
     shared = _shared_names(observed)
     problems = [
@@ -71,7 +71,7 @@ def _create(
     replicas, notes = _replicas(topic, seen, config.topics)
     known = seen.default_replicas if replicas == _BY_THE_TARGET else replicas
     asked = wanted(topic, seen, config.topics.configs, known)
-    # What appears while a link runs is copied whole, wherever others began.
+    # A topic that appears while a link runs is copied from its beginning in any case.
     whole = ours.begun or config.records.start is not StartAt.LATEST
     held = _held(asked.values, seen) if whole else {}
     configs = {**asked.values, **dict.fromkeys(held, UNLIMITED)}
@@ -91,7 +91,7 @@ def _create(
 
 
 def _replicas(topic: Topic, seen: ObservedTopics, topics: TopicsConfig) -> tuple[int, list[str]]:
-    """Return the replication factor of a new mirror topic, and why it is not what was asked for."""
+    """Return the replication factor of a new mirror topic, and why it differs from the request."""
     wish = topics.replication_factor
     if wish is Replicas.BROKER_DEFAULT:
         return _BY_THE_TARGET, []
@@ -111,9 +111,9 @@ def _replicas(topic: Topic, seen: ObservedTopics, topics: TopicsConfig) -> tuple
 
 
 def _held(final: Mapping[str, str], seen: ObservedTopics) -> dict[str, str | None]:
-    """Return the limits that wait until a new mirror topic is filled, with their values in the end.
+    """Return the limits withheld from a new mirror topic until it is filled, with final values.
 
-    Records keep their times, so what was written long ago would be deleted as soon as it arrives.
+    Records keep their timestamps, so retention would delete old records as soon as they arrive.
     """
     configs = {**seen.defaults, **final}
     return {
@@ -134,7 +134,7 @@ def _holding(key: str, value: str | None) -> str:
 def _follow(
     topic: Topic, there: Topic, seen: ObservedTopics, config: LinkConfig, ours: OwnedTopics
 ) -> tuple[list[TopicStep], list[str]]:
-    """Let a mirror topic that is there be like its topic again."""
+    """Return steps and notes that bring an existing mirror topic back in line with its topic."""
     synced = sync(topic, there, seen, config.topics.configs, ours)
     steps: list[TopicStep] = []
     if there.partitions < topic.partitions:
@@ -149,25 +149,26 @@ def _follow(
 def _beside(
     topic: Topic, there: Topic, seen: ObservedTopics, topics: TopicsConfig
 ) -> Iterator[str]:
-    """Say in what else a mirror topic differs that no step changes."""
+    """Return differences of a mirror topic that no step changes."""
     if there.partitions > topic.partitions:
         yield (
             f"has {there.partitions} partitions on the target and {topic.partitions} on the source;"
-            " the others stay without mirrored records, and producers there spread keys otherwise"
+            " the additional ones get no mirrored records, and producers there distribute keys"
+            " differently"
         )
     wanted_replicas, _ = _replicas(topic, seen, topics)
     if there.replication_factor < wanted_replicas:
         yield (
             f"has replication factor {there.replication_factor} on the target instead of"
-            f" {wanted_replicas}; that of a topic which is there is not changed: reassign its"
-            " replicas"
+            f" {wanted_replicas}; the replication factor of an existing topic is not changed:"
+            " reassign its replicas"
         )
 
 
 def _orphans(
     observed: ObservedTopics, ours: OwnedTopics, *, prune: bool
 ) -> tuple[list[TopicStep], list[Note]]:
-    """Deal with mirror topics of ours whose topics are not mirrored any more."""
+    """Return steps and notes about mirror topics whose source topics are no longer mirrored."""
     steps: list[TopicStep] = []
     notes = []
     for orphan in observed.orphans:
@@ -186,14 +187,14 @@ def _orphans(
 
 
 def _overrides(observed: ObservedTopics, rules: ConfigRules) -> Iterator[Problem]:
-    """Refuse what the file sets and the target does not know."""
+    """Refuse configs in the file that the target does not know."""
     for key in sorted(rules.override.keys() - observed.known) if observed.source else ():
         text = f"the target knows no topic config {key}, or does not take {rules.override[key]}"
         yield Problem(f"topics.configs.override.{key}", f"{text}; correct it", Cause.FILE)
 
 
 def _shared_names(observed: ObservedTopics) -> dict[TopicName, list[TopicName]]:
-    """Return the names on the target that several topics would have, with these."""
+    """Return the names on the target that several topics would share, with these topics."""
     claimed: dict[TopicName, list[TopicName]] = defaultdict(list)
     for topic in observed.source:
         claimed[observed.names[topic.name]].append(topic.name)
@@ -222,7 +223,7 @@ def _shared(
 
 
 def _circles(observed: ObservedTopics) -> Iterator[Problem]:
-    """Refuse to copy a topic onto itself, and mirror topics of mirror topics without end."""
+    """Refuse to copy a topic onto itself, or mirror topics into further mirror topics endlessly."""
     same = [name for name in observed.circular if observed.names[name] == name]
     again = [observed.names[name] for name in observed.circular - set(same)]
     if same:
@@ -248,7 +249,7 @@ def _some(names: Sequence[str], of: int | None = None) -> str:
 
 
 def _colliding(observed: ObservedTopics) -> Iterator[Note]:
-    """Kafka's metrics cannot tell `.` from `_`, so it refuses to create the second such topic."""
+    """Tell of names that differ only by `.` and `_`: Kafka refuses to create the second topic."""
     families: dict[str, set[TopicName]] = defaultdict(set)
     for name in (*observed.target, *observed.names.values()):
         families[alike(name)].add(name)

@@ -1,4 +1,4 @@
-"""Whether the disks of the target have room for what the mirror topics lack."""
+"""Whether the target's disks have space for the records that are still to be copied."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ def room(
     seen: ObservedTopics,
     found: Difference[TopicStep],
 ) -> Iterator[Note | Problem]:
-    """Compare what the disks of the target have free with what will be copied onto them.
+    """Compare the free space on the target's disks with the bytes still to be copied.
 
-    Batches are copied as they are, so a mirror topic takes as much as its topic does now. How
-    brokers will
-    place the mirror topics is not known, so the disks of all of them count together.
+    Batches are copied as they are, so a mirror topic needs as much space as its source topic. The
+    placement of new replicas is not known, so the disks of all brokers count together.
     """
     replicas = _replicas(seen, found)
     if not replicas or config.records.start is not StartAt.EARLIEST:
@@ -38,7 +37,7 @@ def room(
         there = target.disks.describe(copies)
         here = source.disks.describe({name: topic.partitions for name, topic in topics.items()})
     except ClusterError as error:
-        what = "whether the disks have room for the mirror topics"
+        what = "whether the disks have space for the mirror topics"
         text = f"{error}; until then it is not known {what}"
         yield Note("target", text)
         return
@@ -54,21 +53,21 @@ def room(
 
 
 _UNKNOWN = (
-    "the brokers do not tell what is free on their disks (KIP-827, Kafka 3.3), so it is not known"
-    " whether they have room for the mirror topics"
+    "the brokers do not tell the free space on their disks (KIP-827, Kafka 3.3), so it is not known"
+    " whether they have space for the mirror topics"
 )
 
 
 def _full(lacking: int, free: int) -> str:
     return (
         f"the mirror topics need about {size(lacking)} more, and the disks of all brokers together"
-        f" have {size(free)} free; give them larger disks, mirror fewer topics, or take fewer"
-        " replicas by `topics.replication_factor`"
+        f" have {size(free)} free; add disk space, mirror fewer topics, or set a lower"
+        " `topics.replication_factor`"
     )
 
 
 def _replicas(seen: ObservedTopics, found: Difference[TopicStep]) -> dict[TopicName, int]:
-    """Return how many replicas the mirror topic of each topic has or will have."""
+    """Return the number of replicas that each mirror topic has or will have, by source topic."""
     replicas = {
         name: seen.target[copy].replication_factor
         for name, copy in found.topics.items()

@@ -1,4 +1,4 @@
-"""What a mirror topic that is there needs to have the configs it shall have. Pure."""
+"""How the configs of an existing mirror topic have drifted, and what mends that. Pure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from towpath.topics.steps import SetConfigs
 
 @dataclass(slots=True)
 class _TopicComparison:
-    """One copy, compared config by config.
+    """A mirror topic, compared with its source topic config by config.
 
     Attributes:
-        topic: The topic on the source.
-        there: Its mirror topic.
-        mine: Configs of the mirror topic that we made.
-        waiting: Those that are held back, with their values in the end.
-        released: Whether the mirror topic was filled, so that these may have them.
+        topic: The source topic.
+        there: The mirror topic.
+        mine: Configs of the mirror topic that the link has set.
+        waiting: Configs that are held back, with their final values.
+        released: Whether the mirror topic is filled, so that held-back configs get these values.
         changes: Configs that need other values, `None` for the target's default.
-        foreign: Configs of the mirror topic that neither the source has nor we made.
+        foreign: Configs of the mirror topic that the source does not have and the link has not set.
     """
 
     topic: Topic
@@ -35,7 +35,7 @@ class _TopicComparison:
     foreign: list[str] = field(default_factory=list)
 
     def compare(self, asked: WantedConfigs, rules: ConfigRules) -> None:
-        """Find out what has to change."""
+        """Find the configs that have to change."""
         skipped = set() if self.released else set(self.waiting)
         for key, value in asked.values.items():
             if key not in skipped and not equal(key, value, self.there.configs.get(key)):
@@ -46,7 +46,7 @@ class _TopicComparison:
                 self._beyond(key, rules)
 
     def _beyond(self, key: str, rules: ConfigRules) -> None:
-        """Judge a config that the source does not ask for."""
+        """Decide about a config that the source does not ask for."""
         if not rules.selects(key):
             if key in self.waiting:
                 self.changes[key] = self.waiting[key]
@@ -56,7 +56,7 @@ class _TopicComparison:
             self.foreign.append(key)
 
     def step(self) -> SetConfigs | None:
-        """Return what to do, if anything."""
+        """Return the step that changes the configs, if any has to change."""
         if not self.changes:
             return None
         changes = dict(sorted(self.changes.items()))
@@ -71,14 +71,14 @@ class _TopicComparison:
         )
 
     def notes(self, asked: WantedConfigs) -> list[str]:
-        """Return what a person should know."""
+        """Return texts that a person should know."""
         notes = [why for key, why in asked.reasons.items() if key in self.changes]
         notes += asked.notes
         if self.foreign:
             own = ", ".join(f"{key}={self.there.own[key]}" for key in sorted(self.foreign))
             notes.append(
                 f"the mirror topic has configs that the source does not have: {own}; they stay, as"
-                " this link did not make them"
+                " this link did not set them"
             )
         if self.waiting and not self.released:
             notes.append(
@@ -88,7 +88,7 @@ class _TopicComparison:
         return notes
 
     def configs(self, defaults: Mapping[str, str]) -> dict[str, str]:
-        """Return what will hold for the mirror topic, as far as known."""
+        """Return the configs that will be in effect on the mirror topic, as far as known."""
         changed = {k: defaults.get(k) if v is None else v for k, v in self.changes.items()}
         after = {**self.there.configs, **changed}
         return {key: value for key, value in after.items() if value is not None}
@@ -96,7 +96,7 @@ class _TopicComparison:
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """What a mirror topic needs: the step, what to know, and the configs that it then has."""
+    """The outcome of a comparison: the step, notes, and the configs in effect after the step."""
 
     step: SetConfigs | None = None
     notes: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class Synced:
 def sync(
     topic: Topic, there: Topic, seen: ObservedTopics, rules: ConfigRules, ours: OwnedTopics
 ) -> Synced:
-    """Compare a mirror topic with what it shall have; with hidden configs it stays as it is."""
+    """Compare a mirror topic with its source topic; without visible configs nothing is changed."""
     if not there.configs:
         return Synced()
     mine = _mine(there, ours)
@@ -118,7 +118,7 @@ def sync(
 
 
 def _mine(there: Topic, ours: OwnedTopics) -> frozenset[str]:
-    """Return the configs of a mirror topic that we made; values tell what we may have made."""
+    """Return the configs that the link has set; values decide about uncertain changes."""
     tried = ours.tried.get(there.name, {})
     made = {key for key, value in tried.items() if equal(key, there.own.get(key), value)}
     return ours.set_keys.get(there.name, frozenset()) | made

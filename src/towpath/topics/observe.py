@@ -1,4 +1,4 @@
-"""What is there: the source's topics that are mirrored, and what the target has of them."""
+"""Observe the source topics that are mirrored, and the mirror topics on the target."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from towpath.topics.rights import on_copies, on_sources, undescribed
 from towpath.topics.target_kinds import kind_of, uncertain
 
 _ENOUGH = 50
-"""Of so many topics at most the configs are asked for when one would do."""
+"""Number of topics whose configs are asked for where any one topic would do."""
 
 
 def observe(
@@ -35,18 +35,18 @@ def observe(
     there: Mapping[TopicName, TopicInfo] | None = None,
     known: SourceTopics | None = None,
 ) -> ObservedTopics:
-    """Look at both clusters, changing nothing.
+    """Observe both clusters, without changing them.
 
     Args:
         source: The cluster to read from.
         target: The cluster to write to.
-        config: What the file says.
-        ours: What earlier steps of this link made; its mirror topics are looked for.
-        there: The topics of the target, if it was asked already.
-        known: Those of the source, likewise.
+        config: The link's configuration.
+        ours: What earlier steps of this link have made; orphans are looked for among it.
+        there: The topics of the target, if they are known already.
+        known: The topics of the source, if they are known already.
 
     Raises:
-        ClusterError: One of them cannot be asked at all.
+        ClusterError: A cluster cannot be asked at all.
     """
     seen_there = look_at_source(source, config) if known is None else known
     there = target.topics.describe() if there is None else there
@@ -70,10 +70,10 @@ def observe(
 
 
 def look_at_source(source: Admin, config: LinkConfig) -> SourceTopics:
-    """Return the topics of the source.
+    """Observe the topics of the source.
 
     Raises:
-        ClusterError: It cannot be asked at all.
+        ClusterError: The source cannot be asked at all.
     """
     found = source.topics.describe()
     matched = [info for info in found.values() if config.topics.mirrors(info)]
@@ -104,7 +104,7 @@ def _look(
     names: Mapping[TopicName, TopicName],
     config: LinkConfig,
 ) -> ObservedTopics:
-    """Return what the target has of these topics, and what it would do with them."""
+    """Observe the mirror topics of these topics, and what the target would do with new ones."""
     ours = {alike(names[topic.name]) for topic in topics}
     found = {name: info for name, info in everything.items() if alike(name) in ours}
     hidden = {name: info.error for name, info in found.items() if info.error}
@@ -150,7 +150,7 @@ def _most_replicas(topics: Iterable[Topic], rules: TopicsConfig) -> int:
 
 
 def _asked_for(topics: Iterable[Topic], rules: TopicsConfig) -> dict[str, str]:
-    """Return every config that a mirror topic may get, each with one of its values."""
+    """Return every config that a mirror topic may get, each with one possible value."""
     asked: dict[str, str] = {}
     for topic in topics:
         asked |= {key: topic.configs[key] for key in DEFAULTS if key in topic.configs}
@@ -165,10 +165,10 @@ def _orphans(
     topics: TopicsConfig,
     ours: OwnedTopics,
 ) -> tuple[tuple[Orphan, ...], list[Note]]:
-    """Find mirror topics of ours whose topics are not mirrored any more.
+    """Find mirror topics of this link whose source topics are no longer mirrored.
 
-    A list of all topics leaves out those that the login may not describe. Asked by name, the
-    source tells these from topics that do not exist.
+    The list of all topics omits those that the login may not describe. Asked for by name, the
+    source distinguishes them from topics that do not exist.
     """
     mirrored = {info.name for info in found.values() if topics.mirrors(info)}
     names, _ = topics.target_names(mirrored)
@@ -200,7 +200,10 @@ def _orphans(
 
 
 def _held(copy: Topic, ours: OwnedTopics) -> tuple[str, ...]:
-    """Return what is held back of a mirror topic; all that was, where its configs are hidden."""
+    """Return the configs that are held back from a mirror topic.
+
+    If the login may not see its configs, all that were ever held back count.
+    """
     held = ours.waiting(copy.name, copy.own) if copy.configs else ours.held.get(copy.name, {})
     return tuple(sorted(held))
 

@@ -13,15 +13,15 @@ from towpath.topics.target_kinds import TargetKind, taken
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One topic of either side.
+    """A topic of either cluster.
 
     Attributes:
-        name: Its name.
-        id: Its id, which a topic made again under the same name does not share.
-        partitions: How many it has.
-        replication_factor: That of its best replicated partition.
-        own: Configs made on the topic itself.
-        configs: All that hold for it; empty if we may not see them.
+        name: The name.
+        id: The topic id; a topic that is created again under the same name gets another id.
+        partitions: The number of partitions.
+        replication_factor: The largest number of replicas of a partition.
+        own: Configs set on the topic itself.
+        configs: All configs in effect; empty if the login may not see them.
     """
 
     name: TopicName
@@ -34,12 +34,12 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A mirror topic that this link made of a topic which is not mirrored any more.
+    """A mirror topic of this link whose source topic is no longer mirrored.
 
     Attributes:
-        source: The topic.
-        copy: Its mirror topic; configs are not looked at.
-        gone: Whether the source no longer has it; else the file no longer asks for it.
+        source: The source topic.
+        copy: The mirror topic, without its configs.
+        gone: Whether the source no longer has the topic; else the file no longer asks for it.
     """
 
     source: TopicName
@@ -49,26 +49,26 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedTopics:
-    """Both clusters as they were when looked at.
+    """The topics of both clusters as observed.
 
     Attributes:
-        source: Topics of the source that match and can be looked at.
-        names: The name that each of them has on the target.
-        target: Topics of the target that have these names, and those that differ from one only
-            by `.` and `_`.
-        brokers: Number of the target's brokers, with those that it counts though they are down.
-        one_cluster: Its id, where source and target are the same cluster.
+        source: Source topics that match and can be described.
+        names: The name of each of them on the target.
+        target: Topics of the target that have these names, or differ from one of them only by `.`
+            and `_`.
+        brokers: The number of brokers of the target, including registered ones that are down.
+        one_cluster: The cluster id, if source and target are the same cluster.
         circular: Topics of that one cluster whose mirror topics match `topics.include` again.
         known: Topic configs that the target knows.
-        kind: What the target is.
-        defaults: What the target gives topics that say nothing, as far as it matters and told.
-        default_replicas: The replication factor that it gives them, if told.
-        request_bytes: The largest request that its brokers take, if told.
-        orphans: Mirror topics of ours whose topics are surely not mirrored any more.
-        unmatched: Names of other topics of the source, to help against typing errors.
-        notes: What we could not see and can do without.
-        problems: Why topics that match cannot be mirrored: those that are not among `source`, and
-            those on which the login lacks a right.
+        kind: The kind of cluster that the target is.
+        defaults: The target's defaults for topic configs, as far as they are needed and known.
+        default_replicas: The target's default replication factor, if known.
+        request_bytes: The largest request that the target's brokers accept, if known.
+        orphans: Mirror topics of this link whose source topics are certainly no longer mirrored.
+        unmatched: Names of the other source topics, for hints about typing errors.
+        notes: What could not be observed and is not essential.
+        problems: Why matching topics cannot be mirrored: they are not in `source`, or the login
+            lacks a right on them.
     """
 
     source: tuple[Topic, ...]
@@ -89,20 +89,20 @@ class ObservedTopics:
 
     @property
     def accepted(self) -> frozenset[str]:
-        """Topic configs of the source that may be sent to the target."""
+        """Topic configs that the target accepts."""
         return taken(self.kind, self.known)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTopics:
-    """The topics of the source as they were when looked at.
+    """The topics of the source as observed.
 
     Attributes:
-        listed: All of them.
-        topics: Those that match and can be looked at.
-        names: The names on the target of those that match.
-        cluster: Its id.
-        problems: Why topics that match cannot be mirrored.
+        listed: All topics that the login may describe.
+        topics: Topics that match and can be described.
+        names: The names on the target of the matching topics.
+        cluster: The cluster id.
+        problems: Why matching topics cannot be mirrored.
     """
 
     listed: Mapping[TopicName, TopicInfo]
@@ -113,5 +113,5 @@ class SourceTopics:
 
 
 def alike(name: str) -> str:
-    """Return what Kafka's metrics make of a name: it allows no two topics with the same."""
+    """Return a name as Kafka's metrics show it; two topics may not have the same there."""
     return name.replace(".", "_")

@@ -20,21 +20,21 @@ from towpath.topics.owned import UNLIMITED
 from towpath.topics.steps import DeleteTopic, SetConfigs, TopicStep
 
 _THEIRS = (
-    "stays although nobody asks for it: it has records that this link did not write, as after a"
-    " cutover; delete it by hand if nobody needs it"
+    "stays although the file no longer asks for it: it has records that this link did not write,"
+    " as after a cutover; delete it by hand if it is not needed"
 )
 
 
 def beside_neighbours(
     found: Difference[TopicStep], observed: ObservedTopics, others: Neighbours
 ) -> Difference[TopicStep]:
-    """Tell of other links that write to mirror topics; leave what they hold back as it is.
+    """Tell of other links that write to mirror topics; keep what they hold back.
 
-    Else old records that they copy would be deleted as they arrive.
+    Else retention would delete old records of the other link as they arrive.
     """
     steps: list[TopicStep] = []
     notes = [
-        Note(source, f"link {each.link} writes to this mirror topic, too ({copy.name})")
+        Note(source, f"link {each.link} also writes to this mirror topic ({copy.name})")
         for source, copy in _copies(found, observed)
         for each in others.of(copy.name, copy.id)
     ]
@@ -47,7 +47,7 @@ def beside_neighbours(
                 Note(
                     step.source,
                     f"{key} of {step.target} stays {UNLIMITED}, as link {held[key]} holds it back"
-                    " until its mirror topic has caught up; it is changed behind that",
+                    " until its mirror topic has caught up; it is changed after that",
                 )
                 for key in step.changes
                 if key in held
@@ -61,14 +61,14 @@ def beside_neighbours(
 def _copies(
     found: Difference[TopicStep], observed: ObservedTopics
 ) -> list[tuple[TopicName, Topic]]:
-    """Return the mirror topics that are there, each behind its topic of the source."""
+    """Return the mirror topics that exist, each with its source topic."""
     there = observed.target
     mirrored = [(source, there[name]) for source, name in found.topics.items() if name in there]
     return [*mirrored, *((orphan.source, orphan.copy) for orphan in observed.orphans)]
 
 
 def _held(copy: Topic, others: Neighbours) -> dict[str, LinkName]:
-    """Return what other links hold back of a mirror topic still, each with one of them."""
+    """Return the configs that other links still withhold from a mirror topic, with such a link."""
     return {
         key: each.link
         for each in others.of(copy.name, copy.id)
@@ -78,7 +78,7 @@ def _held(copy: Topic, others: Neighbours) -> dict[str, LinkName]:
 
 
 def spared(found: Difference[TopicStep], books: LinkBooks, target: Admin) -> Difference[TopicStep]:
-    """Return the difference without deletions of mirror topics that have records of others.
+    """Return the difference without deletions of mirror topics that hold other records.
 
     Raises:
         ClusterError: No partition can be asked about.
@@ -97,10 +97,9 @@ def spared(found: Difference[TopicStep], books: LinkBooks, target: Admin) -> Dif
 def writes_of_others(
     steps: Iterable[DeleteTopic], books: LinkBooks, target: Admin
 ) -> frozenset[TopicName]:
-    """Return which mirror topics hold more than the link wrote to them, or may do so.
+    """Return the mirror topics that hold, or may hold, records that the link did not write.
 
-    After a cutover producers write to the mirror topic. It is theirs then, whatever becomes of the
-    source.
+    After a cutover producers write to the mirror topic, so the link must not delete it.
 
     Raises:
         ClusterError: No partition can be asked about.
@@ -117,7 +116,7 @@ def writes_of_others(
 
 
 def _end(books: PartitionBooks, copy: TopicId) -> int:
-    """Return the log end of a mirror partition that only we wrote to; -1 if others did."""
+    """Return the log end of a partition that only the link wrote to; -1 if others wrote, too."""
     opened = books.opened
     if opened is None or opened.target_topic_id != copy:
         return 0

@@ -1,4 +1,4 @@
-"""What earlier steps of the link made of the target. Pure."""
+"""What earlier steps of the link have made on the target, by its journal. Pure."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from towpath.topics.steps import (
 )
 
 UNLIMITED = "-1"
-"""What limits are that are held back."""
+"""The value of a limit while it is held back."""
 
 
 @dataclass(frozen=True, slots=True)
 class UncertainChange:
-    """A change of configs that was begun, or failed: it may have been done all the same."""
+    """A change of configs that was begun or failed, and may have been done nevertheless."""
 
     step: SetConfigs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedTopics:
-    """What the link made, and how far it came.
+    """What the link has made on the target, and which mirror topics have caught up.
 
     Attributes:
-        created: Topics of the target that it created, each with the one that it is a mirror topic
-            of.
-        unsure: Those of them that may be others by now: nothing but their names tells.
-        set_keys: Configs of topics of the target that it set.
-        tried: Configs that it set if they have these values.
-        held: Configs that wait for the mirror topic to be filled, with their values in the end.
-        caught_up: Topics of the source whose mirror topics have reached them.
-        begun: Whether a run of the link has copied before: then new topics are copied whole.
+        created: Mirror topics that the link created, each with its source topic.
+        unsure: Those mirror topics that may have been replaced: only their names identify them.
+        set_keys: Configs that the link has set, by mirror topic.
+        tried: Configs that the link has set if they have these values, by mirror topic.
+        held: Configs that are held back until the mirror topic is filled, with their final values.
+        caught_up: Source topics whose mirror topics have caught up.
+        begun: Whether a run of the link has copied before; then new topics are copied from their
+            beginning.
     """
 
     created: Mapping[TopicName, TopicName] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class OwnedTopics:
     def of(
         cls, steps: Iterable[TopicStep | UncertainChange], caught_up: Iterable[TopicName] = ()
     ) -> Self:
-        """Return what is ours after these steps, the oldest first."""
+        """Return what the link has made by these steps, the oldest first."""
         created: dict[TopicName, TopicName] = {}
         copies: dict[TopicName, _OwnedTopic] = {}
         for each in steps:
@@ -88,13 +88,13 @@ class OwnedTopics:
         )
 
     def waiting(self, copy: TopicName, own: Mapping[str, str]) -> dict[str, str | None]:
-        """Return what is held back still of a mirror topic, with the values in the end.
+        """Return the configs still withheld from a mirror topic, with their final values.
 
-        What another hand set is no longer ours.
+        A config that somebody else has set since is no longer withheld.
 
         Args:
-            copy: Its name.
-            own: The configs made on it.
+            copy: The name of the mirror topic.
+            own: The configs set on it.
         """
         known = self.held.get(copy, {})
         return {key: value for key, value in known.items() if own.get(key) == UNLIMITED}
@@ -102,20 +102,20 @@ class OwnedTopics:
 
 @dataclass(slots=True)
 class _OwnedTopic:
-    """What is ours of one mirror topic; see `OwnedTopics`."""
+    """What the link has made of one mirror topic; see `OwnedTopics`."""
 
     mine: set[str] = field(default_factory=set)
     tried: dict[str, str] = field(default_factory=dict)
     held: dict[str, str | None] = field(default_factory=dict)
 
     def change(self, step: SetConfigs) -> None:
-        """Take in a change that was made."""
+        """Add a change that was made."""
         self._look(step)
         self.mine = (self.mine | step.set.keys()) - set(step.remove)
         self.held = {key: value for key, value in self.held.items() if key not in step.before}
 
     def attempt(self, step: SetConfigs) -> None:
-        """Take in a change that was made perhaps; the values of the mirror topic tell."""
+        """Add a change that may have been made; the values on the mirror topic decide."""
         self._look(step)
         new = {key: value for key, value in step.set.items() if key not in self.mine}
         kept = {key: step.before.get(key) for key in step.remove if key in self.mine}
@@ -123,7 +123,7 @@ class _OwnedTopic:
         self.tried |= {key: value for key, value in {**new, **kept}.items() if value is not None}
 
     def _look(self, step: SetConfigs) -> None:
-        """Learn from what was there before a step."""
+        """Learn from the values that a step found."""
         self.mine |= set(step.owned)
         there = {key: meaning(value) for key, value in step.before.items()}
         self.mine |= {key for key, v in self.tried.items() if there.get(key) == meaning(v)}
@@ -131,17 +131,17 @@ class _OwnedTopic:
 
 
 NOTHING = OwnedTopics()
-"""What is ours before the first step."""
+"""What the link has made before its first step."""
 
 
 def ours_of(books: LinkBooks, ids: Mapping[TopicName, TopicId]) -> OwnedTopics:
-    """Return what the link did to topics that are still the same.
+    """Return what the link has made of topics that still exist and are the same.
 
     Args:
         books: What the ledger knows of the link.
-        ids: The topics that the target has now.
+        ids: The ids of the topics that the target has now.
     """
-    # In the order of the journal. No clock is asked: those of machines differ.
+    # The order is that of the journal, as the clocks of machines differ.
     of_topics = (e for e in books.journal.values() if e.subject == CreateTopic.subject)
     known = [entry for entry in of_topics if _counts(entry, ids)]
     ours = OwnedTopics.of(chain.from_iterable(map(_outcome, known)))
@@ -159,7 +159,7 @@ def ours_of(books: LinkBooks, ids: Mapping[TopicName, TopicId]) -> OwnedTopics:
 
 
 def _outcome(entry: Journal) -> Iterator[TopicStep | UncertainChange]:
-    """Give what a step came to, as far as the journal tells."""
+    """Yield the outcome of a step, as far as the journal tells."""
     step = KINDS.from_data(entry.step, "ledger")
     if isinstance(step, SetConfigs) and entry.phase is not Phase.DONE:
         yield UncertainChange(step)
@@ -168,10 +168,10 @@ def _outcome(entry: Journal) -> Iterator[TopicStep | UncertainChange]:
 
 
 def _counts(entry: Journal, ids: Mapping[TopicName, TopicId]) -> bool:
-    """Whether the link did what the entry says, or may have, to a topic that is still the same.
+    """Whether the link did, or may have done, what an entry says to a topic that is still the same.
 
-    Where there are no ids (brokers older than Kafka 2.8, and some that only speak its protocol) a
-    topic of the same name is taken for the same. A topic that was found there is not ours.
+    Without topic ids (brokers older than Kafka 2.8, and some that only speak its protocol) a topic
+    of the same name counts as the same. A topic that existed before the link is not its own.
     """
     now = ids.get(TopicName(entry.name))
     then = entry.topic_id or entry.step.get("id", NO_TOPIC_ID)

@@ -1,4 +1,4 @@
-"""Leaves out of steps the configs that the target refuses, and does the rest."""
+"""Leave configs that the target refuses out of steps, so that the rest can be done."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from towpath.topics.steps import CreateTopic, SetConfigs, TopicStep
 
 _FOR_CONFIGS = frozenset({"INVALID_CONFIG", "POLICY_VIOLATION"})
 _GUARDS = frozenset({POLICY, MOST_BYTES, *RETENTIONS})
-"""With the target's default of these, a new topic could refuse, delete or compact records."""
+"""With the target's defaults for these, a new topic could refuse, delete or compact records."""
 _OF_TIMES = "message.timestamp."
 
 
 def narrowed(steps: Sequence[TopicStep], target: Admin) -> CheckedSteps[TopicStep]:
-    """Return steps as the target would take them; it checks them, and nothing is done.
+    """Let the target check steps; return them without the configs that it refuses.
 
-    Only where it refuses one for its configs are these tried one by one. A topic is created
-    without a config, but not without one that keeps its records. What is held back while a mirror
-    topic
-    is filled must be taken in the end, too; else that would show days later.
+    If the target refuses a step because of its configs, they are tried one by one. A topic may be
+    created without a refused config, but not without one that protects its records. The final
+    values of configs that are held back are checked, too; else a refusal would show days later.
 
     Raises:
         ClusterError: The target cannot be asked.
@@ -58,7 +57,7 @@ def narrowed(steps: Sequence[TopicStep], target: Admin) -> CheckedSteps[TopicSte
 
 
 def _refused_in_the_end(steps: Iterable[TopicStep], target: Admin) -> Refusals:
-    """Return the new topics that the target refuses with what they get once they are filled."""
+    """Return the new topics that the target refuses with their final configs."""
     new = {s.target: s for s in steps if isinstance(s, CreateTopic) and s.held}
     refusals = target.topics.check_creations(_filled(step) for step in new.values()) if new else {}
     return [
@@ -81,13 +80,13 @@ def _later(step: CreateTopic, error: RefusedError) -> RefusedError:
 
 @dataclass(slots=True)
 class _Trial:
-    """One step whose configs are tried.
+    """A step whose configs are tried one by one.
 
     Attributes:
-        step: The step as it was.
-        error: Why it is refused.
-        kept: The configs that the target takes.
-        left_out: Those that it does not take, and why.
+        step: The step as planned.
+        error: Why the target refuses it.
+        kept: The configs that the target accepts.
+        left_out: The configs that the target refuses, each with the error.
         ended: Whether the step cannot be done at all.
     """
 
@@ -99,7 +98,7 @@ class _Trial:
 
     @property
     def wanted(self) -> Configs:
-        """All configs, those first that matter most: of two that exclude each other one stays."""
+        """All configs, most important first: of two that exclude each other, the first stays."""
         every = self.step.configs if isinstance(self.step, CreateTopic) else self.step.changes
         return dict(sorted(every.items(), key=lambda each: (not _guards(each[0]), each[0])))
 
@@ -109,7 +108,7 @@ class _Trial:
         return None if self.ended else next(untried, None)
 
     def take(self, key: str, error: RefusedError | None) -> None:
-        """Hear what became of a config."""
+        """Take the outcome of a trial."""
         if error is None:
             self.kept[key] = self.wanted[key]
         elif error.name not in _FOR_CONFIGS:
@@ -122,7 +121,7 @@ class _Trial:
             self.left_out[key] = error
 
     def outcome(self) -> Iterator[TopicStep]:
-        """Give the step with the configs that are taken, if anything is left of it."""
+        """Yield the step with the accepted configs, unless nothing is left of it."""
         step, kept = self.step, self.kept
         if isinstance(step, CreateTopic):
             yield replace(step, configs={k: v for k, v in step.configs.items() if k in kept})
@@ -130,7 +129,7 @@ class _Trial:
             yield step.only(kept)
 
     def problems(self) -> Iterator[Problem]:
-        """Tell what is left out, and why."""
+        """Yield a problem for each config that is left out."""
         for key, error in self.left_out.items():
             text = (
                 f"the target refuses {_said(key, self.wanted[key])}, so that is left out:"
@@ -162,7 +161,7 @@ def _try(
     trials: Mapping[TopicName, _Trial],
     ask: Callable[[ByTopic], Mapping[TopicName, RefusedError]],
 ) -> None:
-    """Ask about one more config of each step at a time, so that many steps cost few requests."""
+    """Try one more config of each step per request, so that many steps need few requests."""
     while asked := {n: key for n, trial in trials.items() if (key := trial.next()) is not None}:
         refusals = ask({n: trials[n].kept | {k: trials[n].wanted[k]} for n, k in asked.items()})
         for name, key in asked.items():
@@ -177,7 +176,7 @@ def _try_new(trials: Mapping[TopicName, _Trial], target: Admin) -> None:
             if isinstance(step := trials[name].step, CreateTopic)
         )
 
-    # What is refused even without configs is not refused for these.
+    # A topic that is refused even without configs is not refused because of them.
     for name in ask({name: {} for name in trials}):
         trials[name].ended = True
     _try(trials, ask)

@@ -1,4 +1,4 @@
-"""What the login lacks on topics, told by topic of the source."""
+"""Rights on topics that the login lacks, reported by source topic."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from towpath.model.nouns import Side, TopicName
 
 _ON_SOURCE = (Right.READ,)
 _ON_COPY = (Right.READ, Right.WRITE, Right.DELETE)
-"""Delete is for DeleteRecords, which lets a log start later."""
+"""Delete is needed for DeleteRecords, which advances the log start offset."""
 _TO_RELEASE = Right.ALTER_CONFIGS
 
 
 def on_sources(source: Admin, names: Iterable[TopicName]) -> Iterator[Problem]:
-    """Tell which rights the login lacks on topics of the source.
+    """Return the rights that the login lacks on source topics.
 
     Raises:
         ClusterError: The source cannot be asked.
@@ -34,13 +34,13 @@ def on_copies(
     copies: Mapping[TopicName, TopicName],
     held: Mapping[TopicName, Collection[str]],
 ) -> tuple[list[Problem], list[Note]]:
-    """Tell which rights the login lacks on mirror topics, now and later.
+    """Return the rights that the login lacks on mirror topics: now (problems), later (notes).
 
     Args:
-        target: The cluster that has them.
-        cluster: What the file says of it.
-        copies: Those that are there, each with its topic of the source.
-        held: The configs of some of them that are held back.
+        target: The target.
+        cluster: The target's configuration.
+        copies: The mirror topics that exist, each with its source topic.
+        held: The configs that are held back, by mirror topic.
 
     Raises:
         ClusterError: The target cannot be asked.
@@ -54,7 +54,7 @@ def on_copies(
         if len(now) < len(missing):
             text = (
                 f"{Side.TARGET}: {_who(cluster)} lacks the ACL {_TO_RELEASE.kafka_name} on topic"
-                f" {name}, so what is held back there while the mirror topic is filled cannot be"
+                f" {name}, so configs that are held back while the mirror topic is filled cannot be"
                 f" released: {', '.join(held[name])}; add it there"
             )
             notes.append(Note(copies[name], text))
@@ -64,7 +64,7 @@ def on_copies(
 def undescribed(
     cluster: ClusterConfig, side: Side, failed: Mapping[TopicName, ClusterError]
 ) -> Iterator[Problem]:
-    """Tell of which topics the configs are hidden, and from whom."""
+    """Return problems of topics whose configs the login may not see."""
     for name, error in failed.items():
         told = Problem.of(error, name)
         if told.cause is Cause.RIGHTS:

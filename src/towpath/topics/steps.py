@@ -1,4 +1,4 @@
-"""Changes to the target's topics, as data. Each tells in `about` which topic it changes."""
+"""Changes to topics of the target, as data; `about` is the topic that a step changes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from towpath.plan.kinds import FULL_BATCH, StepKind, StepKinds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopic:
-    """Create `target`; requires that there is no topic of this name.
+    """Create `target`; requires that no topic of this name exists.
 
     Attributes:
-        source: The topic that it is a mirror topic of.
-        target: Its name.
-        partitions: How many it gets.
-        replication_factor: -1 stands for the target's default.
-        configs: Configs that it begins with.
-        held: Those of them that are other ones while the mirror topic is filled, with what each
-            shall be
-            in the end; `None` where the target's default shall hold then.
+        source: The source topic.
+        target: The name of the mirror topic.
+        partitions: The number of partitions.
+        replication_factor: The replication factor; -1 for the target's default.
+        configs: The configs to create it with.
+        held: Configs that are held back until the mirror topic is filled, with their final values;
+            `None` for the target's default.
     """
 
     subject: ClassVar[str] = "topics"
@@ -37,13 +36,13 @@ class CreateTopic:
 
     @property
     def about(self) -> str:
-        """The topic of the target."""
+        """The mirror topic."""
         return self.target
 
 
 @dataclass(frozen=True, slots=True)
 class AddPartitions:
-    """Let `target` grow to `to_count` partitions; requires that it still has `from_count`."""
+    """Add partitions to `target`; requires that it still has `from_count` partitions."""
 
     subject: ClassVar[str] = "topics"
     creates: ClassVar[bool] = False
@@ -55,24 +54,24 @@ class AddPartitions:
 
     @property
     def about(self) -> str:
-        """The topic of the target."""
+        """The mirror topic."""
         return self.target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetConfigs:
-    """Change configs of `target`; requires that each still is as in `before`.
+    """Change configs of `target`; requires that each still has its value in `before`.
 
-    Requires, too, that the topic still has this `id`, where brokers tell such.
+    It also requires that the topic still has this `id`, if brokers tell ids.
 
     Attributes:
-        source: The topic that it is a mirror topic of.
-        target: Its name.
+        source: The source topic.
+        target: The name of the mirror topic.
         set: Configs with their new values.
-        remove: Configs that take the target's default again.
-        before: What `target` itself had of all these, `None` where nothing.
-        owned: Those of all these that the link had set earlier.
-        id: That of `target`.
+        remove: Configs that are reset to the target's default.
+        before: The values of all these configs on `target`, `None` for those that were not set.
+        owned: Those of these configs that the link had set earlier.
+        id: The id of `target`.
     """
 
     subject: ClassVar[str] = "topics"
@@ -88,11 +87,11 @@ class SetConfigs:
 
     @property
     def about(self) -> str:
-        """The topic of the target."""
+        """The mirror topic."""
         return self.target
 
     def only(self, keys: Container[str]) -> SetConfigs:
-        """Return the step with these of its configs alone."""
+        """Return the step with only these configs."""
         return replace(
             self,
             set={key: value for key, value in self.set.items() if key in keys},
@@ -109,9 +108,9 @@ class SetConfigs:
 
 @dataclass(frozen=True, slots=True)
 class DeleteTopic:
-    """Delete `target`, the mirror topic of a topic that is no longer mirrored.
+    """Delete `target`, whose source topic is no longer mirrored.
 
-    Requires that it still has this id and as many partitions.
+    Requires that it still has this id and this number of partitions.
     """
 
     subject: ClassVar[str] = "topics"
@@ -124,7 +123,7 @@ class DeleteTopic:
 
     @property
     def about(self) -> str:
-        """The topic of the target."""
+        """The mirror topic."""
         return self.target
 
 
@@ -164,5 +163,5 @@ KINDS = StepKinds(
         ),
     )
 )
-"""A partition weighs 1; a small broker takes a second or two to make as many as fill a batch.
-A deletion has a request of its own, and takes a while."""
+"""A partition weighs 1: a small broker needs a second or two for the partitions of a full batch.
+Each deletion has its own request, which takes a while."""

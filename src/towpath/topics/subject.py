@@ -1,4 +1,4 @@
-"""Topics as a subject: what the plan machine needs to know of them."""
+"""Topics as a subject of the plan machine."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ from towpath.topics.steps import (
 
 @dataclass(frozen=True, slots=True)
 class TopicSnapshot:
-    """The topics of both clusters, and what the link made of those on the target.
+    """The topics of both clusters, and what the link has made on the target.
 
     Attributes:
-        source: All topics of the source.
-        origins: Which of them are copies.
+        source: The topics of the source.
+        origins: Which of them are mirror topics themselves, or a note on why that is unknown.
         target: All topics of the target.
-        topics: Those of both that the link is about.
-        ours: What the link made.
+        topics: The topics of both clusters that the link is about.
+        ours: What the link has made on the target.
     """
 
     source: SourceTopics
@@ -65,7 +65,7 @@ class TopicSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class TopicClient:
-    """Looks at the topics of both clusters, and changes those of the target."""
+    """Observes the topics of both clusters, and changes those of the target."""
 
     link: OpenLink
 
@@ -76,11 +76,11 @@ class TopicClient:
         return self._beside(source, origins(link.config, link.source))
 
     def again(self, seen: TopicSnapshot) -> TopicSnapshot:
-        """See `SubjectClient`: only of topics that exist do brokers tell what the login may do."""
+        """See `SubjectClient`; brokers tell the login's rights only on topics that exist."""
         return self._beside(seen.source, seen.origins)
 
     def _beside(self, source: SourceTopics, known: MirrorOrigins | Note) -> TopicSnapshot:
-        """Look at the target, beside what is known of the source."""
+        """Observe the target, and combine it with what is known of the source."""
         link = self.link
         there = link.target.topics.describe()
         ids = {name: info.id for name, info in there.items() if not info.error}
@@ -130,7 +130,7 @@ class TopicClient:
         return settled([s for s in steps if isinstance(s, CreateTopic)], self.link.target)
 
     def owned(self, steps: Sequence[TopicStep]) -> frozenset[str]:
-        """Return nothing: the ids of topics tell which of them are ours."""
+        """Return nothing: the link recognises its topics by their ids."""
         del steps
         return frozenset()
 
@@ -139,7 +139,7 @@ class TopicClient:
         if not isinstance(step, DeleteTopic):
             return None
         if writes_of_others([step], self.link.books, self.link.target):
-            wanted, found = "no records but those of this link", "others"
+            wanted, found = "only records of this link", "other records"
             return StepOutdatedError(f"topic {step.target}", wanted, found)
         wanted = f"no topic {step.source} to mirror as {step.target}"
         return StepOutdatedError("the cluster", wanted, "one, or hides it", Side.SOURCE)
@@ -163,7 +163,7 @@ class Topics:
         return config.run.sync_interval
 
     def held_back(self, steps: Sequence[TopicStep], failed: Failed) -> Mapping[str, TowpathError]:
-        """Return nothing: no step about a topic waits for one about another topic."""
+        """Return nothing: no step on a topic depends on a step on another topic."""
         del steps, failed
         return {}
 
@@ -188,7 +188,7 @@ class Topics:
     def summary(
         self, steps: Sequence[TopicStep], topics: Mapping[TopicName, TopicName]
     ) -> Iterator[str]:
-        """Tell of all topics that are mirrored, also of those that need no step."""
+        """Return a text about all mirrored topics, including those that need no step."""
         done = Counter(type(step) for step in steps)
         changed = {s.source for s in steps if isinstance(s, CreateTopic | AddPartitions)}
         yield (

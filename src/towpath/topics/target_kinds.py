@@ -1,7 +1,7 @@
-"""Which kind of cluster the target is, as far as the configs of topics depend on it. Pure.
+"""The kind of cluster that the target is, as far as topic configs depend on it. Pure.
 
-Apache Kafka, and what behaves like it, tells which configs it knows. Redpanda takes or ignores
-configs of Kafka that mean nothing there, so for it there are lists.
+Apache Kafka tells which configs it knows. Redpanda accepts or ignores Kafka configs that have no
+meaning there, so there is a list for it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ _OWN_KEYS = "redpanda."
 _OWN_ID = "redpanda."
 _CLOUD = ".cloud.redpanda.com"
 _SERVERLESS_CELL, _OTHER_CELLS = ".mpx.", (".fmc.", ".byoc.")
-"""What stands before that in the host names of Redpanda Serverless, and of its other clouds."""
+"""Parts of host names before `_CLOUD`: of Redpanda Serverless, and of Redpanda's other clouds."""
 
 
 class TargetKind(StrEnum):
-    """The kind of a cluster, by the name that messages call it."""
+    """The kind of a cluster; the value is its name in messages."""
 
     KAFKA = "Kafka"
     REDPANDA = "Redpanda"
@@ -49,16 +49,16 @@ _KEYS = {
         }
     ),
 }
-"""The configs that Redpanda's own migrator (Redpanda Connect 4.106) sends to each of them."""
+"""The configs that Redpanda's own migrator (Redpanda Connect 4.106) sends to each kind."""
 
 
 def kind_of(cluster_id: str, known: Iterable[str], hosts: Iterable[str]) -> TargetKind:
     """Return the kind of a cluster.
 
     Args:
-        cluster_id: Redpanda begins it with its own name.
+        cluster_id: The cluster id; that of Redpanda begins with `redpanda.`.
         known: The topic configs that it tells; Redpanda has some of its own.
-        hosts: Where it was asked; Redpanda Serverless cannot be told apart by anything else.
+        hosts: The bootstrap hosts; nothing else identifies Redpanda Serverless.
     """
     hosts = list(hosts)
     if any(host.endswith(_CLOUD) and _SERVERLESS_CELL in host for host in hosts):
@@ -71,7 +71,7 @@ def kind_of(cluster_id: str, known: Iterable[str], hosts: Iterable[str]) -> Targ
 
 
 def uncertain(kind: TargetKind, hosts: Iterable[str]) -> str:
-    """Return the sentence about what could not be told of the kind, if anything."""
+    """Return a sentence if the kind is uncertain, else ""."""
     sure = kind is not TargetKind.REDPANDA or all(
         host.endswith(_CLOUD) and any(cell in host for cell in _OTHER_CELLS) for host in hosts
     )
@@ -79,12 +79,12 @@ def uncertain(kind: TargetKind, hosts: Iterable[str]) -> str:
 
 
 _UNCERTAIN = (
-    "the target is Redpanda; Redpanda Serverless, which takes fewer topic configs, can be told"
-    f" from it by host names that end with {_CLOUD} alone, so topics may be refused if it is"
-    " that: exclude the configs named then under `topics.configs`"
+    "the target is Redpanda; Redpanda Serverless, which accepts fewer topic configs, is recognised"
+    f" only by host names that end with {_CLOUD}; if it is Serverless it may refuse topics: then"
+    " exclude the configs that it names under `topics.configs`"
 )
 
 
 def taken(kind: TargetKind, known: Collection[str]) -> frozenset[str]:
-    """Return the configs that such a cluster takes, of those that it knows."""
+    """Return the configs that a cluster of this kind accepts, of those that it knows."""
     return frozenset(known) & _KEYS.get(kind, frozenset(known))
