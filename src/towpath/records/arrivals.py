@@ -1,7 +1,7 @@
-"""The partitions of one slice on their way to becoming lanes: found, opened, or left out.
+"""The partitions of one slice until they have a lane: found, opened, or left out.
 
-A partition that the slice has already may be dealt again, to be tried again or on other terms (its
-topic was made again, a config of the mirror topic changed). Its lane leaves first.
+A partition that the slice has already may be assigned again, to be tried again or because something
+changed (its topic was created again, a config of the mirror topic changed). Its lane leaves first.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from towpath.records.trouble import hopeless
 from towpath.records.work import UNKNOWN, Assignment, Summary, from_data
 
 _AGAIN = 1.0
-"""Seconds before what failed is tried again."""
+"""Seconds before a failed opening is tried again."""
 _TOGETHER = 500
-"""Partitions that are opened together, so that the first of thousands do not wait for the last."""
+"""Partitions to open together, so that the first of thousands do not wait for the last."""
 
 
 class Arrivals:
-    """Opens partitions and hands them to the landing; tries again, or tells why not.
+    """Opens partitions and hands them to the landing. Tries again, or records why not.
 
     Args:
-        reactor: Whose thread everything happens in.
+        reactor: Everything happens in its thread.
         opener: Opens partitions, in a thread of its own.
-        landing: Gets those that were opened.
-        beginnings: Finds offsets that the source has not told yet; `None` where all are known.
+        landing: Gets the opened partitions.
+        beginnings: Finds offsets that are not known yet, `None` if all are known.
 
     Attributes:
         assigned: All partitions of the slice.
@@ -50,15 +50,15 @@ class Arrivals:
         self.assigned: dict[TopicPartition, Assignment] = {}
         self._left_out: dict[TopicPartition, Reason] = {}
         self._unopened: dict[TopicPartition, Reason] = {}
-        """Why partitions could not be opened so far."""
+        """Why partitions could not be opened yet."""
 
     @property
     def settled(self) -> bool:
-        """Whether each partition has a lane, or was left out."""
+        """Whether each partition has a lane or was left out."""
         return len(self._landing.lanes) + len(self._left_out) >= len(self.assigned)
 
     def summaries(self) -> Iterator[Summary]:
-        """Tell of each partition that has no lane."""
+        """Yield the summary of each partition that has no lane."""
         for tp in self.assigned.keys() - self._landing.lanes.keys():
             why = self._left_out.get(tp) or self._unopened.get(tp)
             yield Summary(
@@ -74,12 +74,12 @@ class Arrivals:
             )
 
     def assign(self, assignments: Iterable[Assignment]) -> None:
-        """Take partitions into account from now on."""
+        """Count partitions as part of the slice from now on."""
         self.assigned |= {each.source: each for each in assignments}
         self._landing.share_out(len(self.assigned))
 
     def begin(self, assignments: Iterable[Assignment]) -> None:
-        """Open partitions; those of which the source has not told all are opened when it has."""
+        """Open partitions. Those with unknown offsets are opened once these are known."""
         known: list[Assignment] = []
         unknown: list[Assignment] = []
         for each in assignments:
@@ -89,7 +89,7 @@ class Arrivals:
         self._open(known)
 
     def dealt(self, dealt: Dealt) -> None:
-        """Copy more partitions; those that go on as they are may be among them."""
+        """Copy more partitions. Partitions that need no change are passed over."""
         fresh = [each for each in from_data(dealt.partitions) if not self._goes_on(each)]
         if not fresh or self._landing.feed.ended:
             return
@@ -101,14 +101,14 @@ class Arrivals:
         self._landing.leaving.let_go(going, lambda: self._learn(dealt, fresh))
 
     def _goes_on(self, a: Assignment) -> bool:
-        """Whether a partition is copied or opened on the same terms already."""
+        """Whether a partition is copied or being opened already, on the same terms."""
         known, lane = self.assigned.get(a.source), self._landing.lanes.get(a.source)
         if known is None or known.terms != a.terms or a.source in self._left_out:
             return False
         return lane is None or not lane.stopped
 
     def _wanted(self, assignments: Iterable[Assignment]) -> list[Assignment]:
-        """Return those that are still to be opened; none at the end of the round."""
+        """Return the partitions that are still to be opened, none at the end of the round."""
         if self._landing.feed.ended:
             return []
         lanes = self._landing.lanes
@@ -179,7 +179,7 @@ class Arrivals:
 
 
 def _parts(assignments: Sequence[Assignment]) -> Iterator[list[Assignment]]:
-    """Deal partitions to parts; those of a topic go together, as brokers tell whole topics."""
+    """Split partitions into parts. A topic stays whole, because brokers describe whole topics."""
     topics: dict[TopicName, list[Assignment]] = {}
     for each in assignments:
         topics.setdefault(each.target.topic, []).append(each)

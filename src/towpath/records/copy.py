@@ -1,7 +1,8 @@
-"""What a copy slice does: whole batches from source leaders to target leaders until told to stop.
+"""A copy slice: whole batches go from source leaders to target leaders until the round ends.
 
-One thread moves the bytes (the reactor); a small pool does what blocks; one thread listens for the
-end of the round. Receipts go to the ledger about once a second for every partition that moved.
+One thread moves the bytes (the reactor), a small pool does blocking work, and one thread waits for
+the end of the round. A receipt of every partition that moved goes to the ledger about once a
+second.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ from towpath.records.work import Slice, Summary, Throttled
 
 _TURN = 0.25
 _AGAIN = 1.0
-"""Seconds before a target that is away is told of this attempt again."""
+"""Seconds before this attempt is announced again to a target that is away."""
 _DRAIN = 15.0
 
 
 def copy(work: Slice, throttled: Throttled | None = None) -> Iterator[Summary]:
-    """Copy the partitions of `work` until its round ends; return what was done with each.
+    """Copy the partitions of `work` until its round ends. Yields the summary of each.
 
     Args:
         work: The slice.
-        throttled: Told at the end for how long brokers asked to wait.
+        throttled: Gets the seconds for which brokers throttled us, at the end.
 
     Raises:
         ClusterError: The source or the target could not be reached at all.
@@ -65,7 +66,7 @@ def copy(work: Slice, throttled: Throttled | None = None) -> Iterator[Summary]:
 
 
 def fetching(work: Slice, source: Admin) -> Callable[[Landing], Fetcher[Lane]]:
-    """Return what makes the feed of a copy slice: the leaders of the source."""
+    """Return the function that makes the feed of a copy slice: a fetcher."""
 
     def feed(landing: Landing) -> Fetcher[Lane]:
         return SourceSide[Lane](
@@ -87,14 +88,14 @@ def fetching(work: Slice, source: Admin) -> Callable[[Landing], Fetcher[Lane]]:
 
 
 class Copier:
-    """Lets the lanes of one slice go on until the slice ends.
+    """Moves the lanes of one slice until the slice ends.
 
     Args:
         work: The slice.
         target: The control plane of the target.
         opener: Opens partitions.
-        feed: Makes what hands batches to the lanes.
-        source: Asked for offsets that are not known yet; `None` where all are known.
+        feed: Makes the feed of the lanes.
+        source: Asked for offsets that are not known yet, `None` if all are known.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class Copier:
             raise RepeatedError
 
     def _announce(self, limit: float) -> bool:
-        """Tell of this attempt before anything is opened, as soon as the target is there."""
+        """Announce this attempt before any partition is opened, as soon as the target answers."""
         while time.monotonic() < limit:
             try:
                 if self._watch.announce() or self._work.attempt:
@@ -163,7 +164,7 @@ class Copier:
         self.landing.close()
 
     def summaries(self) -> Iterator[Summary]:
-        """Tell what was done with each partition."""
+        """Yield the summary of each partition."""
         for tp, lane in self.landing.lanes.items():
             done = lane.progress
             yield Summary(
@@ -181,7 +182,7 @@ class Copier:
 
     @property
     def finished(self) -> bool:
-        """Whether all that the slice should copy is copied, as far as it goes."""
+        """Whether the slice has an end and all its partitions have reached it or stopped."""
         partitions = self._arrivals.assigned.values()
         if not self._work.ends or any(each.end is None for each in partitions):
             return False
@@ -191,12 +192,12 @@ class Copier:
         )
 
     def end(self, end: SliceEnd) -> None:
-        """End the slice soon; another thread may call this."""
+        """End the slice soon. Another thread may call this."""
         self._ended = end
-        self._reactor.soon(lambda: None)  # it wakes up
+        self._reactor.soon(lambda: None)  # wakes up the reactor
 
     def _drain(self) -> None:
-        """Let what is queued reach the target, then write what is left to write."""
+        """Let queued batches reach the target, then write the last receipts."""
         landing = self.landing
         landing.feed.end()
         # After a pause, other slices may have taken over what this one has in its queues.
@@ -206,6 +207,6 @@ class Copier:
             landing.turn(0.05)
         if not outdated and (self._ended is SliceEnd.RUN or self.finished):
             landing.leave_remembered()
-        while landing.receipts.busy:  # as long as its client has patience
+        while landing.receipts.busy:  # until its client gives up
             landing.turn(0.05)
         landing.receipts.write_last()

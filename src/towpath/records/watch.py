@@ -1,7 +1,7 @@
-"""What a slice hears from its driver: through the ledger, so only the target must be reached.
+"""What a slice learns from its driver, through the ledger, so that only the target must be reached.
 
-It also hears from later attempts of Spark at the same slice. Where Spark has lost a task that lives
-on, both attempts would take themselves for the one that may write.
+It also learns of later attempts of Spark at the same slice. If Spark has lost contact to a task
+that still runs, both attempts would otherwise consider themselves the one that may write.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from towpath.records.permit import WritePermit
 from towpath.records.work import Slice
 
 ORPHANED = 30.0
-"""Seconds without a sign of life after which a slice takes its driver for dead."""
+"""Seconds without a session entry after which a slice considers its driver dead."""
 _WAIT = 1.0
 
 
@@ -30,26 +30,26 @@ class SliceEnd(Enum):
     """Why a slice ends."""
 
     ROUND = auto()
-    """The round is over: what is queued is still sent."""
+    """The round is over. Queued batches are still sent."""
     RUN = auto()
-    """The run is over, too."""
+    """The run is over too."""
     REPLACED = auto()
-    """Another run of the link began."""
+    """Another run of the link has begun."""
     REPEATED = auto()
     """Spark has begun the slice again."""
     ORPHANED = auto()
-    """The driver gives no sign of life."""
+    """The driver has written no session entry for too long."""
 
 
 class SessionWatch(threading.Thread):
-    """Reads sessions until the round is over, the driver gone, or somebody else took over.
+    """Reads session entries until the round is over, the driver is gone, or another run took over.
 
     Args:
         ledger: Read by this thread alone.
         work: The slice.
-        permit: Hears of each look that found nobody else.
+        permit: Renewed by each read that found no other run.
         on_end: Gets each reason to end, once.
-        reactor: In its thread `on_dealt` is called.
+        reactor: `on_dealt` is called in its thread.
         on_dealt: Gets the partitions that are added to the slice.
     """
 
@@ -66,22 +66,22 @@ class SessionWatch(threading.Thread):
         self._ledger, self._work, self._permit = ledger, work, permit
         self._on_end, self._reactor, self._on_dealt = on_end, reactor, on_dealt
         self._ours: Session | None = None
-        """The last sign of life of our run."""
+        """The last session entry of our run."""
         self._others: Counter[str] = Counter()
-        """Signs of other runs since then."""
+        """Number of session entries of other runs since then."""
         self._name = new_name()
         self._unheard: list[ReadEntry] = []
-        """What was read while this attempt was announced."""
+        """Entries that were read while this attempt was announced."""
         self._attempts: dict[str, None] = {}
-        """The attempts at the slice, in the order in which they began."""
+        """The attempts at the slice, in the order of their beginning."""
         self._finished = threading.Event()
 
     def announce(self) -> bool:
-        """Tell of this attempt before it does anything; to be called before the thread starts.
+        """Announce this attempt before it does anything. Call this before the thread starts.
 
         Returns:
-            Whether another attempt at the slice was announced earlier, so that what that one sent
-            may still arrive. Spark's own count begins anew where a whole stage is tried again.
+            Whether another attempt at the slice was announced earlier, so that its batches may
+            still arrive. Spark's own count starts again when a whole stage is tried again.
 
         Raises:
             ClusterError: The target could not be reached.
@@ -94,9 +94,9 @@ class SessionWatch(threading.Thread):
         return self._name != next(iter(self._attempts))
 
     def run(self) -> None:
-        """Read until there is a reason to end, and tell it once.
+        """Read until there is a reason to end, and report it once.
 
-        A slice that drains at the end of its round must still hear that it may write.
+        A slice that drains at the end of its round must still learn that it may write.
         """
         heard, told = time.monotonic(), None
         while not self._finished.is_set():
@@ -105,7 +105,7 @@ class SessionWatch(threading.Thread):
                 entries = self._read()
             except TowpathError:
                 self._finished.wait(_WAIT)
-                heard += time.monotonic() - began  # nobody can be heard while the target is away
+                heard += time.monotonic() - began  # no entry can be read while the target is away
                 continue
             sessions = [e for e in entries if isinstance(e, Session) and self._concerns(e)]
             if sessions:
@@ -125,9 +125,9 @@ class SessionWatch(threading.Thread):
                 self._hand_over(entries)
 
     def _read(self) -> list[ReadEntry]:
-        """Read on, with what was read during the announcement.
+        """Read on. The first result includes the entries read during the announcement.
 
-        That alone would be no permission: the process may have stood still since then.
+        Those entries alone would not renew the permit: the process may have been paused since then.
         """
         fresh = self._ledger.read(SESSIONS, wait=0.0 if self._unheard else _WAIT)
         unheard, self._unheard = self._unheard, []
@@ -167,18 +167,18 @@ class SessionWatch(threading.Thread):
                 self._reactor.soon(partial(self._on_dealt, entry))
 
     def finish(self) -> None:
-        """Stop reading; close the ledger's client to end a wait at once."""
+        """Stop reading. Close the ledger's client to end a wait at once."""
         self._finished.set()
 
     def _concerns(self, session: Session) -> bool:
-        """Whether it is of our run, or of another mirror of the link that goes on."""
+        """Whether an entry is of our run, or of another mirror run of the link that is not over."""
         ours = session.run_id == self._work.run_id
         same = (session.link, session.work) == (self._work.link, MIRROR)
         return same and (ours or not session.over)
 
     def _reason(self, sessions: list[Session], silence: float) -> SliceEnd | None:
         own = [n for n, session in enumerate(sessions) if session.run_id == self._work.run_id]
-        if own:  # what lies before is of runs that ended, or gave way
+        if own:  # earlier entries are of runs that ended or gave way
             self._ours = sessions[own[-1]]
             self._others.clear()
         for other in sessions[own[-1] + 1 if own else 0 :]:
@@ -193,10 +193,10 @@ class SessionWatch(threading.Thread):
         return SliceEnd.ORPHANED if silence > ORPHANED else None
 
     def _replaces(self, other: Session) -> bool:
-        """Whether another run is the one that goes on.
+        """Whether another run has taken over.
 
-        A run that was frozen gives one more sign before it hears of the run that took over; it is
-        older, and is heard once.
+        A run that was frozen writes one more session entry before it learns of the run that took
+        over. Such a run is older, and writes only one.
         """
         ours = self._ours
         if ours is None or self._others[other.run_id] > 1:

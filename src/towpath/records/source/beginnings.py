@@ -1,4 +1,4 @@
-"""Finds where copying begins and ends where no leader has told it to the planner."""
+"""Finding where copying begins and ends, for partitions without a leader at planning time."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from towpath.records.work import UNKNOWN, Assignment, Beginning
 Offsets = Answers[TopicPartition, SourceOffset]
 
 PATIENCE = 5.0
-"""Seconds for the leaders that there are; partitions without one fail at once."""
+"""Seconds for all leaders. Partitions without a leader fail at once."""
 _AGAIN = 1.0
 
 
 class Beginnings:
-    """Asks for the missing offsets of partitions, again and again, apart from all others.
+    """Asks for the missing offsets of partitions repeatedly, apart from all other partitions.
 
     Args:
-        reactor: In its thread answers are told.
-        jobs: Does the asking.
-        source: The cluster that is asked.
-        patience: Seconds after which a run with an end gives a partition up.
+        reactor: Answers are handled in its thread.
+        jobs: Does the blocking calls.
+        source: The source cluster.
+        patience: Seconds after which a run with an end gives up a partition.
     """
 
     def __init__(self, reactor: Reactor, jobs: Jobs, source: Admin, patience: float) -> None:
@@ -48,12 +48,12 @@ class Beginnings:
         on_found: Callable[[Assignment], None],
         on_failed: Callable[[Assignment, ClusterError], None],
     ) -> None:
-        """Ask now, and go on until everything is known.
+        """Ask until all offsets are known.
 
         Args:
-            assignments: Those that lack an offset.
-            on_found: Gets an assignment whose offsets are known.
-            on_failed: Gets one that was given up, and why.
+            assignments: Assignments that lack an offset.
+            on_found: Gets each assignment whose offsets are known.
+            on_failed: Gets each assignment that was given up, and why.
         """
         if assignments and not self._closed:
             self._jobs.run(
@@ -91,7 +91,7 @@ class Beginnings:
 def complete(
     source: Admin, assignments: Sequence[Assignment]
 ) -> Answers[TopicPartition, Assignment]:
-    """Return assignments with the offsets that they lack, as far as there are leaders to ask."""
+    """Return assignments with their missing offsets, as far as partitions have leaders."""
     wanted = {a.source: a.begin for a in assignments if a.start == UNKNOWN}
     starts = find_starts(source, wanted)
     endless = [a.source for a in assignments if a.end == UNKNOWN]
@@ -110,7 +110,7 @@ def complete(
 
 
 def find_starts(source: Admin, wanted: Mapping[TopicPartition, Beginning]) -> Offsets:
-    """Return the first source offset to copy of each partition that has a leader to ask."""
+    """Return the first source offset to copy of each partition that has a leader."""
     exact = {tp: begin.offset for tp, begin in wanted.items() if begin.exact}
     epochs = {tp: begin.epoch for tp, begin in wanted.items() if begin.epoch >= 0}
     times: dict[int, list[TopicPartition]] = defaultdict(list)

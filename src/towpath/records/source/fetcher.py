@@ -1,4 +1,4 @@
-"""What fetches for readers: one fetch session per leader, always one request under way."""
+"""Fetching for readers: one fetch session for each broker, always with one request in flight."""
 
 from __future__ import annotations
 
@@ -25,35 +25,36 @@ from towpath.records.trouble import TOLD, throttled
 
 _WAIT_MS = 500
 _SHORT_WAIT_MS = 10
-"""While a partition is held back, it must not wait for a long poll to end."""
+"""Long poll while a partition is held back, so that it can be fetched again soon."""
 _LITTLE = 8 << 10, 64 << 10
-"""An answer of so many bytes came from a busy broker, and brought little for what it costs."""
+"""Sizes of answers from a busy broker that bring little for what they cost."""
 _PAUSE = 0.004
-"""Seconds until the next request then, in which more comes together."""
+"""Seconds until the next request after such an answer, in which more records come together."""
 _PARKED = BackOff(first=10.0, longest=300.0)
-"""Seconds before a reader that stood still is fetched for again; doubled each time."""
+"""Seconds before a parked reader is fetched for again, doubled each time."""
 
 
 class Fetcher(Generic[R]):
-    """Asks for the readers that have room, and hands what comes to `on_data`.
+    """Fetches for the readers that have room, and hands the answers to `on_data`.
 
     `on_data` gets every answer, errors too, with the frame that holds its records. The next request
-    goes out when all readers of a response had theirs, so it asks from where each stands then.
+    is sent after all readers of a response got their part, so it names the offsets they expect
+    then.
 
-    No request asks for more than the pool has left, so all readers together stay within its limit.
-    Where memory is lacking, nodes wait in turn (`refill`), and brokers begin each answer with the
-    partitions that have waited longest (KIP-227).
+    No request asks for more than the free memory of the pool, so all readers together stay within
+    its limit. If memory is scarce, requests to brokers wait in turn (`refill`), and each broker
+    begins an answer with the partitions that have waited longest (KIP-227).
 
     Args:
-        reactor: Whose thread everything happens in.
-        config: How the source is reached.
+        reactor: Everything happens in its thread.
+        config: The source cluster.
         admin: Asked for leaders.
         pool: Memory for responses.
         share: Bytes that each reader may always hold.
         on_data: Gets every answer.
         on_trouble: Gets the readers whose leader cannot be reached now; see `Nodes`.
         wait_ms: How long brokers wait for the first byte of an answer.
-        response_bytes: About how large an answer may be.
+        response_bytes: Approximate upper bound on the size of an answer.
         beside: Other connections to the same cluster, with which leaders are looked up together.
     """
 
@@ -74,7 +75,7 @@ class Fetcher(Generic[R]):
         self._reactor = reactor
         self._wait_ms = wait_ms
         self._coming: dict[int, list[tuple[R, Fetcher[R]]]] = {}
-        """Readers to be taken over with the next request to a node, each with who has it now."""
+        """Readers to take over with the next request to a broker, each with its present fetcher."""
         self.budget = FetchBudget(pool, share, response_bytes)
         self._on_data, self._on_trouble = on_data, on_trouble
         self._readers: dict[TopicPartition, R] = {}
@@ -83,11 +84,11 @@ class Fetcher(Generic[R]):
         self._held: set[TopicPartition] = set()
         self._sessions: dict[int, FetchSession] = {}
         self._short: dict[int, None] = {}
-        """Nodes that wait for memory, the longest waiting first."""
+        """Brokers whose next request waits for memory, the longest waiting first."""
         self._parked: dict[TopicPartition, int] = {}
-        """How often in a row each reader that stood still had its memory taken away."""
+        """How often in a row each reader was parked."""
         self._stale: dict[int, set[TopicPartition]] = {}
-        """Partitions whose part of the answer under way is from where they do not stand now."""
+        """Partitions, by broker, whose offset has changed since the request in flight was sent."""
         self.ended = False
         self._throttled = 0.0
         self.nodes = Nodes(
@@ -107,11 +108,11 @@ class Fetcher(Generic[R]):
 
     @property
     def throttled(self) -> float:
-        """Seconds for which brokers asked to wait."""
+        """Seconds for which brokers throttled us."""
         return self._throttled
 
     def add(self, reader: R) -> None:
-        """Fetch for `reader` from now on, from where it stands; a request under way is void."""
+        """Fetch for `reader` from now on, from `expected`. A request in flight is void for it."""
         if self.ended:
             return
         self._readers[reader.source] = reader
@@ -120,7 +121,7 @@ class Fetcher(Generic[R]):
         self.again(reader)
 
     def remove(self, reader: R) -> None:
-        """Fetch for `reader` no more."""
+        """Fetch no more for `reader`."""
         tp = reader.source
         self._readers.pop(tp, None)
         self._near.forget(tp)
@@ -129,7 +130,7 @@ class Fetcher(Generic[R]):
         self._leave(tp)
 
     def park(self, reader: R) -> None:
-        """Fetch for `reader`, which stands elsewhere now, when it moves again, or after a while."""
+        """Fetch for `reader`, whose offset has changed, when it moves again or after a while."""
         tp = reader.source
         node = self._at.get(tp)
         if node is None or tp not in self._readers:
@@ -150,19 +151,19 @@ class Fetcher(Generic[R]):
             self._ask_on(reader)
 
     def refill(self) -> None:
-        """Ask on where memory was lacking, as far as there is some now."""
+        """Send the requests that waited for memory, as far as there is memory now."""
         for node in list(self._short):
             if not self.budget.next_size:
                 return
             self._pump(node)
 
     def doubt(self, reader: R) -> None:
-        """What came for `reader` is damaged: fetch no more, and next time from the leader."""
+        """Fetch no more for `reader`, whose batch was damaged; next time ask the leader."""
         self._stay_far(reader.source)
         self.remove(reader)
 
     def end(self) -> None:
-        """Fetch no more for any reader, whoever adds one."""
+        """Fetch no more for any reader, even if one is added later."""
         self.ended = True
         for reader in list(self._readers.values()):
             self.remove(reader)
@@ -172,23 +173,23 @@ class Fetcher(Generic[R]):
         self.nodes.close()
 
     def node(self, reader: R) -> int | None:
-        """Return the broker that is asked for `reader`, `None` if there is none."""
+        """Return the broker that serves `reader`, `None` if there is none."""
         return self._at.get(reader.source)
 
     def again(self, reader: R) -> None:
-        """Ask for `reader` from where it stands now, where it is led now."""
+        """Fetch for `reader` from `expected`, from its present broker."""
         self._leave(reader.source)
         self._settle_one(reader)
 
     def moved(self, reader: R, after: float) -> None:
-        """The leader is another one, or unknown: look it up, then go on."""
+        """Look up the leader of `reader` again after a while, then go on."""
         tp = reader.source
         self._near.forget(tp)
         self._leave(tp)
         self.nodes.look_up([tp], after)
 
     def room(self, reader: R) -> None:
-        """Some of the reader's bytes are done with; ask again if it was held back."""
+        """Fetch again for `reader` if it was held back and now has room."""
         tp = reader.source
         held = tp in self._held and reader.held < self.budget.room // 2
         if self._parked.pop(tp, None) is not None or held:
@@ -285,7 +286,7 @@ class Fetcher(Generic[R]):
                 self._want(reader)
 
     def give(self, reader: R, node: int) -> bool:
-        """Leave a reader to another fetcher; whether it was fetched for at `node` until now."""
+        """Leave a reader to another fetcher. Returns whether it was fetched for from `node`."""
         tp = reader.source
         held_back = tp in self._held or tp in self._parked
         if self._readers.get(tp) is not reader or self._at.get(tp) != node or held_back:
@@ -346,7 +347,7 @@ class Fetcher(Generic[R]):
             if reader is None or self._at.get(said.tp) != node or stale:
                 continue
             if self._near.serves(said.tp, node) and source_trouble(said) is not SourceTrouble.NONE:
-                # It may not have yet what the leader has, so only the leader's word counts.
+                # A follower may lack what the leader has, so only the leader's answer counts.
                 self._stay_far(said.tp)
                 self.again(reader)
                 continue

@@ -1,4 +1,4 @@
-"""Who reads source partitions: what the fetcher and the source side ask of each."""
+"""What the reading side asks of readers, and what a feed of readers must do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.records.jobs import Owner
 
 
 class SourceReader(Owner, Protocol):
-    """Reads one source partition: a lane, which writes it to the target, or any other reader.
+    """Reads one source partition, for example a lane, which writes it to the target.
 
     Attributes:
         failures: Errors in a row, for the back-off.
@@ -26,7 +26,7 @@ class SourceReader(Owner, Protocol):
 
     @property
     def source_id(self) -> TopicId:
-        """Id of the topic that is to be read; another topic of that name is not."""
+        """Id of the topic to read. Another topic with the same name must not be read."""
 
     @property
     def expected(self) -> SourceOffset:
@@ -34,54 +34,54 @@ class SourceReader(Owner, Protocol):
 
     @property
     def fetch_epoch(self) -> int:
-        """Leader epoch of the last batch taken in, or -1."""
+        """Leader epoch of the last batch that was taken in, -1 if unknown."""
 
     @property
     def held(self) -> int:
-        """Bytes that were taken in and are not done with; while they are many, none is fetched."""
+        """Bytes that were taken in and are still held. While they are many, none is fetched."""
 
     @property
     def pending(self) -> bool:
-        """Whether anything that was taken in is not done with."""
+        """Whether anything that was taken in is still held."""
 
     @property
     def has_end(self) -> bool:
-        """Whether it is to reach an end, so that it must not wait for ever."""
+        """Whether the reader must reach an end, so that it must not wait for ever."""
 
     @property
     def begins_later(self) -> bool:
-        """Whether it may begin at a later offset: it has nothing yet, and needs no certain one."""
+        """Whether the reader may begin at a later offset: it has read nothing yet."""
 
     def take(self, frame: Frame, start: int, end: int, aborted: Sequence[tuple[int, int]]) -> None:
-        """Take in the batches at [start, end) of a frame that are new; the source works, then.
+        """Take in the new batches in [start, end) of a frame. The source works, then.
 
         Args:
-            frame: Its buffer is used again when nobody holds it any more.
-            start: Where the first batch begins; it may have records before `expected`.
+            frame: The buffer, which is used again when nobody holds it.
+            start: Where the first batch begins. It may have records before `expected`.
             end: Where the last batch ends.
-            aborted: The aborted transactions among them: producer id and first offset of each.
+            aborted: Producer id and first offset of each aborted transaction among them.
 
         Raises:
             CorruptBatchError: The batch at `expected` is damaged; those before it were taken in.
         """
 
     def look(self, offset: SourceOffset) -> int:
-        """Count how often in a row what came from the source at `offset` was damaged."""
+        """Count how often in a row the batch fetched at `offset` was damaged."""
 
     def hinder(self, side: Side, why: Reason) -> None:
-        """Tell what keeps it from moving now, until `side` works again."""
+        """Record what keeps the reader from moving until `side` works again."""
 
     def relieve(self, side: Side) -> None:
-        """Take back the trouble with a side that works again."""
+        """Clear the trouble of a side that works again."""
 
     def jump(self, source: SourceOffset, why: Reason) -> None:
-        """Go on at another source offset; the records between cannot be had."""
+        """Continue at another source offset. The records between are lost."""
 
     def end(self, why: Reason) -> None:
-        """Stop behind what was taken in: the source has nothing more."""
+        """Stop after everything that was taken in: the source has nothing more."""
 
     def stop(self, why: Reason) -> None:
-        """Move no more in this round."""
+        """Stop for the rest of the round."""
 
 
 R = TypeVar("R", bound=SourceReader)
@@ -89,11 +89,11 @@ R_contra = TypeVar("R_contra", bound=SourceReader, contravariant=True)
 
 
 class Feed(Protocol[R_contra]):
-    """What hands batches to readers: a fetcher, or anything else that has batches.
+    """Hands batches to readers: a fetcher, or anything else that has batches.
 
     Attributes:
         share: Bytes that each reader may always hold.
-        ended: It hands out nothing any more.
+        ended: No reader is fed any more.
     """
 
     share: int
@@ -101,28 +101,28 @@ class Feed(Protocol[R_contra]):
 
     @property
     def throttled(self) -> float:
-        """Seconds for which brokers asked to wait."""
+        """Seconds for which brokers throttled us."""
 
     def add(self, reader: R_contra) -> None:
-        """Feed `reader` from now on, from where it stands."""
+        """Feed `reader` from now on, from `expected`."""
 
     def remove(self, reader: R_contra) -> None:
         """Feed `reader` no more."""
 
     def park(self, reader: R_contra) -> None:
-        """Feed `reader`, which stands elsewhere now, when it moves again, or after a while."""
+        """Feed `reader`, whose `expected` has changed, when it moves again or after a while."""
 
     def doubt(self, reader: R_contra) -> None:
-        """What came for `reader` is damaged: feed it no more, and next time from elsewhere."""
+        """Feed `reader`, whose batch was damaged, no more, and next time from another place."""
 
     def room(self, reader: R_contra) -> None:
-        """Some of the reader's bytes are done with; go on if it was held back."""
+        """Go on with `reader` if it was held back and now has room."""
 
     def refill(self) -> None:
-        """Go on where memory was lacking, as far as there is some now."""
+        """Go on with readers that waited for memory, as far as there is memory now."""
 
     def end(self) -> None:
-        """Feed no reader any more, whoever adds one."""
+        """Feed no reader any more, even if one is added later."""
 
     def close(self) -> None:
         """Close all connections."""

@@ -1,4 +1,4 @@
-"""Readers of which only their target knows where they stand: asked, and begun again from there."""
+"""Opening readers again: only their target knows where they stand."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ S = TypeVar("S")
 
 
 class Reopening(Generic[R, S]):
-    """Opens readers again, many at once, or stops them where that cannot be.
+    """Opens readers again, many at once, or stops them if that is impossible.
 
     Args:
-        jobs: What is put off for a reader that is opened again is void.
+        jobs: Jobs of a reader are void when it is opened again.
         feed: Hands nothing to a reader until it is open.
-        ask: Returns where some readers stand, or why that is not known. Blocking.
-        leave: Writes nothing for a reader until it is open.
-        begin: Lets a reader go on from where it stands.
-        given_up: Counts an error; returns whether the reader is left out for it.
+        ask: Returns where readers stand, or why that is not known. Blocking.
+        leave: Stops writing for a reader until it is open.
+        begin: Lets a reader continue from where it stands.
+        given_up: Counts an error. Returns whether the reader is left out because of it.
         pool: Where `ask` is called, if not in the reactor's pool.
     """
 
@@ -48,7 +48,7 @@ class Reopening(Generic[R, S]):
         )
 
     def reopen(self, reader: R) -> None:
-        """Ask where the reader stands, and go on from there."""
+        """Ask where the reader stands, and continue from there."""
         reader.openings += 1
         reader.failures += 1
         reader.busy = True
@@ -57,7 +57,7 @@ class Reopening(Generic[R, S]):
         self._jobs.later(reader, pause, lambda: self._openings.add(reader))
 
     def fetch_anew(self, reader: R, offset: SourceOffset, why: str) -> None:
-        """The batch at `offset` is damaged: open again behind all before it, and look once more."""
+        """Open the reader again and fetch the damaged batch at `offset` once more."""
         damaged = damage(reader.source, offset, why)
         if reader.look(offset) < LOOKS:
             reader.hinder(Side.SOURCE, damaged)
@@ -67,7 +67,7 @@ class Reopening(Generic[R, S]):
             self.stop(reader, damaged)
 
     def stop(self, reader: R, why: Reason) -> None:
-        """Move the reader no more, and tell why."""
+        """Stop the reader, and record why."""
         reader.stop(why)
         self._take_off(reader)
 

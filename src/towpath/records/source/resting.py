@@ -1,8 +1,8 @@
-"""A fetcher for thousands of readers, of which most have no news for a long time.
+"""A fetcher for thousands of readers, most of which get no new records for a long time.
 
-A broker looks at all partitions of a fetch session for each request and for each record that comes,
-whether they have news or not. So readers without news have a session of their own, which waits long
-and is seldom answered, and those with news share one that is small.
+For each request and for each new record, a broker looks at all partitions of a fetch session. So
+readers without new records have a session of their own, which waits long and is seldom answered,
+and the readers with new records share a small session.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from towpath.records.source.fetcher import Fetcher
 from towpath.records.source.reader import R
 
 RESTING = 256
-"""Partitions of a slice from which on those without news rest."""
+"""Number of partitions of a slice from which on readers without new records rest."""
 _REST = 15.0
-"""Seconds without news after which a reader rests."""
+"""Seconds without a new record after which a reader rests."""
 _LOOK = 2.0
 _WAIT = 5.0
-"""Seconds that a broker waits for news of a reader that rests, at most."""
+"""Most seconds that a broker waits for a new record of a resting reader."""
 _PATIENCE = 3
-"""That part of the request timeout, where it is shorter."""
+"""The same as a part of the request timeout, if that is shorter."""
 _RESPONSE_BYTES = 1 << 20
 
 
 class RestingFetcher(Fetcher[R]):
-    """Fetches for readers with news, and lets another fetcher ask for those without.
+    """Fetches for readers with new records, and lets another fetcher ask for all others.
 
-    No record waits for a change from one to the other: whoever fetches for a reader goes on until
-    the request that names the reader instead goes out (`take_over`).
+    No record waits while a reader changes from one to the other: its fetcher goes on until the
+    other one sends a request that names the reader (`take_over`).
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class RestingFetcher(Fetcher[R]):
     ) -> None:
         self._told = on_data
         self._news: dict[TopicPartition, float] = {}
-        """When each reader that does not rest had news, by the monotonic clock."""
+        """When each reader that does not rest got its last new record, by the monotonic clock."""
         super().__init__(
             reactor,
             config,
@@ -80,43 +80,43 @@ class RestingFetcher(Fetcher[R]):
 
     @property
     def throttled(self) -> float:
-        """Seconds for which brokers asked to wait."""
+        """Seconds for which brokers throttled us."""
         return self._throttled + self._resting.throttled
 
     def add(self, reader: R) -> None:
-        """Fetch for `reader` from now on, from where it stands; a request under way is void."""
+        """Fetch for `reader` from now on, from `expected`. A request in flight is void for it."""
         self._wake(reader)
         super().add(reader)
 
     def remove(self, reader: R) -> None:
-        """Fetch for `reader` no more."""
+        """Fetch no more for `reader`."""
         self._resting.remove(reader)
         self._news.pop(reader.source, None)
         super().remove(reader)
 
     def park(self, reader: R) -> None:
-        """Fetch for `reader`, which stands elsewhere now, when it moves again, or after a while."""
+        """Fetch for `reader`, whose offset has changed, when it moves again or after a while."""
         self._resting.park(reader)
         super().park(reader)
 
     def moved(self, reader: R, after: float) -> None:
-        """The leader is another one, or unknown: look it up, then go on."""
+        """Look up the leader of `reader` again after a while, then go on."""
         self._wake(reader)
         self._readers[reader.source] = reader
         super().moved(reader, after)
 
     def room(self, reader: R) -> None:
-        """Some of the reader's bytes are done with; ask again if it was held back."""
+        """Fetch again for `reader` if it was held back and now has room."""
         self._resting.room(reader)
         super().room(reader)
 
     def refill(self) -> None:
-        """Ask on where memory was lacking, as far as there is some now."""
+        """Send the requests that waited for memory, as far as there is memory now."""
         super().refill()
         self._resting.refill()
 
     def end(self) -> None:
-        """Fetch no more for any reader, whoever adds one."""
+        """Fetch no more for any reader, even if one is added later."""
         self._resting.end()
         super().end()
 
@@ -126,7 +126,7 @@ class RestingFetcher(Fetcher[R]):
         super().close()
 
     def give(self, reader: R, node: int) -> bool:
-        """Leave a reader to another fetcher; whether it was fetched for at `node` until now."""
+        """Leave a reader to another fetcher. Returns whether it was fetched for from `node`."""
         given = super().give(reader, node)
         if given:
             self._news.pop(reader.source, None)
@@ -154,7 +154,7 @@ class RestingFetcher(Fetcher[R]):
             self.take_over([reader], self._resting, node)
 
     def _look(self) -> None:
-        """Let readers without news rest."""
+        """Let readers without new records rest."""
         self._reactor.later(_LOOK, self._look)
         self._resting.share = self.share
         now = monotonic()
@@ -162,7 +162,7 @@ class RestingFetcher(Fetcher[R]):
         for tp, last in self._news.items():
             node = self._at.get(tp)
             if last < now - _REST and node is not None:
-                self._news[tp] = now  # if it does not rest then, it is looked at again
+                self._news[tp] = now  # a reader that does not rest then is looked at again
                 due[node].append(self._readers[tp])
         for node, readers in due.items():
             self._resting.take_over(readers, self, node)

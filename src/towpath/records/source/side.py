@@ -1,6 +1,6 @@
-"""The source side of some readers: what comes is handed to them, and trouble is dealt with.
+"""What is done about fetch answers: data goes to the reader, trouble is handled.
 
-Trouble concerns one reader; the others go on meanwhile.
+Trouble concerns one reader. The others go on meanwhile.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ from towpath.records.trouble import AGAIN, DELETED, RECREATED, hopeless
 
 
 class SourceSide(Generic[R]):
-    """Fetches for readers; asks again, tells of gaps, goes on behind them, or stops readers.
+    """Fetches for readers. Asks again, reports gaps, continues after gaps, or stops readers.
 
     Args:
-        reactor: Whose thread everything happens in.
-        config: How the source is reached.
+        reactor: Everything happens in its thread.
+        config: The source cluster.
         source: Its control plane.
         pool: Memory for responses.
-        jobs: Does what blocks.
+        jobs: Does blocking work.
         share: Bytes that each reader may always hold.
-        many: Whether there are so many readers that those without news are to cost nothing.
+        many: Whether there are so many readers that those without new records must cost nothing.
         stop_on_gap: Whether a reader stops where records are missing.
-        go: Lets a reader do something with what it took in.
-        stop: Moves a reader no more.
-        on_gap: Gets what is missing, and whether the reader goes on behind it.
+        go: Lets a reader use what it has taken in.
+        stop: Stops a reader.
+        on_gap: Gets the missing offsets, and whether the reader continues after them.
         begin_later: Lets a reader that `begins_later` begin at an offset.
 
     Attributes:
-        fetcher: Readers are added to it, and taken off.
+        fetcher: Readers are added to it and removed from it.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class SourceSide(Generic[R]):
         self._go(reader)
 
     def _answered(self, reader: R, said: Fetched) -> None:
-        """Deal with a fetch answer that is no data."""
+        """Handle a fetch answer without data."""
         match source_trouble(said):
             case SourceTrouble.RETRY:
                 self._refused(reader, said)
@@ -120,7 +120,7 @@ class SourceSide(Generic[R]):
                 pass
 
     def _damaged(self, reader: R, why: str) -> None:
-        """The batch where the reader stands is damaged: look again, some times, then stop."""
+        """Fetch the damaged batch at `expected` again, several times, then stop."""
         damaged = damage(reader.source, reader.expected, why)
         looks = reader.look(reader.expected)
         self.fetcher.doubt(reader)
@@ -131,7 +131,7 @@ class SourceSide(Generic[R]):
             self._end(reader, damaged)
 
     def _unreachable(self, reader: R, error: ClusterError, hopeless: bool) -> None:
-        """The leader cannot be reached now; a reader that is to end does not wait in vain."""
+        """Handle an unreachable leader. A reader with an end gives up if there is no hope."""
         if reader.stopped:
             return
         if hopeless and reader.has_end:
@@ -153,13 +153,13 @@ class SourceSide(Generic[R]):
             pause = AGAIN.after(reader.failures)
             self._jobs.later(reader, pause, lambda: self.fetcher.add(reader))
 
-    # Looking what happened
+    # Finding out what happened
 
     def _look(self, reader: R, said: Fetched, lost: Callable[[], SourceLoss | None]) -> None:
-        """Look whether the topic is still the one to be read, then what of it is lost.
+        """Look whether the topic was replaced or deleted, then which records are lost.
 
-        Before Kafka 3.1 topics are fetched by name: another topic of that name looks like the same
-        one after retention, or after a cut. So the identity is read behind the offsets.
+        Before Kafka 3.1, topics are fetched by name. Another topic with the same name looks like
+        the old one after retention or truncation, so its id is read after the offsets.
         """
 
         def work() -> Reason | SourceLoss | None:
@@ -188,7 +188,7 @@ class SourceSide(Generic[R]):
         return source_loss(expected, earliest, latest)
 
     def _identity(self, reader: R) -> Reason | None:
-        """Return why the topic is not the one to be read any more, `None` when it is."""
+        """Return why the topic is no longer the one to read, `None` if it is."""
         topic = reader.source.topic
         found = self._source.topics.describe([topic]).get(topic)
         if found is None:
@@ -202,7 +202,7 @@ class SourceSide(Generic[R]):
         reader.failures += 1
         self._ask_later(reader, error)
 
-    # Records that cannot be had
+    # Lost records
 
     def _lost(self, reader: R, what: SourceLoss) -> None:
         if what.go_on > reader.expected and reader.begins_later:
@@ -213,7 +213,7 @@ class SourceSide(Generic[R]):
         if self._stop_on_gap:
             gap = Reason.of(ReasonCode.GAP, first=first, last=last, why=what.why)
             if first < reader.expected:
-                self._stop(reader, gap)  # what was read is true no more
+                self._stop(reader, gap)  # the log was truncated below what was read
             else:
                 self._end(reader, gap)
             return
@@ -223,7 +223,7 @@ class SourceSide(Generic[R]):
         self.fetcher.add(reader)
 
     def _end(self, reader: R, why: Reason) -> None:
-        """Fetch no more, let what was taken in be done with, then stop."""
+        """Fetch no more, and stop after everything that was taken in."""
         self.fetcher.remove(reader)
         reader.end(why)
         self._go(reader)

@@ -1,4 +1,4 @@
-"""What the answers of the source mean for a partition. Pure."""
+"""What fetch answers of the source mean for a partition. Pure."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.trouble import CORRUPT, FORBIDDEN, GONE
 
 LOOKS = 5
-"""Looks at a batch that comes damaged from the source, about three seconds in all: the fault may be
-in memory, on the way, or in a replica that is not the leader."""
+"""How often a damaged batch is fetched before the partition stops, in about three seconds. The
+fault may be in memory, in the network, or in a replica that is not the leader."""
 
 
 class SourceTrouble(Enum):
-    """What a fetch answer asks for."""
+    """What must be done about a fetch answer."""
 
     NONE = auto()
     RANGE = auto()
-    """The offset is not in the log: retention overtook us, or the log was cut."""
+    """The offset is not in the log: retention was faster, or the log was truncated."""
     CUT = auto()
-    """The log was cut below what we have read: unclean leader election."""
+    """The log was truncated below what was read: unclean leader election."""
     GONE = auto()
-    """The topic is not the one we knew, or is no more."""
+    """The topic was replaced or deleted."""
     FORBIDDEN = auto()
     """The login lacks a right: ask the same leader again later."""
     DAMAGED = auto()
     """The broker cannot read the records."""
     RETRY = auto()
-    """Another leader, or a passing fault."""
+    """The leader changed, or the fault passes."""
 
 
 _AT_SOURCE = {
@@ -51,13 +51,13 @@ def source_trouble(said: Fetched) -> SourceTrouble:
 
 
 def damage(tp: TopicPartition, offset: SourceOffset, why: str) -> Reason:
-    """Return the reason that a batch is damaged at the source, as far as we can see."""
+    """Return the reason that a batch appears to be damaged at the source."""
     return Reason.of(ReasonCode.BATCH_DAMAGED, partition=str(tp), offset=offset, why=why)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLoss:
-    """Source offsets [first, end) that cannot be copied, and where copying goes on."""
+    """Source offsets [first, end) that are lost, and the offset at which copying continues."""
 
     first: SourceOffset
     end: SourceOffset
@@ -68,12 +68,12 @@ class SourceLoss:
 def source_loss(
     expected: SourceOffset, earliest: SourceOffset, latest: SourceOffset
 ) -> SourceLoss | None:
-    """Tell what an offset out of range means, or `None` when it is in range after all."""
+    """Return what an offset out of range means, `None` if it is in range after all."""
     if expected < earliest:
         return SourceLoss(expected, earliest, earliest, Reason.of(ReasonCode.RETENTION))
     return cut(latest, expected) if expected > latest else None
 
 
 def cut(end: SourceOffset, expected: SourceOffset) -> SourceLoss:
-    """Tell what it means that the source log was cut to `end`, below what was read."""
+    """Return the loss when the source log was truncated to `end`, below what was read."""
     return SourceLoss(end, expected, end, Reason.of(ReasonCode.SOURCE_CUT, end=end))
