@@ -45,7 +45,7 @@ def test_an_expression_without_topics_is_noted_with_near_names() -> None:
     far = [note.text for note in unmatched_expressions(observed, link("a:1", "b:1", "xyz"))]
     assert far == [
         "'xyz' matches no topic that the login may describe; a run mirrors such a topic as soon as"
-        " there is one"
+        " it exists"
     ]
 
 
