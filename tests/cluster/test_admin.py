@@ -88,6 +88,9 @@ def test_configs_tell_their_source(admin: Admin, topic: TopicName) -> None:
     )
     assert admin.cluster.broker_config("message.max.bytes") == "1048588"
     assert admin.cluster.broker_config("no.such.config") is None
+    several = ["message.max.bytes", "no.such.config", "num.partitions"]
+    asked = admin.cluster.broker_configs(several)
+    assert asked == {"message.max.bytes": "1048588", "num.partitions": "1"}
 
 
 def test_configs_of_a_missing_topic_fail_alone(admin: Admin, topic: TopicName) -> None:

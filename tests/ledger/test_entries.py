@@ -32,7 +32,6 @@ from towpath.ledger.entries import (
     Session,
     TransactionalProducer,
 )
-from towpath.ledger.producers import generations
 from towpath.model.errors import LedgerError, NewerLedgerError, NewerLinkError
 from towpath.model.nouns import (
     ClusterId,
@@ -367,9 +366,11 @@ def test_all_writers_of_an_incarnation_count() -> None:
 
     known = books_of(opened(1), writer(1, 1004), writer(2, 1005), writer(1, 1006))
     there = known.of(TopicPartition(ORDERS, 0))
-    assert there.producers == generations(ProducerId(1)) | {1004, 1006}
+    assert there.own == {ProducerId(1)}
+    assert there.writers.keys() == {ProducerId(1004), ProducerId(1006)}
     known.take(opened(2))
-    assert there.producers == generations(ProducerId(2))
+    assert there.own == {ProducerId(2)}
+    assert not there.writers
 
 
 def test_other_links_do_not_disturb() -> None:

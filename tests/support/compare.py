@@ -117,7 +117,7 @@ class Pair:
         part = Range(
             source=self.source.tp,
             target=self.target.tp,
-            producers=frozenset({US}),
+            writers=frozenset({US}),
             end=SourceOffset(end),
             runs=known,
             **(told | facts),

@@ -10,6 +10,7 @@ from towpath.compare.doubled import Doubled
 from towpath.config import ClusterConfig
 from towpath.ledger.entries import Run
 from towpath.ledger.offsets import Extent, OffsetMap
+from towpath.ledger.producers import generations
 from towpath.model.nouns import ProducerId, SourceOffset, TargetOffset, TopicPartition
 from towpath.wire.digest import Digest
 
@@ -19,21 +20,22 @@ class Range:
     """Source offsets [first, end) of a partition, and the target offsets that belong to them.
 
     Attributes:
-        producers: Batches of these producers are ours; all others are somebody else's.
         runs: The runs that touch the range, none over another.
         replaced: Target offsets [first, end) that were copied before the source log was cut.
         source_compacted: Records that the source lost to compaction are looked into.
         target_compacted: The same for the target.
         whole: The range reaches over all that was copied, so that a record of the same key behind
             a missing one can be looked for.
-        own: Generation 0 of those `producers` whose sequences count the records that were copied.
+        ids: Generation 0 of the producer ids of ours. A range is as small as they are few: there
+            may be ten thousand ranges.
+        writers: The other producer ids of ours, which write in transactions.
+        own: Those of `ids` whose sequences count the records that were copied.
         following: The sequence that follows what was copied, by producer id, if the range reaches
             to the end of that; then what lies behind it is looked at, too.
     """
 
     source: TopicPartition
     target: TopicPartition
-    producers: frozenset[ProducerId]
     first: SourceOffset
     end: SourceOffset
     target_first: TargetOffset
@@ -43,8 +45,15 @@ class Range:
     source_compacted: bool = False
     target_compacted: bool = False
     whole: bool = True
+    ids: frozenset[ProducerId] = frozenset()
+    writers: frozenset[ProducerId] = frozenset()
     own: frozenset[ProducerId] = frozenset()
     following: tuple[tuple[ProducerId, int], ...] = ()
+
+    @property
+    def producers(self) -> frozenset[ProducerId]:
+        """Batches of these producer ids are ours; all others are somebody else's."""
+        return generations(*self.ids) | self.writers
 
     @property
     def offsets(self) -> OffsetMap:

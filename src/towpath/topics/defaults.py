@@ -31,6 +31,8 @@ DEFAULTS = {
 """The broker configs that give the default of each topic config; the first one that is set counts.
 Each has the factor to the topic config's unit, 0 if the value is not a number of units."""
 
+_ASKED = (*(name for names in DEFAULTS.values() for name, _ in names), _REPLICAS, _REQUEST_BYTES)
+
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
@@ -50,16 +52,14 @@ class Defaults:
 def ask_defaults(target: Admin) -> tuple[Defaults, list[Note]]:
     """Ask a broker of the target; a note tells if the login lacks the right."""
     try:
-        asked = {key: _first_set(target, names) for key, names in DEFAULTS.items()}
-        replicas, size = (
-            _number(target.cluster.broker_config(key)) for key in (_REPLICAS, _REQUEST_BYTES)
-        )
+        told = target.cluster.broker_configs(_ASKED)
     except RefusedError as error:
         what = "new mirror topics get the source's limits as configs of their own"
         text = f"{error}; until then {what}"
         return Defaults(), [Note("target", text)]
-    told = {key: value for key, value in asked.items() if value is not None}
-    return Defaults(told, replicas, size), []
+    values = {key: _first_set(told, names) for key, names in DEFAULTS.items()}
+    known = {key: value for key, value in values.items() if value is not None}
+    return Defaults(known, _number(told.get(_REPLICAS)), _number(told.get(_REQUEST_BYTES))), []
 
 
 def keys(configs: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> frozenset[str]:
@@ -78,9 +78,9 @@ def inherited(configs: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> dict[st
     }
 
 
-def _first_set(target: Admin, candidates: Sequence[tuple[str, int]]) -> str | None:
+def _first_set(told: Mapping[str, str], candidates: Sequence[tuple[str, int]]) -> str | None:
     for name, factor in candidates:
-        value = target.cluster.broker_config(name)
+        value = told.get(name)
         if value is not None:
             # A negative number means "no limit" in any unit.
             return str(int(value) * factor) if factor and not value.startswith("-") else value

@@ -56,7 +56,8 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
     part = Range(
         source=tp,
         target=opened.target,
-        producers=books.producers,
+        ids=books.own,
+        writers=frozenset(books.writers),
         first=first,
         end=end,
         target_first=offsets.next_target(first),
@@ -82,7 +83,8 @@ def kept_range(
     part = Range(
         source=tp,
         target=opened.target,
-        producers=books.producers,
+        ids=books.own,
+        writers=frozenset(books.writers),
         first=first,
         end=SourceOffset(end),
         target_first=TargetOffset(first),

@@ -40,7 +40,11 @@ class ClusterAdmin:
 
     def broker_config(self, name: str) -> str | None:
         """Return one config of one broker, `None` if the broker has no config of this name."""
-        return self._control.retried(lambda deadline: self._broker_config(name, deadline))
+        return self.broker_configs([name]).get(name)
+
+    def broker_configs(self, names: Collection[str]) -> dict[str, str]:
+        """Return those of these configs that one broker has."""
+        return self._control.retried(lambda deadline: self._broker_configs(names, deadline))
 
     def api_versions(self) -> Versions:
         """Return the request versions that one broker supports."""
@@ -85,22 +89,22 @@ class ClusterAdmin:
             return None
         return frozenset(right for right in Operation if OPERATIONS[right] in allowed)
 
-    def _broker_config(self, name: str, deadline: Deadline) -> str | None:
-        what = f"asking for the broker config {name}"
-        said = self._any_broker(name, deadline, what).results[0]
+    def _broker_configs(self, names: Collection[str], deadline: Deadline) -> dict[str, str]:
+        what = f"asking for the broker config{'s' * (len(names) > 1)} {', '.join(names)}"
+        said = self._any_broker(names, deadline, what).results[0]
         if said.error_code:
             acl = "DescribeConfigs on the cluster"
             raise refused(self._control.side, what, said.error_code, said.error_message, acl)
-        entry = read_configs(said).get(name)
-        return entry.value if entry else None
+        entries = read_configs(said).items()
+        return {name: entry.value for name, entry in entries if entry.value is not None}
 
-    def _any_broker(self, name: str, deadline: Deadline, what: str) -> Any:
+    def _any_broker(self, names: Collection[str], deadline: Deadline, what: str) -> Any:
         """Ask the first reachable broker for its own config."""
         errors: list[UnreachableError] = []
         brokers = self._control.metadata(deadline).brokers.values()
         for broker in brokers:
             share = deadline.share(len(brokers) - len(errors))
-            request = describe_configs(BROKER, [str(broker.id)], [name])
+            request = describe_configs(BROKER, [str(broker.id)], list(names))
             try:
                 return self._control.ask(broker, request, share, what)
             except UnreachableError as error:

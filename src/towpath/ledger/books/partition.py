@@ -17,7 +17,6 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.offsets import Extent, OffsetMap, joined
 from towpath.ledger.packed import Packer, Table, unpack
-from towpath.ledger.producers import generations
 from towpath.model.nouns import Mode, ProducerId, SourceOffset, TargetOffset
 
 
@@ -86,11 +85,6 @@ class PartitionBooks:
     def is_of(self, producer_id: ProducerId) -> bool:
         """Whether the producer id is that of the present incarnation."""
         return self.opened is not None and self.opened.producer_id == producer_id
-
-    @property
-    def producers(self) -> frozenset[ProducerId]:
-        """The producer ids of everything that was written for the present incarnation."""
-        return generations(*self.own) | self.writers.keys()
 
     @property
     def own(self) -> frozenset[ProducerId]:
