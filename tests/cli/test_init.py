@@ -20,7 +20,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_writes_a_file_that_lint_accepts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init"]) == 0
     assert capsys.readouterr().out == (
-        "towpath.yaml written; adapt it, then: towpath lint towpath.yaml\n"
+        "towpath.yaml written; adapt it, then run `towpath lint towpath.yaml`\n"
     )
     assert load(Path("towpath.yaml")).topics.include == ("orders", "payments.*")
 
@@ -44,7 +44,7 @@ def test_it_never_overwrites(capsys: pytest.CaptureFixture[str]) -> None:
     path.write_text("mine")
     assert main(["init"]) == 2
     assert capsys.readouterr().err == (
-        "towpath.yaml: is there already; name another file, or move it away\n"
+        "towpath.yaml: already exists; choose another file name or move it\n"
     )
     assert path.read_text() == "mine"
 

@@ -1,1 +1,1 @@
-"""Floor 7: the command line. A command parses, calls and returns; `output` and `render` show."""
+"""Floor 7: the command line. Each command has a module of its name: parse, call, show."""

@@ -1,4 +1,4 @@
-"""`towpath apply`: do what a plan says."""
+"""`towpath apply`: apply a plan to the target."""
 
 from __future__ import annotations
 
@@ -35,16 +35,18 @@ def apply(
         Path, typer.Argument(metavar="PLAN|FILE", help="A saved plan, or the YAML file of a link.")
     ],
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     only: Annotated[
         str | None,
-        typer.Option(metavar="SUBJECT,..", help=f"Some of {', '.join(SUBJECTS.names)}; else all."),
+        typer.Option(
+            metavar="SUBJECT,..", help=f"Apply only these of {', '.join(SUBJECTS.names)}."
+        ),
     ] = None,
     report: ReportOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Do the steps of a plan; again does only what is left."""
-    del output  # `show` knows it
+    """Apply the steps of a plan; a second call applies only the steps that are left."""
+    del output  # `show` reads it from the arguments
     require_writable(report)
     wanted = _wanted(file, None if only is None else _subjects(only))
     refuse(wanted.plan)

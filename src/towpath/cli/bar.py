@@ -1,4 +1,4 @@
-"""A progress bar of slices on a terminal, and nothing where there is none."""
+"""A progress bar of slices, shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.cli.render import console
 
 
 class Bar:
-    """Shows how many slices are done of something, say `comparing`."""
+    """Shows how many slices of a job are done; `doing` names the job, such as `comparing`."""
 
     def __init__(self, doing: str) -> None:
         self._progress = Progress(
@@ -40,7 +40,7 @@ class Bar:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """Hide the bar while something else is shown, or asked."""
+        """Hide the bar while other text or a question is shown."""
         self._progress.stop()
         try:
             yield

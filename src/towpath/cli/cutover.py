@@ -41,15 +41,18 @@ def cutover(
         ),
     ] = False,
     quiet: Annotated[
-        float, typer.Option(min=0, help="Seconds for which nobody must have written.")
+        float,
+        typer.Option(
+            min=0, help="Seconds during which no producer may have written to the source topics."
+        ),
     ] = 5.0,
     report: ReportOption = None,
     master: MasterOption = None,
     parallelism: SlicesOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """End a migration: nobody writes, all is copied, all else is the same, and proven."""
-    del output  # `show` knows it
+    """End a migration: check that nobody writes, copy the rest, sync all else, prove equality."""
+    del output  # `show` reads it from the arguments
     require_writable(report)
     require_master(master)
     config = load(file)
@@ -61,7 +64,7 @@ def cutover(
             credentials=config.holds_credentials,
             works=COPYING,
         )
-        # These take a second, in which Spark's JVM starts.
+        # These imports take a second, during which Spark's JVM starts.
         from towpath.cli.progress import Display  # noqa: PLC0415
         from towpath.cutover.cutover import cutover as cut_over  # noqa: PLC0415
         from towpath.cutover.report import CutoverRequest  # noqa: PLC0415
@@ -120,7 +123,7 @@ def _sentence(found: CutoverReport, data: dict[str, Any]) -> str:
 
 
 def _rehearsed(found: CutoverReport, data: dict[str, Any]) -> list[str]:
-    # It takes a second, too.
+    # This import takes a second.
     from towpath.cutover.estimate import ASSUMED  # noqa: PLC0415
 
     against = len(found.trouble) + len(found.writing)

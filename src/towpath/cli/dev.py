@@ -21,7 +21,7 @@ dev = typer.Typer(
 
 HomeOption = Annotated[
     Path | None,
-    typer.Option("--home", help="Folder for state and data. Without it: one of the user's."),
+    typer.Option("--home", help="Folder for state and data; by default, one in the user's cache."),
 ]
 
 
@@ -29,7 +29,7 @@ HomeOption = Annotated[
 def up(
     *,
     home: HomeOption = None,
-    version: Annotated[str, typer.Option("--kafka", help="Kafka's version.")] = distribution.NEWEST,
+    version: Annotated[str, typer.Option("--kafka", help="Kafka version.")] = distribution.NEWEST,
     source_port: Annotated[
         int, typer.Option(min=1, max=65535, help="Port of the source.")
     ] = updown.SOURCE_PORT,
@@ -37,12 +37,12 @@ def up(
         int, typer.Option(min=1, max=65535, help="Port of the target.")
     ] = updown.TARGET_PORT,
     elsewhere: Annotated[
-        bool, typer.Option("--elsewhere", help="Take free ports where those are taken.")
+        bool, typer.Option("--elsewhere", help="Use other, free ports if these are taken.")
     ] = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Start a source and a target on this machine; they stay until `towpath dev down`."""
-    del output  # `show` knows it
+    """Start a source and a target on this machine; they run until `towpath dev down`."""
+    del output  # `show` reads it from the arguments
     if source_port == target_port:
         text = f"is {target_port}, the port of the source; each needs its own"
         raise ConfigError((ConfigProblem("--target-port", text),))
@@ -59,13 +59,13 @@ def up(
 
 @dev.command()
 def down(*, home: HomeOption = None, output: OutputOption = Output.TEXT) -> None:
-    """Stop what `towpath dev up` started; the data stay."""
-    del output  # `show` knows it
+    """Stop the clusters that `towpath dev up` started; their data is kept."""
+    del output  # `show` reads it from the arguments
     _show(updown.down(home))
 
 
 def _tell(sentence: str) -> None:
-    sys.stderr.write(sentence + "\n")  # not into the result, which a program may read
+    sys.stderr.write(sentence + "\n")  # stdout holds only the result, which a program may read
 
 
 def _show(clusters: Sequence[DevCluster]) -> None:

@@ -1,4 +1,4 @@
-"""`towpath diff`: what differs now."""
+"""`towpath diff`: how the target differs from what the file asks for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def diff(file: LinkFile, *, output: FormOption = Form.TEXT) -> int:
 
     Records are compared by `towpath verify`.
     """
-    del output  # `show` knows it
+    del output  # `show` reads it from the arguments
     found = build(load(file))
     show_plan(found)
     return found.exit_code or (DIFFERENT if found.steps else 0)

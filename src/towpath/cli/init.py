@@ -1,4 +1,4 @@
-"""`towpath init`: an example to start from."""
+"""`towpath init`: write an example file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.model.errors import ConfigError, ConfigProblem
 EXAMPLE = """\
 ## A link mirrors topics from one Kafka cluster, the source, to another one, the target.
 ## Check this file with `towpath lint FILE`, see what would be done with `towpath plan FILE`.
-## Lines with one # are keys to take over; docs/configuration.md tells all of them.
+## Lines with one # are optional keys; docs/configuration.md lists all keys.
 
 source:
   bootstrap: "localhost:9092"
@@ -25,7 +25,7 @@ target:
   #tls: true
   #sasl: {mechanism: PLAIN, username: mirror, password: "file:target-password"}
 
-## The name under which the target keeps our books; never change it later.
+## The name of this link in the ledger on the target; never change it later.
 link: my-first-link
 
 topics:
@@ -41,7 +41,7 @@ records:
   #offsets: identical
   #on_gap: record
 
-## What goes over beside topics and records; `towpath plan` shows all of it before.
+## What to copy besides topics and records; `towpath plan` shows it before anything changes.
 #access:
 #  acls: safe
 #  quotas: true
@@ -55,22 +55,22 @@ records:
 
 
 def init(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it.")] = Path(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Path of the new file.")] = Path(
         "towpath.yaml"
     ),
     *,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Write a commented example file to start from; a file that is there stays as it is."""
-    del output  # `show` knows it
+    """Write a commented example file to start from; an existing file is never overwritten."""
+    del output  # `show` reads it from the arguments
     try:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(EXAMPLE)
     except FileExistsError:
-        raise _refusal(file, "is there already; name another file, or move it away") from None
+        raise _refusal(file, "already exists; choose another file name or move it") from None
     except OSError as error:
         raise _refusal(file, f"cannot be written: {error.strerror}") from None
-    show(f"{file} written; adapt it, then: towpath lint {file}", {"file": str(file)})
+    show(f"{file} written; adapt it, then run `towpath lint {file}`", {"file": str(file)})
 
 
 def _refusal(file: Path, why: str) -> ConfigError:

@@ -17,12 +17,14 @@ def lint(
     *,
     environment: Annotated[
         bool,
-        typer.Option(help="Whether variables, secrets and certificates must be on this machine."),
+        typer.Option(
+            help="Whether variables, secrets and certificates must exist on this machine."
+        ),
     ] = True,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Check the file, all of it at once, without touching a cluster."""
-    del output  # `show` knows it
+    """Report all problems of the file at once, without touching a cluster."""
+    del output  # `show` reads it from the arguments
     problems = check(file, with_environment=environment)
     if problems:
         raise ConfigError(problems)

@@ -23,15 +23,15 @@ from towpath.model.foreign import foreign, printed, watch_threads
 
 COMMANDS = {
     "init": "Write a commented example file to start from.",
-    "lint": "Check the file, all of it at once, without touching a cluster.",
+    "lint": "Report all problems of the file at once, without touching a cluster.",
     "plan": "Show what would change on the target, and what would prevent it.",
-    "apply": "Do the steps of a plan.",
-    "diff": "Show what differs now from what the file asks for.",
+    "apply": "Apply the steps of a plan to the target.",
+    "diff": "Show what differs between the target and what the file asks for.",
     "run": "Mirror until stopped, or until caught up.",
     "status": "Show where each partition stands.",
     "verify": "Compare source and target record by record.",
-    "repair": "Copy again what the target lost.",
-    "cutover": "End a migration: drain, make everything the same, and prove it.",
+    "repair": "Copy again the records that the target lost.",
+    "cutover": "End a migration: copy the rest, sync all else, and prove equality.",
     "dev": "Start and stop a pair of local clusters to try things on.",
 }
 
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _app(arguments: Sequence[str]) -> typer.Typer:
-    """Return the program with the wanted command whole and the others by name and help only."""
+    """Return the program with the wanted command in full, the others by name and help only."""
     app = typer.Typer(
         add_completion=False,
         rich_markup_mode=None,
@@ -90,7 +90,7 @@ def _load(name: str) -> typer.Typer | Callable[..., int | None]:
 
 
 def _unloaded() -> None:
-    """Stand in the list of commands for one that was not asked for."""
+    """Stand in for a command that was not asked for, in the list of commands."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -103,10 +103,12 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version and end."
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a fault.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an internal error.")
+    ] = False,
 ) -> None:
     """Mirror Kafka topics from one cluster to another, with Apache Spark.
 

@@ -1,4 +1,4 @@
-"""A plan as Markdown, to be put before others for a review."""
+"""A plan as Markdown, for review by others."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Escape what Markdown would read as its own."""
+    """Escape characters that have a meaning in Markdown."""
     return "".join(f"\\{char}" if char in "\\`*_<>[]|" else char for char in text)

@@ -15,7 +15,7 @@ from towpath.model.errors import ConfigError, ConfigProblem
 
 
 def _no_plan(file: Path) -> Path:
-    """Refuse a saved plan in one sentence, not in one per key that no YAML file has."""
+    """Reject a saved plan with one message, instead of one for each of its unknown keys."""
     try:
         data = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -30,26 +30,27 @@ LinkFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="The YAML file of the link.", callback=_no_plan)
 ]
 MasterOption = Annotated[
-    str | None, typer.Option(help="Spark master; all cores of this machine by default.")
+    str | None, typer.Option(help="Spark master; by default all cores of this machine.")
 ]
 _MASTER = r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://[^/\s]+|yarn|k8s://\S+"
 SlicesOption = Annotated[
-    int | None, typer.Option(min=1, help="Slices; as many as Spark has slots by default.")
+    int | None,
+    typer.Option(min=1, help="Number of slices; by default the number of Spark's slots."),
 ]
 ReportOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write a JSON report there at the end.")
+    Path | None, typer.Option(metavar="FILE", help="Write a JSON report to this file at the end.")
 ]
 
 
 def require_writable(file: Path | None, option: str = "--report") -> None:
-    """Check before the work whether what comes of it can be written.
+    """Check before the work that its result can be written.
 
     Args:
-        file: Where, if anywhere.
-        option: The option that names it.
+        file: Where to write, `None` for nowhere.
+        option: The option that names the file.
 
     Raises:
-        ConfigError: It cannot.
+        ConfigError: The check failed.
     """
     if file is None:
         return
@@ -63,12 +64,12 @@ def require_writable(file: Path | None, option: str = "--report") -> None:
 
 
 def require_master(master: str | None) -> None:
-    """Check before the work whether Spark can know such a master.
+    """Check before the work that a Spark master has a valid form.
 
     The forms are those of Spark's guide to submitting applications.
 
     Raises:
-        ConfigError: It cannot.
+        ConfigError: The check failed.
     """
     if master is None or re.fullmatch(_MASTER, master):
         return
@@ -80,7 +81,7 @@ def require_master(master: str | None) -> None:
 
 
 def write_report(report: Path | None, data: Mapping[str, Any]) -> None:
-    """Write the report, if one was asked for.
+    """Write the report, if the user asked for one.
 
     Raises:
         ConfigError: It could not be written.

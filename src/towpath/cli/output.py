@@ -18,18 +18,18 @@ from towpath.cli.render import console
 from towpath.model.errors import ConfigProblem
 
 INTERRUPTED = 130
-"""What shells expect of a program that Ctrl-C ended."""
+"""Exit code that shells expect of a program ended by Ctrl-C."""
 
 
 class Output(StrEnum):
-    """The two forms."""
+    """The two output forms."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class Form(StrEnum):
-    """The forms of what is reviewed."""
+    """The output forms of a plan, which people also review."""
 
     TEXT = "text"
     JSON = "json"
@@ -40,7 +40,7 @@ _asked: ContextVar[Form] = ContextVar("asked", default=Form.TEXT)
 
 
 def remember_form(arguments: Sequence[str]) -> None:
-    """Keep the form that the arguments ask for, so that a complaint about them has it, too."""
+    """Keep the form that the arguments ask for, so that an error about them has that form, too."""
     words = [*arguments, ""]
     said = {after for word, after in pairwise(words) if word in {"--output", "-o"}}
     for start in ("--output=", "-o"):
@@ -56,18 +56,18 @@ OutputOption = Annotated[
         help="Show text, or one JSON document.",
     ),
 ]
-"""Type of the option `--output` that every command has; `show` knows what was asked for."""
+"""Type of the option `--output`, which every command has; `show` reads the wanted form."""
 
 FormOption = Annotated[
     Form,
     typer.Option("--output", "-o", help="Show text, one JSON document, or Markdown for a review."),
 ]
-"""Its type where what is shown is reviewed."""
+"""Type of the option for commands that show a plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a command did not do what it was asked for."""
+    """The reason why a command failed."""
 
     code: str
     text: str
@@ -76,12 +76,12 @@ class Failure:
 
 
 def show(text: RenderableType, data: Mapping[str, Any], markdown: str = "") -> None:
-    """Print a result in the form that was asked for.
+    """Print a result in the wanted form.
 
     Args:
-        text: It for people.
-        data: It for programs.
-        markdown: It for a review, where it has that form.
+        text: The result for people.
+        data: The result for programs.
+        markdown: The result for a review, if it has that form.
     """
     if _asked.get() is Form.JSON:
         _print_json(data)
@@ -92,7 +92,7 @@ def show(text: RenderableType, data: Mapping[str, Any], markdown: str = "") -> N
 
 
 def show_failure(failure: Failure) -> int:
-    """Print a failure and return the exit code; JSON goes where a program reads the result."""
+    """Print a failure and return the exit code; JSON goes to stdout, as results do."""
     if _asked.get() is Form.JSON:
         problems = [{"path": problem.path, "text": problem.text} for problem in failure.problems]
         _print_json({"error": {"code": failure.code, "text": failure.text, "problems": problems}})

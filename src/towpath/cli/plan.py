@@ -1,4 +1,4 @@
-"""`towpath plan`: what `apply` and `run` would do to the target."""
+"""`towpath plan`: show what `apply` and `run` would do to the target."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def plan(
     *,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the plan there, for `towpath apply`."),
+        typer.Option(metavar="FILE", help="Write the plan to this file, for `towpath apply`."),
     ] = None,
     output: FormOption = Form.TEXT,
 ) -> int:
-    """Show what would change on the target, and what would prevent it; change nothing."""
-    del output  # `show` knows it
+    """Show what would change on the target, and what would prevent the change; change nothing."""
+    del output  # `show` reads it from the arguments
     require_writable(save, "--save")
     _require_apart(save, file)
     made = build(load(file))
     saved = None if save is None else not (made.refusals or made.faults)
     if save is not None and saved:
-        save_plan(made, file, save)  # first: what fails is then all that is shown
+        save_plan(made, file, save)  # first, so that only the error is shown if this fails
     show_plan(made, saved=saved)
     return made.exit_code
 

@@ -1,4 +1,4 @@
-"""How a plan looks in a terminal; the commands that show one share it."""
+"""A plan as text for a terminal; shared by the commands that show plans."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _UNSAVED = (
 
 
 def show_plan(plan: Plan, *, saved: bool | None = None) -> None:
-    """Print a plan in the form that was asked for.
+    """Print a plan in the wanted form.
 
     Args:
-        plan: It.
-        saved: Whether it was written to a file, where that was asked for.
+        plan: The plan.
+        saved: Whether the plan was written to a file; `None` if the user did not ask for that.
     """
     data = plan.as_data() if saved is None else {**plan.as_data(), "saved": saved}
     if saved is False:
@@ -41,5 +41,5 @@ def picture(plan: Plan) -> RenderableType:
 
 
 def line(text: str) -> Text:
-    """Return a line that is folded, never cut."""
+    """Return a line that wraps and is never cut."""
     return Text(text, overflow="fold")

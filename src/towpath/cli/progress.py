@@ -1,4 +1,4 @@
-"""How a run looks while it goes on: one line per topic."""
+"""The progress of a run: one line per topic."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TopicLine:
     stopped: int = 0
 
     def add(self, row: PartitionStatus, copied: tuple[int, int]) -> None:
-        """Add a partition and what this run copied of it."""
+        """Add a partition, with the records and bytes that this run copied."""
         self.records += copied[0]
         self.size += copied[1]
         self.lag += max(0, row.lag_records)
@@ -46,7 +46,7 @@ class TopicLine:
 
 
 def by_topic(progress: RunProgress) -> dict[TopicName, TopicLine]:
-    """Add the partitions of each topic up."""
+    """Return the sum over the partitions of each topic."""
     lines: dict[TopicName, TopicLine] = defaultdict(TopicLine)
     for row in progress.rows:
         lines[row.topic].add(row, progress.copied(row))
@@ -54,9 +54,9 @@ def by_topic(progress: RunProgress) -> dict[TopicName, TopicLine]:
 
 
 class Display:
-    """Shows progress on stderr: a live table on a terminal, else a log of what happens.
+    """Shows progress on stderr: a live table on a terminal, else a log of events.
 
-    Beside the events, the log has a line about the whole link now and then.
+    Besides events, the log has a line about the whole link every five minutes.
     """
 
     def __init__(self, link: str) -> None:
@@ -82,7 +82,7 @@ class Display:
             self._live.stop()
 
     def show(self, progress: RunProgress) -> None:
-        """Show the progress as it is now."""
+        """Show the current progress."""
         now = time.monotonic()
         lines = by_topic(progress)
         self._seen.append((now, lines))
@@ -109,7 +109,7 @@ class Display:
             self._console.print(*lines, sep="\n", soft_wrap=True, markup=False)
 
     def _rate(self, topic: TopicName, line: TopicLine) -> tuple[float, float]:
-        """Records and bytes per second over the last seconds."""
+        """Return records and bytes per second over the last seconds."""
         then, before = self._seen[0]
         passed = self._seen[-1][0] - then
         old = before.get(topic, TopicLine())
@@ -176,7 +176,7 @@ class Display:
 
 
 def _live(console: Console) -> Live:
-    """Return a live display that leaves `sys.stderr` alone.
+    """Return a live display that does not replace `sys.stderr`.
 
     Else it would put back the one that it found, which may be that of the time while Spark starts
     (`engine.session`) and closed by then.
@@ -185,12 +185,12 @@ def _live(console: Console) -> Live:
 
 
 def _stopped(progress: RunProgress) -> tuple[str, ...]:
-    """Return a sentence for each partition that is copied no further."""
+    """Return a sentence for each partition that is no longer copied."""
     return tuple(row.named(row.error) for row in progress.rows if row.stands_still)
 
 
 def _named(how: str, sentences: Sequence[str], most: int | None = None) -> list[str]:
-    """Tell what is left out or stopped; of `most` in full."""
+    """Return sentences about what is left out or stopped; at most `most` of them in full."""
     told = [f"{how}: {sentence}" for sentence in sentences[:most]]
     more = len(sentences) - len(told)
     return [*told, f"and {more} more"] if more > 0 else told

@@ -1,4 +1,4 @@
-"""How facts look in a terminal; colors and the terminal's width only where there is one."""
+"""Consoles and tables; colors and the terminal's width apply only on a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-_FILE_WIDTH = 200  # a pipe has no width; wrapped tables are no good for grep
+_FILE_WIDTH = 200  # a pipe has no width, and grep cannot search wrapped tables
 
 
 def console(*, stderr: bool = False) -> Console:

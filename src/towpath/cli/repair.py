@@ -1,4 +1,4 @@
-"""`towpath repair`: copy again what the target lost."""
+"""`towpath repair`: copy again the records that the target lost."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def repair(
     file: LinkFile,
     *,
     topics: Annotated[str, typer.Option(metavar="TOPIC,..", help="The source topics to repair.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     master: MasterOption = None,
     parallelism: SlicesOption = None,
     report: ReportOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Copy again what the target lost, where offsets and records can be exactly those of before."""
-    del output  # `show` knows it
+    """Copy lost records again, where offsets and records can be exactly the same as before."""
+    del output  # `show` reads it from the arguments
     require_writable(report)
     require_master(master)
     config = load(file)

@@ -1,4 +1,4 @@
-"""`towpath run`: mirror."""
+"""`towpath run`: mirror topics and their records."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def run(
     parallelism: SlicesOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Mirror until stopped (Ctrl-C or SIGTERM; twice: at once), or until caught up."""
-    del output  # `show` knows it
+    """Mirror until stopped by Ctrl-C or SIGTERM (twice: at once), or until caught up."""
+    del output  # `show` reads it from the arguments
     require_writable(report)
     require_master(master)
     config = load(file)
@@ -46,7 +46,7 @@ def run(
             credentials=config.holds_credentials,
             works=COPYING,
         )
-        # These take a second, in which Spark's JVM starts.
+        # These imports take a second, during which Spark's JVM starts.
         from towpath.cli.running import mirror  # noqa: PLC0415
         from towpath.mirror.run import Wishes  # noqa: PLC0415
 

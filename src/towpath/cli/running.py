@@ -1,4 +1,4 @@
-"""What `towpath run` shows while it goes on, and says at the end."""
+"""What `towpath run` shows while it runs and at its end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from towpath.model.amounts import count, size, span
 def mirror(
     config: LinkConfig, wishes: Wishes, spark: Starting, stop: threading.Event, report: Path | None
 ) -> int:
-    """Run, show how it goes on and what came of it, and return the exit code."""
+    """Run, show progress and the result, and return the exit code."""
     with Display(config.link) as display:
         progress = run(config, wishes, spark, stop, display.show)
     data = _report(config.link, wishes, progress, stopped=stop.is_set())

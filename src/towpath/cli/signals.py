@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as an event: commands end where it is safe."""
+"""Ctrl-C and SIGTERM as an event, so that commands stop at a safe point."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 @contextmanager
 def stopping() -> Iterator[threading.Event]:
-    """Set the event on the first signal; on the second one leave at once."""
+    """Set the event on the first signal; exit at once on the second."""
     stop = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         if stop.is_set():
-            # The display hides the cursor; nothing else is ours to undo, slices may be cut off.
+            # The display hides the cursor. Nothing else must be undone: slices may be cut off.
             sys.stderr.write(_SHOW_CURSOR if sys.stderr.isatty() else "")
             os._exit(INTERRUPTED)
         stop.set()

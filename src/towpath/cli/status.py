@@ -1,4 +1,4 @@
-"""`towpath status`: where a link stands."""
+"""`towpath status`: show where a link stands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from towpath.status import status as standing
 from towpath.status.status import State
 
 _ELECTION = 1.0
-"""Seconds after which a partition that has no leader may have one: most elections take less."""
+"""Seconds to wait for the election of a leader; most elections take less."""
 
 
 def status(
@@ -33,8 +33,8 @@ def status(
     *,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Show where each partition stands, by the target's ledger and both clusters."""
-    del output  # `show` knows it
+    """Show where each partition stands, from the target's ledger and both clusters."""
+    del output  # `show` reads it from the arguments
     config = load(file)
     with (
         Admin(config.source, Side.SOURCE) as source,

@@ -17,7 +17,7 @@ _HEADERS = ("partition", "target", "state", "mode", "source end", "target end", 
 
 
 def picture(rows: Iterable[PartitionStatus]) -> RenderableType:
-    """Return a table of all partitions, and below it what is wrong or special."""
+    """Return a table of all partitions, and below it remarks about some of them."""
     kept = tuple(rows)
     shown = table(
         _HEADERS,
@@ -40,7 +40,7 @@ def picture(rows: Iterable[PartitionStatus]) -> RenderableType:
 
 
 def remarks(row: PartitionStatus) -> Iterable[str]:
-    """Tell why a partition is mapped, what of it is odd or missing, and what keeps it there."""
+    """Yield why a partition is mapped, what is unusual or missing, and why it is stopped."""
     if row.reason:
         yield row.named(f"{row.mode}, because {row.reason}")
     if row.transacted:
@@ -58,5 +58,5 @@ def remarks(row: PartitionStatus) -> Iterable[str]:
 
 
 def as_json(row: PartitionStatus) -> Mapping[str, Any]:
-    """Return a row for programs."""
+    """Return a partition's status for programs."""
     return {**asdict(row), "state": str(row.state), "gaps": [asdict(gap) for gap in row.gaps]}

@@ -38,7 +38,7 @@ from towpath.wire.digest import Digest
 
 
 class Isolation(StrEnum):
-    """Whose view is compared."""
+    """The consumers whose view is compared."""
 
     COMMITTED = "committed"
     BOTH = "both"
@@ -51,33 +51,36 @@ def verify(
     file: LinkFile,
     *,
     sample: Annotated[
-        bool, typer.Option(help="Compare the first, the last and some random ranges only.")
+        bool, typer.Option(help="Compare only the first, the last and some random ranges.")
     ] = False,
     since: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME|OFFSET", help="Compare from this time, or this source offset, on."
+            metavar="TIME|OFFSET", help="Compare only from this time or source offset on."
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of --sample, to take the same sample again.")
+        int | None, typer.Option(help="Seed for --sample, to take the same sample again.")
     ] = None,
     isolation: Annotated[
         Isolation,
         typer.Option(
-            help="Whose view to compare: that of consumers with isolation.level=read_committed, or"
-            " that of both, where no record on the target may be seen with read_uncommitted only."
+            help="Compare what consumers with isolation.level=read_committed see; `both`: the"
+            " target must also hold no record that only consumers with read_uncommitted see."
         ),
     ] = Isolation.COMMITTED,
     master: MasterOption = None,
     parallelism: Annotated[
-        int | None, typer.Option(min=1, help="Slices at a time; as Spark has slots by default.")
+        int | None,
+        typer.Option(
+            min=1, help="Number of slices at a time; by default the number of Spark's slots."
+        ),
     ] = None,
     report: ReportOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Compare source and target record by record, over what both still have."""
-    del output  # `show` knows it
+    """Compare source and target record by record, over the ranges that both still have."""
+    del output  # `show` reads it from the arguments
     require_writable(report)
     require_master(master)
     offset, ms = _since(since)
@@ -97,7 +100,7 @@ def verify(
 
 
 def _since(text: str | None) -> tuple[int, int | None]:
-    """Read an offset, milliseconds since 1970, or a time."""
+    """Return the offset, or the time in ms since 1970, that a text means."""
     if text is None:
         return 0, None
     if re.fullmatch(r"\d{1,19}", text):

@@ -84,7 +84,7 @@ _ADVICE: Mapping[int, str] = {
     33: "set `sasl.mechanism` to one that the broker offers",
     34: "the port asks for no login: remove `sasl`, or use the port that does",
     35: "Towpath needs brokers of Kafka 2.8 or newer",
-    36: "a topic of this name is there already",
+    36: "a topic with this name already exists",
     37: "a topic can only grow, and has at least one partition",
     38: "set a replication factor no larger than the number of brokers",
     40: "set the named topic config to a value that this cluster accepts",

@@ -1,4 +1,4 @@
-"""What of the source's access control the target gets."""
+"""The section `access`: which ACLs, users and quotas the target gets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.config.section import Section
 
 
 class AclMode(StrEnum):
-    """Which ACLs of the source the target gets."""
+    """The ACLs of the source that the target gets."""
 
     OFF = "off"
     SAFE = "safe"
@@ -26,7 +26,7 @@ def _named(users: dict[str, SecretText]) -> dict[str, SecretText]:
 
 
 class AccessConfig(Section):
-    """Who may do what on the target; nothing is looked at that is not asked for here."""
+    """Who may do what on the target; Towpath reads only what is asked for here."""
 
     acls: AclMode = Field(
         AclMode.OFF,

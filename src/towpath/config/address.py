@@ -1,4 +1,4 @@
-"""HOST:PORT, as it stands in the file."""
+"""Addresses, written HOST:PORT in the file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _ADDRESS = re.compile(
 
 
 def check_address(value: str, such_as: str) -> str:
-    """Return the address as it is.
+    """Return the address unchanged, if it is valid.
 
     Args:
-        value: What should be HOST:PORT.
-        such_as: A good one, for the message.
+        value: The address to check.
+        such_as: A valid address, for the message.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The value is not HOST:PORT.
     """
     match = _ADDRESS.fullmatch(value)
     if match is None:

@@ -1,4 +1,4 @@
-"""One cluster of the link: where it is and how to log in."""
+"""A cluster of the link: its brokers and the login."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ from towpath.model.foreign import foreign
 
 
 class Tls(Section):
-    """Encryption, and who proves to be whom; PEM texts travel with the value to every task."""
+    """Encryption and certificates; tasks get the PEM texts with this value."""
 
     ca: Pem | None = Field(
-        None, description="PEM file of the authorities to trust. Without it: those of the system."
+        None,
+        description="PEM file of the authorities to trust. Default: those of the system.",
     )
     cert: Pem | None = Field(None, description="PEM file of our certificate, for mutual TLS.")
     key: Pem | None = Field(
-        None, description="PEM file of its private key. Without it: the key is in the file `cert`."
+        None, description="PEM file of the private key. Default: the key is in the file `cert`."
     )
     key_password: SecretText | None = Field(None, description="Secret that opens the private key.")
     verify_hostname: StrictBool = Field(
-        True, description="Whether a broker's certificate must name the host we connected to."
+        True, description="Whether a broker's certificate must name the host that we connect to."
     )
 
     @model_validator(mode="after")
@@ -75,7 +76,7 @@ def _check_pair(tls: Tls) -> None:
 
 
 class PasswordSasl(Section):
-    """Login by name and password."""
+    """Login with a name and a password."""
 
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
         description="How to log in."
@@ -94,7 +95,7 @@ def _command(value: object) -> object:
 
 
 class OauthSasl(Section):
-    """Login by a bearer token: a fixed one, or the output of a command."""
+    """Login with a bearer token: a fixed token, or the output of a command."""
 
     mechanism: Literal["OAUTHBEARER"] = Field(description="How to log in.")
     token: SecretText | None = Field(None, description="Secret: the token itself.")
@@ -102,11 +103,11 @@ class OauthSasl(Section):
         Annotated[tuple[str, ...], BeforeValidator(_command), AfterValidator(not_empty)] | None
     ) = Field(
         None,
-        description="Command that prints a fresh token; it runs wherever a task logs in.",
+        description="Command that prints a new token; it runs on each machine that logs in.",
         repr=False,
     )
     extensions: dict[str, str] = Field(
-        default_factory=dict, description="SASL extensions that go with the token.", repr=False
+        default_factory=dict, description="SASL extensions sent with the token.", repr=False
     )
 
     @model_validator(mode="after")
@@ -121,17 +122,17 @@ class MskSasl(Section):
 
     mechanism: Literal["AWS_MSK_IAM"] = Field(description="How to log in.")
     region: str | None = Field(
-        None, description="AWS region of the cluster. Without it: the one that botocore finds."
+        None, description="AWS region of the cluster. Default: the region that botocore finds."
     )
 
 
 class GssapiSasl(Section):
-    """Login by Kerberos with the ticket of the process."""
+    """Login through Kerberos, with the ticket of the process."""
 
     mechanism: Literal["GSSAPI"] = Field(description="How to log in.")
     service_name: str = Field("kafka", description="Kerberos name of the brokers' service.")
     domain_name: str | None = Field(
-        None, description="Host in the service's Kerberos name. Without it: the broker's."
+        None, description="Host in the service's Kerberos name. Default: the broker's host."
     )
 
 
@@ -149,31 +150,32 @@ def _address(value: str) -> str:
 
 
 def _tls(value: object) -> object:
-    """`tls: true` is encryption with all defaults, `tls: false` is none."""
+    """Read `tls: true` as encryption with all defaults, `tls: false` as no encryption."""
     if isinstance(value, bool):
         return {} if value else None
     return value
 
 
 class ClusterConfig(Section):
-    """Where a cluster is and how to log in to it."""
+    """The brokers of a cluster, and how to log in."""
 
     bootstrap: Annotated[
         tuple[Annotated[str, AfterValidator(_address)], ...],
         BeforeValidator(_listed),
         AfterValidator(not_empty),
     ] = Field(
-        description="Brokers to ask first, HOST:PORT each: a list, or a text with commas.",
+        description="Brokers to connect to first, HOST:PORT each: a list, or a text with commas.",
     )
     tls: Annotated[Tls | None, BeforeValidator(_tls)] = Field(
         None, description="Encryption: `true` for the defaults, or a mapping of the keys below."
     )
-    sasl: Sasl | None = Field(None, description="Login. Without it: none.")
+    sasl: Sasl | None = Field(None, description="Login. Default: no login.")
     rack: str | None = Field(
-        None, description="Where we run (`client.rack`): reading prefers replicas of this rack."
+        None,
+        description="Our rack (`client.rack`): replicas in this rack are preferred for reading.",
     )
     request_timeout: Annotated[Duration, AfterValidator(between("100ms", "1h"))] = Field(
-        Duration.parse("30s"), description="How long one request may take."
+        Duration.parse("30s"), description="Timeout of one request."
     )
 
     @property
@@ -183,12 +185,12 @@ class ClusterConfig(Section):
 
     @property
     def login(self) -> str:
-        """The name that we log in with; empty where the file does not tell it."""
+        """The name that we log in with, "" if the file does not contain it."""
         return self.sasl.username if isinstance(self.sasl, PasswordSasl) else ""
 
     @property
     def holds_credentials(self) -> bool:
-        """Whether somebody who has read this value can log in with it."""
+        """Whether someone who reads this value could log in with it."""
         return isinstance(self.sasl, PasswordSasl | OauthSasl) or bool(self.tls and self.tls.cert)
 
     @field_validator("sasl")

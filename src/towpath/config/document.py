@@ -1,4 +1,4 @@
-"""A YAML 1.2 text as plain values, with every problem of its form.
+"""A YAML 1.2 text as plain values, with every problem of its syntax.
 
 Values are built here from the parser's nodes, not by its constructor, for three reasons: equal
 keys are all found at once, times stay texts, and no message ever quotes the file, where a password
@@ -27,7 +27,7 @@ _KEY = re.compile(r"[A-Za-z_]{0,60}")
 _MAX_DEPTH = 20
 _MAX_VALUES = 20_000  # aliases of aliases could otherwise grow without end
 
-# What the parser says, and what we say instead. Its own words may hold pieces of the file.
+# Parser messages and our replacements: the parser's own words may quote the file.
 _SYNTAX = (
     ("found undefined alias", "a value that begins with * must stand in quotes"),
     ("found character '\\t'", "a tab; indent with spaces"),
@@ -41,7 +41,7 @@ _SYNTAX = (
 
 
 def path_text(parts: tuple[str | int, ...]) -> str:
-    """Return a place as people write it: `topics.include[0]`.
+    """Return a place in the file as people write it: `topics.include[0]`.
 
     A key is shown as far as it could be one of ours, and `*` for the rest: where a colon or a
     blank is missing, as in `password hunter2`, the rest may be a secret.
@@ -58,7 +58,7 @@ def path_text(parts: tuple[str | int, ...]) -> str:
 
 
 def _start(key: str) -> str:
-    """Return what a key begins with, as far as keys go: ours, and those of SASL extensions."""
+    """Return the part of a key that could be a key of ours or of a SASL extension."""
     match = _KEY.match(key)
     return match[0] if match else ""
 
@@ -67,7 +67,7 @@ def read(path: Path) -> str:
     """Return the text of the file.
 
     Raises:
-        ConfigError: It cannot be read, or is no text.
+        ConfigError: The file cannot be read, or is not text.
     """
     try:
         return path.read_bytes().decode("utf-8-sig")
@@ -83,10 +83,10 @@ def read(path: Path) -> str:
 
 
 def parse(text: str) -> tuple[dict[str, Tree], tuple[ConfigProblem, ...]]:
-    """Return the document's top mapping, and what is wrong with its form.
+    """Return the document's top mapping, and the problems of its syntax.
 
     Raises:
-        ConfigError: It is not YAML, or holds no mapping.
+        ConfigError: The text is not YAML, or not a mapping.
     """
     node = _compose(text)
     builder = _Builder()
@@ -135,7 +135,7 @@ def _syntax(text: str) -> ConfigError:
 
 
 class _Builder:
-    """Turns nodes into values and gathers problems on the way."""
+    """Turns nodes into values and collects problems."""
 
     def __init__(self) -> None:
         self.problems: list[ConfigProblem] = []
@@ -143,7 +143,7 @@ class _Builder:
         self._scalars = YAML(typ="safe", pure=True).constructor
 
     def build(self, node: Node, at: tuple[str | int, ...]) -> Tree | None:
-        """Return the value of `node`, None where it has a problem."""
+        """Return the value of `node`, `None` if it has a problem."""
         self.values += 1
         if self.values > _MAX_VALUES:
             return None

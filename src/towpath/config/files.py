@@ -21,7 +21,7 @@ _BEGINS, _ENDS = (re.compile(rf"-----{word} [^-\n]+-----") for word in ("BEGIN",
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What changes with a file; `changed` is the time in ns at which its inode did.
+    """Identifies a version of a file; `changed` is the time in ns at which its inode changed.
 
     That is when it was written, or moved to its place with the times that it had elsewhere.
     """
@@ -33,26 +33,26 @@ class Stamp:
 
     @classmethod
     def of(cls, path: str | Path) -> Stamp:
-        """Return that of a file.
+        """Return the stamp of a file.
 
         Raises:
-            OSError: There is none that could be looked at.
+            OSError: The file does not exist or cannot be accessed.
         """
         found = Path(path).stat()
         return cls(found.st_ctime_ns, found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 class FileSecret(Secret):
-    """A secret that stands in a file; `reveal` returns what the file holds now.
+    """A secret in a file; `reveal` returns the current content of the file.
 
     It equals another one by what the file held when the configuration was read.
 
     Args:
         path: The file.
-        value: What it held.
-        stamp: Its stamp then.
-        pem: Whether it is a PEM file.
-        here: Whether this process has read it.
+        value: What the file held.
+        stamp: The stamp of the file at that time.
+        pem: Whether the file is a PEM file.
+        here: Whether this process has read the file.
     """
 
     __slots__ = ("_here", "_path", "_pem", "_stamp")
@@ -65,7 +65,7 @@ class FileSecret(Secret):
         _FILES.tell(path, self._read)
 
     def reveal(self) -> str:
-        """Return what the file holds now, or held when it was last usable."""
+        """Return the content of the file, or its last usable content."""
         text, _ = self._now()
         remember(text)
         return text
@@ -87,11 +87,11 @@ def _again(path: str, value: str, stamp: Stamp, pem: bool) -> FileSecret:  # pic
 
 @dataclass(slots=True)
 class _Held:
-    """What a file held when it was last usable.
+    """The last usable content of a file.
 
     Attributes:
-        seen: This process has seen the file itself.
-        trouble: Why what it holds now is not used.
+        seen: Whether this process has read the file itself.
+        trouble: Why the current content is not used, "" if it is.
     """
 
     text: str
@@ -102,7 +102,7 @@ class _Held:
 
 
 class _Files:
-    """The files of this process. Threads may share it."""
+    """The secret files that this process uses; threads may share it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -110,37 +110,37 @@ class _Files:
         self._notes: dict[str, str] = {}
 
     def tell(self, path: str, known: _Held) -> None:
-        """Take in what somebody knows of a file, if that is newer."""
+        """Add what another process knows of a file, if that is newer."""
         with self._lock:
             held = self._held.get(path)
             if held is None or known.stamp.changed > held.stamp.changed:
                 self._held[path] = known
 
     def current(self, path: str, known: _Held) -> tuple[str, Stamp]:
-        """Return what a file holds now, or held when it was last usable."""
+        """Return the content of a file, or its last usable content."""
         with self._lock:
             held = self._held.setdefault(path, known)
             _look(path, held)
             return held.text, held.stamp
 
     def note(self, about: str, text: str) -> None:
-        """Keep what is wrong with what several files hold together; "" when nothing is."""
+        """Keep a problem that several files have together; "" if they have none."""
         with self._lock:
             self._notes[about] = text
 
     def forget(self) -> None:
-        """Forget everything; secrets that are still used tell again what they know."""
+        """Forget all files; secrets that are still in use add what they know again."""
         with self._lock:
             self._held.clear()
             self._notes.clear()
 
     def stamps(self) -> dict[str, Stamp]:
-        """Return the stamp of the content that is used of each file."""
+        """Return the stamp of the content in use, for each file."""
         with self._lock:
             return {path: held.stamp for path, held in self._held.items()}
 
     def troubles(self) -> tuple[str, ...]:
-        """Look at all files; tell which are not used as they are now."""
+        """Look at all files; return why the current content of some is not used."""
         with self._lock:
             for path, held in self._held.items():
                 _look(path, held)
@@ -165,7 +165,7 @@ def _read(path: str, held: _Held, now: Stamp) -> None:
     raw = Path(path).read_text("utf-8", "replace" if held.pem else "strict")
     text = raw if held.pem else raw.rstrip("\r\n")
     if Stamp.of(path) != now:
-        return  # it is being written; the next look tells
+        return  # the file is being written; the next look decides
     if not _whole(text, pem=held.pem):
         held.trouble = _unused(path, "it is empty or not whole")
         return

@@ -1,4 +1,4 @@
-"""The whole file: one link from a source to a target."""
+"""The whole file: a link from a source to a target."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from towpath.model.nouns import LinkName
 
 _LINK = re.compile(r"[A-Za-z0-9._-]{1,100}")
 MOST_FILL = 2_000_000_000
-"""Offsets that may be filled in one partition at all."""
+"""Upper bound of `records.fill`, in offsets of one partition."""
 _WORD = re.compile(r"[A-Za-z_]*")
 
 
 class StartAt(StrEnum):
-    """Where a partition that was never mirrored before begins; the fourth way is a time."""
+    """Where mirroring of a new partition begins; the file may also name a time."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -51,7 +51,7 @@ class OffsetsPolicy(StrEnum):
 
 
 class OnGap(StrEnum):
-    """What to do when records of the source are lost to us."""
+    """What to do after records were lost at the source before they were copied."""
 
     STOP = "stop"
     RECORD = "record"
@@ -92,7 +92,7 @@ Start = Annotated[StartAt | int, PlainValidator(_start), PlainSerializer(lambda 
 
 
 class RecordsConfig(Section):
-    """Where copying begins and what it keeps."""
+    """Where copying begins, and which offsets the copies get."""
 
     start: Start = Field(
         StartAt.EARLIEST,
@@ -138,24 +138,25 @@ class RecordsConfig(Section):
 
 
 class RunConfig(Section):
-    """How a run goes on; the defaults fit nearly everyone."""
+    """Limits and intervals of a run; the defaults suit nearly everyone."""
 
     round: Annotated[Duration, AfterValidator(between("1s", "1d"))] = Field(
-        Duration.parse("4h"), description="Longest time that Spark leaves slices running."
+        Duration.parse("4h"), description="Longest duration of a round."
     )
     discover: Annotated[Duration, AfterValidator(between("100ms", "1h"))] = Field(
         Duration.parse("5s"), description="How often to look for new topics and partitions."
     )
     sync_interval: Annotated[Duration, AfterValidator(between("1s", "1d"))] = Field(
         Duration.parse("5m"),
-        description="How often to look at everything else that the file asks for: configs, ACLs,"
+        description="How often to compare everything else that the file asks for: configs, ACLs,"
         " users, quotas.",
     )
     receipts: Annotated[Duration, AfterValidator(between("10ms", "1m"))] = Field(
-        Duration.parse("1s"), description="How often a moving partition writes to the ledger."
+        Duration.parse("1s"),
+        description="How often the progress of a partition is written to the ledger.",
     )
     memory: Annotated[Size, AfterValidator(between("8MiB", "4GiB"))] = Field(
-        Size.parse("96MiB"), description="Record bytes that one slice may hold at a time."
+        Size.parse("96MiB"), description="Memory for record bytes in one slice."
     )
 
 
@@ -166,16 +167,16 @@ def _link_name(text: str) -> str:
 
 
 class LinkConfig(Section):
-    """One link: everything that the file says."""
+    """A link: everything that the file says."""
 
-    source: ClusterConfig = Field(description="The cluster to read from.")
-    target: ClusterConfig = Field(description="The cluster to write to.")
+    source: ClusterConfig = Field(description="The cluster to mirror from.")
+    target: ClusterConfig = Field(description="The cluster to mirror to.")
     link: Annotated[LinkName, AfterValidator(_link_name)] = Field(
-        description="Name under which the target keeps our books; never change it later."
+        description="Name of this link in the ledger on the target; never change it later."
     )
     topics: TopicsConfig = Field(description="Which topics, and their names on the target.")
     records: RecordsConfig = Field(
-        RecordsConfig(), description="Where copying begins and what it keeps."
+        RecordsConfig(), description="Where copying begins, and which offsets the copies get."
     )
     access: AccessConfig = Field(AccessConfig(), description="Who may do what on the target.")
     prune: StrictBool = Field(
@@ -185,14 +186,14 @@ class LinkConfig(Section):
         " made of a subject that is switched off under `access` stays in any case, as does a user"
         " that is not listed any more while the source has it: how many, is told.",
     )
-    run: RunConfig = Field(RunConfig(), description="How a run goes on.")
+    run: RunConfig = Field(RunConfig(), description="Limits and intervals of a run.")
     metrics: MetricsConfig = Field(
-        MetricsConfig(), description="What a run tells Prometheus, and where (docs/metrics.md)."
+        MetricsConfig(), description="Metrics for Prometheus (docs/metrics.md)."
     )
 
     @property
     def holds_credentials(self) -> bool:
-        """Whether slices carry what somebody else could log in with."""
+        """Whether slices carry credentials that others could log in with."""
         return self.source.holds_credentials or self.target.holds_credentials
 
     @field_validator("topics")

@@ -1,4 +1,4 @@
-"""From the path of a YAML file to a `LinkConfig`, or to all of its problems."""
+"""Load a YAML file as a `LinkConfig`, or report all of its problems."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CLUSTERS = frozenset({"source", "target"})
 
 
 def load(path: Path) -> LinkConfig:
-    """Return what the file says, secrets, PEM files and variables put in.
+    """Return the content of the file, with secrets, PEM files and variables filled in.
 
     Raises:
         ConfigError: With every problem of the file.
@@ -30,27 +30,27 @@ def load(path: Path) -> LinkConfig:
 
 
 def tree(path: Path) -> Mapping[str, Tree]:
-    """Return what stands in the file, with references to secrets and variables as they are.
+    """Return the content of the file, without resolving secrets and variables.
 
     Raises:
-        ConfigError: It is no YAML as we want it.
+        ConfigError: The file is not valid YAML.
     """
     found, form = parse(read(path))
     if form:
-        # The form may hide more; tell all at once.
+        # Syntax errors may hide further problems; report both kinds at once.
         raise ConfigError(check(path))
     return found
 
 
 def from_tree(tree: Mapping[str, Tree], folder: Path) -> LinkConfig:
-    """Return what such a tree says, secrets, PEM files and variables put in.
+    """Return the configuration of a tree, with secrets, PEM files and variables filled in.
 
     Args:
         tree: What `tree` returned.
-        folder: Where relative paths in it begin.
+        folder: The folder that relative paths refer to.
 
     Raises:
-        ConfigError: With every problem of it.
+        ConfigError: With every problem of the tree.
     """
     config, problems = _examine(tree, folder, with_environment=True)
     if config is None or problems:
@@ -93,7 +93,7 @@ def _examine(
 
 
 class _Variables:
-    """Puts `${NAME}` into texts, except where the whole value is a secret's reference."""
+    """Replaces `${NAME}` in texts, except where the whole value refers to a secret."""
 
     def __init__(self, *, with_environment: bool) -> None:
         self.problems: list[ConfigProblem] = []
@@ -101,11 +101,11 @@ class _Variables:
         self._open: set[Place] = set()
 
     def left_open(self, place: Place) -> bool:
-        """Return whether a variable is missing here, so that nothing can be said of the value."""
+        """Return whether a variable is missing, so that the value cannot be checked."""
         return any(place[: len(gap)] == gap for gap in self._open)
 
     def fill(self, value: Tree, at: Place) -> Tree:
-        """Return the value with its variables put in."""
+        """Return the value with its variables replaced."""
         match value:
             case _ if at[-1] in SECRET_KEYS:
                 return value

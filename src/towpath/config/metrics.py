@@ -1,4 +1,4 @@
-"""What a run tells Prometheus, and where."""
+"""The section `metrics`: what a run offers to Prometheus, and where."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def _listen(value: str) -> str:
 
 
 class MetricsConfig(Section):
-    """What a run tells Prometheus, and where."""
+    """The section `metrics`: what a run offers to Prometheus, and where."""
 
     listen: Annotated[str, AfterValidator(_listen)] | None = Field(
         None,
         description="HOST:PORT where `towpath run` serves its metrics under `/metrics`, such as"
-        " `127.0.0.1:9404`. Without it: nowhere. Whoever reaches it may read topic names.",
+        " `127.0.0.1:9404`. Default: not served. Anyone who can connect can read topic names.",
     )
     detail: Detail = Field(
         Detail.AUTO,
@@ -33,5 +33,5 @@ class MetricsConfig(Section):
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Host and port to listen on, if any."""
+        """Host and port to listen on, `None` if metrics are not served."""
         return host_and_port(self.listen) if self.listen else None

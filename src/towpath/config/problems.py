@@ -1,4 +1,4 @@
-"""What pydantic found, in our words, each with its path in the file."""
+"""Problems that pydantic found, in our words, each with its path in the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.config.shape import Place, keys_at, parents_of, without_tags
 from towpath.model.errors import ConfigProblem
 
 ENVIRONMENT = "towpath_environment"
-"""Kind of a problem that lies in this machine (variable, file), not in the YAML text."""
+"""Type of an error about this machine (a variable or file), not about the YAML text."""
 
 _PLACED = "towpath_placed"
 
@@ -39,26 +39,26 @@ _SENTENCES = {
 
 
 def not_empty(entries: tuple[str, ...]) -> tuple[str, ...]:
-    """Check that a list has an entry; pydantic's own check would not count the wrong ones."""
+    """Check that a list has an entry; pydantic's own check does not count invalid entries."""
     if not entries:
         raise ValueError("needs at least one entry")
     return entries
 
 
 def environment_error(text: str) -> PydanticCustomError:
-    """Return the error of a variable or file that this machine lacks."""
+    """Return the error about a variable or file that is missing on this machine."""
     return PydanticCustomError(ENVIRONMENT, "{text}", {"text": text})
 
 
 def placed_error(text: str, *below: str) -> PydanticCustomError:
-    """Return an error whose path goes on with `below`."""
+    """Return an error whose path continues with `below`."""
     return PydanticCustomError(_PLACED, "{text}", {"text": text, "below": below})
 
 
 def problems_of(
     error: ValidationError, root: type[BaseModel]
 ) -> Iterable[tuple[Place, str, ConfigProblem]]:
-    """Yield place, kind and problem of everything that pydantic found."""
+    """Yield place, type and sentence of each problem that pydantic found."""
     for details in error.errors(include_url=False):
         place = without_tags(details["loc"])
         place += tuple(details.get("ctx", {}).get("below", ()))
@@ -91,7 +91,7 @@ def must_be(wanted: str, value: object) -> str:
 
 
 def _kind_of(value: object) -> str:
-    """Return what a value is, in the words of a YAML file."""
+    """Return the type of a value, in the words of YAML."""
     match value:
         case bool():
             return "true or false"

@@ -26,16 +26,16 @@ _INTRODUCTION = """\
 <!-- Written by `python -m towpath.config.reference`; change the fields, not this page. -->
 
 One YAML 1.2 file describes one link. `towpath init` writes an example, `towpath lint FILE` checks
-it. Keys that are not listed here are refused, and so are equal keys.
+it. Keys that are not listed here are refused, and so are duplicate keys.
 
-- **Secrets** never stand in the file: write `env:NAME` (an environment variable), `${NAME}` (the
-  same) or `file:PATH` (the text of a file). Files of secrets and certificates are read again when
-  they change (docs/security.md).
+- **Secrets** are never written into the file: write `env:NAME` (an environment variable), `${NAME}`
+  (the same) or `file:PATH` (the text of a file). Files of secrets and certificates are read again
+  when they change (docs/security.md).
 - **Variables**: `${NAME}` may stand in any other text, too.
 - **Paths** are relative to the folder of the file.
-- **Durations** carry a unit: `500ms`, `5s`, `10m`, `2h`, `1d`. **Sizes** as well: `512KiB`, `4MiB`,
+- **Durations** have a unit: `500ms`, `5s`, `10m`, `2h`, `1d`. **Sizes** too: `512KiB`, `4MiB`,
   `1GiB`.
-- Topics that Kafka keeps for itself, and our own ledger, are never mirrored.
+- Kafka's internal topics, and Towpath's own topics on the target, are never mirrored.
 """
 
 _WORDS: dict[object, str] = {

@@ -1,4 +1,4 @@
-"""Secrets and PEM files: named in the file, never written into it."""
+"""Secrets and PEM files: the file names them and never contains them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towpath.config.problems import environment_error, must_be
 from towpath.model.secret import Secret
 
 SECRET_KEYS = frozenset({"password", "key_password", "token", "users"})
-"""Keys whose value is a reference, or holds some; a variable in them is not put into the text."""
+"""Keys whose value is or contains a reference; variables in it are not replaced as text."""
 
 VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -33,12 +33,12 @@ class PemFile:
 
 
 def certificates(pem: str) -> str:
-    """Return the certificates of a PEM text without what people wrote around them.
+    """Return the certificates of a PEM text without the comments around them.
 
     The ssl module takes ASCII alone, and comments are in any language.
 
     Raises:
-        ValueError: There is none, or one holds characters that none may hold.
+        ValueError: There is no certificate, or one contains invalid characters.
     """
     found = "\n".join(match[0] for match in _CERTIFICATE.finditer(pem))
     if not found.isascii() or not found:
@@ -50,8 +50,8 @@ def variable(name: str) -> str:
     """Return the value of an environment variable.
 
     Raises:
-        ValueError: The name is none.
-        PydanticCustomError: It is not set.
+        ValueError: The name is not valid.
+        PydanticCustomError: The variable is not set.
     """
     if not _NAME.fullmatch(name):
         raise ValueError("the name of a variable is made of letters, digits and _")

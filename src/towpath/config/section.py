@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Section(BaseModel):
-    """A frozen mapping that refuses keys it does not know and never shows what it was given."""
+    """A frozen mapping that refuses unknown keys and never shows its input."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)

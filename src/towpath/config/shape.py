@@ -1,4 +1,4 @@
-"""Which keys the file may have where, read from the models."""
+"""The keys that each section of the file may have, read from the models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sections(annotation: Any) -> tuple[type[BaseModel], ...]:
 
 
 def tags(model: type[BaseModel]) -> tuple[str, ...]:
-    """Return the mechanisms that choose this model, none where nothing is to choose."""
+    """Return the SASL mechanisms that select this model, none for other models."""
     field = model.model_fields.get("mechanism")
     return tuple(str(tag) for tag in get_args(field.annotation)) if field else ()
 

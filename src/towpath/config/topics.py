@@ -44,11 +44,11 @@ _WHOLE = "{topic}"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _LEGAL = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _MOST_REPLICAS = 2**15 - 1
-"""The protocol has two bytes for a replication factor."""
+"""Upper bound of a replication factor: the protocol has two bytes for it."""
 
 
 class Replicas(StrEnum):
-    """Whose replication factor a mirror topic gets; the third way is a number."""
+    """The replication factor of a mirror topic; the file may also give a number."""
 
     SOURCE = "source"
     BROKER_DEFAULT = "broker_default"
@@ -57,7 +57,9 @@ class Replicas(StrEnum):
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # what Python will read differently one day is refused now
+        warnings.simplefilter(
+            "error"
+        )  # Python warns of syntax whose meaning will change; such expressions are refused
         return re.compile(text)
 
 
@@ -94,7 +96,7 @@ def _replicas(value: object) -> Replicas | Count:
 
 
 def _as_text(value: object) -> object:
-    """Take numbers, true and false as what Kafka takes them for: texts."""
+    """Return numbers, true and false as the texts that Kafka expects."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
@@ -108,26 +110,26 @@ ConfigValue = Annotated[str, BeforeValidator(_as_text)]
 
 
 class ConfigRules(Section):
-    """Which configs of topics are copied."""
+    """The topic configs that are copied."""
 
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         (".*",),
-        description="Regular expressions; a config whose whole name fits one is kept as on the"
-        " source.",
+        description="Regular expressions; a config whose whole name matches one is kept equal to"
+        " the source.",
     )
     exclude: tuple[Expression, ...] = Field(
         (),
-        description="Regular expressions; a config whose whole name fits one is left as it is on"
+        description="Regular expressions; a config whose whole name matches one is not changed on"
         " the target.",
     )
     override: dict[str, ConfigValue] = Field(
         default_factory=dict,
-        description="Configs with the values that every mirror topic gets, whatever the source"
+        description="Configs that every mirror topic gets, with their values, whatever the source"
         " has.",
     )
 
     def selects(self, config: str) -> bool:
-        """Return whether a config is kept as on the source."""
+        """Return whether a config is kept equal to the source."""
         return _fits(config, self.include) and not _fits(config, self.exclude)
 
 
@@ -147,22 +149,22 @@ class TopicsConfig(Section):
     """Which topics are mirrored, under which names, and with which configs."""
 
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
-        description="Regular expressions of Python; a topic whose whole name fits one is mirrored.",
+        description="Python regular expressions; a topic whose whole name matches one is mirrored.",
     )
     exclude: tuple[Expression, ...] = Field(
-        (), description="Regular expressions; a topic whose whole name fits one is left out."
+        (), description="Regular expressions; a topic whose whole name matches one is not mirrored."
     )
     rename: Annotated[str, AfterValidator(_template)] = Field(
         _WHOLE,
         description="Name on the target; `{topic}` stands for the name on the source, `{1}` and"
-        " `{name}` for groups of the first expression of `include` that fits it.",
+        " `{name}` for groups of the first expression of `include` that matches it.",
     )
     replication_factor: ReplicationFactor = Field(
         Replicas.SOURCE,
-        description="Of new mirror topics: that of the `source`, the target's `broker_default`, or"
-        " a number; never more than the target has brokers.",
+        description="Replication factor of new mirror topics: that of the `source`, the target's"
+        " `broker_default`, or a number; never more than the target has brokers.",
     )
-    configs: ConfigRules = Field(ConfigRules(), description="Which configs of topics are copied.")
+    configs: ConfigRules = Field(ConfigRules(), description="The topic configs that are copied.")
 
     @field_validator("rename")
     @classmethod
@@ -195,26 +197,25 @@ class TopicsConfig(Section):
 
     @property
     def keeps_names(self) -> bool:
-        """Whether mirror topics have the names of their topics."""
+        """Whether mirror topics have the same names as their source topics."""
         return self.rename == _WHOLE
 
     @property
     def names_alike(self) -> bool:
-        """Whether all mirror topics would have one name."""
+        """Whether all mirror topics would get the same name."""
         return not _PLACEHOLDER.search(self.rename)
 
     def target_prefix(self, prefix: str) -> str | None:
-        """Return how the mirror topics of all topics begin that begin so; `None` if not alike."""
+        """Return the prefix of the mirror topics of topics with a prefix, `None` if they differ."""
         before = self.rename.removesuffix(_WHOLE)
         alike = before != self.rename and not _PLACEHOLDER.search(before)
         return before + prefix if alike else None
 
     def target_name(self, topic: str) -> TopicName:
-        """Return the name that a source topic gets on the target.
+        """Return the name of the mirror topic of a source topic.
 
         Raises:
-            ConfigError: Kafka does not allow that name (an empty one, say), or it belongs to an
-                internal topic.
+            ConfigError: Kafka does not allow the name, or it belongs to an internal topic.
         """
         name = _PLACEHOLDER.sub(lambda found: self._filled(found[1], topic), self.rename)
         if not name:
@@ -234,7 +235,7 @@ class TopicsConfig(Section):
     def target_names(
         self, topics: Iterable[TopicName]
     ) -> tuple[dict[TopicName, TopicName], dict[TopicName, str]]:
-        """Return the name of each topic on the target, and why others can have none there."""
+        """Return the mirror topic of each topic, and why some topics cannot have one."""
         names: dict[TopicName, TopicName] = {}
         misnamed: dict[TopicName, str] = {}
         for topic in topics:

@@ -1,4 +1,4 @@
-"""Times and sizes whose unit is written behind the number: `5m`, `4MiB`."""
+"""Durations and sizes with their unit: `5m`, `4MiB`."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def _write(number: float, units: dict[str, float]) -> str:
 
 
 class Duration(float):
-    """A time span in seconds, written as `500ms`, `5s`, `10m`, `2h` or `1d`."""
+    """A duration in seconds, written as `500ms`, `5s`, `10m`, `2h` or `1d`."""
 
     UNITS: ClassVar[dict[str, float]] = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
     @classmethod
     def parse(cls, value: object) -> Self:
-        """Return the span that a text such as `5m` means.
+        """Return the duration that a text such as `5m` means.
 
         Raises:
-            ValueError: There is no number, or no unit.
+            ValueError: The number or the unit is missing.
         """
         return value if isinstance(value, cls) else cls(_read(value, cls.UNITS, "500ms, 5s or 10m"))
 
@@ -70,7 +70,7 @@ class Size(int):
         """Return the number of bytes that a text such as `4MiB` means.
 
         Raises:
-            ValueError: There is no number, or no unit.
+            ValueError: The number or the unit is missing.
         """
         return value if isinstance(value, cls) else cls(_read(value, cls.UNITS, "512KiB or 4MiB"))
 
@@ -93,7 +93,7 @@ Unit = TypeVar("Unit", Duration, Size)
 
 
 def between(low: str, high: str) -> Callable[[Unit], Unit]:
-    """Return a check that a value lies between two written ones."""
+    """Return a check that a value lies between two bounds, given as texts."""
 
     def check(value: Unit) -> Unit:
         if not value.parse(low) <= value <= value.parse(high):

@@ -33,13 +33,13 @@ class LocalCluster:
 
     Args:
         version: Kafka's version; its jars are fetched when missing.
-        brokers: How many; their ids count from 1. Three survive the loss of any one.
-        home: Folder for data, configs and logs. Started again, the cluster keeps its data.
+        brokers: Number of brokers, with ids from 1. Three survive the loss of any one.
+        home: Folder for data, configs and logs. A restarted cluster keeps its data.
         properties: Further configs of the brokers, which win over ours; `{node}` in a value is
             the broker's id.
         heap: Largest heap of each broker.
-        client_ports: Where clients come in, one per broker; by default free ones.
-        options: Of the JVMs, in the place of those that use the archive of their classes.
+        client_ports: The client port of each broker; by default free ports.
+        options: JVM options, instead of those that use the class archive.
     """
 
     def __init__(
@@ -62,29 +62,29 @@ class LocalCluster:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Where clients come in, as host:port."""
+        """The addresses for clients, as host:port."""
         return tuple(f"127.0.0.1:{each.client}" for each in self._ports)
 
     @property
     def bootstrap(self) -> str:
-        """The same as one text."""
+        """The addresses for clients as one text."""
         return ",".join(self.addresses)
 
     @property
     def back_door(self) -> str:
-        """Where the brokers themselves come in: in plain text, without a password."""
+        """The addresses of the listener between brokers: plain text, no login."""
         return ",".join(f"127.0.0.1:{each.internal}" for each in self._ports)
 
     @property
     def identities(self) -> tuple[Identity, ...]:
-        """The processes that run."""
+        """The running processes."""
         return tuple(each.identity for each in self._processes.values() if each.running)
 
     def start(self) -> Self:
         """Start all brokers and wait until each answers with its id.
 
         Raises:
-            BrokerError: One did not start; the error shows the end of its log.
+            BrokerError: A broker did not start; the error shows the end of its log.
             DevError: A port is taken, Java is missing, or Kafka could not be fetched.
         """
         self._jars = distribution.fetch(self.version)
@@ -109,7 +109,7 @@ class LocalCluster:
         """Stop all brokers.
 
         Args:
-            hard: Kill them at once, when nobody needs their data any more.
+            hard: Kill them at once; for clusters whose data is no longer needed.
         """
         for process in self._processes.values():
             for number in (signal.SIGKILL,) if hard else (signal.SIGCONT, signal.SIGTERM):
@@ -121,7 +121,7 @@ class LocalCluster:
         self._processes.clear()
 
     def leave_running(self) -> tuple[Identity, ...]:
-        """Forget the brokers, so that they outlive this object; return who they are."""
+        """Release the brokers, so that they outlive this object; return their processes."""
         left = self.identities
         for process in self._processes.values():
             process.forget()
@@ -129,11 +129,11 @@ class LocalCluster:
         return left
 
     def kill9(self, broker: int) -> None:
-        """Kill a broker as a power cut would."""
+        """Kill a broker, as a power cut would."""
         self._processes[broker].kill()
 
     def stop_broker(self, broker: int) -> None:
-        """Stop a broker as its operator would."""
+        """Stop a broker, as an operator would."""
         self._processes[broker].stop()
 
     def restart(self, broker: int) -> None:
@@ -147,7 +147,7 @@ class LocalCluster:
         self._processes[broker].send(signal.SIGSTOP)
 
     def resume(self, broker: int) -> None:
-        """Let a frozen broker go on."""
+        """Resume a frozen broker."""
         self._processes[broker].send(signal.SIGCONT)
 
     def log(self, broker: int) -> Path:
@@ -171,11 +171,11 @@ class LocalCluster:
         return self._folder(broker) / "server.properties"
 
     def _cluster_id(self) -> ClusterId:
-        """Return the id that the data was formatted with, or draw one."""
+        """Return the cluster id of the formatted data, or a new random one."""
         kept = self.home / "cluster.json"
         if kept.exists():
             return ClusterId(json.loads(kept.read_text())["id"])
-        # Kafka's tool would take an id that begins with a dash for an option.
+        # Kafka's tool would read an id that begins with a dash as an option.
         drawn = "-"
         while drawn.startswith("-"):
             drawn = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
@@ -183,7 +183,7 @@ class LocalCluster:
         return ClusterId(drawn)
 
     def _format(self) -> None:
-        """Write the configs of all brokers, and format those that have no data yet."""
+        """Write the configs of all brokers, and format the storage of new ones."""
         running: list[tuple[int, JavaProcess]] = []
         for node in self._nodes:
             folder = self._folder(node)
@@ -223,7 +223,7 @@ class LocalCluster:
         self._processes[broker] = JavaProcess(line, self.log(broker))
 
     def _await(self, broker: int, deadline: Deadline) -> None:
-        """Wait until the broker at our port says that it is ours."""
+        """Wait until the broker on our port answers with our cluster id."""
         process = self._processes[broker]
         port = self._ports[broker - 1].internal
         while not self._answers(broker, port):
@@ -245,7 +245,7 @@ class LocalCluster:
     def _answers(self, broker: int, port: int) -> bool:
         """Return whether this cluster's broker of that id listens on the port.
 
-        An open port is not enough: it may be somebody else's.
+        An open port is not enough: another process may listen there.
         """
         if not _listens(port):
             return False
@@ -272,10 +272,10 @@ def _all_ports(brokers: int, clients: Sequence[int]) -> tuple[Ports, ...]:
 
 
 def archive_classes(version: str = distribution.NEWEST) -> None:
-    """Let a broker write the archive of its classes, so that later ones start in half the time.
+    """Let a broker write the class archive, so that later brokers start in half the time.
 
     Raises:
-        DevError: As `LocalCluster.start`.
+        DevError: See `LocalCluster.start`.
     """
     archive = classes(distribution.fetch(version))
     if archive.present:

@@ -1,4 +1,4 @@
-"""What stands in a broker's configuration file."""
+"""The configuration file of a broker."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where one broker listens: for clients, for the other brokers, and for the controllers."""
+    """The listeners of a broker: for clients, for brokers, and for controllers."""
 
     client: int
     internal: int
     controller: int
 
     def all(self) -> tuple[int, ...]:
-        """Return all of them."""
+        """Return all three listeners."""
         return self.client, self.internal, self.controller
 
 
@@ -64,16 +64,16 @@ def _replication(brokers: int) -> dict[str, str]:
         "transaction.state.log.num.partitions": "2",
         "share.coordinator.state.topic.replication.factor": str(copies),
         "share.coordinator.state.topic.min.isr": in_sync,
-        # A dead broker is noticed, and may come back, after seconds; a busy one keeps its place.
+        # A dead broker is fenced, and may return, after seconds; a busy one is not fenced.
         "broker.session.timeout.ms": "4000",
         "broker.heartbeat.interval.ms": "1000",
-        # Each such record wakes every thread of the quorum; half a second is the default.
+        # Each no-op record wakes every thread of the quorum; the default is every half second.
         "metadata.max.idle.interval.ms": "10000",
     }
 
 
 def _quick() -> dict[str, str]:
-    """Return what makes a small broker start fast and clean up at once."""
+    """Return configs that let a small broker start fast and clean up at once."""
     return {
         "auto.create.topics.enable": "false",
         "group.initial.rebalance.delay.ms": "0",
@@ -81,7 +81,7 @@ def _quick() -> dict[str, str]:
         "num.io.threads": "4",
         "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
         "log.cleaner.backoff.ms": "1000",
-        # Only a topic that asks for it loses old records: test data is often older than a week.
+        # Only topics that ask for retention lose records: test data is often older than a week.
         "log.retention.ms": "-1",
         "log.retention.check.interval.ms": "1000",
         "log.initial.task.delay.ms": "1000",

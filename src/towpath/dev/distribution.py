@@ -25,40 +25,40 @@ from towpath.model.home import home_folder
 
 NEWEST = "4.3.1"
 VERSIONS = ("3.9.2", "4.1.2", NEWEST)
-"""The versions that the tests run on: the last of line 3, and two of line 4."""
+"""The Kafka versions that the tests run on."""
 
 LOG4J = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
 RELOAD4J = ("org.slf4j", "slf4j-reload4j", "1.7.36")
-"""Kafka brings a logging facade without a back end; without one of these its log stays empty."""
+"""Logging back ends: Kafka ships only a facade, and its log would stay empty."""
 
 ADVICE = (
     "check the network; behind a proxy set JAVA_TOOL_OPTIONS to -Dhttps.proxyHost=..."
     " -Dhttps.proxyPort=..., for a mirror set TOWPATH_IVY_SETTINGS to an ivysettings.xml"
 )
 
-# Neither is used: Scala's reflection, and the cache of tiered storage.
+# Unused: Scala's reflection, and the cache of tiered storage.
 EXCLUDED = ("scala-reflect", "caffeine")
 
 Module = tuple[str, str, str]
-"""Organisation, name and revision of what Maven calls an artifact."""
+"""Organisation, name and revision of a Maven artifact."""
 
 
 def fetch(version: str = NEWEST) -> Path:
-    """Return the folder with the jars of a Kafka broker; fetch them if they are not there.
+    """Return the folder with the jars of a Kafka broker; fetch them if they are missing.
 
     Args:
         version: Kafka's version.
 
     Raises:
-        DistributionError: They could not be fetched.
-        JavaError: There is no fitting Java.
+        DistributionError: The jars could not be fetched.
+        JavaError: There is no suitable Java.
     """
     binding = RELOAD4J if version.startswith("3.") else LOG4J
     return _fetched(f"kafka-{version}", [("org.apache.kafka", "kafka_2.13", version), binding])
 
 
 def fetch_mirror_maker(version: str = NEWEST) -> Path:
-    """Return the folder with the jars of MirrorMaker 2, which the benches compare with."""
+    """Return the folder with the jars of MirrorMaker 2, for benchmarks."""
     modules = [("org.apache.kafka", "connect-mirror", version), LOG4J]
     return _fetched(f"mirror-maker-{version}", modules)
 

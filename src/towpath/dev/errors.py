@@ -1,10 +1,10 @@
-"""What can be wrong with this machine rather than with Towpath.
+"""Errors about this machine.
 
 TowpathError
 └── DevError                    2  this machine lacks something
     ├── JavaError                  no Java, or one too old
     ├── DistributionError          Kafka's jars could not be fetched
-    ├── PortTakenError             somebody listens where a broker should
+    ├── PortTakenError             another process listens on the port of a broker
     └── BrokerError                a broker did not start or stop
 """
 
@@ -14,7 +14,7 @@ from towpath.model.errors import TowpathError
 
 
 class DevError(TowpathError):
-    """This machine lacks something; `what` is wrong, `advice` says how to get it."""
+    """This machine lacks something: `what` is wrong, and `advice` how to correct it."""
 
     code = "DEV"
     exit_code = 2
@@ -28,7 +28,7 @@ class DevError(TowpathError):
 
 
 class JavaError(DevError):
-    """There is no Java, or it is too old."""
+    """Java is missing or too old."""
 
     code = "DEV_JAVA"
 
@@ -40,7 +40,7 @@ class DistributionError(DevError):
 
 
 class PortTakenError(DevError):
-    """Somebody else listens on the port."""
+    """Another process listens on the port."""
 
     code = "DEV_PORT_TAKEN"
 

@@ -25,7 +25,7 @@ def find() -> Path:
     """Return the `java` command of JAVA_HOME, else of PATH.
 
     Raises:
-        JavaError: There is none, it does not run, or it is older than `OLDEST`.
+        JavaError: Java is missing, does not run, or is older than `OLDEST`.
     """
     path = _candidate()
     major = _major(path)
@@ -48,7 +48,7 @@ def _candidate() -> Path:
 
 
 def _major(path: Path) -> int:
-    # `-version` is older than `--version` and understood by every Java; it writes to stderr.
+    # Every Java understands `-version`, but not `--version`; it writes to stderr.
     try:
         answer = subprocess.run(
             [str(path), "-version"], capture_output=True, text=True, timeout=30, check=False
@@ -58,6 +58,6 @@ def _major(path: Path) -> int:
     text = printed(answer.stderr + answer.stdout)
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     if answer.returncode or found is None:
-        # macOS has a placeholder of this name, which only says that there is no Java.
+        # macOS has a placeholder with this name, which only says that Java is missing.
         raise JavaError(f"{path} -version answered: {text.strip()[:200]}", ADVICE)
     return int(found[1])

@@ -1,6 +1,6 @@
 """Realistic topics for the demo: `python -m towpath.dev.load BOOTSTRAP`.
 
-Every kind of trouble that a mirror meets in the wild is here: keys, headers, all codecs, aborted
+The topics hold every difficulty that a mirror meets in practice: keys, headers, all codecs, aborted
 transactions, holes made by the log cleaner, tombstones, and a log that does not start at 0.
 """
 
@@ -18,12 +18,12 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from towpath.dev.errors import BrokerError
 
 TRANSACTION = 500
-"""Records of one payment run; every fifth run is aborted."""
+"""Number of records in one transaction of payments; every fifth transaction is aborted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A record to be; its key decides the partition."""
+    """A record to produce; its key decides the partition."""
 
     key: bytes
     value: bytes | None
@@ -32,17 +32,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """A topic, and how its records come to be.
+    """A topic, and how its records are made.
 
     Attributes:
-        topic: Its name.
-        partitions: How many.
-        records: How many at scale 1.
-        codec: What the producer compresses with.
+        topic: The name of the topic.
+        partitions: Number of partitions.
+        records: Number of records at scale 1.
+        codec: Compression codec of the producer.
         config: Configs of the topic; a `compression.type` there is what the broker writes.
-        rows: Makes the records.
-        transactional: Whether they come in transactions.
-        forget: Share of each partition that is deleted from its start.
+        rows: Returns the records.
+        transactional: Whether the records are produced in transactions.
+        forget: Share of each partition that is deleted at its start.
     """
 
     topic: str
@@ -57,7 +57,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What was written to a topic."""
+    """The number of records that were written to a topic."""
 
     topic: str
     records: int
@@ -80,7 +80,7 @@ def load(
         bootstrap: A cluster that has none of these topics.
         scale: Factor on the number of records.
         seed: The same seed makes the same records.
-        tell: Is told about each topic that is ready.
+        tell: Called for each topic that is ready.
     """
     done = []
     with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
@@ -118,7 +118,7 @@ def _fill(bootstrap: str, shape: Shape, records: int, rng: random.Random) -> Loa
 
 
 def _transactions(producer: Any, shape: Shape, rows: Iterator[Row]) -> list[Any]:
-    """Write runs of payments; return the futures of those that were committed."""
+    """Produce payments in transactions; return the futures of committed ones."""
     producer.init_transactions()
     committed: list[Any] = []
     run = 0
@@ -146,7 +146,7 @@ def _require_written(shape: Shape, futures: list[Any]) -> None:
 
 
 def _forget(admin: KafkaAdminClient, shape: Shape) -> None:
-    """Delete records from the start of each partition, as retention would in time."""
+    """Delete records at the start of each partition, as retention would."""
     if not shape.forget:
         return
     partitions = [TopicPartition(shape.topic, each) for each in range(shape.partitions)]
@@ -155,7 +155,7 @@ def _forget(admin: KafkaAdminClient, shape: Shape) -> None:
 
 
 def _orders(count: int, rng: random.Random) -> Iterator[Row]:
-    """Yield JSON documents of about 1 KB that share most of their words, as real ones do."""
+    """Yield JSON documents of about 1 KB that share most of their words, as real documents do."""
     lines = [_order_lines(rng) for _ in range(500)]
     for number in range(count):
         customer = rng.randrange(20_000)
@@ -184,7 +184,7 @@ def _payments(count: int, rng: random.Random) -> Iterator[Row]:
 
 
 def _customers(count: int, rng: random.Random) -> Iterator[Row]:
-    """Yield several changes of each customer, so that the cleaner has something to remove."""
+    """Yield several changes of each customer, so that the log cleaner removes some."""
     for number in range(count):
         key = b"C-%05d" % rng.randrange(max(1, count // 4))
         if rng.random() < 0.05:
@@ -237,7 +237,7 @@ SHAPES = (
 
 
 def main() -> None:
-    """Load the cluster named by the only argument."""
+    """Load the cluster that the only argument names."""
     if len(sys.argv) != 2:
         sys.exit("usage: python -m towpath.dev.load BOOTSTRAP")
     load(sys.argv[1], tell=_say)

@@ -1,4 +1,4 @@
-"""Free ports, held so that two processes do not choose the same one.
+"""Free ports, reserved so that two processes never choose the same one.
 
 The ports lie below the kernel's ephemeral range: inside it, a client that tries to reach a stopped
 broker can be given the broker's own port, connect to itself, and keep the broker from coming back.
@@ -19,18 +19,18 @@ from towpath.dev.errors import DevError, PortTakenError
 
 LOWEST = 10_000
 USUAL_EPHEMERAL = 32_768
-"""Where Linux begins by default; macOS begins higher."""
+"""First ephemeral port of Linux by default; that of macOS is higher."""
 
 _held: dict[int, int] = {}
-"""A locked file for each port that this process has reserved; the kernel frees them at its end."""
+"""A locked file for each reserved port; the kernel frees the locks when this process ends."""
 
 
 def reserve(count: int, seed: int | None = None) -> list[int]:
     """Return `count` free ports, reserved for this process until it ends.
 
     Args:
-        count: How many.
-        seed: Where the search starts; by default it differs between processes.
+        count: Number of ports.
+        seed: Start of the search; by default it differs between processes.
     """
     candidates = list(range(LOWEST, ephemeral_start()))
     random.Random(os.getpid() if seed is None else seed).shuffle(candidates)  # noqa: S311 - no secret
@@ -44,19 +44,19 @@ def reserve(count: int, seed: int | None = None) -> list[int]:
 
 
 def require_free(port: int) -> None:
-    """Check that nobody listens on the port.
+    """Check that no process listens on the port.
 
     Raises:
-        PortTakenError: Somebody does; it names the process where the system tells.
+        PortTakenError: A process does; the error names it if the system tells.
     """
     if not is_free(port):
         raise PortTakenError(port, _holder(port))
 
 
 def is_free(port: int) -> bool:
-    """Return whether a server could bind the port now."""
+    """Return whether a server can bind the port now."""
     with socket.socket() as probe:
-        # As brokers do: connections that are only waiting for their end do not keep a port.
+        # As brokers do: connections in TIME_WAIT do not block a port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))

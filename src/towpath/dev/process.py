@@ -1,4 +1,4 @@
-"""One Java process: started, watched, stopped by its pid."""
+"""A Java process: started, watched, stopped by its pid."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from towpath.model.classes import ClassArchive
 from towpath.model.foreign import printed
 
 LOG_LINES = 25
-"""How much of a log an error shows."""
+"""Number of lines of a log that an error shows."""
 
-# Serial GC and one compiler tier: a broker that lives for minutes never repays the others.
+# Serial GC and one compiler tier: other choices never pay off in a broker that lives for minutes.
 JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms64m", "-Djava.awt.headless=true")
 
 LOG4J2 = """rootLogger.level=INFO
@@ -38,21 +38,21 @@ log4j.appender.C.layout.ConversionPattern=[%d] %p [%t] %m (%c{1})%n
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A process that cannot be mistaken for a later one with the same pid."""
+    """Identity of a process, distinct from that of a later process with the same pid."""
 
     pid: int
     started: float
 
     @classmethod
     def of(cls, pid: int) -> Identity:
-        """Return the identity of the process that has this pid now."""
+        """Return the identity of the process with this pid."""
         return cls(pid, psutil.Process(pid).create_time())
 
     def process(self) -> psutil.Process | None:
-        """Return the process while it lives; a zombie no longer does."""
+        """Return the process if it lives, `None` if it has ended or is a zombie."""
         try:
             process = psutil.Process(self.pid)
-            # The kernel counts in hundredths of a second, and psutil adds the time of the boot.
+            # The kernel counts in hundredths of a second since boot, and psutil adds the boot time.
             same = abs(process.create_time() - self.started) < 1.0
             alive = process.status() != psutil.STATUS_ZOMBIE
         except psutil.Error:
@@ -60,7 +60,7 @@ class Identity:
         return process if same and alive else None
 
     def stop(self, patience: float = 15.0) -> None:
-        """Ask the process to end, and kill it when it has not after `patience` seconds."""
+        """Ask the process to end; kill it if it has not ended after `patience` seconds."""
         process = self.process()
         if process is None:
             return
@@ -97,12 +97,12 @@ def command(
     """Return the command line of a Java class of Kafka.
 
     Args:
-        jars: What `distribution.fetch` returned.
-        main: Name of the class.
-        arguments: What it is given.
-        heap: Its largest heap, such as `256m`.
-        work: Folder into which the configs of its log are written.
-        options: Further options of the JVM, in the place of those that use the class archive.
+        jars: The folder that `distribution.fetch` returned.
+        main: Name of the Java class.
+        arguments: Arguments of the class.
+        heap: Largest heap size, such as `256m`.
+        work: Folder for the log configuration.
+        options: JVM options, instead of those that use the class archive.
     """
     (work / "log4j2.properties").write_text(LOG4J2)
     (work / "log4j1.properties").write_text(LOG4J1)
@@ -138,16 +138,16 @@ class JavaProcess:
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the process has not ended."""
         return self._process.poll() is None
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal, if it still runs."""
+        """Send a signal, if the process still runs."""
         if self.running:
             os.kill(self._process.pid, number)
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it has ended; return whether it has."""
+        """Wait for the end of the process; return whether it has ended."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -155,28 +155,28 @@ class JavaProcess:
         return True
 
     def stop(self, patience: float = 15.0) -> None:
-        """End it: politely, and by force after `patience` seconds."""
+        """Terminate the process; kill it after `patience` seconds."""
         self.send(signal.SIGCONT)
         self.send(signal.SIGTERM)
         if not self.wait(patience):
             self.kill()
 
     def kill(self) -> None:
-        """End it at once, as a power cut would."""
+        """Kill the process, as a power cut would."""
         self.send(signal.SIGKILL)
         self._process.wait()
 
     def forget(self) -> None:
-        """Let it go on without us."""
-        # Python would warn that nobody waits for it.
+        """Release the process, so that it outlives this one."""
+        # Python would warn that the process is not waited for.
         self._process.returncode = 0
 
     def log_end(self) -> str:
-        """Return the last lines of its log."""
+        """Return the last lines of the log."""
         lines = printed(self.log.read_text(errors="replace")).splitlines()
         return "\n".join(lines[-LOG_LINES:])
 
 
 def pause_before_next_look() -> None:
-    """Wait a little between two looks at a condition."""
+    """Sleep briefly between two checks of a condition."""
     time.sleep(0.05)

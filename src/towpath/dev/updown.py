@@ -1,4 +1,4 @@
-"""`towpath dev up` and `towpath dev down`: a source and a target that stay until told to stop.
+"""`towpath dev up` and `towpath dev down`: a source and a target that run until stopped.
 
 What was started stands in a file of the home folder, so that a later process can stop it. Nothing
 else is ever stopped: a process counts as ours only with the pid and the start time of that file.
@@ -24,7 +24,7 @@ TARGET_PORT = 9093
 
 @dataclass(frozen=True, slots=True)
 class DevCluster:
-    """A cluster that `up` started: which side it plays, where, and its process."""
+    """A cluster that `up` started: its side, address and process."""
 
     side: Side
     bootstrap: str
@@ -33,12 +33,12 @@ class DevCluster:
 
     @property
     def running(self) -> bool:
-        """Whether its process still lives."""
+        """Whether the process still lives."""
         return self.process.process() is not None
 
 
 def default_home() -> Path:
-    """Return where `up` keeps data and state unless told otherwise."""
+    """Return the default folder for data and state."""
     return home_folder() / "dev"
 
 
@@ -51,18 +51,18 @@ def up(
     elsewhere: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[DevCluster, ...]:
-    """Start a source and a target that outlive this process; what runs already stays.
+    """Start a source and a target that outlive this process; running ones are kept.
 
     Args:
-        home: Folder for state and data; the data survive `down`.
+        home: Folder for state and data; data is kept by `down`.
         version: Kafka's version.
-        source_port: Where clients of the source come in.
-        target_port: Where clients of the target come in.
-        elsewhere: Take free ports where those are taken, instead of giving up.
-        tell: Is told what is being done, in sentences.
+        source_port: The client port of the source.
+        target_port: The client port of the target.
+        elsewhere: Use other, free ports if these are taken, instead of failing.
+        tell: Called with sentences about the progress.
 
     Raises:
-        PortTakenError: Somebody else listens on a port.
+        PortTakenError: Another process listens on a port.
         DevError: Java is missing, Kafka could not be fetched, or a broker did not start.
     """
     folder = _folder(home)
@@ -74,13 +74,13 @@ def up(
         port = _port(wanted, elsewhere, tell)
         tell(f"Starting the {side} (Kafka {version}) on 127.0.0.1:{port}.")
         clusters.append(_start(folder, side, version, port))
-        # At once, so that `down` finds it even when the next one does not start.
+        # Saved at once, so that `down` finds it even if the next cluster does not start.
         _write(folder, clusters)
     return tuple(clusters)
 
 
 def down(home: Path | None = None) -> tuple[DevCluster, ...]:
-    """Stop what `up` started and still runs; return it."""
+    """Stop the clusters that `up` started; return them."""
     folder = _folder(home)
     stopped = tuple(each for each in running(folder) if each.running)
     for each in stopped:
@@ -90,7 +90,7 @@ def down(home: Path | None = None) -> tuple[DevCluster, ...]:
 
 
 def running(home: Path | None = None) -> tuple[DevCluster, ...]:
-    """Return what `up` started and `down` has not stopped; each knows whether it still runs."""
+    """Return the clusters that `up` started and `down` has not stopped."""
     path = _file(_folder(home))
     if not path.exists():
         return ()
@@ -107,7 +107,7 @@ def _folder(home: Path | None) -> Path:
 
 
 def _start(folder: Path, side: Side, version: str, port: int) -> DevCluster:
-    # Kafka reads data of its own version only, hence a folder for each.
+    # Kafka reads only data of its own version, so each version has a folder.
     home = folder / f"{side}-{version}"
     cluster = LocalCluster(version, home=home, client_ports=[port]).start()
     (process,) = cluster.leave_running()

@@ -1,4 +1,4 @@
-"""`python -m towpath.dev.warm`: what the first run would otherwise wait for, done beforehand.
+"""`python -m towpath.dev.warm`: do beforehand what the first run would wait for.
 
 Compiles the loops over record bytes, and lets a JVM write the archive of Spark's
 classes (docs/decisions/0007).
@@ -17,7 +17,7 @@ from towpath.wire import loops
 
 
 def main() -> None:
-    """Warm up; does nothing that was done before."""
+    """Warm up; work that was done before is not repeated."""
     loops.compile_all()
     if not classes.archive().present:
         _write_archive()
@@ -42,7 +42,7 @@ def _plan(number: int) -> Sequence[int]:
 
 
 def work(number: int) -> Iterator[pa.RecordBatch]:
-    """Do nothing, as a slice."""
+    """Do nothing: an empty slice."""
     yield pa.RecordBatch.from_pydict({"slice": [number]})
 
 

@@ -1,4 +1,4 @@
-"""What target partitions lost: their logs end before what the target had acknowledged."""
+"""Records that the target lost: logs that end before what the target had acknowledged."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from towpath.model.errors import ClusterError
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
 
 _AGAIN = 1.0
-"""Seconds between two looks at a log that ends too early. Whatever was acknowledged is in the log
-of the next leader (acks=all), but one that has just ceased to be leader may answer a moment longer,
-when its log was cut already."""
+"""Seconds between two looks at a log that ends too early. Acknowledged records are in the log of
+the next leader (acks=all), but a former leader, whose log is already truncated, may still answer
+for a moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class LostRecords:
-    """What a target partition lost: all from `target_end` up to `acknowledged`.
+    """Records that a target partition lost: all from `target_end` up to `acknowledged`.
 
     Attributes:
-        target_end: Where the target log ends now.
-        acknowledged: Where it ended when it acknowledged the last record.
+        target_end: The present log end offset of the target.
+        acknowledged: The log end offset when the target acknowledged the last record.
         source_first: The source offset of the first lost record.
         source_end: The source offset behind the last lost record.
-        records: How many records; an upper bound where offsets are identical, as runs span gaps.
+        records: Number of records; an upper bound where offsets are identical, as runs span gaps.
     """
 
     target_end: TargetOffset
@@ -48,7 +48,7 @@ class LostRecords:
 
 
 def loss(books: PartitionBooks, target_end: TargetOffset) -> LostRecords | None:
-    """Return what was lost of a partition whose target log ends at `target_end`, if anything."""
+    """Return the lost records of a partition whose target log ends at `target_end`, if any."""
     opened, receipt = books.opened, books.receipt
     if opened is None or receipt is None or target_end >= receipt.target_end:
         return None
@@ -72,21 +72,21 @@ def _source_first(
 
 
 def _behind(at: int, first: int, end: int) -> int:
-    """Return how many of the target offsets [first, end) are `at` or lie behind it."""
+    """Return how many of the target offsets [first, end) are at or after `at`."""
     return max(0, end - max(first, at))
 
 
 @dataclass(slots=True)
 class Losses:
-    """Finds what targets lost; remembers which logs seemed to end too early at the last look.
+    """Finds lost records; remembers which logs seemed to end too early at the last look.
 
     Attributes:
-        patient: Wait for the second look. Who looks every second need not.
+        patient: Wait for the second look. Callers that look every second need not wait.
     """
 
     patient: bool = True
     _doubted: dict[TopicPartition, float] = field(default_factory=dict)
-    """When a log seemed to end too early for the first time, in seconds of the monotonic clock."""
+    """When a log first seemed to end too early, in seconds of the monotonic clock."""
 
     def find(
         self,
@@ -94,7 +94,7 @@ class Losses:
         books: Mapping[TopicPartition, PartitionBooks],
         patience: float | None = None,
     ) -> tuple[dict[TopicPartition, LostRecords], dict[TopicPartition, ClusterError]]:
-        """Ask the target where its logs end.
+        """Ask the target for its log end offsets.
 
         Args:
             target: The target.
@@ -103,7 +103,7 @@ class Losses:
                 `ask_leaders`.
 
         Returns:
-            What was lost, and why the target did not tell an end; both by source partition.
+            The lost records, and why a log end offset is unknown; both by source partition.
         """
         found, failed = self._look(target, books, books, patience)
         doubted = found.keys() - self._sure(found)

@@ -1,4 +1,4 @@
-"""Where a link stands: the ledger's books beside what both clusters say now."""
+"""Where a link stands: the ledger's books compared with the present state of both clusters."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from towpath.records.trouble import DELETED, RECREATED
 from towpath.status.losses import Losses, LostRecords
 
 _MOMENTS = 60.0
-"""Seconds of lag with which a mirror topic counts as filled."""
+"""Upper bound on the lag of a mirror topic that counts as filled, in seconds."""
 NOT_YET = "not yet copied"
 
 
 class State(StrEnum):
-    """What a partition is doing."""
+    """The state of a partition."""
 
     NOT_STARTED = "not started"
     BEHIND = "behind"
     CAUGHT_UP = "caught up"
     NO_LEADER = "no leader now"
-    """It has no leader at the source or at the target, or that one does not answer."""
+    """The partition has no leader at the source or target, or the leader does not answer."""
     STOPPED = "stopped"
     EXCLUDED = "excluded"
     """The file no longer asks for its topic."""
@@ -37,15 +37,15 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStatus:
-    """One source partition.
+    """The status of a source partition.
 
     Attributes:
-        producer_id: Our private one, which names the incarnation; -1 before it was opened.
-        lag_records: Counts source offsets; -1 where the source does not tell its end now.
-        lag_seconds: -1 where it is not known.
-        lost: What the target lost of what it had acknowledged; then `error` tells of that.
-        holes: Offsets filled with markers that compaction left empty at the source.
-        transacted: Offsets filled in transactions, as the target took no markers.
+        producer_id: Our private producer id, which names the incarnation; -1 before the opening.
+        lag_records: Lag in source offsets; -1 if the end of the source is unknown.
+        lag_seconds: Lag in seconds; -1 if unknown.
+        lost: Acknowledged records that the target lost; `error` then says so.
+        holes: Number of offsets left empty by compaction and filled with markers.
+        transacted: Number of offsets filled in transactions, as the target takes no markers.
     """
 
     topic: TopicName
@@ -74,12 +74,12 @@ class PartitionStatus:
 
     @property
     def left_out(self) -> bool:
-        """Whether something of this partition was or is not copied, other than for time."""
+        """Whether records of this partition are not copied for another reason than lag."""
         return bool(self.error or self.gaps)
 
     @property
     def why(self) -> str:
-        """The sentence about what is not copied of it."""
+        """The sentence about what is not copied."""
         if self.error:
             return self.named(self.error)
         if self.gaps:
@@ -92,17 +92,17 @@ class PartitionStatus:
 
     @property
     def stands_still(self) -> bool:
-        """Whether it is copied no further, at least for now, and `error` tells why."""
+        """Whether copying has stopped, at least for now, and `error` tells why."""
         return self.state in {State.STOPPED, State.NO_LEADER}
 
     def named(self, text: str) -> str:
-        """Return a sentence about it that names it once."""
+        """Return a sentence about the partition that names it once."""
         name = f"{self.topic}-{self.partition}: "
         return text if text.startswith(name) else name + text
 
     @property
     def behind(self) -> str:
-        """Which offsets are not copied yet."""
+        """A sentence about the offsets that are not yet copied."""
         first, last = self.source_end, self.source_end + self.lag_records - 1
         return f"offsets {first} to {last} {NOT_YET}"
 
@@ -119,10 +119,10 @@ def status(
 
     Args:
         config: The link.
-        books: What the ledger says of it.
-        source: Asked where its logs end.
-        target: Asked the same.
-        losses: Finds what the target lost; keep it where the status is asked for again and again.
+        books: What the ledger knows of the link.
+        source: Asked for its log end offsets.
+        target: Asked for its log end offsets.
+        losses: Finds lost records; callers that ask repeatedly keep this object.
         patience: Seconds for the leaders of each side, each of which is asked once; see
             `ask_leaders`.
 
@@ -166,7 +166,7 @@ def status(
 def _identity(
     books: PartitionBooks, source: TopicInfo | None, target: TopicInfo | None, *, stop: bool
 ) -> str:
-    """Tell whether the topics are still those of the books, and can be seen."""
+    """Return why the topics are not those of the books, or cannot be described, else ""."""
     if books.opened is None:
         return ""
     if source is None:
@@ -217,7 +217,7 @@ def _row(
 
 
 def _excluded(tp: TopicPartition, books: PartitionBooks) -> PartitionStatus:
-    """Return where a partition stood when the file last asked for it."""
+    """Return the last status of a partition that the file no longer asks for."""
     target = books.opened.target_topic if books.opened else TopicName("")
     row = _row(tp, target, books, {tp: 0}, "")
     return replace(row, state=State.EXCLUDED, error="", gaps=())
@@ -232,14 +232,14 @@ def _state(lag: int, error: str, *, started: bool) -> State:
 
 
 def _lag_seconds(lag: int, last_timestamp: int) -> float:
-    """Seconds since the last copied record, which bounds the age of the first one that is not."""
+    """Return the age of the last copied record in seconds: an upper bound of the lag."""
     if lag <= 0:
         return float(lag)
     return max(0.0, (now_ms() - last_timestamp) / 1000) if last_timestamp >= 0 else -1.0
 
 
 def caught_up(rows: Iterable[PartitionStatus]) -> frozenset[TopicName]:
-    """Return the topics whose mirror topics lack nothing but the last moments."""
+    """Return the topics whose mirror topics have all but the most recent records."""
     known = tuple(rows)
     behind = {
         row.topic

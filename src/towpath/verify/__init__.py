@@ -1,1 +1,1 @@
-"""Floor 5: whether the target is what the ledger says it is."""
+"""Floor 5: `towpath verify`: whether source and target are equal."""

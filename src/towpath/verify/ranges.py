@@ -1,4 +1,4 @@
-"""Which ranges of a partition are compared: those that both sides still have. Pure."""
+"""The ranges of a partition to compare: those that both sides still have. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_RANGES = 64
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Where the logs begin now, from which source offset on to compare, and what is compacted."""
+    """Log start offsets, the first source offset to compare, and whether topics are compacted."""
 
     source_earliest: int
     target_earliest: int
@@ -32,14 +32,14 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """A range and about how many bytes it has."""
+    """A range and its approximate size in bytes."""
 
     part: Range
     bytes: int
 
 
 def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> Sized | None:
-    """Return the range that was copied and that both sides still have, `None` if there is none."""
+    """Return the copied range that both sides still have, `None` if there is none."""
     opened, receipt = books.opened, books.receipt
     if opened is None or receipt is None:
         return None
@@ -75,7 +75,7 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
 def kept_range(
     tp: TopicPartition, books: PartitionBooks, bounds: Bounds, end: TargetOffset
 ) -> Sized | None:
-    """Return what an identical partition holds up to offset `end` and both sides still have."""
+    """Return the range of an identical partition up to `end` that both sides still have."""
     opened, receipt = books.opened, books.receipt
     first = SourceOffset(max(books.start, bounds.source_earliest, bounds.target_earliest))
     if opened is None or receipt is None or first >= end:
@@ -97,12 +97,12 @@ def kept_range(
 
 
 def _share(books: PartitionBooks, receipt: Receipt, first: int, end: int) -> float:
-    """Return which part of what was copied lies between two source offsets, about."""
+    """Return the approximate share of the copied records between two source offsets."""
     return (end - first) / max(1, receipt.source_end - books.start)
 
 
 def cut(whole: Sized, size: int = SLICE_BYTES) -> list[Sized]:
-    """Cut a range into ranges of about `size` bytes; one of a compacted topic stays whole."""
+    """Cut a range into ranges of about `size` bytes; ranges of compacted topics stay whole."""
     part = whole.part
     if part.source_compacted or part.target_compacted or whole.bytes <= size:
         return [whole]
@@ -113,7 +113,7 @@ def cut(whole: Sized, size: int = SLICE_BYTES) -> list[Sized]:
 
 
 def sample(whole: Sized, seed: int) -> list[Sized]:
-    """Return the first, the last and some random short ranges; the same ones for the same seed."""
+    """Return the first, the last and some random short ranges, the same for the same seed."""
     part = whole.part
     length = part.end - part.first
     cell = max(_SAMPLE_RECORDS, length * _SAMPLE_BYTES // max(1, whole.bytes))
@@ -132,7 +132,7 @@ def sample(whole: Sized, seed: int) -> list[Sized]:
 
 
 def pack(parts: Sequence[Sized], size: int = SLICE_BYTES) -> Iterator[tuple[Range, ...]]:
-    """Put small ranges together, so that a slice has work for about `size` bytes."""
+    """Group small ranges, so that each slice compares about `size` bytes."""
     held: list[Range] = []
     weight = 0
     for one in parts:

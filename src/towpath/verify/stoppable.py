@@ -1,4 +1,4 @@
-"""Work that only reads, and so may be left alone where it is as soon as somebody says stop."""
+"""Read-only work, which can be abandoned as soon as a stop is requested."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towpath.model.errors import StoppedError
 T = TypeVar("T")
 _LOOK = 0.1
 _GRACE = 5.0
-"""Seconds for the work to end by itself; Spark kills the worker of a cancelled task after two."""
+"""Seconds for the work to end by itself; Spark kills the worker of a cancelled task after 2."""
 
 
 class _Work(threading.Thread, Generic[T]):
@@ -30,15 +30,15 @@ class _Work(threading.Thread, Generic[T]):
 
 
 def until(stop: threading.Event, what: str, work: Callable[[], T]) -> T:
-    """Do work in a thread of its own, and return or raise what it does.
+    """Do work in a thread of its own; return its result or raise its error.
 
     Args:
         stop: Set to end early.
-        what: What did not come to its end then.
-        work: It; it must change nothing, as it is left alone where a cluster keeps it waiting.
+        what: What is incomplete after a stop, for the error.
+        work: The work; it must change nothing, as it is abandoned if a cluster does not answer.
 
     Raises:
-        StoppedError: It was stopped before it came to its end.
+        StoppedError: The work was stopped before it was complete.
     """
     thread = _Work(work)
     thread.start()

@@ -1,4 +1,4 @@
-"""What `towpath verify` says of each partition. Pure."""
+"""The verdict of `towpath verify` on each partition. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.status.status import NOT_YET, PartitionStatus
 
 
 class Verdict(StrEnum):
-    """What is known of a partition."""
+    """The result for a partition."""
 
     EQUAL = "equal"
     DIFFERENT = "different"
@@ -22,7 +22,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionVerdict:
-    """One source partition; `why` is empty if everything was compared and is equal."""
+    """The verdict on a source partition; `why` is "" if everything was compared and is equal."""
 
     topic: TopicName
     partition: int
@@ -36,7 +36,7 @@ class PartitionVerdict:
 
     @property
     def late(self) -> bool:
-        """Whether nothing else is wrong than that the source has more by now."""
+        """Whether the only reason is that the source has newer records."""
         return self.verdict is Verdict.LEFT_OUT and self.why.endswith(NOT_YET)
 
 
@@ -49,15 +49,15 @@ def verdict(
     *,
     uncommitted: bool = False,
 ) -> PartitionVerdict:
-    """Sum up what is known of a partition.
+    """Return the verdict on a partition.
 
     Args:
-        row: Where it stands.
-        books: What the ledger knows of it.
-        comparison: What comparing it came to, if it was compared.
-        trouble: Why it could not be compared.
-        hidden: Why it could not be seen whether it is compacted.
-        uncommitted: Consumers with isolation.level=read_uncommitted must see the same, too.
+        row: The status of the partition.
+        books: What the ledger knows of the partition.
+        comparison: The result of the comparison, if there was one.
+        trouble: Why the partition could not be compared, "" if it could.
+        hidden: Why it is unknown whether the partition is compacted, "" if it is known.
+        uncommitted: Whether consumers with isolation.level=read_uncommitted must see the same.
     """
     reasons = [trouble] if trouble else []
     if comparison is not None and not comparison.equal:
@@ -99,7 +99,7 @@ def _told(comparison: Comparison) -> Iterator[str]:
 
 
 def difference(comparison: Comparison) -> str:
-    """Say where and how two sides differ first."""
+    """Return a sentence about the first difference."""
     place = comparison.difference
     if place is None:
         return "the digests differ"

@@ -1,4 +1,4 @@
-"""`towpath verify`: is the target what the ledger says it is, record by record?"""
+"""`towpath verify`: compare source and target record by record, along the ledger's offset map."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _SLICES_PER_SLOT = 8
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is compared, and by how many tasks at a time.
+    """What to compare, and with how many tasks at a time.
 
     Attributes:
         since_offset: Compare from this source offset on.
         since_ms: Compare from the first record of this time on.
-        sample: Seed of a sample; `None` compares everything.
+        sample: Seed of a random sample; `None` to compare everything.
         master: Spark's master.
-        parallelism: Slices at a time, on this machine.
-        uncommitted: Whether consumers with isolation.level=read_uncommitted must see nothing on the
-            target that those with read_committed do not.
+        parallelism: Number of slices at a time, on this machine.
+        uncommitted: Whether the target must hold no record that only consumers with
+            isolation.level=read_uncommitted see.
     """
 
     since_offset: int = 0
@@ -54,7 +54,7 @@ class Scope:
 
     @property
     def narrowed(self) -> bool:
-        """Whether only what is behind some offset or time is compared."""
+        """Whether the comparison begins at some offset or time."""
         return self.since_offset > 0 or self.since_ms is not None
 
 
@@ -69,15 +69,15 @@ def verify(
     Args:
         config: The link.
         scope: What to compare.
-        on_done: Told how many slices are done, and of how many.
-        stop: Set to end within seconds, whatever keeps it waiting.
+        on_done: Called with the number of slices done and the number of all slices.
+        stop: Set to end within seconds, even if a cluster does not answer.
 
     Raises:
         ClusterError: A cluster could not be reached, or refused us.
-        ConfigError: The scope holds nothing at all.
-        LedgerError: The target has no ledger, or it is that of other clusters.
+        ConfigError: The scope contains no copied records.
+        LedgerError: The target has no ledger, or the link joins other clusters.
         SparkStartError: Spark did not start.
-        StoppedError: It was stopped.
+        StoppedError: The user stopped the comparison.
     """
     told = stop or threading.Event()
     text = "not everything was compared, so nothing is proven; compare again, from the start"
@@ -135,7 +135,7 @@ def _read(config: LinkConfig, source: Admin, target: Admin, ledger: Ledger) -> L
 
 
 class Observed:
-    """What the clusters say of the partitions that can be compared."""
+    """What both clusters know of the partitions to compare."""
 
     def __init__(self, scope: Scope, books: LinkBooks, source: Admin, target: Admin) -> None:
         self._scope, self._books = scope, books
@@ -145,10 +145,10 @@ class Observed:
         copies = {each.opened.target_topic for each in books.partitions.values() if each.opened}
         self._target_topics = target.topics.describe(copies)
         self.hidden: dict[TopicPartition, str] = {}
-        """Why it could not be seen whether a partition is compacted."""
+        """Why it is unknown whether a partition is compacted, by source partition."""
 
     def trouble(self, tp: TopicPartition, row: PartitionStatus) -> str:
-        """Return why a partition cannot be compared, if so."""
+        """Return why a partition cannot be compared, "" if it can."""
         opened = self._books.of(tp).opened
         if opened is None:
             return "never copied"
@@ -165,7 +165,7 @@ class Observed:
         return ""
 
     def bounds(self, tps: Iterable[TopicPartition]) -> dict[TopicPartition, Bounds]:
-        """Ask where the logs begin, and which topics are compacted."""
+        """Ask for log start offsets, and which topics are compacted."""
         targets = {tp: opened.target for tp in tps if (opened := self._books.of(tp).opened)}
         if not targets:
             return {}
@@ -199,7 +199,7 @@ class Observed:
 
 
 def _may_compact(configs: Mapping[str, ConfigEntry] | None) -> bool:
-    """Whether a topic is compacted, or may be as far as the login can see."""
+    """Whether a topic is compacted, or may be because the login cannot see its configs."""
     policy = configs.get("cleanup.policy") if configs else None
     return policy is None or "compact" in (policy.value or "")
 
@@ -211,7 +211,7 @@ def compared(
     on_done: Callable[[int, int], None],
     stop: threading.Event,
 ) -> dict[TopicPartition, Comparison]:
-    """Compare ranges on Spark; return what each source partition came to.
+    """Compare ranges on Spark; return the result for each source partition.
 
     Raises:
         ClusterError: A cluster could not be reached, or refused us.
