@@ -1,1 +1,1 @@
-"""Floor 4: ACLs, SCRAM users and quotas. `observe`, then `diff` (pure), then `apply` its steps."""
+"""Floor 4: ACLs, SCRAM users and quotas: `observe`, then `diff` (pure), then `apply` the steps."""

@@ -1,4 +1,4 @@
-"""Does steps, each only while the target is as the step requires it."""
+"""Apply steps, each only if the target still is as the step requires."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ from towpath.model.secret import Secret
 
 
 def present(steps: Iterable[AccessStep], target: Admin) -> frozenset[tuple[str, str]]:
-    """Return subject and name of what steps are about and the target has; each kind is asked once.
+    """Return subject and name of the things that steps are about and that the target has.
+
+    The target is asked once for each kind of thing.
 
     Raises:
-        ClusterError: The target cannot be asked, or refused.
+        ClusterError: The target cannot be asked, or refuses the request.
     """
     wanted = list(steps)
     there: set[object] = set()
@@ -56,17 +58,17 @@ def _thing(step: AccessStep) -> Acl | Credential | Quota:
 
 
 def apply(step: AccessStep, target: Admin, passwords: Mapping[str, Secret]) -> None:
-    """Do one step; what is there already as the step would leave it counts as done.
+    """Apply one step; a thing that already is as the step would leave it counts as done.
 
     Args:
-        step: What to do.
-        target: Where.
-        passwords: Those of `access.users`.
+        step: The step.
+        target: The cluster to change.
+        passwords: The passwords in `access.users`.
 
     Raises:
-        StepOutdatedError: The target is not as the step requires it.
+        StepOutdatedError: The target is not as the step requires.
         ConfigError: The file no longer names the password that the step needs.
-        ClusterError: The target cannot be asked, or refused.
+        ClusterError: The target cannot be asked, or refuses the step.
     """
     apply_all([step], target, passwords).sure(step.about)
 
@@ -74,10 +76,10 @@ def apply(step: AccessStep, target: Admin, passwords: Mapping[str, Secret]) -> N
 def apply_all(
     steps: Sequence[AccessStep], target: Admin, passwords: Mapping[str, Secret]
 ) -> Changed:
-    """Do steps of one kind together, each about another thing; see `apply`.
+    """Apply steps of one kind together, each about another thing; see `apply`.
 
     Raises:
-        ClusterError: The target cannot be asked, or gave no answer.
+        ClusterError: The target cannot be asked, or did not answer.
     """
     changed = Changed()
     _acls([s for s in steps if isinstance(s, CreateAcl)], target.acls.create, changed)
@@ -129,7 +131,7 @@ def _quotas(steps: Sequence[SetQuota | RemoveQuota], target: Admin, changed: Cha
 
 
 def _found_quotas(steps: Sequence[AccessStep], target: Admin) -> list[float | None]:
-    """Return what the target has of each; one alone is asked for by itself."""
+    """Return the present value of each quota; a single quota is asked for by its entities."""
     quotas = [step.quota for step in steps if isinstance(step, SetQuota | RemoveQuota)]
     whose = quotas[0].entities if len(quotas) == 1 else ()
     found = target.quotas.describe(whose).known if quotas else {}
@@ -145,7 +147,7 @@ def _share(
 
 
 def _set_user(step: SetUser, target: Admin, passwords: Mapping[str, Secret]) -> bool:
-    """Give a user its password; whether it had none as good."""
+    """Set a user's password; return whether that was necessary."""
     found = _iterations(step.credential, target)
     if found is not None and found >= step.iterations:
         return False

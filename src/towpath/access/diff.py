@@ -1,4 +1,4 @@
-"""From what is there to what has to be done. Pure."""
+"""Compare observed access with what the file asks for. Pure."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from towpath.model.nouns import TopicName
 
 @dataclass(frozen=True, slots=True)
 class AccessDifference:
-    """What is between the target and what the file asks for.
+    """The difference between the target and what the file asks for.
 
     Attributes:
-        steps: What to do, in this order.
-        notes: What a person should know.
+        steps: Steps that remove the difference, in order.
+        notes: Facts that a person should know.
         problems: What cannot be copied, and why.
-        withheld: How many ACLs of the source `access.acls: safe` leaves out, by operation; those
-            that allow everything are counted under it, though reading is left of them.
+        withheld: The number of source ACLs that `access.acls: safe` leaves out or narrows, by
+            operation. ACLs that allow all operations count under `ALL`, although they still allow
+            reading.
     """
 
     steps: tuple[AccessStep, ...] = ()
@@ -43,13 +44,13 @@ def diff(
     names: Mapping[TopicName, TopicName],
     ours: OwnedAccess,
 ) -> AccessDifference:
-    """Return what is to be done on the target.
+    """Return the difference between the target and what the file asks for.
 
     Args:
-        observed: Both clusters as they are.
-        config: What is asked for.
-        names: The topics that are mirrored, with their names on the target.
-        ours: What belongs to this link there; nothing else is ever removed.
+        observed: The access on both clusters.
+        config: The link's configuration.
+        names: The mirrored topics, with their names on the target.
+        ours: What the link owns on the target; nothing else is ever removed.
     """
     found = _Found(observed, config, ours)
     found.acls(names)
@@ -68,7 +69,7 @@ def diff(
 
 
 class _Found:
-    """Gathers what is found, one subject after the other."""
+    """Collects the differences, one subject after the other."""
 
     def __init__(self, observed: ObservedAccess, config: LinkConfig, ours: OwnedAccess) -> None:
         self._observed, self._config, self._ours = observed, config, ours
@@ -119,7 +120,7 @@ class _Found:
         return frozenset(about for of, about in self._ours if of == subject)
 
     def _add(self, subject: str, made: Sequence[AccessStep], gone: Iterable[AccessStep]) -> None:
-        """Take the steps of a subject, or say why the target would refuse them."""
+        """Add the steps of a subject, or a problem if the target would refuse them."""
         steps = list(made)
         if self._config.prune:
             steps += gone
@@ -133,7 +134,7 @@ class _Found:
 
 
 _WOULD_GO = (
-    "was made by this link and would not be made again: it is gone at the source, or the file asks"
+    "was made by this link and would not be made now: it is gone at the source, or the file asks"
     " for less; `prune: true` removes it"
 )
 
@@ -149,7 +150,7 @@ _NAMES = {ACLS: "ACLs", USERS: "passwords of SCRAM users", QUOTAS: "quotas"}
 
 
 def switched_off(subject: str, made: Collection[str]) -> Iterator[Note]:
-    """Tell what this link made of a subject that the file switches off; nothing else tells it."""
+    """Tell what this link has made of a subject that the file switches off."""
     if made:
         yield Note(PATHS[subject], _staying("is switched off", subject, len(made)))
 
@@ -157,7 +158,7 @@ def switched_off(subject: str, made: Collection[str]) -> Iterator[Note]:
 def no_longer_listed(
     users: Users, listed: Collection[str], ours: Collection[str]
 ) -> Iterator[Note]:
-    """Tell of users that this link made, and that the file lists no more while others are."""
+    """Tell of users that this link has made and that the file no longer lists."""
     made = [
         credential
         for credential in users.target

@@ -1,4 +1,4 @@
-"""From the ACLs of both sides to what is to be done. Pure."""
+"""Compare the ACLs of both clusters. Pure."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _DENIED = frozenset(
         Operation.DESCRIBE,
     }
 )
-"""What the link itself does with mirror topics."""
+"""The operations that the link itself needs on mirror topics."""
 
 
 def acl_steps(acls: Both[frozenset[Acl]], translated: Translated) -> Iterator[CreateAcl]:
-    """Return the ACLs to create: what is denied comes first, so that nobody slips in between."""
+    """Return the ACLs to create, DENY before ALLOW, so that nothing is allowed for a moment."""
     missing = [acl for acl in translated.wanted if acl not in acls.target]
     for acl in sorted(missing, key=_denied_first):
         yield CreateAcl(acl, str(translated.wanted[acl]))
@@ -34,7 +34,7 @@ def acl_steps(acls: Both[frozenset[Acl]], translated: Translated) -> Iterator[Cr
 def acls_gone(
     acls: Both[frozenset[Acl]], translated: Translated, ours: frozenset[str]
 ) -> Iterator[DeleteAcl]:
-    """Return the ACLs of ours that nothing asks for any more; what is denied goes last."""
+    """Return the ACLs of this link to delete, ALLOW before DENY."""
     kept = translated.wanted.keys() | translated.spared
     gone = [acl for acl in acls.target if acl not in kept and str(acl) in ours]
     for acl in sorted(gone, key=_denied_first, reverse=True):
@@ -44,13 +44,13 @@ def acls_gone(
 def acl_notes(
     acls: Both[frozenset[Acl]], translated: Translated, login: str | None
 ) -> Iterator[Note]:
-    """Tell of what is not copied, and of what reaches further than one may think."""
+    """Tell of ACLs that are not copied, and of ACLs that reach further than expected."""
     for acl in translated.withheld:
         yield Note(str(acl), "stays at the source until `access.acls: full`")
     for acl in translated.narrowed:
         text = (
-            "of everything, the target allows no more than reading (Describe, where there is"
-            " nothing to read) until `access.acls: full`"
+            "allows everything at the source; the target allows only reading (Describe, where"
+            " there is nothing to read) until `access.acls: full`"
         )
         yield Note(str(acl), text)
     for acl in translated.unnamed:
@@ -77,10 +77,10 @@ _GUARD = (
 
 
 def _unnamed(acl: Acl) -> str:
-    denied = ", which are open to those whom it shuts out" * (acl.permission is Permission.DENY)
+    denied = "; until then those whom it denies have access" * (acl.permission is Permission.DENY)
     return (
-        "is not copied: under `topics.rename`, what begins alike at the source does not on the"
-        f" target; add ACLs for the mirror topics by hand{denied}"
+        "is not copied: under `topics.rename`, topics with the same prefix at the source have"
+        f" different prefixes on the target; add ACLs for the mirror topics by hand{denied}"
     )
 
 
@@ -88,7 +88,7 @@ def _reaching_far(acl: Acl, login: str | None) -> Iterator[Note]:
     if acl.resource is not Resource.TOPIC:
         return
     if acl.about_all or acl.pattern is Pattern.PREFIXED:
-        yield Note(str(acl), "holds for other topics of the target, too, if their names fit")
+        yield Note(str(acl), "also applies to other topics of the target whose names match")
     everybody = {f"User:{EVERY}", f"User:{login}"}
     if (
         acl.permission is Permission.DENY
@@ -96,8 +96,8 @@ def _reaching_far(acl: Acl, login: str | None) -> Iterator[Note]:
         and acl.operation in _DENIED
     ):
         text = (
-            "keeps this link itself from writing mirror topics, unless its login is a super user of"
-            " the target; if it is none, let the link log in as another user"
+            "prevents this link itself from writing mirror topics, unless its login is a super user"
+            " of the target; if it is not, let the link log in as another user"
         )
         yield Note(str(acl), text)
 

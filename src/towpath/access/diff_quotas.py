@@ -1,4 +1,4 @@
-"""From the quotas and configs of both sides to what is to be done and known. Pure."""
+"""Compare the quotas of both clusters, and the configs of all brokers. Pure."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _SLOWING = frozenset(
         QuotaKey.CONTROLLER_MUTATION_RATE,
     }
 )
-"""A link writes records, reads its ledger and the mirror topics, and creates topics."""
+"""Quotas that can slow a link: it writes records, reads its ledger and the mirror topics, and
+creates topics."""
 
 
 def quota_steps(quotas: Quotas) -> Iterator[SetQuota]:
-    """Return which quotas to set: those that the target lacks or has otherwise."""
+    """Return the quotas to set: those that the target lacks or that have another value."""
     for quota, value in sorted(quotas.source.items(), key=_by_text):
         had = quotas.target.get(quota)
         if had != value:
@@ -32,21 +33,21 @@ def quota_steps(quotas: Quotas) -> Iterator[SetQuota]:
 
 
 def quotas_gone(quotas: Quotas, ours: frozenset[str]) -> Iterator[RemoveQuota]:
-    """Return the quotas of ours that the source does not have any more."""
+    """Return the quotas of this link that the source no longer has."""
     for quota, had in sorted(quotas.target.items(), key=_by_text):
         if quota not in quotas.source and str(quota) in ours:
             yield RemoveQuota(quota, had)
 
 
 def quota_notes(steps: Iterable[SetQuota], login: str | None) -> Iterator[Note]:
-    """Tell of quotas that may hold for the link itself."""
+    """Tell of quotas that may apply to the link itself."""
     for step in steps:
         if step.quota.key in _SLOWING and all(_ours(e, login) for e in step.quota.entities):
-            yield Note(step.about, "may hold for this link, too, and slow it down")
+            yield Note(step.about, "may also apply to this link, and slow it down")
 
 
 def config_notes(configs: Both[Mapping[str, str | None]]) -> Iterator[Note]:
-    """Tell in what the configs of all brokers differ; they are never copied."""
+    """Tell which configs of all brokers differ; they are never copied."""
     for name in sorted({*configs.source, *configs.target}):
         source, target = (_value(side, name) for side in (configs.source, configs.target))
         if source != target or source == _SECRET:
@@ -66,7 +67,7 @@ def _value(side: Mapping[str, str | None], name: str) -> str:
 
 
 def _ours(entity: Entity, login: str | None) -> bool:
-    """Whether the link may be meant; its client id is always the same."""
+    """Whether a quota entity may be the link, whose client id is always the same."""
     name = {EntityKind.USER: login, EntityKind.CLIENT_ID: CLIENT_ID.decode()}.get(entity.kind)
     return entity.name is None or entity.name == name
 

@@ -1,4 +1,4 @@
-"""From the SCRAM users of both sides to what is to be done. Pure."""
+"""Compare the SCRAM users of both clusters. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from towpath.model.scram import Credential
 Users = Both[Mapping[Credential, int]]
 
 _FEWEST, _MOST = 4096, 16384
-"""Iterations that brokers take (KIP-554)."""
+"""The number of iterations that brokers accept (KIP-554)."""
 
 
 def user_steps(users: Users, listed: Collection[str], ours: frozenset[str]) -> Iterator[SetUser]:
-    """Return which passwords to set: those that the target lacks, and ours that it keeps worse."""
+    """Return the passwords to set: missing ones, and those of this link with fewer iterations."""
     for credential, told in sorted(users.source.items()):
         had = users.target.get(credential)
         iterations = _taken(told)
@@ -28,14 +28,14 @@ def user_steps(users: Users, listed: Collection[str], ours: frozenset[str]) -> I
 
 
 def users_gone(users: Users, ours: frozenset[str]) -> Iterator[DeleteUser]:
-    """Return the users of ours that the source does not have any more."""
+    """Return the users of this link that the source no longer has."""
     for credential, had in sorted(users.target.items()):
         if credential not in users.source and str(credential) in ours:
             yield DeleteUser(credential, had)
 
 
 def user_notes(users: Users, listed: Collection[str], ours: frozenset[str]) -> Iterator[Note]:
-    """Tell of users that are not copied, or whose password is another perhaps."""
+    """Tell of users that are not copied, or whose password may differ."""
     for credential, told in sorted(users.source.items()):
         had = users.target.get(credential)
         about = str(credential)
@@ -44,7 +44,10 @@ def user_notes(users: Users, listed: Collection[str], ours: frozenset[str]) -> I
                 yield Note(quoted(credential.user), _UNLISTED)
         elif had is None or (had < _taken(told) and about in ours):
             if told != _taken(told):
-                text = f"gets {_taken(told)} iterations instead of {told}; brokers take no others"
+                text = (
+                    f"gets {_taken(told)} iterations instead of {told}: brokers accept"
+                    f" {_FEWEST} to {_MOST}"
+                )
                 yield Note(about, text)
         elif about not in ours:
             yield Note(about, _THERE)
@@ -61,13 +64,13 @@ def unknown_users(users: Users, listed: Collection[str]) -> Iterator[Problem]:
 
 
 _UNLISTED = (
-    "is a SCRAM user of the source that the target does not get, as no cluster tells passwords; to"
-    " copy it, write under `access.users` its name and where the password is, such as"
+    "is a SCRAM user of the source that is not copied, as no cluster tells passwords; to copy it,"
+    " write under `access.users` its name and where the password is, such as"
     " NAME: env:VARIABLE or NAME: file:PATH"
 )
 _THERE = (
-    "is on the target already and stays as it is; nobody can tell whether its password is the one"
-    " that the file names"
+    "already exists on the target and stays as it is; it is not known whether its password is the"
+    " one that the file names"
 )
 
 

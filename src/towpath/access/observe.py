@@ -1,4 +1,4 @@
-"""What is there: ACLs, SCRAM users, quotas and configs of all brokers, on both sides."""
+"""Observe ACLs, SCRAM users, quotas and the configs of all brokers, on both clusters."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from towpath.model.scram import Credential
 T = TypeVar("T")
 
 PATHS = {ACLS: "access.acls", USERS: "access.users", QUOTAS: "access.quotas"}
-"""Where the file asks for a subject."""
+"""The YAML path of each subject."""
 
 _CONFIGS = "configs"
 _CHANGING = {ACLS: Operation.ALTER, USERS: Operation.ALTER, QUOTAS: Operation.ALTER_CONFIGS}
-"""The right on the cluster that changes of a subject need (KIP-140, KIP-554, KIP-546)."""
+"""The right on the cluster that is needed to change a subject (KIP-140, KIP-554, KIP-546)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Both(Generic[T]):
-    """The same of both clusters."""
+    """A value of each cluster."""
 
     source: T
     target: T
@@ -39,19 +39,19 @@ class Both(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedAccess:
-    """Both clusters as they were when looked at.
+    """The access on both clusters as observed.
 
-    Where the file does not ask for a subject, or one of the clusters does not tell of it, that is
-    `None`: notes and problems say why.
+    A subject is `None` if the file does not ask for it, or if one of the clusters does not tell it;
+    notes and problems say why.
 
     Attributes:
         acls: All ACLs.
-        users: The iterations of each credential of SCRAM users.
+        users: The iterations of each SCRAM credential.
         quotas: All client quotas.
-        configs: Configs made for all brokers while they ran; `None` for a secret value.
-        unknown: What ACLs of the source may be about and the target's brokers do not know.
+        configs: Dynamic configs of all brokers; `None` for a secret value.
+        unknown: Resource types and operations that the target's brokers do not know.
         refusals: Subjects that the login may not change on the target, each with a sentence.
-        notes: What we could not see and can do without.
+        notes: What could not be observed and is not essential.
         problems: Why a subject cannot be copied.
     """
 
@@ -66,10 +66,10 @@ class ObservedAccess:
 
 
 def observe(source: Admin, target: Admin, config: LinkConfig) -> ObservedAccess:
-    """Look at both clusters, changing nothing; of what the file does not ask for, not even that.
+    """Observe both clusters, without changing them; only subjects that the file asks for.
 
     Raises:
-        UnreachableError: One of them did not answer.
+        UnreachableError: A cluster did not answer.
     """
     look = _Look(source, target, config)
     asked = asked_for(config.access)
@@ -94,7 +94,7 @@ def asked_for(access: AccessConfig) -> list[str]:
 
 
 class _Look:
-    """Asks both clusters for one subject after the other, and gathers what goes wrong."""
+    """Asks both clusters for one subject after the other, and collects notes and problems."""
 
     def __init__(self, source: Admin, target: Admin, config: LinkConfig) -> None:
         self._admins = {Side.SOURCE: source, Side.TARGET: target}
@@ -126,7 +126,7 @@ class _Look:
         return self._both(_CONFIGS, "the configs of all of them (KIP-226)", ask)
 
     def refusals(self, asked: Sequence[str]) -> dict[str, str]:
-        """Return why the target would refuse changes of these subjects, as far as it tells."""
+        """Return why the target would refuse changes of these subjects, as far as known."""
         try:
             rights = self._admins[Side.TARGET].cluster.rights()
         except RefusedError:
@@ -152,7 +152,7 @@ class _Look:
     def _both(
         self, subject: str, what: str, ask: Callable[[Admin, Side], T | None]
     ) -> Both[T] | None:
-        """Ask both sides, also where the first does not tell; return what both tell."""
+        """Ask both clusters, even if the first does not answer; `None` unless both tell it."""
         found = {side: self._one(subject, what, side, ask) for side in Side}
         source, target = found[Side.SOURCE], found[Side.TARGET]
         return None if source is None or target is None else Both(source, target)

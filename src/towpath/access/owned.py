@@ -1,4 +1,4 @@
-"""What earlier steps of the link made of the access to the target. Pure."""
+"""The access on the target that earlier steps of the link have made. Pure."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Phase
 
 OwnedAccess = frozenset[tuple[str, str]]
-"""Subject and `about` of everything that steps of this link created and none of them removed."""
+"""Subject and name of everything that steps of this link have created and not removed."""
 
 _REMOVALS = frozenset(kind.name for kind in KINDS if kind.removes)
 
 
 def ours_of(books: LinkBooks) -> OwnedAccess:
-    """Return what the link created and has not removed since, as its journal tells.
+    """Return what the link has created and not removed since, by its journal.
 
-    What was begun counts as ours: there is nothing to tell by whether it was done.
+    What was only begun counts: nothing on the target tells whether the step was done.
     """
     ours: set[tuple[str, str]] = set()
-    # In the order of the journal. No clock is asked: those of machines differ.
+    # The order is that of the journal, as the clocks of machines differ.
     for entry in books.journal.values():
         if entry.subject not in {ACLS, USERS, QUOTAS}:
             continue

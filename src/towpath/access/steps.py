@@ -1,7 +1,7 @@
-"""Changes to who may do what on the target, as data.
+"""Changes to ACLs, SCRAM users and quotas of the target, as data.
 
-`about` names the thing that a step changes, and no other thing of its `subject`. A step that
-`creates` it makes it the link's own.
+`about` is the name of the thing that a step changes, unique within its `subject`. The link owns
+what its steps create.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ ACLS, USERS, QUOTAS = "acls", "users", "quotas"
 
 @dataclass(frozen=True, slots=True)
 class CreateAcl:
-    """Create an ACL; requires nothing, as equal ones are one.
+    """Create an ACL; requires nothing, as creating an existing ACL changes nothing.
 
     Attributes:
-        acl: What to create.
-        source: The ACL of the source that asks for it, in words.
+        acl: The ACL to create.
+        source: The source ACL that asks for it, as text.
     """
 
     subject: ClassVar[str] = ACLS
@@ -34,13 +34,13 @@ class CreateAcl:
 
     @property
     def about(self) -> str:
-        """The ACL in words."""
+        """The ACL as text."""
         return str(self.acl)
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteAcl:
-    """Delete an ACL; requires nothing, as it is its own content."""
+    """Delete an ACL; requires nothing, as an ACL has no state besides itself."""
 
     subject: ClassVar[str] = ACLS
     creates: ClassVar[bool] = False
@@ -49,16 +49,16 @@ class DeleteAcl:
 
     @property
     def about(self) -> str:
-        """The ACL in words."""
+        """The ACL as text."""
         return str(self.acl)
 
 
 @dataclass(frozen=True, slots=True)
 class SetUser:
-    """Give a user a password, for one mechanism, with as many iterations as the source has.
+    """Set a user's password for one mechanism, with as many iterations as on the source.
 
-    The password itself is in the file alone. Requires that the target still has `had` iterations,
-    or no such password where that is None.
+    Only the file holds the password. Requires that the target still has `had` iterations, or no
+    such credential if `had` is `None`.
     """
 
     subject: ClassVar[str] = USERS
@@ -69,7 +69,7 @@ class SetUser:
 
     @property
     def creates(self) -> bool:
-        """Whether the target has nothing of it yet."""
+        """Whether the target has no such credential yet."""
         return self.had is None
 
     @property
@@ -96,7 +96,7 @@ class DeleteUser:
 
 @dataclass(frozen=True, slots=True)
 class SetQuota:
-    """Set a quota; requires that the target still has `had`, or none where that is None."""
+    """Set a quota; requires that the target still has `had`, or no quota if that is `None`."""
 
     subject: ClassVar[str] = QUOTAS
 
@@ -106,12 +106,12 @@ class SetQuota:
 
     @property
     def creates(self) -> bool:
-        """Whether the target has none yet."""
+        """Whether the target has no such quota yet."""
         return self.had is None
 
     @property
     def about(self) -> str:
-        """For whom, and what is limited."""
+        """The entities and the limit, as text."""
         return str(self.quota)
 
 
@@ -127,7 +127,7 @@ class RemoveQuota:
 
     @property
     def about(self) -> str:
-        """For whom, and what is limited."""
+        """The entities and the limit, as text."""
         return str(self.quota)
 
 
@@ -153,5 +153,5 @@ KINDS = StepKinds(
         StepKind(step=DeleteUser, verb="delete", removes=True, weight=lambda _: FULL_BATCH),
     )
 )
-"""What is denied is denied before anything exists that it is about, and never together with what is
-allowed: one of both must be done before. A user has requests of its own, which take a while."""
+"""DENY is created before anything else, and never in one batch with ALLOW, so that nothing is
+allowed for a moment. Each user has its own requests, which take a while."""

@@ -1,4 +1,4 @@
-"""Access as a subject: what the plan machine needs to know of ACLs, users and quotas."""
+"""Access as a subject of the plan machine: ACLs, SCRAM users and quotas."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FIRST = {CreateAcl: Permission.DENY, DeleteAcl: Permission.ALLOW}
 
 @dataclass(frozen=True, slots=True)
 class AccessClient:
-    """Looks at who may do what on both clusters, and changes that on the target."""
+    """Observes the access on both clusters, and changes that on the target."""
 
     link: OpenLink
 
@@ -56,7 +56,7 @@ class AccessClient:
         return observe(self.link.source, self.link.target, self.link.config)
 
     def again(self, seen: ObservedAccess) -> ObservedAccess:
-        """Return the same: nothing shows only behind steps that a person should know."""
+        """Return the same observation: steps reveal nothing new about access."""
         return seen
 
     def diff(self, seen: ObservedAccess, around: SubjectContext) -> Difference[AccessStep]:
@@ -67,12 +67,12 @@ class AccessClient:
     def foresee(
         self, seen: ObservedAccess, found: Difference[AccessStep]
     ) -> Iterator[Note | Problem]:
-        """Tell nothing: all that there is to know concerns a run as well."""
+        """Return nothing: all notes about access concern runs, too."""
         del seen, found
         yield from ()
 
     def check(self, steps: Sequence[AccessStep]) -> CheckedSteps[AccessStep]:
-        """Return the steps: brokers check no change of access without doing it."""
+        """Return the steps unchecked: brokers cannot check a change of access without doing it."""
         return CheckedSteps(tuple(steps))
 
     def present(self, steps: Sequence[AccessStep]) -> Mapping[str, TopicId]:
@@ -84,7 +84,7 @@ class AccessClient:
         return apply_all(steps, self.link.target, self.link.config.access.users)
 
     def settle(self, steps: Sequence[AccessStep]) -> Mapping[str, SettledStep]:
-        """Return nothing: there is nothing to tell by who made an ACL, a user or a quota."""
+        """Return nothing: an ACL, a user or a quota does not tell who made it."""
         del steps
         return {}
 
@@ -98,7 +98,7 @@ class AccessClient:
         )
 
     def outdated(self, step: AccessStep) -> StepOutdatedError | None:
-        """Return nothing: there is no more to say than for any step."""
+        """Return nothing: no more is known than for any other step."""
         del step
         return None
 
@@ -119,10 +119,9 @@ class Access:
         return config.run.sync_interval
 
     def held_back(self, steps: Sequence[AccessStep], failed: Failed) -> Mapping[str, TowpathError]:
-        """Return which steps would allow too much, as others failed that must be done before.
+        """Return errors for steps that would allow too much because earlier steps failed.
 
-        Who is to be allowed something must have been denied what limits it; what limits somebody
-        must stay until nothing is allowed any more.
+        A DENY must exist before the ALLOW that it limits, and must stay until that is deleted.
         """
         before = [step for step, _ in failed if isinstance(step, CreateAcl | DeleteAcl)]
         return {
@@ -164,7 +163,7 @@ class Access:
 
 
 def _limits(first: CreateAcl | DeleteAcl, step: CreateAcl | DeleteAcl) -> bool:
-    """Whether a step must not be done without another one."""
+    """Whether a step must not be done unless the first one is done."""
     one, other = first.acl, step.acl
     return (
         type(first) is type(step)

@@ -1,4 +1,4 @@
-"""Which ACLs of the source the target should have, and under which names. Pure."""
+"""Translate the ACLs of the source into those that the target should have. Pure."""
 
 from __future__ import annotations
 
@@ -24,30 +24,31 @@ _NEVER_SAFE = frozenset(
         Operation.TWO_PHASE_COMMIT,
     }
 )
-"""What nobody but the link may do with mirror topics before the cutover."""
+"""Operations on mirror topics that only the link may do before the cutover."""
 
 _READING = {
     Resource.TOPIC: Operation.READ,
     Resource.GROUP: Operation.READ,
     Resource.USER: Operation.DESCRIBE_TOKENS,
 }
-"""What is left of ALLOW ALL then; where there is nothing to read, Describe."""
+"""The operation that replaces ALL in ALLOW before the cutover; Describe for other resources."""
 
 
 @dataclass(slots=True)
 class Translated:
-    """What the target should have.
+    """The ACLs that the target should have.
 
     Attributes:
-        wanted: Each ACL of the target with the one of the source that asks for it.
-        spared: Those that it may have: of topics that are asked for and not mirrored now.
-        withheld: ACLs of the source that `safe` leaves out.
-        narrowed: ACLs of the source of which `safe` leaves reading alone.
-        guards: ACLs of the target about topics that are not mirrored: they deny there what an
-            ACL that reaches further would allow.
-        unnamed: ACLs of the source that have no name on the target.
-        too_new: ACLs of the source that the target's brokers do not know.
-        elsewhere: How many of the source are about topics that are not mirrored.
+        wanted: The ACLs for the target, each with the source ACL that asks for it.
+        spared: ACLs that may stay on the target: of topics that the file asks for and that are not
+            mirrored now.
+        withheld: Source ACLs that `safe` leaves out.
+        narrowed: Source ACLs that `safe` reduces to reading.
+        guards: ACLs for the target about topics that are not mirrored: they deny what a wider ACL
+            would allow there.
+        unnamed: Source ACLs that cannot be expressed with the target's topic names.
+        too_new: Source ACLs that the target's brokers do not know.
+        elsewhere: The number of source ACLs about topics that are not mirrored.
     """
 
     wanted: dict[Acl, Acl] = field(default_factory=dict)
@@ -67,14 +68,14 @@ def translate(
     names: Mapping[TopicName, TopicName],
     unknown: Collection[Resource | Operation] = (),
 ) -> Translated:
-    """Return what the target should have of the source's ACLs.
+    """Return the ACLs that the target should have.
 
     Args:
-        acls: All of the source.
-        mode: What the file allows.
-        topics: How topics are named on the target.
-        names: The topics that are mirrored, with their names on the target.
-        unknown: What the target's brokers do not know.
+        acls: All ACLs of the source.
+        mode: The mode in the file.
+        topics: The naming rules of topics.
+        names: The mirrored topics, with their names on the target.
+        unknown: Resource types and operations that the target's brokers do not know.
     """
     found = Translated()
     mirrored = sorted(names)
@@ -96,7 +97,7 @@ def translate(
 
 
 class _Reach:
-    """Whose names fit what is allowed beyond single topics, mirrored or not."""
+    """The topics, mirrored or not, that wanted ALLOW ACLs on prefixes or on all topics reach."""
 
     def __init__(self, wanted: Iterable[Acl]) -> None:
         wide = [
@@ -110,7 +111,7 @@ class _Reach:
 
     def needs(self, acl: Acl) -> bool:
         """Whether an ACL of topics that are not mirrored denies what would be allowed."""
-        # A prefix that is shorter than theirs fits what they are copied for, a mirrored topic.
+        # A shorter prefix than theirs also matches a mirrored topic, so it is wanted anyway.
         reached = self._all or acl.name.startswith(self._prefixes)
         return reached and acl.permission is Permission.DENY
 
@@ -122,7 +123,7 @@ def _take(
     unknown: Collection[Resource | Operation],
     found: Translated,
 ) -> None:
-    """Decide what becomes of an ACL of the source, of which the mode leaves `kept`."""
+    """File a source ACL under the outcome of its translation; the mode leaves `kept` of it."""
     if kept is None:
         found.withheld.append(acl)
     elif kept.resource in unknown or kept.operation in unknown:
@@ -150,7 +151,7 @@ def _kept(acl: Acl, mode: AclMode) -> Acl | None:
 
 
 def _safe(acl: Acl) -> Acl | None:
-    """Return what is harmless of an ACL before the cutover; what is denied stays denied."""
+    """Return what `safe` leaves of an ACL before the cutover; DENY stays as it is."""
     if acl.permission is Permission.DENY:
         return acl
     if acl.operation is Operation.ALL:
@@ -159,10 +160,10 @@ def _safe(acl: Acl) -> Acl | None:
 
 
 def _concerns(acl: Acl, mirrored: list[TopicName]) -> bool:
-    """Whether an ACL is about something that is mirrored; what is no topic always is."""
+    """Whether an ACL is about something mirrored; resources other than topics always count."""
     if acl.resource is not Resource.TOPIC or acl.about_all:
         return True
-    # In their order the names with a prefix follow it at once.
+    # In sorted order, names with a prefix come directly after the prefix.
     place = bisect_left(mirrored, acl.name)
     next_one = mirrored[place] if place < len(mirrored) else ""
     if acl.pattern is Pattern.PREFIXED:
@@ -171,10 +172,10 @@ def _concerns(acl: Acl, mirrored: list[TopicName]) -> bool:
 
 
 def _spare(kept: Acl | None, topics: TopicsConfig, found: Translated) -> None:
-    """Keep from removal what returns as soon as its topic is seen again."""
+    """Spare an ACL that would be wanted again as soon as its topic is seen again."""
     if kept is None:
         return
-    # What is denied may guard against what is allowed further on, and stays with it.
+    # A DENY may guard against a wider ALLOW, and stays with it.
     wide = kept.pattern is Pattern.PREFIXED or kept.permission is Permission.DENY
     renamed = _like_all(kept, topics) if wide else None
     renamed = renamed or _renamed(kept, topics, _asked_for(kept.name, topics))
@@ -192,7 +193,7 @@ def _asked_for(name: str, topics: TopicsConfig) -> dict[TopicName, TopicName]:
 
 
 def _renamed(acl: Acl, topics: TopicsConfig, names: Mapping[TopicName, TopicName]) -> Acl | None:
-    """Return the ACL under its name on the target, if it has one."""
+    """Return the ACL with its name on the target, if it has one."""
     if acl.resource is not Resource.TOPIC:
         return acl
     if acl.about_all:
@@ -204,13 +205,13 @@ def _renamed(acl: Acl, topics: TopicsConfig, names: Mapping[TopicName, TopicName
 
 
 def _like_all(acl: Acl, topics: TopicsConfig) -> Acl | None:
-    """Return an ACL under the name that a mirror topic would have, where all names change alike."""
+    """Return an ACL with its name as a mirror topic's, if renaming changes all prefixes alike."""
     name = topics.target_prefix(acl.name)
     return replace(acl, name=name) if name else None
 
 
 def _about_all_copies(acl: Acl, topics: TopicsConfig) -> Acl | None:
-    """Return an ACL about all topics: with other names, all that begin like mirror topics."""
+    """Return an ACL about all topics; under a renaming prefix, about all topics with it."""
     if topics.keeps_names:
         return acl
     prefix = topics.target_prefix("")
