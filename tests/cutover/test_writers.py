@@ -96,7 +96,7 @@ class Fake:
 def test_a_source_that_does_not_describe_producers() -> None:
     [found] = moved(Fake(), SourceSnapshot({TP: 10}), SourceSnapshot({TP: 20}))  # type: ignore[arg-type]
     assert str(found) == (
-        "orders-3: grew from 10 to 20 since the first look; who writes is not known: source: it"
+        "orders-3: grew from 10 to 20 since the first look; it is not known who writes: source: it"
         " does not know the question"
     )
 
@@ -116,14 +116,17 @@ def some(count: int) -> tuple[ProducerState, ...]:
         (
             Writing(TP, 10, 20, some(5), copied=20),
             "grew from 10 to 20 since the first look; producer 0, producer 1, producer 2 and 2 more"
-            " wrote; its mirror topic has these, and lacks what comes next",
+            " wrote; its mirror topic has these, and will lack later ones",
         ),
         (
             Writing(TP, 20, 0, (), copied=20),
             "ended at 20 at the first look and ends at 0 now: it lost records, or the topic was"
             " made again",
         ),
-        (Writing(TP, 20, -1, (), copied=20), "it is no more at the source since the first look"),
+        (
+            Writing(TP, 20, -1, (), copied=20),
+            "it no longer exists at the source since the first look",
+        ),
     ],
 )
 def test_how_it_is_told(found: Writing, text: str) -> None:

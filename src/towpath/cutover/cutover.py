@@ -1,4 +1,4 @@
-"""`towpath cutover`: the end of a migration, each part of it only when the one before was good."""
+"""`towpath cutover`: end a migration, in parts that begin only if the part before succeeded."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ def cutover(
     stop: threading.Event,
     show: Callable[[RunProgress], None],
 ) -> CutoverReport:
-    """End a migration: nobody writes, all is copied, all else is the same, and proven.
+    """End a migration: no producer writes, all records are copied and compared, all else is equal.
 
     Args:
-        config: The link.
-        cut: How.
+        config: The link's configuration.
+        cut: How to cut over.
         spark: Spark, which starts meanwhile.
         stop: Set to end early.
-        show: Told how the drain goes on.
+        show: Called with the progress of the drain.
 
     Raises:
-        ClusterError: A cluster cannot be used, and nothing was begun.
-        ConfigError: The file asks for what cannot be.
+        ClusterError: A cluster cannot be used; nothing was begun.
+        ConfigError: The file asks for something impossible.
     """
     return _Cutover(config, cut, spark, stop, show).go()
 
@@ -80,10 +80,10 @@ class _Cutover:
         self._appeared: frozenset[TopicName] = frozenset()
 
     def go(self) -> CutoverReport:
-        """Do one part after the other, as long as there is no trouble."""
+        """Do one part after the other, as long as each succeeds."""
         refuse(self._report.plan)
         if self._cut.dry_run:
-            # Who writes now, before the end, is no reason not to tell how long it would take.
+            # Producers may still write during a rehearsal; its estimate is useful all the same.
             self._do(self._look)
             if self._report.plan.topics and self._report.failure is None:
                 self._do(self._rehearse)
@@ -100,7 +100,7 @@ class _Cutover:
         if self._do(self._drain) and self._do(self._sync):
             self._do(self._verify)
             if self._report.failure is None:
-                # What was found to differ may have been written since the first look.
+                # Records that differ may have been written since the first look.
                 self._do(self._look_again)
             self._judge()
 
@@ -119,7 +119,7 @@ class _Cutover:
         return report.complete
 
     def _look(self) -> None:
-        """Begin only when nobody writes, and nothing would be left out."""
+        """Find producers that still write, and everything that would be left out."""
         report, topics = self._report, self._report.plan.topics
         if not topics:
             report.trouble.append("no topic matches, so there is nothing to cut over")
@@ -142,14 +142,14 @@ class _Cutover:
         self._lease = self._stack.enter_context(Lease(link, "cutover"))
         progress = run(self._config, wishes, self._spark, self._stop, self._show, self._lease)
         self._report.progress = progress
-        # What was lost before it could be copied is not at the source either; `verify` notes it.
+        # Records lost before they were copied are not on the source either; `verify` notes them.
         behind = [_why(row) for row in progress.rows if row.error or not progress.caught_up(row)]
         trouble = [progress.trouble] if progress.trouble else []
         left = [] if self._stop.is_set() else behind
         self._report.trouble += [*progress.topics.left_out, *left, *trouble]
 
     def _sync(self) -> None:
-        """Make everything else the same, and release what was held back."""
+        """Apply all other steps, and release configs that were held back."""
         progress = self._report.progress
         with open_link(self._config) as link:
             link.prepare()
@@ -167,12 +167,12 @@ class _Cutover:
         self._report.trouble += self._emptied()
 
     def _compare(self) -> tuple[PartitionVerdict, ...]:
-        """Compare the mirror topics of all topics that the file asks for."""
+        """Compare all topics that the file asks for with their mirror topics."""
         found = verify(self._config, self._cut.scope, lambda _done, _of: None, self._stop)
         return tuple(row for row in found if self._config.topics.matches(row.topic))
 
     def _emptied(self) -> list[str]:
-        """Tell of mirror topics that have nothing left of what the source still has."""
+        """Return texts about mirror partitions that lost all records that the source still has."""
         rows = self._report.progress.rows if self._report.progress else ()
         copied = {TopicPartition(row.topic, row.partition) for row in rows if row.records}
         suspects = [
@@ -189,7 +189,7 @@ class _Cutover:
         ]
 
     def _look_again(self) -> None:
-        """Make sure that nobody wrote since the first look, or the mirror topic would lack it."""
+        """Find records written since the first look, which the mirror topics would lack."""
         with Admin(self._config.source, Side.SOURCE) as source:
             self._appeared = self._matching_now(source) - self._matching
             found = moved(source, self._seen, look(source, self._report.plan.topics))
@@ -197,13 +197,16 @@ class _Cutover:
         copied = {TopicPartition(row.topic, row.partition): row.source_end for row in rows}
         self._report.writing = tuple(replace(each, copied=copied.get(each.tp, 0)) for each in found)
         self._report.trouble += [
-            f"{name}: the topic appeared at the source since the first look, so somebody is still"
-            " at work there"
+            f"{name}: the topic appeared at the source since the first look, so somebody still"
+            " works there"
             for name in sorted(self._appeared)
         ]
 
     def _judge(self) -> None:
-        """Tell what is not equal; what was written meanwhile is told with who wrote it."""
+        """Report partitions that differ, except where records were written meanwhile.
+
+        Those are reported with the producers that wrote them.
+        """
         writing = {each.tp for each in self._report.writing}
         self._report.trouble += _named(
             row
@@ -214,7 +217,7 @@ class _Cutover:
         )
 
     def _rehearse(self) -> None:
-        """Tell what else would stand against it; compare what is copied, and time that."""
+        """Find further problems, compare what is copied, and measure how long that takes."""
         report = self._report
         try:
             rows = self._standing()
@@ -239,7 +242,7 @@ class _Cutover:
         report.trouble += _named(row for row in report.verdicts if row.verdict is Verdict.DIFFERENT)
 
     def _standing(self) -> tuple[PartitionStatus, ...]:
-        """Return where each partition stands; one of them, or a run, may stand in the way."""
+        """Return the status of each partition; errors and a live run are reported as trouble."""
         with open_link(self._config) as link:
             books = link.ledger.books(self._config.link)
             if books.begun:
@@ -264,7 +267,7 @@ class _Cutover:
 
 
 def _why(row: PartitionStatus) -> str:
-    """Say what is not copied; what no run can mend needs a word of what can."""
+    """Return why a partition is not copied, and what to do if no run can mend it."""
     if str(DELETED) in row.error:
         how = "name it under `topics.exclude` to cut over without it, its mirror topic stays"
         return f"{row.why}; {how}"

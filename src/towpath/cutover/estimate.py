@@ -1,4 +1,4 @@
-"""How long a cutover would take, by what its rehearsal measured. Pure."""
+"""Estimate how long a cutover takes from what its rehearsal measured. Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from towpath.status.status import PartitionStatus
 
 ASSUMED = 10 << 20
-"""Bytes per second where too little is copied to measure by: less than most clusters do."""
+"""Bytes per second if too little was read to measure the rate; most clusters are faster."""
 _ENOUGH = 16 << 20
-"""Of fewer bytes the start of the tasks takes most of the time."""
+"""Bytes. With fewer bytes, the start of the tasks takes most of the time."""
 _ROUND = 2.0
-"""Seconds in which Spark begins a round and ends it."""
+"""Seconds that Spark needs to begin and end a round."""
 _STEP = 0.1
 _RECORD = 1000
-"""Bytes of a record where none was copied yet."""
+"""Assumed size of a record in bytes if none was copied yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +22,13 @@ class RehearsalTimes:
     """What a rehearsal measured, in seconds and bytes.
 
     Attributes:
-        look: How long the first look took.
-        plan: How long it took to compare everything but records.
-        spark: How long Spark was still waited for then.
-        verify: How long it took to compare what is copied.
-        read: Bytes that were read for that, of both sides.
-        behind: Bytes that are not copied yet, as far as that can be told.
-        steps: Steps about everything but records.
+        look: Duration of the first look.
+        plan: Duration of planning everything but records.
+        spark: Duration of the remaining wait for Spark's start.
+        verify: Duration of the comparison of copied records.
+        read: Bytes read for the comparison, from both clusters.
+        behind: Bytes still to be copied, as far as known.
+        steps: The number of steps to do.
     """
 
     look: float
@@ -41,16 +41,16 @@ class RehearsalTimes:
 
     @property
     def assumed(self) -> bool:
-        """Whether too little was read to tell how fast records come and go."""
+        """Whether too little was read to measure a rate."""
         return self.read < _ENOUGH and self.behind > ASSUMED
 
     def estimate(self) -> dict[str, float]:
-        """Return the seconds of each part."""
+        """Return the estimated duration of each part, in seconds."""
         rate = self.read / max(self.verify, 0.001)
         rate = max(rate, ASSUMED) if self.read < _ENOUGH else rate
         parts = {
             "look": self.look,
-            # A drain looks at both clusters before and behind.
+            # A drain observes both clusters before and after.
             "drain": self.spark + 2 * self.plan + _ROUND + self.behind / rate,
             "sync": self.plan + self.steps * _STEP,
             "verify": self.verify + 2 * self.behind / rate,
@@ -59,5 +59,5 @@ class RehearsalTimes:
 
 
 def bytes_behind(row: PartitionStatus) -> float:
-    """Estimate what a mirror topic lacks by what it has."""
+    """Estimate the bytes still to be copied by the mean size of copied records."""
     return max(0, row.lag_records) * (row.bytes / row.records if row.records else _RECORD)

@@ -1,4 +1,4 @@
-"""How a cutover is wished for, and what came of it."""
+"""The request for a cutover, and its report."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ class CutoverRequest:
     """How to cut over.
 
     Attributes:
-        dry_run: Touch nothing: look for writers, compare what is there, and estimate the rest.
-        quiet: Seconds for which nobody must have written.
-        scope: What is compared, and where.
+        dry_run: Change nothing: find producers that write, compare what is copied, and estimate
+            the rest.
+        quiet: Seconds for which no producer must have written.
+        scope: What is compared, and on which Spark.
     """
 
     dry_run: bool = False
@@ -32,19 +33,19 @@ class CutoverRequest:
 
 @dataclass(slots=True)
 class CutoverReport:
-    """What came of it, as far as it went.
+    """The report of a cutover, complete up to the last part that was begun.
 
     Attributes:
-        plan: What the target lacked when it began.
-        writing: Partitions of the source that are not at rest.
-        progress: The last run.
-        synced: The last steps about everything but records.
-        verdicts: What comparing came to.
-        seconds: How long each part took; the last one is that to which it came.
-        measured: By what the real one can be estimated, where this is a rehearsal.
-        behind: Records that are not copied yet, where this is a rehearsal.
-        trouble: Why it is not done, or could not be.
-        failure: The error that ended it, if one did.
+        plan: The plan at the beginning.
+        writing: Source partitions that are not at rest.
+        progress: The progress of the drain.
+        synced: The outcome of the last steps.
+        verdicts: The results of the comparison.
+        seconds: The duration of each part that was begun, in order.
+        measured: What a rehearsal measured.
+        behind: The number of records still to be copied, in a rehearsal.
+        trouble: Why the cutover is not complete, or would not be.
+        failure: The error that ended the cutover, if one did.
     """
 
     plan: Plan
@@ -60,12 +61,12 @@ class CutoverReport:
 
     @property
     def complete(self) -> bool:
-        """Whether everything that was to be done is done, and equal."""
+        """Whether everything is done and equal."""
         return not (self.trouble or self.writing)
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a person should know now."""
+        """Facts that a person should know."""
         found = self.synced.notes if self.synced else self.plan.notes
         taken = self.progress.takeover if self.progress else ""
         return (*found, *([Note("link", taken)] if taken else []))

@@ -1,4 +1,4 @@
-"""Who still writes to the source topics: what must be nobody when a migration ends."""
+"""Find producers that still write to source topics; there must be none when a migration ends."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ States = Answers[TopicPartition, tuple[ProducerState, ...]]
 
 @dataclass(frozen=True, slots=True)
 class SourceSnapshot:
-    """What was seen of some topics at the source.
+    """Log ends and producers of some source topics at one time.
 
     Attributes:
-        ends: Where each partition ends, open transactions included.
-        states: What the leaders knew of producers just before.
+        ends: The high watermark of each partition, which includes open transactions.
+        states: The producer states that the leaders told just before.
     """
 
     ends: Ends = field(default_factory=dict)
@@ -32,16 +32,15 @@ class SourceSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """A partition of the source that is not at rest.
+    """A source partition that is not at rest.
 
     Attributes:
         tp: The partition.
-        before: Where it ended at first.
-        after: Where it ended at last; -1 where it is no more.
-        producers: Those that wrote meanwhile, or hold a transaction open.
-        unknown: Why the leader did not tell, if so.
-        copied: The offset up to which its mirror topic reaches; `None` where nothing was copied
-            meanwhile.
+        before: Its end at the first look.
+        after: Its end at the last look; -1 if it no longer exists.
+        producers: Producers that wrote meanwhile, or have an open transaction.
+        unknown: Why the leader did not tell the producers, "" if it did.
+        copied: The source offset up to which it is copied; `None` if nothing was copied meanwhile.
     """
 
     tp: TopicPartition
@@ -61,7 +60,7 @@ class Writing:
             whose = f" of {_named(open_)}" if open_ else ""
             return f"a transaction{whose} is open; its producer must commit or abort it"
         if self.after < 0:
-            return "it is no more at the source since the first look"
+            return "it no longer exists at the source since the first look"
         if self.after < self.before:
             return (
                 f"ended at {self.before} at the first look and ends at {self.after} now: it lost"
@@ -72,7 +71,7 @@ class Writing:
     @property
     def _who(self) -> str:
         if self.unknown:
-            return f"who writes is not known: {self.unknown}"
+            return f"it is not known who writes: {self.unknown}"
         if not self.producers:
             return "the producer has no id, as it is not idempotent"
         return f"{_named(self.producers)} wrote"
@@ -83,14 +82,14 @@ class Writing:
             return ""
         if self.copied < self.after:
             return f"; its mirror topic lacks offsets {self.copied} to {self.after - 1}"
-        return "; its mirror topic has these, and lacks what comes next"
+        return "; its mirror topic has these, and will lack later ones"
 
 
 def look(source: Admin, topics: Iterable[TopicName]) -> SourceSnapshot:
-    """Look where all partitions of these topics end, and who wrote to them.
+    """Return the ends of all partitions of these topics, and their producers.
 
     Raises:
-        ClusterError: The source does not tell where all of them end.
+        ClusterError: The source does not tell the ends of all partitions.
     """
     found = source.topics.describe(topics)
     tps = [
@@ -104,10 +103,10 @@ def look(source: Admin, topics: Iterable[TopicName]) -> SourceSnapshot:
 
 
 def moved(source: Admin, first: SourceSnapshot, last: SourceSnapshot) -> tuple[Writing, ...]:
-    """Return which partitions are not at rest between two looks, and because of whom.
+    """Return the partitions that changed between two looks, and the producers that wrote to them.
 
-    A producer wrote if what its leader knows of it is other than before the first look. Times are
-    not asked: they are those of the records, which a producer sets as it likes.
+    A producer wrote if its state on the leader differs from that at the first look. Its timestamps
+    do not count: they are record timestamps, which a producer may set to any value.
     """
     stable = source.offsets.latest(last.ends, committed=True)
     restless = [
@@ -130,7 +129,7 @@ def _writing(
 
 
 def _states(source: Admin, tps: Iterable[TopicPartition]) -> States:
-    """Ask for the producers; brokers older than Kafka 2.8 do not know the question (KIP-664)."""
+    """Ask for producer states; brokers older than Kafka 2.8 cannot tell them (KIP-664)."""
     wanted = tuple(tps)
     if not wanted:
         return Answers({}, {})

@@ -1,1 +1,1 @@
-"""Floor 6: copying again what the target lost."""
+"""Floor 6: copy records again that the target lost."""

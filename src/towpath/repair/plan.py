@@ -1,4 +1,4 @@
-"""What `towpath repair` can copy again exactly, and what is left to do where it cannot. Pure."""
+"""What `towpath repair` can copy again exactly, and what to do where it cannot. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.model.clock import now_ms
 from towpath.model.nouns import ClusterId, Mode, SourceOffset, TargetOffset, TopicPartition
 from towpath.status.losses import LostRecords
 
-_RECREATE = "delete the topic on the target, and the next run copies all of it again"
+_RECREATE = "delete the topic on the target; the next run copies all of it again"
 
 
 class Unrepairable(StrEnum):
@@ -30,7 +30,7 @@ class Unrepairable(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """A consumer group on the target that committed an offset which the log does not reach now."""
+    """A consumer group on the target whose committed offset is beyond the log end offset."""
 
     group: str
     offset: int
@@ -38,7 +38,7 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A partition that is copied again from `offset` on, which is the same on both sides."""
+    """A partition that is copied again from `offset`, which is the same on both clusters."""
 
     tp: TopicPartition
     target: TopicPartition
@@ -55,7 +55,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Unrepaired:
-    """A partition that cannot be repaired, why, and what is left to do."""
+    """A partition that cannot be repaired, with the cause and what to do."""
 
     tp: TopicPartition
     cause: Unrepairable
@@ -67,12 +67,13 @@ class Unrepaired:
 
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
-    """What to do.
+    """The plan of a repair.
 
     Attributes:
-        repairs: Partitions to be copied again from an offset on.
-        unfinished: Partitions that were repaired before, and up to where copying them must go on.
-        left: What cannot be repaired.
+        repairs: Partitions to copy again from an offset.
+        unfinished: Partitions of an earlier repair, each with the source offset up to which copying
+            must still go on.
+        left: Partitions that cannot be repaired.
     """
 
     repairs: tuple[Repair, ...]
@@ -81,22 +82,22 @@ class RepairPlan:
 
     @property
     def ends(self) -> dict[TopicPartition, SourceOffset]:
-        """Up to which source offset each partition is to be copied."""
+        """The source offset up to which each partition is to be copied."""
         return dict(self.unfinished) | {each.tp: each.lost.source_end for each in self.repairs}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFacts:
-    """What the clusters say of one partition that lost something.
+    """Facts of both clusters about one partition that lost records.
 
     Attributes:
-        replicas: Ids of the brokers that should hold the target partition.
-        in_sync: Those of them that do.
-        high_watermark: That of the target.
-        log_end: The log end offset of the target's leader.
-        open_since: Where the first open transaction on the target begins, -1 if there is none.
-        source_first: Where the source log begins.
-        source_end: Where the source log ends.
+        replicas: The broker ids of the target partition's replicas.
+        in_sync: The broker ids of its ISR.
+        high_watermark: Its high watermark.
+        log_end: The log end offset of its leader.
+        open_since: The first offset of its oldest open transaction, -1 if none is open.
+        source_first: The log start offset of the source partition.
+        source_end: The log end offset of the source partition.
     """
 
     replicas: Sequence[int]
@@ -111,7 +112,7 @@ class PartitionFacts:
 def begin_at(books: PartitionBooks, lost: LostRecords) -> SourceOffset:
     """Return the offset from which an identical partition is copied again.
 
-    Where all was lost of a mirror topic that begins late, its front is filled again up to there.
+    If a mirror partition that begins at a later offset lost everything, its front is filled again.
     """
     return max(SourceOffset(lost.target_end), books.start)
 
@@ -119,7 +120,7 @@ def begin_at(books: PartitionBooks, lost: LostRecords) -> SourceOffset:
 def hindered(
     tp: TopicPartition, books: PartitionBooks, lost: LostRecords, facts: PartitionFacts
 ) -> Unrepaired | None:
-    """Return why a partition cannot be repaired, by everything but its records."""
+    """Return why a partition cannot be repaired, judging by everything but its records."""
     why = next(_hindrances(books, lost, facts), None)
     return None if why is None else Unrepaired(tp, *why)
 
@@ -139,8 +140,8 @@ def _hindrances(
         ids = ", ".join(map(str, sorted(missing)))
         yield (
             Unrepairable.REPLICAS,
-            f"replicas on brokers {ids} of the target are not in sync, and may hold what was lost;"
-            " start these brokers, or take them out of the partition, then repair again",
+            f"replicas on brokers {ids} of the target are not in sync, and may hold the lost"
+            " records; start these brokers, or reassign the replicas, then repair again",
         )
     if facts.open_since >= 0:
         yield (
@@ -151,30 +152,30 @@ def _hindrances(
     if not facts.log_end == facts.high_watermark == lost.target_end:
         yield (
             Unrepairable.UNSETTLED,
-            f"the target log still moves: it ended at {lost.target_end}, its high watermark is"
-            f" {facts.high_watermark} now, its log end {facts.log_end}; look who writes to it, then"
-            " repair again",
+            f"the target log is still changing: it ended at {lost.target_end}, now its high"
+            f" watermark is {facts.high_watermark} and its log end offset {facts.log_end}; find out"
+            " who writes to it, then repair again",
         )
     if facts.source_first > first:
         yield (
             Unrepairable.SOURCE_GONE,
-            f"the source log begins at offset {facts.source_first} by now, so offsets {first} to"
-            f" {facts.source_first - 1} are on neither side; {_RECREATE} that the source still has",
+            f"the source log now begins at offset {facts.source_first}, so neither cluster has"
+            f" offsets {first} to {facts.source_first - 1}; {_RECREATE} that the source still has",
         )
     if facts.source_end < lost.source_end:
         yield (
             Unrepairable.SOURCE_CUT,
             f"the source log ends at offset {facts.source_end}, so the source lost records, too;"
-            f" mend the source first, or else {_RECREATE}",
+            f" restore the source first, or {_RECREATE}",
         )
 
 
 def different(tp: TopicPartition, why: str) -> Unrepaired:
-    """Return that the target's records are not a beginning of the source's."""
+    """Return the outcome for a target log that is not a prefix of the source log."""
     return Unrepaired(
         tp,
         Unrepairable.DIFFERENT,
-        f"what the target still has is not the beginning of what the source has ({why});"
+        f"the records that the target still has are not the first ones of the source ({why});"
         f" {_RECREATE}",
     )
 
@@ -182,13 +183,13 @@ def different(tp: TopicPartition, why: str) -> Unrepaired:
 def new_incarnation(
     repair: Repair, books: PartitionBooks, cluster: ClusterId, run_id: str
 ) -> list[Entry]:
-    """Return what the ledger must hold, in one append, so that copying goes on from the offset.
+    """Return the ledger entries, for one append, after which copying goes on from the offset.
 
     Args:
-        repair: The partition.
-        books: What the ledger knows of it.
+        repair: The partition and the offset.
+        books: What the ledger knows of the partition.
         cluster: The id of the source cluster.
-        run_id: Who repairs.
+        run_id: The run id of this repair.
     """
     opened, receipt, at = books.opened, books.receipt, now_ms()
     if opened is None or receipt is None:
@@ -225,12 +226,12 @@ def new_incarnation(
     )
     if repair.offset > repair.lost.target_end:
         return [repaired, again]
-    # With a receipt, nothing that the target still has is taken for a front to be cut off.
+    # Without a receipt, records that the target still has would be deleted as filler.
     return [repaired, again, _standing(repair, books, receipt, again)]
 
 
 def _standing(repair: Repair, books: PartitionBooks, receipt: Receipt, opened: Opened) -> Receipt:
-    """Return the first receipt of the new incarnation; its totals count what was kept, too."""
+    """Return the first receipt of the new incarnation; its totals include the records kept."""
     kept = repair.offset - books.start
     share = kept / max(1, receipt.source_end - books.start)
     return replace(

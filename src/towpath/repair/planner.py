@@ -1,4 +1,4 @@
-"""What the clusters say of partitions that lost something, and what to do about each."""
+"""Plan a repair: ask both clusters about partitions that lost records, and decide on each."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def plan_repair(
     lost: Mapping[TopicPartition, LostRecords],
     compare: Compare,
 ) -> RepairPlan:
-    """Return what can be copied again exactly, and why the rest cannot.
+    """Return what can be copied again exactly, and why the rest cannot be.
 
     Args:
-        link: The link; its books must be read.
-        tps: The source partitions that were asked for.
-        lost: What the target lost of some of them.
-        compare: Compares ranges of both sides record by record.
+        link: The link; its books must have been read.
+        tps: The requested source partitions.
+        lost: What the target lost of them.
+        compare: Compares ranges of both clusters record by record.
 
     Raises:
-        ClusterError: A cluster did not answer about one of them.
+        ClusterError: A cluster did not answer about a partition.
     """
     books = link.books
     facts = _facts(link, lost)
@@ -64,7 +64,7 @@ def plan_repair(
 
 
 def _unfinished(books: LinkBooks, tp: TopicPartition) -> SourceOffset:
-    """Return up to where a partition that was repaired before is still to be copied, or -1."""
+    """Return the offset up to which an earlier repair must still copy a partition, or -1."""
     known = books.of(tp)
     end = known.repairs[-1].acknowledged if known.repairs else SourceOffset(-1)
     at = known.receipt.source_end if known.receipt else -1
@@ -101,7 +101,7 @@ def _facts(link: OpenLink, lost: Iterable[TopicPartition]) -> dict[TopicPartitio
 def _different(
     link: OpenLink, lost: Mapping[TopicPartition, LostRecords], compare: Compare
 ) -> dict[TopicPartition, Unrepaired]:
-    """Compare all that both sides still have of partitions that could be repaired."""
+    """Compare all records that both clusters still have of partitions that may be repaired."""
     bounds = Observed(Scope(), link.books, link.source, link.target).bounds(lost)
     ranges = [
         kept_range(tp, link.books.of(tp), each, lost[tp].target_end) for tp, each in bounds.items()
@@ -111,20 +111,21 @@ def _different(
         if not found.equal:
             left[tp] = different(tp, difference(found))
         elif found.counts.foreign:
-            left[tp] = different(tp, f"the target has {found.counts.foreign} records of others")
+            foreign = f"the target has {found.counts.foreign} records that this link did not write"
+            left[tp] = different(tp, foreign)
     return left
 
 
 def _ahead(
     link: OpenLink, lost: Mapping[TopicPartition, LostRecords]
 ) -> dict[TopicPartition, list[Ahead]]:
-    """Return the groups that committed an offset that the target's log does not reach now."""
+    """Return the consumer groups whose committed offset is beyond the target's log end offset."""
     there = _targets(link.books, lost)
     found: dict[TopicPartition, list[Ahead]] = {tp: [] for tp in there}
     for group in link.target.groups.names() if there else ():
         try:
             committed = link.target.groups.committed(group, there.values())
-        except RefusedError:  # a group of another kind, or one that the login may not read
+        except RefusedError:  # a group of another type, or one that the login may not read
             continue
         for tp, copy in there.items():
             if committed.get(copy, -1) > lost[tp].target_end:

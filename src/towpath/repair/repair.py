@@ -1,9 +1,9 @@
-"""`towpath repair`: copy again what the target lost, on partitions where that can be exact.
+"""`towpath repair`: copy records again that the target lost, on partitions where that is exact.
 
-The target's log must be a proper beginning of the source's, at the same offsets. Then a new
-incarnation of the partition begins where that log ends (docs/decisions/0021), and its records are
-copied again up to what had been acknowledged. Each step can be killed: the ledger takes a new
-incarnation as a whole or not at all, and copying goes on as any copying does.
+The target log must be a prefix of the source log, at the same offsets. A new incarnation of the
+partition begins at its end (docs/decisions/0021), and records are copied again up to what the
+target had acknowledged. The process may be killed at any point: the ledger takes a new incarnation
+as a whole or not at all, and copying goes on like any other copying.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from towpath.verify.verify import Scope, compared
 
 @dataclass(frozen=True, slots=True)
 class RepairRequest:
-    """What is to be repaired, and with what.
+    """A request to repair topics.
 
     Attributes:
-        topics: Source topics.
-        agreed: Shown the plan; returns whether to do it.
-        on_done: Told how many slices are done, and of how many.
+        topics: The source topics.
+        agreed: Called with the plan; returns whether to carry it out.
+        on_done: Called with the number of slices that are done, and the total number.
         stop: Set to end early.
-        scope: Spark's master, and how many slices at a time.
+        scope: Spark's master, and the number of slices at a time.
     """
 
     topics: tuple[TopicName, ...]
@@ -57,13 +57,13 @@ class RepairRequest:
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """What came of a repair.
+    """The outcome of a repair.
 
     Attributes:
-        plan: What was to be done.
-        done: Whether it was agreed to, or nothing was to be done.
-        rows: Where the partitions of the plan stand now, if anything was done.
-        takeover: A sentence about a dead process that the lease was taken over from, or "".
+        plan: The plan.
+        done: Whether the plan was agreed to, or there was nothing to do.
+        rows: The status of the plan's partitions after the repair, if anything was done.
+        takeover: A sentence about the dead process whose lease was taken over, or "".
     """
 
     plan: RepairPlan
@@ -73,21 +73,21 @@ class RepairReport:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What is not as it should be, one sentence each."""
+        """One sentence for each partition that is not repaired."""
         ends = self.plan.ends
         behind = [row.why for row in self.rows if row.error or row.source_end < ends[row.tp]]
         return (*map(str, self.plan.left), *behind)
 
 
 def repair(config: LinkConfig, asked: RepairRequest) -> RepairReport:
-    """Repair the partitions of some topics that lost something.
+    """Repair partitions of some topics.
 
     Raises:
-        ClusterError: A cluster could not be reached, or refused us.
+        ClusterError: A cluster could not be reached, or refused a request.
         ConfigError: The link never copied one of the topics.
         LedgerError: The link runs, or joins other clusters.
         SparkStartError: Spark did not start.
-        StoppedError: It was stopped.
+        StoppedError: The user asked to stop before the repair was complete.
     """
     with ExitStack() as stack:
         link = stack.enter_context(open_link(config))
@@ -100,7 +100,7 @@ def repair(config: LinkConfig, asked: RepairRequest) -> RepairReport:
 
 
 def _read(link: OpenLink, topics: Collection[TopicName]) -> None:
-    """Read the ledger, and make sure that the link copied these topics."""
+    """Read the ledger; raise if the link never copied one of the topics."""
     if find(link.target) is not None:
         link.read()
         link.ledger.read_runs(link.books)
@@ -121,7 +121,7 @@ class _Repair:
         self._cluster = link.source.cluster.id()
 
     def go(self) -> RepairReport:
-        """Plan, ask, tell the ledger, and copy."""
+        """Plan, ask for agreement, write the ledger, and copy."""
         plan = self._plan()
         if not plan.ends:
             return RepairReport(plan, done=True)
@@ -154,7 +154,7 @@ class _Repair:
         return compared(self._link.config, asked.scope, wanted, asked.on_done, asked.stop)
 
     def _begin(self, plan: RepairPlan) -> None:
-        """Tell the ledger of the new incarnations; what was planned must still hold then."""
+        """Write the new incarnations to the ledger, if the target is still as planned."""
         again = {row.tp: row.lost for row in self._rows(plan.ends)}
         for each in plan.repairs:
             if again.get(each.tp) != each.lost:
@@ -163,7 +163,7 @@ class _Repair:
             self._link.ledger.append(new_incarnation(each, books, self._cluster, self._run_id))
 
     def _copy(self, ends: Mapping[TopicPartition, SourceOffset]) -> None:
-        """Copy up to these source offsets, on Spark."""
+        """Copy partitions up to these source offsets, on Spark."""
         asked, config = self._asked, self._link.config
         spark = session(
             asked.scope.master,
@@ -178,12 +178,12 @@ class _Repair:
         try:
             run_slices(spark, work, run_slice, SUMMARY, asked.on_done, asked.stop)
         except RuntimeError as error:
-            self._require_going("not everything was copied again; repair again, or run, to go on")
+            self._require_going("not everything was copied again; repair or run again to go on")
             raise of_spark(error) from error
 
 
 def _only(work: Slice, ends: Mapping[TopicPartition, SourceOffset]) -> Slice:
-    """Return the part of a slice that copies these partitions, exactly or not at all."""
+    """Return a slice with only these partitions, which must stay identical."""
     return replace(
         work,
         assignments=tuple(
