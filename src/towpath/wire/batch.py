@@ -1,9 +1,9 @@
-"""Record batches of magic 2 as they lie in a buffer: find them, read and patch their headers.
+"""Record batches of magic 2 in a buffer: finding them, reading and patching their headers.
 
-Nothing here opens a batch; `wire/header.py` has the layout. The checksum covers everything behind
-the checksum itself. `stamp` changes bytes in the first 40 of those only, and CRC-32C is linear, so
-the new checksum follows from the old one and the changed bytes (docs/decisions/0001): the records
-are never read, and damage done to them on the way is still seen by the target broker.
+Nothing here opens a batch; `wire/header.py` describes the layout. The checksum covers all bytes
+after it. `stamp` changes only some of the first 40 of these, and CRC-32C is linear, so the new
+checksum follows from the old one and the changed bytes (docs/decisions/0001). The records are never
+read, and the target broker still detects damage to them.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ __all__ = [
 SEQUENCES = 1 << 31
 """Sequences wrap here (KIP-98)."""
 NO_END = (1 << 63) - 1
-"""Behind every offset."""
+"""An offset after every other one."""
 
 Table = npt.NDArray[np.int64]
 
 POSITION, LENGTH, BASE, LAST, COUNT, ATTRIBUTES, PRODUCER, MAX_TIME, LEADER_EPOCH, CRC = range(10)
-"""Columns of the table that `scan` returns; `LAST` is the last offset of the batch."""
+"""Columns of the table that `scan` returns. `LAST` is the last offset of the batch."""
 COLUMNS = 10
 
 
@@ -94,7 +94,7 @@ def _put(buffer: Any, position: Any, size: Any, value: Any) -> None:
 
 @loop("int64(uint8[::1], int64, int64, int64[:, ::1])")
 def _scan(buffer: Any, start: Any, end: Any, table: Any) -> Any:
-    """Fill `table` and return the rows, or minus the position of what is no batch, minus one."""
+    """Fill `table`. Returns its rows, or -1 minus the position of bytes that are no batch."""
     rows = 0
     position = start
     while position + 17 <= end:
@@ -124,12 +124,12 @@ def _scan(buffer: Any, start: Any, end: Any, table: Any) -> Any:
 
 
 def scan(buffer: Buffer, start: int, end: int) -> Table:
-    """Find the whole batches between two positions; an incomplete last one is left out.
+    """Find the whole batches between two positions. An incomplete last batch is left out.
 
     Args:
         buffer: Bytes as a broker sent them.
         start: Position of the first batch.
-        end: Position behind the last byte that belongs to this partition.
+        end: Position after the last byte of this partition.
 
     Returns:
         One row per batch, with the columns named above.
@@ -161,10 +161,10 @@ def _plain(table: Any, expected: Any) -> Any:
 
 
 def plain_prefix(table: Table, expected: int) -> int:
-    """How many leading batches may be sent on as they are.
+    """Return how many leading batches may be sent unopened.
 
-    Such a batch follows its predecessor without a hole, holds a record for every offset, and is
-    neither transactional nor control nor stamped by the broker's clock.
+    Such a batch follows the one before it without a hole, holds a record for every offset, and is
+    neither transactional nor a control batch nor stamped by the broker (LogAppendTime).
     """
     return int(_plain(table, expected))
 
@@ -187,10 +187,10 @@ def _same(a: Any, a_table: Any, b: Any, b_table: Any) -> Any:
 
 
 def same_prefix(a: Buffer, a_table: Table, b: Buffer, b_table: Table) -> int:
-    """How many leading pairs of batches have the same first time and record bytes.
+    """Return how many leading pairs of batches have the same first timestamp and record bytes.
 
-    Both batches of a pair have the same length. Where the one of `b` is stamped by its broker's
-    clock its time does not count.
+    Both batches of a pair must have the same length. If the batch in `b` is stamped by its broker
+    (LogAppendTime), its timestamp does not count.
     """
     return int(_same(a, a_table, b, b_table))
 
@@ -245,11 +245,11 @@ def stamp(
     epoch: int = 0,
     transactional: bool = False,
 ) -> None:
-    """Make the batches of `table` ours, in place: producer, epoch, following sequences.
+    """Give the batches of `table` our producer id, epoch and consecutive sequences, in place.
 
-    Base offset becomes 0 and leader epoch -1 as in any produced batch; the control and
-    delete-horizon bits go, and the transactional bit unless they belong to a transaction of ours.
-    The `CRC` column of `table` then holds the new checksums.
+    The base offset becomes 0 and the leader epoch -1, as in any produced batch. The control and
+    delete-horizon bits are cleared, and so is the transactional bit, unless the batches belong to a
+    transaction of ours. The `CRC` column of `table` then holds the new checksums.
     """
     added = TRANSACTIONAL if transactional else 0
     _stamp(buffer, table, producer_id, epoch, sequence % SEQUENCES, added)

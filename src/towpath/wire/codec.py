@@ -1,9 +1,9 @@
-"""The five codecs of record batches, with a limit on what comes out.
+"""The five codecs of record batches, with a limit on the decompressed size.
 
-Decompression goes through interfaces that stop at a size: zlib for gzip, a buffer of that size for
-zstd, a decompressor with a maximum for lz4, and the declared length of snappy. What cannot be read,
-whatever the reason, is a `CorruptBatchError`. `wire/streams.py` reads large zstd and lz4 up to
-three times faster, but needs Arrow.
+Each decompressor stops at a size: zlib for gzip, a buffer of that size for zstd, a decompressor
+with a maximum for lz4, and the declared length of snappy. Whatever cannot be read is a
+`CorruptBatchError`. `wire/streams.py` reads large zstd and lz4 data up to three times faster, but
+needs Arrow.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
 LIMIT = 1 << 30
-"""No batch may become larger than this, unless the caller says otherwise."""
+"""Most bytes of a decompressed batch, unless the caller gives another limit."""
 
 Reader = Callable[[memoryview, int], Any]
-"""Decompresses up to so many bytes; may return one more, which says that there is more."""
+"""Decompresses up to so many bytes. It may return one byte more, if the data is larger."""
 
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = 16
 _SNAPPY_RATIO = 22  # a copy of 64 bytes takes three
 _FIRST_CHUNK = 1 << 16
 _ZSTD_RATIO = 4
-"""What zstd is first taken to save; where it saves more, a second attempt is needed."""
+"""The ratio assumed for zstd at first. Above it, a second attempt is needed."""
 _BROKEN = (cramjam.DecompressionError, OSError, ValueError, RuntimeError, MemoryError, zlib.error)
 
 
 def decompress(
     codec: int, data: Bytes, limit: int = LIMIT, readers: Mapping[int, Reader] | None = None
 ) -> Buffer:
-    """Return what was compressed; `data` itself, as an array, where nothing was.
+    """Return the decompressed data. Uncompressed data is returned as an array.
 
     Args:
         codec: Number of the codec, the low three bits of the attributes.
         data: The records of one batch.
-        limit: The most bytes that may come out.
-        readers: What decompresses, by codec; by default those of this module.
+        limit: Most bytes of the result.
+        readers: Decompressors by codec, by default those of this module.
 
     Raises:
         CorruptBatchError: Unknown codec, damaged or cut data, or more than `limit` bytes.
@@ -69,7 +69,7 @@ def decompress(
 
 
 def compress(codec: int, data: Bytes) -> bytes:
-    """Return `data` compressed in the form that brokers and clients read.
+    """Return `data`, compressed in the form that brokers and clients read.
 
     Raises:
         ValueError: There is no such codec.
@@ -82,7 +82,7 @@ def compress(codec: int, data: Bytes) -> bytes:
     if codec == SNAPPY:
         return bytes(cramjam.snappy.compress_raw(source))
     if codec == LZ4:
-        # Brokers refuse blocks that refer to the block before them.
+        # Brokers refuse linked blocks.
         return bytes(lz4.frame.compress(source, block_linked=False, store_size=False))
     if codec == ZSTD:
         return bytes(cramjam.zstd.compress(source, 3))
@@ -151,7 +151,7 @@ def _unlz4(source: memoryview, limit: int) -> Any:
 
 
 def _unzstd(source: memoryview, limit: int) -> Any:
-    """Decompress into a buffer, a larger one where that fails, as the reason is not told."""
+    """Decompress into a buffer, and into a larger one if that fails for an unknown reason."""
     if not source:
         return b""  # as Arrow's streams do
     size = min(limit, max(_FIRST_CHUNK, _ZSTD_RATIO * len(source)))

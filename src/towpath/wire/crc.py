@@ -9,7 +9,7 @@ POLYNOMIAL = 0x82F63B78
 
 
 def _slices() -> npt.NDArray[np.uint32]:
-    """The remainders that take eight bytes at a time; the first 256 take one."""
+    """Return the tables that take eight bytes at a time. The first of them takes one byte."""
     tables = np.zeros((8, 256), np.uint32)
     for byte in range(256):
         crc = byte
@@ -22,7 +22,7 @@ def _slices() -> npt.NDArray[np.uint32]:
 
 
 def _shifts() -> npt.NDArray[np.uint32]:
-    """x^(2^k) modulo the polynomial, for k = 0 to 31."""
+    """Return x^(2^k) modulo the polynomial, for k = 0 to 31."""
     table = np.zeros(32, np.uint32)
     power = 1 << 30
     for k in range(32):

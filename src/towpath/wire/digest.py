@@ -1,9 +1,9 @@
-"""A number for every record, and numbers for many that tell whether two logs are equal.
+"""A hash of each record, and digests of many records that tell whether two logs are equal.
 
-The hash of a record covers key, value, headers and timestamp, and nothing that differs between
-equal logs: no offset, no batch boundaries, no codec. Without times it serves to compare with a
-topic whose broker sets the times (LogAppendTime). It is made to find damage, not to withstand
-somebody who looks for collisions.
+The hash of a record covers its key, value, headers and timestamp, and nothing that may differ
+between equal logs: no offset, no batch boundaries, no codec. Hashes without timestamps are for
+topics whose broker sets them (LogAppendTime). The hash detects damage; it is not safe against
+deliberate collisions.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _SECOND = np.uint64(0xBB67AE8584CAA73B)
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What is compared of a range of records.
+    """The digest of a range of records.
 
     Attributes:
-        records: How many.
+        records: Number of records.
         unordered: Equal for the same records in any order.
         ordered: Equal for the same records in the same order.
     """
@@ -44,7 +44,7 @@ class Digest:
     ordered: int = 0
 
     def then(self, other: Digest) -> Digest:
-        """Return the digest of this range and the `other` one behind it; it is associative."""
+        """Return the digest of this range followed by the `other` one. Associative."""
         return Digest(
             self.records + other.records,
             (self.unordered + other.unordered) % _WORD,
@@ -61,28 +61,28 @@ def digest_batches(
     *,
     timed: bool = True,
 ) -> Digest:
-    """Return the digest of the records of consecutive batches whose offsets lie in a range.
+    """Return the digest of the records of consecutive batches whose offsets are in a range.
 
-    With `timed` false, the records' times are left out.
+    If `timed` is false, timestamps are left out.
 
     Raises:
-        CorruptBatchError: One of them is no batch of magic 2.
+        CorruptBatchError: One of them is not a batch of magic 2.
     """
     offsets, hashes = _hashes(open_batches(buffer, positions, lengths), timed=timed)
     return fold(hashes[(offsets >= first_offset) & (offsets < end_offset)])
 
 
 def record_hashes(batch: Bytes, *, timed: bool = True) -> tuple[Table, Hashes]:
-    """Return offset and hash of every record, with or without its time.
+    """Return offset and hash of every record, with or without its timestamp.
 
     Raises:
-        CorruptBatchError: The bytes are no batch of magic 2.
+        CorruptBatchError: The bytes are not a batch of magic 2.
     """
     return _hashes(open_batch(batch), timed=timed)
 
 
 def fold(hashes: Hashes) -> Digest:
-    """Return the digest of the records that have these hashes, in this order."""
+    """Return the digest of records with these hashes, in this order."""
     unordered, ordered = _fold(read_only(hashes))
     return Digest(len(hashes), int(unordered), int(ordered))
 
@@ -103,7 +103,7 @@ def _absorb(state: Any, word: Any) -> Any:
 
 @inlined
 def _absorb_bytes(state: Any, data: Any, start: Any, size: Any) -> Any:
-    """Absorb the size, which tells null from empty, and then the bytes as numbers of eight."""
+    """Absorb the size, which distinguishes null from empty, then the bytes, eight at a time."""
     state = _absorb(state, np.uint64(size))
     at = np.uint64(start)
     end = at + np.uint64(max(size, 0))

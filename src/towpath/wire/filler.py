@@ -1,7 +1,7 @@
-"""Batches of empty records, which take offsets and say nothing.
+"""Batches of empty records, which take offsets.
 
-A fresh target partition is filled with them up to the offset where its source begins, and they
-are cut off again; a gap between records is filled with them inside an aborted transaction.
+A new target partition is filled with them up to the offset where its source begins, and then they
+are deleted. A gap between records is filled with them inside an aborted transaction.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from towpath.wire.codec import ZSTD, compress
 from towpath.wire.loops import loop
 
 LARGEST = 1_000_000
-"""Records of the largest filler: 0.8 MB, about 0.1 s of work for a broker."""
+"""Most records of a filler: 0.8 MB, about 0.1 s of work for a broker."""
 
 _ROOM = 7 + varint.LONGEST
 _NULL, _EMPTY = 1, 0  # the varints of the lengths -1 and 0
@@ -37,13 +37,13 @@ def filler(
 
     Args:
         count: How many offsets to take, up to a million.
-        now_ms: Timestamp of all of them.
-        producer_id: Who writes them, -1 for nobody.
+        now_ms: Timestamp of all records.
+        producer_id: The producer id, -1 for none.
         epoch: Epoch of the producer.
         sequence: Sequence of the first record.
-        transactional: Whether they belong to the producer's transaction.
-        keyed: Give them the empty key; a compacted topic refuses records without a key. The value
-            stays null, so the cleaner removes what somebody forgot to cut.
+        transactional: Whether the records belong to the producer's transaction.
+        keyed: Give the records an empty key, because a compacted topic refuses records without a
+            key. The value stays null, so the cleaner removes records that were not deleted.
 
     Raises:
         ValueError: `count` is not between 1 and a million.

@@ -30,19 +30,19 @@ LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 KEPT_ATTRIBUTES = CODEC_MASK | LOG_APPEND_TIME
-"""What a copied batch keeps; transactional, control and delete-horizon bits are the source's."""
+"""Attributes that a copied batch keeps: not the transactional, control and delete-horizon bits."""
 
 Buffer = npt.NDArray[np.uint8]
 Bytes = bytes | bytearray | memoryview | Buffer
 
 _PLAIN = struct.Struct(">qiibIhiqqqhii")
 _BEFORE_SIZE = 12
-"""Bytes of base offset and length, which the length does not count."""
+"""Bytes of base offset and length, which the length field does not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchHeader:
-    """The header of one batch, read the slow and readable way."""
+    """The header of one batch, for reading one batch at a time."""
 
     base_offset: int
     length: int
@@ -60,10 +60,10 @@ class BatchHeader:
 
     @classmethod
     def read(cls, batch: bytes | bytearray | memoryview) -> BatchHeader:
-        """Read the header at the front of `batch`.
+        """Read the header at the beginning of `batch`.
 
         Raises:
-            CorruptBatchError: Fewer than 61 bytes, or another magic than 2.
+            CorruptBatchError: The batch has fewer than 61 bytes or another magic than 2.
         """
         if len(batch) < HEADER_SIZE:
             raise CorruptBatchError(f"{len(batch)} bytes, a header has {HEADER_SIZE}")
@@ -73,7 +73,7 @@ class BatchHeader:
         return header
 
     def write(self) -> bytes:
-        """Return the 61 bytes of this header, with the checksum as it stands in it."""
+        """Return the 61 bytes of this header, with its checksum unchanged."""
         return _PLAIN.pack(*(getattr(self, name) for name in self.__slots__))
 
 
@@ -87,16 +87,16 @@ def sealed(
     last_delta: int | None = None,
     producer: tuple[int, int, int] = (-1, -1, -1),
 ) -> bytearray:
-    """Return a batch: the records, compressed already, behind a header with a true checksum.
+    """Return a batch: a header with a correct checksum, followed by the records.
 
     Args:
-        records: What stands behind the header.
+        records: The records, compressed already.
         attributes: Codec and flags.
         count: Number of records.
-        times: The first and the greatest timestamp.
+        times: The first and the largest timestamp.
         base_offset: Offset of the first record.
-        last_delta: Offset of the last record from there; by default there are no holes.
-        producer: Its id, its epoch, and the sequence of the first record; -1 for nobody.
+        last_delta: Offset of the last record relative to the first. By default there are no holes.
+        producer: Producer id, epoch, and the sequence of the first record, -1 for none.
     """
     batch = bytearray(HEADER_SIZE + len(records))
     last = count - 1 if last_delta is None else last_delta
@@ -120,19 +120,19 @@ def sealed(
 
 
 def seal(batch: bytearray) -> bytearray:
-    """Write the true checksum into `batch` and return it."""
+    """Write the correct checksum into `batch`, and return the batch."""
     struct.pack_into(">I", batch, 17, google_crc32c.value(bytes(memoryview(batch)[21:])))
     return batch
 
 
 def sound(batch: bytes | bytearray | memoryview) -> bool:
-    """Whether the checksum of `batch` is true."""
+    """Whether the checksum of `batch` is correct."""
     view = memoryview(batch)
     return bool(google_crc32c.value(bytes(view[21:])) == int.from_bytes(view[17:21], "big"))
 
 
 def split(data: memoryview) -> Iterator[memoryview]:
-    """Return the whole batches of a fetch response; an incomplete last one is left out.
+    """Yield the whole batches of a fetch response. An incomplete last batch is left out.
 
     Raises:
         CorruptBatchError: A batch has another magic than 2 or an impossible length.

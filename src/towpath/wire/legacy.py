@@ -6,7 +6,7 @@ message with a codec is a wrapper: its value is a compressed message set. The of
 is that of its last message; messages inside have offsets relative to the first in magic 1,
 absolute ones in magic 0 (Kafka protocol page, "Old Message Format"; KIP-31, KIP-32).
 
-Brokers that still hold such messages are rare, so this is written to be read.
+Brokers with such messages are rare, so this code is written for readability, not speed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from towpath.wire.codec import LZ4, NONE, ZSTD, compress, decompress
 _ENTRY = struct.Struct(">qiIbb")  # offset, size, crc, magic, attributes
 _BEFORE_SIZE = 12
 _UP_TO_MAGIC = 17
-"""Bytes up to and with the magic, which stands at the same place in all formats."""
+"""Bytes up to and including the magic, which has the same position in all formats."""
 _BEFORE_CRC = 16
 _LAST_DELTA = (1 << 31) - 1
 _U32 = (1 << 32) - 1
@@ -41,7 +41,7 @@ _PRIME_1, _PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = (
     668265263,
     374761393,
 )
-"""Constants of xxHash32, which guards the header of lz4 frames."""
+"""Constants of xxHash32, the checksum of the header of lz4 frames."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +60,17 @@ class _Message:
 
     @property
     def group(self) -> tuple[int, int, int]:
-        """What messages of one new batch share; with LogAppendTime a batch has one time."""
+        """What messages of one new batch have in common. With LogAppendTime, also the timestamp."""
         return self.codec, self.time_type, self.record.timestamp if self.time_type else 0
 
 
 def modernise(data: memoryview) -> bytearray:
     """Return the records of a fetch response as batches of magic 2, at the same offsets.
 
-    An entry that was cut off at the end is left out, as in any fetch response.
+    An incomplete entry at the end is left out, as in any fetch response.
 
     Raises:
-        CorruptBatchError: Some entry is neither a message nor a batch.
+        CorruptBatchError: An entry is neither a message nor a batch.
     """
     out = bytearray()
     old_from = at = 0
@@ -91,14 +91,15 @@ def modernise(data: memoryview) -> bytearray:
 def convert(message_set: memoryview) -> list[bytearray]:
     """Return the messages as batches of magic 2, at the same offsets.
 
-    A wrapper becomes a batch with its codec; neighbours without one become one batch. Messages of
-    magic 0 have no time and get -1; those with LogAppendTime keep their times and type.
+    A wrapper becomes a batch with its codec. Neighbours without a wrapper become one batch.
+    Messages of magic 0 have no timestamp and get -1. Messages with LogAppendTime keep timestamp and
+    type.
 
     Args:
         message_set: Whole messages of magic 0 or 1.
 
     Raises:
-        CorruptBatchError: The bytes are no such messages.
+        CorruptBatchError: The bytes are not such messages.
     """
     batches: list[bytearray] = []
     for (codec, time_type, _), group in groupby(_messages(message_set), key=lambda m: m.group):
@@ -175,7 +176,7 @@ def _placed(record: plain.Record, wrapper: _Message, offset: int) -> plain.Recor
 
 
 def _batch(records: list[plain.Record], codec: int, time_type: int) -> bytearray:
-    """Return a batch whose offset deltas have the holes that the offsets have."""
+    """Return a batch with the same holes between offsets as its records."""
     base = records[0].offset
     deltas = [record.offset - base for record in records]
     if any(after <= before for before, after in pairwise(deltas)) or deltas[-1] > _LAST_DELTA:
@@ -191,10 +192,10 @@ def _batch(records: list[plain.Record], codec: int, time_type: int) -> bytearray
 
 
 def _with_frame_check(frame: bytes) -> bytes:
-    """Return an lz4 frame with the true checksum of its header.
+    """Return an lz4 frame with the correct checksum of its header.
 
-    Clients of magic 0 took the checksum over the magic number too (KIP-57). The CRC of the message
-    has been checked, so nothing is lost by writing this one again.
+    Clients of magic 0 included the magic number in the checksum (KIP-57). The CRC of the message
+    was checked before, so replacing this checksum hides no damage.
     """
     if len(frame) < _SHORTEST_FRAME:
         raise CorruptBatchError(f"an lz4 frame of {len(frame)} bytes")

@@ -1,8 +1,9 @@
-"""Where the compiled loops over record bytes are kept: in a folder of the user, by their source.
+"""The cache of compiled loops over record bytes: a folder of the user, named after their source.
 
-Compiling all loops takes ten CPU seconds, loading them less than one. The folder is named by the
-source of all of them, since numba looks only at the file of the outermost function, and a loop
-calls into other files. Only modules of this package import it, before they define a loop.
+Compiling all loops takes ten CPU seconds, loading them less than one. The name of the folder is a
+hash of all files of this package: numba looks only at the file of the outermost function, but a
+loop calls functions in other files. Only modules of this package import this one, before they
+define a loop.
 """
 
 from __future__ import annotations
@@ -30,23 +31,23 @@ __all__ = ["MODULES", "compile_all", "compiled", "inlined", "loop"]
 Loop = Callable[..., Any]
 
 MODULES = ("batch", "reencode", "digest", "filler", "records", "opened", "rows")
-"""The modules of this package with loops that are compiled when they are imported."""
+"""The modules of this package with loops, which are compiled when the module is imported."""
 _LOCKS = 1 << 20
 _SETTINGS = vars(config)
-"""Those of numba, which it reads when a loop is defined."""
+"""The settings of numba, which it reads when a loop is defined."""
 
 inlined = numba.njit
-"""Marks a function that loops call; it is compiled into them."""
+"""Marks a function that is compiled into the loops that call it."""
 
 
 def loop(signature: str) -> Callable[[Loop], Loop]:
-    """Compile the decorated function, or load it when this or another process has compiled it.
+    """Compile the decorated function, or load it if any process has compiled it before.
 
-    Of several processes that want the same loop one compiles and the others wait, so each that
-    starts together with others takes its share of the loops.
+    If several processes want the same loop, one compiles it and the others wait. So processes that
+    start together share the work.
 
     Args:
-        signature: The types of result and arguments, in numba's form.
+        signature: The types of result and arguments, in numba's notation.
     """
 
     def decorate(function: Loop) -> Loop:
@@ -60,8 +61,8 @@ def compile_all(modules: Sequence[str] = MODULES) -> None:
     """Compile or load every loop.
 
     Args:
-        modules: Those of `MODULES`; where several processes take another order each, each compiles
-            a part.
+        modules: Modules of `MODULES`. Several processes share the work if each takes another
+            order.
     """
     for name in modules:
         import_module(f"towpath.wire.{name}")
@@ -69,7 +70,7 @@ def compile_all(modules: Sequence[str] = MODULES) -> None:
 
 
 def compiled() -> bool:
-    """Whether every loop was compiled before, by whichever process."""
+    """Whether every loop was compiled before, by any process."""
     return _all_compiled().exists()
 
 
@@ -78,9 +79,9 @@ def _all_compiled() -> Path:
 
 
 def _folder() -> Path | None:
-    """Return a folder that only this user writes to; None where there is none."""
+    """Return a folder that only this user can write to, `None` if there is none."""
     source = hashlib.sha256(f"{sys.implementation.cache_tag} {numba.__version__}".encode())
-    with suppress(OSError):  # the package may lie in an archive
+    with suppress(OSError):  # the package may be in an archive
         for file in sorted(Path(__file__).parent.glob("*.py")):
             source.update(file.read_bytes())
     name = source.hexdigest()[:16]
@@ -106,14 +107,14 @@ def _shared() -> Path:
 
 
 def _ours(folder: Path) -> bool:
-    """Whether nobody else could have put code there: it is run as it is found."""
+    """Whether nobody else could have put code there. The code is run unchecked."""
     told = folder.stat()
     return told.st_uid == os.getuid() and not told.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 @contextmanager
 def _alone(name: str) -> Iterator[None]:
-    """Hold the lock of a loop; where there are no locks, go on without."""
+    """Hold the lock of a loop, or none if the file system has no locks."""
     with ExitStack() as stack:
         with suppress(OSError):
             file = stack.enter_context(Path(_SETTINGS["CACHE_DIR"], "lock").open("wb"))

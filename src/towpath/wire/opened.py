@@ -1,6 +1,6 @@
-"""Batches opened for reading: checked headers, and record bytes without compression.
+"""Batches opened for reading: checked headers and decompressed record bytes.
 
-Everything that looks at records (decode, re-encode, digest) starts here.
+Decoding, re-encoding and digests start here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from towpath.wire.loops import inlined, loop
 from towpath.wire.streams import decompress
 
 START, END, COUNT, BASE, LAST_DELTA, FIRST_TIME, MAX_TIME, ATTRIBUTES, SIZE = range(9)
-"""Columns of `Opened.batches`: where the records are, facts of the header, bytes as they came."""
+"""Columns of `OpenedBatches.batches`: position of the records, header fields, compressed size."""
 COLUMNS = 9
 
 SMALLEST_RECORD = 7
@@ -33,7 +33,7 @@ _REASONS = (
     "it has a negative record count or offset delta",
     "its checksum is wrong",
 )
-_LARGE = 2048  # from here on one call into google_crc32c is cheaper than the loop
+_LARGE = 2048  # from this size on, a call into google_crc32c is cheaper than the loop
 
 Number = TypeVar("Number", np.uint8, np.uint64)
 READ_ONLY = "Array(uint8, 1, 'C', readonly=True)"
@@ -41,16 +41,16 @@ READ_ONLY = "Array(uint8, 1, 'C', readonly=True)"
 
 @dataclass(frozen=True, slots=True)
 class OpenedBatches:
-    """Record bytes of several batches in one buffer, and a row of facts for each batch."""
+    """The record bytes of several batches in one buffer, and a row of header fields for each."""
 
     data: Buffer
     batches: Table
 
     def count(self) -> int:
-        """Return how many records there are.
+        """Return the number of records.
 
         Raises:
-            CorruptBatchError: The headers claim more than the bytes can hold.
+            CorruptBatchError: The headers claim more records than the bytes can hold.
         """
         count = int(self.batches[:, COUNT].sum())
         if count * SMALLEST_RECORD > self.size():
@@ -58,20 +58,20 @@ class OpenedBatches:
         return count
 
     def size(self) -> int:
-        """Return how many bytes they take without compression."""
+        """Return the uncompressed size of all records, in bytes."""
         return int((self.batches[:, END] - self.batches[:, START]).sum())
 
 
 def open_batches(buffer: Buffer, positions: Table, lengths: Table) -> OpenedBatches:
-    """Check and decompress batches of magic 2; together they may take `LIMIT` bytes.
+    """Check and decompress batches of magic 2, of at most `LIMIT` bytes together.
 
     Args:
-        buffer: Where they are.
-        positions: Position of the first byte of each.
-        lengths: Bytes of each, header included.
+        buffer: The batches.
+        positions: Position of the first byte of each batch.
+        lengths: Size of each batch in bytes, header included.
 
     Raises:
-        CorruptBatchError: One of them has a wrong checksum or size, or cannot be decompressed.
+        CorruptBatchError: A batch has a wrong checksum or size, or cannot be decompressed.
     """
     data = read_only(buffer)
     batches = np.empty((len(positions), COLUMNS), np.int64)
@@ -86,13 +86,13 @@ def open_batches(buffer: Buffer, positions: Table, lengths: Table) -> OpenedBatc
 
 
 def open_batch(batch: Bytes) -> OpenedBatches:
-    """Do the same with one batch that is all of `batch`."""
+    """Check and decompress a single batch."""
     data = np.frombuffer(batch, np.uint8)
     return open_batches(data, np.zeros(1, np.int64), np.array([len(data)], np.int64))
 
 
 def read_only(buffer: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """Return a view that cannot be written to; the compiled functions take only such."""
+    """Return a read-only view, as the compiled functions require it."""
     view = buffer.view()
     view.flags.writeable = False
     return view
@@ -159,7 +159,7 @@ def _checksum(data: Any, position: Any, end: Any) -> Any:
 
 @inlined
 def _fault(data: Any, position: Any, length: Any) -> Any:
-    """Return the number of the reason why this is no batch, or 0."""
+    """Return the number of the reason why these bytes are not a batch, or 0."""
     if position < 0 or length < HEADER_SIZE or position > len(data) - length:
         return 1
     if np.int64(np.int32(_number(data, position + 8, 4))) + 12 != length:
@@ -178,7 +178,7 @@ def _fault(data: Any, position: Any, length: Any) -> Any:
 
 @loop(f"UniTuple(int64, 2)({READ_ONLY}, int64[::1], int64[::1], int64[:, ::1])")
 def _headers(data: Any, positions: Any, lengths: Any, batches: Any) -> Any:
-    """Fill `batches`; return the first bad row and the reason, or -1 and 0."""
+    """Fill `batches`. Returns the first bad row and the number of the reason, or -1 and 0."""
     for row in range(len(positions)):
         position, length = positions[row], lengths[row]
         reason = _fault(data, position, length)

@@ -1,10 +1,10 @@
-"""Records and their bytes, read and written the slow and readable way.
+"""Decoding and encoding records in plain Python.
 
-The ledger is read and written by this, as it is small and neither numba nor Arrow has to be loaded
-for it. `wire/records.py` does the same fast; the tests hold both equal.
+The ledger is read and written this way: it is small, and neither numba nor Arrow must be loaded.
+`wire/records.py` does the same fast; tests prove both equal.
 
-A record after its length: attributes i8, time delta, offset delta, key, value, headers; all
-numbers are varints, a length of -1 is null (Kafka protocol page, "Record").
+A record after its length: attributes i8, timestamp delta, offset delta, key, value, headers. All
+numbers but the attributes are varints, and a length of -1 is null (Kafka protocol page, "Record").
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LONGEST = 10
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record; null and empty are different."""
+    """One record. Null and empty are different."""
 
     key: bytes | None
     value: bytes | None
@@ -46,10 +46,10 @@ def decode(batch: bytes | bytearray | memoryview) -> tuple[Record, ...]:
     """Return the records of one whole batch.
 
     Args:
-        batch: A batch of magic 2, with nothing behind it.
+        batch: A batch of magic 2, with nothing after it.
 
     Raises:
-        CorruptBatchError: The bytes are no such batch.
+        CorruptBatchError: The bytes are not such a batch.
     """
     header = BatchHeader.read(batch)
     if header.length + 12 != len(batch):
@@ -73,7 +73,7 @@ def encode(
     base_sequence: int = -1,
     transactional: bool = False,
 ) -> bytearray:
-    """Return one batch that gives the records offsets from `base_offset` on, without holes.
+    """Return a batch of the records, with offsets from `base_offset` on, without holes.
 
     Raises:
         ValueError: There are no records, or no such codec.
@@ -91,7 +91,7 @@ def encode(
 
 
 def record_bytes(records: Sequence[Record], offset_deltas: Iterable[int]) -> bytes:
-    """Return what stands behind the header, uncompressed; times relate to the first record."""
+    """Return the uncompressed records; timestamps are relative to the first record."""
     data = bytearray()
     for record, delta in zip(records, offset_deltas, strict=True):
         body = _body(record, _wrapped(record.timestamp - records[0].timestamp), delta)
@@ -128,10 +128,10 @@ def write_varint(out: bytearray, value: int) -> None:
 
 
 def read_varint(data: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
-    """Return the varint at `position` and the position behind it.
+    """Return the varint at `position`, and the position after it.
 
     Raises:
-        CorruptBatchError: The data ends inside it, or it does not fit 64 bits.
+        CorruptBatchError: The data ends inside the varint, or it does not fit into 64 bits.
     """
     value = 0
     for index in range(_LONGEST):
@@ -186,7 +186,7 @@ def _read_record(header: BatchHeader, body: bytes) -> Record:
 def _read_bytes(body: bytes, position: int) -> tuple[bytes | None, int]:
     length, position = read_varint(body, position)
     if length < 0:
-        # Readers of Kafka take every negative length for null.
+        # Kafka reads every negative length as null.
         return None, position
     value = body[position : position + length]
     if len(value) < length:
@@ -195,5 +195,5 @@ def _read_bytes(body: bytes, position: int) -> tuple[bytes | None, int]:
 
 
 def _wrapped(value: int) -> int:
-    """Return what 64 bits keep of a sum."""
+    """Return a sum as a signed integer of 64 bits."""
     return (value + (_I64 >> 1)) % _I64 - (_I64 >> 1)

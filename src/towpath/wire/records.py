@@ -1,6 +1,6 @@
-"""Records to Arrow and back, without a Python object per record.
+"""Decoding records to Arrow and encoding them again, without a Python object per record.
 
-`plain` is the readable form of the same two functions; the tests hold them equal.
+`plain` has the same two functions in plain Python; tests prove both equal.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ RECORDS = pa.schema(
         pa.field("headers", _HEADERS, nullable=False),
     ]
 )
-"""Records as columns; the timestamp is milliseconds since 1970, or -1."""
+"""Records as columns. The timestamp is in milliseconds since 1970, or -1."""
 
 _NAME_AT, _NAME_SIZE, _CONTENT_AT, _CONTENT_SIZE = range(4)
 
 _ROOM = 6 * varint.LONGEST + 1
-"""The most bytes of a record besides its keys, values and headers."""
+"""Most bytes of a record besides its key, value and headers."""
 
 _LONGEST_BATCH = (1 << 31) - 1
 
@@ -56,10 +56,10 @@ def decode(batch: Bytes) -> pa.RecordBatch:
     """Return the records of one whole batch, with the schema `RECORDS`.
 
     Args:
-        batch: A batch of magic 2, with nothing behind it.
+        batch: A batch of magic 2, with nothing after it.
 
     Raises:
-        CorruptBatchError: The bytes are no such batch.
+        CorruptBatchError: The bytes are not such a batch.
     """
     source = open_batch(batch)
     data, rows = source.data, parse(source)
@@ -91,9 +91,9 @@ def encode(
     base_sequence: int = -1,
     transactional: bool = False,
 ) -> bytearray:
-    """Return one batch that gives the records offsets from `base_offset` on, without holes.
+    """Return a batch of the records, with offsets from `base_offset` on, without holes.
 
-    The column `offset` is not looked at.
+    The column `offset` is ignored.
 
     Raises:
         ValueError: There are no records, a header has no name, there is no such codec, or the
@@ -116,7 +116,7 @@ def encode(
 
 
 def _binary(data: Buffer, positions: Table, sizes: Table) -> pa.Array:
-    """Return an Arrow array of copies of pieces of `data`."""
+    """Return an Arrow array with copies of parts of `data`."""
     count = len(positions)
     offsets = np.empty(count + 1, np.int32)
     valid = np.zeros((count + 7) // 8, np.uint8)
@@ -148,7 +148,7 @@ def _bytes_of(spans: Table) -> int:
 
 
 def _column(array: pa.Array) -> tuple[Table, Buffer]:
-    """Return position and size of each element, -1 for null, and the bytes they point into."""
+    """Return position and size of each element, and the bytes. The size of null is -1."""
     if not pa.types.is_binary(array.type):
         array = array.cast(pa.binary())
     data = array.buffers()[2]
@@ -156,7 +156,7 @@ def _column(array: pa.Array) -> tuple[Table, Buffer]:
 
 
 def _spans(array: pa.Array) -> Table:
-    """Return position and size of each element of a binary or list array; null is -1."""
+    """Return position and size of each element of a binary or list array. Null has size -1."""
     spans = np.empty((len(array), 2), np.int64)
     if not len(array):
         return spans
@@ -184,7 +184,7 @@ def _locate_headers(data: Any, rows: Any, headers: Any) -> None:
 
 @loop(f"int64({READ_ONLY}, int64[:], int64[:], int32[::1], uint8[::1], uint8[::1])")
 def _gather(data: Any, positions: Any, sizes: Any, offsets: Any, values: Any, valid: Any) -> Any:
-    """Copy the pieces one behind the other; return how many are null."""
+    """Copy the parts one after the other. Returns how many are null."""
     at = nulls = 0
     offsets[0] = 0
     for index in range(len(positions)):
@@ -220,7 +220,7 @@ def _put_piece(out: Any, at: Any, column: Any, index: Any) -> Any:
 def _write(
     times: Any, keys: Any, values: Any, lists: Any, names: Any, contents: Any, out: Any
 ) -> Any:
-    """Write the records; return the position behind the last one."""
+    """Write the records. Returns the position after the last one."""
     at = 0
     for index in range(len(times)):
         time = times[index] - times[0]

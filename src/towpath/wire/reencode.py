@@ -1,7 +1,7 @@
-"""Write the records of some batches again, as dense batches of a size the target accepts.
+"""Writing the records of batches again, as dense batches of a size that the target accepts.
 
-One pass over one buffer, in numba: tiny batches become large ones, large ones small ones, and
-a batch can be cut at any offset. Keys, values and headers are copied as they are.
+In one pass over a buffer, small batches are merged, large ones are split, and a batch can be cut at
+any offset. Keys, values and headers are copied unchanged.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from towpath.wire.loops import inlined, loop
 from towpath.wire.opened import READ_ONLY, OpenedBatches, open_batches
 
 FROM, TO, RECORDS, FIRST, LAST, CODEC, RUN = range(7)
-"""Columns of the table of written batches: bytes, records, first and greatest time, first run."""
+"""Columns of the table of written batches. `FIRST` and `LAST` are timestamps."""
 _COLUMNS = 7
 
 _AT, _ROWS, _RUNS, _ROOM, _BEFORE = range(5)
-"""State of a pass: next byte, batches and runs begun, room of this one, last offset seen."""
+"""State of a pass: next byte, number of batches and runs, room of this batch, last offset."""
 
 _GROWTH = 20
-"""The most bytes that a record can grow by: its time, its offset, and the length of both."""
+"""Most bytes by which a record can grow: through its timestamp, its offset, and its length."""
 
 _REASONS = (
     "",
@@ -51,9 +51,9 @@ class Dense:
     """A batch that brokers accept: its offset deltas are 0, 1, 2 and so on.
 
     Attributes:
-        batch: The bytes, with a true checksum and no producer.
+        batch: The bytes, with a correct checksum and without a producer id.
         count: Number of records.
-        offsets: Where the records were: rows of first source offset and length.
+        offsets: Runs of source offsets of the records: first offset and length of each.
     """
 
     batch: bytearray
@@ -73,20 +73,20 @@ def reencode(
 ) -> list[Dense]:
     """Write the records of a range of offsets as dense batches.
 
-    The codec of a written batch is that of the batch its first record came from. Records of a
-    batch with LogAppendTime get the time of that batch, as a consumer sees them.
+    A written batch has the codec of the batch that its first record came from. Records of a batch
+    with LogAppendTime get the timestamp of that batch, as consumers see them.
 
     Args:
-        buffer: Where the batches are.
-        positions: Position of the first byte of each; the batches follow each other in the log.
-        lengths: Bytes of each, header included.
-        first_offset: Records before it are left out.
-        end_offset: Records from it on are left out.
-        max_bytes: No written batch is larger, unless a single record is.
-        apart: Begin a new batch behind each hole between records.
+        buffer: The batches.
+        positions: Position of the first byte of each batch, in the order of the log.
+        lengths: Size of each batch in bytes, header included.
+        first_offset: Records before this offset are left out.
+        end_offset: Records from this offset on are left out.
+        max_bytes: Upper bound on the size of a written batch, unless a single record is larger.
+        apart: Begin a new batch after each hole between records.
 
     Raises:
-        CorruptBatchError: The batches cannot be read, or hold no data.
+        CorruptBatchError: The batches cannot be read, or one is a control batch.
     """
     source = open_batches(buffer, positions, lengths)
     room = _room(source, max_bytes)
@@ -94,13 +94,13 @@ def reencode(
 
 
 def _room(source: OpenedBatches, max_bytes: int) -> Table:
-    """Return, for each source batch, how many record bytes a batch of its codec may hold."""
+    """Return how many record bytes a batch may hold, by the compression of each source batch."""
     batches = source.batches
     room = np.full(len(batches), max_bytes - HEADER_SIZE, np.int64)
     packed = np.flatnonzero(batches[:, opened.ATTRIBUTES] & CODEC_MASK)
     if len(packed):
         raw = batches[packed, opened.END] - batches[packed, opened.START]
-        # A little less than the ratio says; what comes out too large is written again.
+        # A little less than the ratio says. A batch that becomes too large is written again.
         room[packed] = room[packed] * (0.9 * raw / np.maximum(1, batches[packed, opened.SIZE]))
     return room
 
@@ -137,7 +137,7 @@ def _write(
 
 
 def _dense(out: Buffer, row: list[int], offsets: Table) -> Dense:
-    """Give the written bytes a header and a checksum, and compress them where asked."""
+    """Make a batch of the written bytes: compress them, and add a header with a checksum."""
     start, stop, count, first, last, codec, _ = row
     records = out[start + HEADER_SIZE : stop]
     packed = records if codec == NONE else compress(codec, records)
@@ -146,10 +146,10 @@ def _dense(out: Buffer, row: list[int], offsets: Table) -> Dense:
 
 @inlined
 def _record(data: Any, position: Any, stop: Any) -> Any:
-    """Return where a record's body starts, its rest starts and it ends, and its two deltas.
+    """Return the start of a record's body, the start of its rest, its end, and its two deltas.
 
-    The rest is what follows the deltas: key, value and headers. An end of -1 means that it does
-    not fit.
+    The rest follows the deltas: key, value and headers. An end of -1 means that the record does not
+    fit.
     """
     zero = np.int64(0)
     length, head = varint.fast_read(data, position, stop)
@@ -169,7 +169,7 @@ def _record(data: Any, position: Any, stop: Any) -> Any:
 def _append(
     data: Any, rest: Any, end: Any, mark: Any, time: Any, room: Any, out: Any, row: Any, at: Any
 ) -> Any:
-    """Write one record and return the position behind it, or -1 if there is no room for it."""
+    """Write one record. Returns the position after it, or -1 if there is no room."""
     time_delta = time - row[FIRST]
     body = 1 + varint.fast_size(time_delta) + varint.fast_size(row[RECORDS]) + end - rest
     if row[RECORDS] and at - row[FROM] + varint.fast_size(body) + body > room + HEADER_SIZE:
@@ -188,7 +188,7 @@ def _append(
 
 @inlined
 def _start(row: Any, at: Any, time: Any, codec: Any, run: Any) -> Any:
-    """Begin a batch and return the position of its first record."""
+    """Begin a batch. Returns the position of its first record."""
     row[FROM] = at
     row[RECORDS] = 0
     row[FIRST] = time
@@ -272,7 +272,7 @@ def _merge(
     state: Any,
     apart: Any,
 ) -> Any:
-    """Write the records; return the bad source batch and the number of the reason, or -1 and 0."""
+    """Write the records. Returns the bad source batch and the number of the reason, or -1 and 0."""
     for b in range(len(batches)):
         batch = batches[b]
         if batch[opened.ATTRIBUTES] & CONTROL:

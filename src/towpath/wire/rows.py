@@ -1,4 +1,4 @@
-"""Where the parts of records are: the pass that decoding and digests begin with."""
+"""Locating the parts of records, the first pass of decoding and of digests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.wire.loops import inlined, loop
 from towpath.wire.opened import READ_ONLY, OpenedBatches
 
 OFFSET, TIME, KEY_AT, KEY_SIZE, VALUE_AT, VALUE_SIZE, HEADERS_AT, HEADERS = range(8)
-"""Columns of the table that `parse` returns; a size of -1 is null, `HEADERS` their number."""
+"""Columns of the table that `parse` returns. A size of -1 is null, `HEADERS` is their number."""
 _COLUMNS = 8
 
 _REASONS = (
@@ -25,10 +25,10 @@ _REASONS = (
 
 
 def parse(source: OpenedBatches) -> Table:
-    """Locate what the records consist of, one row per record.
+    """Locate the parts of records, one row per record.
 
     Raises:
-        CorruptBatchError: The bytes are no records.
+        CorruptBatchError: The bytes are not records.
     """
     rows = np.empty((source.count(), _COLUMNS), np.int64)
     bad, reason = _parse(source.data, source.batches, rows)
@@ -39,19 +39,19 @@ def parse(source: OpenedBatches) -> Table:
 
 @inlined
 def piece(data: Any, position: Any, end: Any) -> Any:
-    """Return size and start of a key, value or header, and the position behind; -1 if none."""
+    """Return size and start of a key, value or header, and the position after it, -1 if none."""
     size, start = varint.fast_read(data, position, end)
     if start < 0 or size > end - start:
         return np.int64(-1), np.int64(0), np.int64(-1)
     if size < 0:
-        # Readers of Kafka take every negative length for null.
+        # Kafka reads every negative length as null.
         return np.int64(-1), start, start
     return size, start, start + size
 
 
 @inlined
 def _skip_headers(data: Any, position: Any, end: Any, count: Any) -> Any:
-    """Return the position behind the headers, or -1."""
+    """Return the position after the headers, or -1."""
     for _ in range(count):
         size, _start, position = piece(data, position, end)
         if position < 0 or size < 0:
@@ -64,7 +64,7 @@ def _skip_headers(data: Any, position: Any, end: Any, count: Any) -> Any:
 
 @inlined
 def _parse_record(data: Any, position: Any, end: Any, row: Any) -> Any:
-    """Fill one row but for offset and time bases; return whether all fits exactly."""
+    """Fill one row, without the bases of offset and timestamp. Returns whether all fits exactly."""
     row[TIME], position = varint.fast_read(data, position + 1, end)
     if position < 0:
         return False
@@ -86,7 +86,7 @@ def _parse_record(data: Any, position: Any, end: Any, row: Any) -> Any:
 
 @inlined
 def _parse_batch(data: Any, batch: Any, rows: Any) -> Any:
-    """Fill the rows of one batch; return the number of what is wrong, or 0."""
+    """Fill the rows of one batch. Returns the number of the reason if it is damaged, or 0."""
     position, stop = batch[opened.START], batch[opened.END]
     for index in range(len(rows)):
         length, position = varint.fast_read(data, position, stop)
@@ -105,7 +105,7 @@ def _parse_batch(data: Any, batch: Any, rows: Any) -> Any:
 
 @loop(f"UniTuple(int64, 2)({READ_ONLY}, int64[:, ::1], int64[:, ::1])")
 def _parse(data: Any, batches: Any, rows: Any) -> Any:
-    """Fill `rows`; return the bad batch and the number of the reason, or -1 and 0."""
+    """Fill `rows`. Returns the bad batch and the number of the reason, or -1 and 0."""
     at = 0
     for b in range(len(batches)):
         count = batches[b, opened.COUNT]

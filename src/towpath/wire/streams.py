@@ -1,7 +1,7 @@
-"""Decompression for the data path: zstd and large lz4 through Arrow's streams.
+"""Decompression for the data path: zstd and large lz4 data through Arrow's streams.
 
-Arrow reads 8 MB of JSON in 2.4 ms where it is lz4 and in 8.2 ms where it is zstd; `wire/codec.py`
-takes 7.8 and 12.9 ms.
+Arrow reads 8 MB of JSON in 2.4 ms with lz4 and in 8.2 ms with zstd; `wire/codec.py` takes 7.8 and
+12.9 ms.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FIRST_CHUNK = 1 << 16
 
 
 def decompress(codec: int, data: Bytes, limit: int = LIMIT) -> Buffer:
-    """Return what was compressed, as `codec.decompress` does.
+    """Return the decompressed data, as `codec.decompress` does.
 
     Raises:
         CorruptBatchError: Unknown codec, damaged or cut data, or more than `limit` bytes.
@@ -33,7 +33,7 @@ def decompress(codec: int, data: Bytes, limit: int = LIMIT) -> Buffer:
 def _unlz4(source: memoryview, limit: int) -> Any:
     most = _LZ4_RATIO * len(source)
     if most <= limit and _lz4_claim(source) <= most:
-        # Five times faster for small batches; it stops behind the first frame.
+        # Five times faster for small batches, but it stops after the first frame.
         found, used = lz4.frame.decompress(source, return_bytes_read=True)
         if used == len(source):
             return found
@@ -41,7 +41,7 @@ def _unlz4(source: memoryview, limit: int) -> Any:
 
 
 def _lz4_claim(source: memoryview) -> int:
-    """Return the content size that the frame header gives, 0 without one."""
+    """Return the content size in the frame header, 0 if there is none."""
     if len(source) < 14 or not source[4] & _LZ4_CONTENT_SIZE:
         return 0
     return int.from_bytes(source[6:14].tobytes(), "little")
@@ -52,7 +52,7 @@ def _unzstd(source: memoryview, limit: int) -> Any:
 
 
 def _stream(name: str, source: memoryview, limit: int) -> Any:
-    """Read up to one byte more than `limit`, in chunks that grow."""
+    """Read at most one byte more than `limit`, in growing chunks."""
     stream = pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(source)), name)
     size = min(limit + 1, max(_FIRST_CHUNK, 4 * len(source)))
     chunks = [stream.read_buffer(size)]

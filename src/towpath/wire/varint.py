@@ -1,6 +1,6 @@
-"""The zigzag varints of records, for numba; `wire/plain.py` has them for Python.
+"""The zigzag varints of records, for numba; `wire/plain.py` has them in plain Python.
 
-These functions are compiled into those that call them.
+These functions are compiled into the loops that call them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LONGEST = 10
 
 @inlined
 def fast_read(data: Any, position: Any, end: Any) -> Any:
-    """Return the varint and the position behind it; the position is -1 where there is none."""
+    """Return the varint and the position after it. The position is -1 if there is no varint."""
     value = np.uint64(0)
     shift = np.uint64(0)
     while position < end:
@@ -36,7 +36,7 @@ def fast_read(data: Any, position: Any, end: Any) -> Any:
 
 @inlined
 def fast_write(out: Any, position: Any, value: Any) -> Any:
-    """Write the varint at `position` and return the position behind it."""
+    """Write the varint at `position`. Returns the position after it."""
     rest = np.uint64((value << 1) ^ (value >> 63))
     while rest >= np.uint64(0x80):
         out[position] = np.uint8(rest & np.uint64(0x7F)) | np.uint8(0x80)
@@ -48,7 +48,7 @@ def fast_write(out: Any, position: Any, value: Any) -> Any:
 
 @inlined
 def fast_size(value: Any) -> Any:
-    """Return how many bytes the varint takes."""
+    """Return the size of the varint in bytes."""
     rest = np.uint64((value << 1) ^ (value >> 63))
     size = 1
     while rest >= np.uint64(0x80):
