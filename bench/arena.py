@@ -42,6 +42,8 @@ CURTAIN = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
 }
+THREE = {"min.insync.replicas": "1"}
+"""Partitions with one replica ask for no more; an authorizer would make three controllers wait."""
 PATIENCE = 60.0
 
 
@@ -49,13 +51,14 @@ class Arena:
     """A source and a target, one broker each, or three and no curtain."""
 
     def __init__(self, home: Path, heap: str, brokers: int = 1) -> None:
-        self.source = LocalCluster(
-            brokers=brokers, home=home / "source", heap=heap,
-            # Three controllers with an authorizer wait for each other's metadata.
-            properties=BROKER_PROPERTIES | (CURTAIN if brokers == 1 else {}),
-        )  # fmt: skip
-        self.target = LocalCluster(
-            brokers=brokers, home=home / "target", heap=heap, properties=BROKER_PROPERTIES
+        self.source, self.target = (
+            LocalCluster(
+                brokers=brokers,
+                home=home / side,
+                heap=heap,
+                properties=BROKER_PROPERTIES | (more if brokers == 1 else THREE),
+            )
+            for side, more in (("source", CURTAIN), ("target", {}))
         )
         self._stack = ExitStack()
         self._admins: dict[str, Any] = {}

@@ -30,7 +30,9 @@ _WAIT = 5.0
 """Most seconds that a broker waits for a new record of a resting reader."""
 _PATIENCE = 3
 """The same as a part of the request timeout, if that is shorter."""
-_RESPONSE_BYTES = 1 << 20
+_RESPONSE_BYTES, _RESTING_BYTES = 4 << 20, 1 << 20
+"""Most bytes of an answer with news, and of one that wakes readers. Requests under way are promised
+their memory: with larger ones, memory would seem scarce while thousands of readers rest."""
 
 
 class RestingFetcher(Fetcher[R]):
@@ -62,6 +64,7 @@ class RestingFetcher(Fetcher[R]):
             share=share,
             on_data=self._came_here,
             on_trouble=on_trouble,
+            response_bytes=_RESPONSE_BYTES,
         )
         wait = min(_WAIT, config.request_timeout / _PATIENCE)
         self._resting = Fetcher[R](
@@ -73,7 +76,7 @@ class RestingFetcher(Fetcher[R]):
             on_data=self._came_there,
             on_trouble=on_trouble,
             wait_ms=round(wait * 1000),
-            response_bytes=_RESPONSE_BYTES,
+            response_bytes=_RESTING_BYTES,
             beside=self.nodes,
         )
         reactor.later(_LOOK, self._look)
