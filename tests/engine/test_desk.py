@@ -25,7 +25,8 @@ def test_slices_come_pickled_and_errors_by_name(tmp_path: Path) -> None:
     try:
         slices = [pickle.loads(one) for one in desk.address.ask(3)]  # noqa: S301  # our own
         assert slices == ["slice 3"] * 3
-        with pytest.raises(RuntimeError, match=r"^towpath.model.errors.ClusterError: the source"):
+        error = r"^towpath\.model\.errors\.cluster\.ClusterError: the source"
+        with pytest.raises(RuntimeError, match=error):
             desk.address.ask(2)
         assert desk.address.ask(0) == []
     finally:

@@ -1,0 +1,83 @@
+"""The errors that Towpath raises on purpose.
+
+    TowpathError                    1  a fault in us
+    ├── ConfigError                 2  the file or the arguments are wrong
+    ├── ClusterError                4  a cluster could not be used
+    │   ├── UnreachableError           nobody answered
+    │   └── RefusedError               a broker answered with an error code
+    ├── SparkStartError             4  Spark did not start
+    ├── SparkUnencryptedError       4  Spark would send credentials unencrypted
+    ├── SparkLostError              1  Spark's JVM ended
+    ├── RepeatedError               1  Spark has begun a slice again
+    ├── LedgerError                 4  the ledger cannot be used
+    │   ├── NewerLedgerError           it was written by a newer Towpath
+    │   ├── NewerLinkError             the link needs a newer Towpath
+    │   ├── LinkBusyError              the link runs elsewhere
+    │   └── LinkHeldError              another process changes the target for the link
+    ├── CorruptBatchError           1  bytes that are no record batch
+    ├── TargetLostError             3  the target lost what it had acknowledged
+    ├── DoubledError                3  the target holds records twice
+    ├── TargetReplacedError         3  the mirror topic is another topic now
+    ├── NotIdenticalError           3  offsets cannot stay the same where that was demanded
+    ├── StepHeldBackError           3  a step that must come first could not be done
+    ├── StepOutdatedError           3  a cluster is no longer as it was when a step was planned
+    └── StoppedError                3  Ctrl-C or SIGTERM came before the end
+
+Others stand beside what raises them: two kinds of UnreachableError, SecurityError in
+`cluster/connect/login.py` and UnresolvedError in `cluster/connect/connection.py`; DevError (2) and
+its kinds in `dev/errors.py`.
+
+The number is the exit code; the stable `code` of each class stands in what `--output json` says.
+Every constructor hands all of its positional arguments to `Exception`, else an instance could not
+be unpickled.
+"""
+
+from towpath.model.errors.base import ConfigError, ConfigProblem, StoppedError, TowpathError
+from towpath.model.errors.cluster import ClusterError, RefusedError, UnreachableError
+from towpath.model.errors.ledger import (
+    LedgerError,
+    LinkBusyError,
+    LinkHeldError,
+    NewerLedgerError,
+    NewerLinkError,
+)
+from towpath.model.errors.partition import (
+    CorruptBatchError,
+    DoubledError,
+    NotIdenticalError,
+    TargetLostError,
+    TargetReplacedError,
+)
+from towpath.model.errors.spark import (
+    RepeatedError,
+    SparkLostError,
+    SparkStartError,
+    SparkUnencryptedError,
+)
+from towpath.model.errors.step import StepHeldBackError, StepOutdatedError
+
+__all__ = [
+    "ClusterError",
+    "ConfigError",
+    "ConfigProblem",
+    "CorruptBatchError",
+    "DoubledError",
+    "LedgerError",
+    "LinkBusyError",
+    "LinkHeldError",
+    "NewerLedgerError",
+    "NewerLinkError",
+    "NotIdenticalError",
+    "RefusedError",
+    "RepeatedError",
+    "SparkLostError",
+    "SparkStartError",
+    "SparkUnencryptedError",
+    "StepHeldBackError",
+    "StepOutdatedError",
+    "StoppedError",
+    "TargetLostError",
+    "TargetReplacedError",
+    "TowpathError",
+    "UnreachableError",
+]

@@ -1,0 +1,59 @@
+"""The root of the errors, and the errors of any command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from towpath.model.reasons import Reason, ReasonCode
+
+
+class TowpathError(Exception):
+    """Base class; `str()` of an instance is a sentence for the person who must act."""
+
+    code: ClassVar[str] = "TOWPATH"
+    exit_code: ClassVar[int] = 1
+
+    @property
+    def reason(self) -> Reason:
+        """The error as a value, for whatever it keeps from moving."""
+        return Reason.of(ReasonCode.ERROR, error=self.code, text=str(self))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ConfigProblem:
+    """A problem in the YAML file or the arguments: its YAML path or option, and a sentence."""
+
+    path: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.text}" if self.path else self.text
+
+
+class ConfigError(TowpathError):
+    """The file or the arguments are wrong; holds all problems at once."""
+
+    code = "CONFIG"
+    exit_code = 2
+
+    def __init__(self, problems: tuple[ConfigProblem, ...]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+class StoppedError(TowpathError):
+    """The user asked to stop before the work was complete."""
+
+    code = "STOPPED"
+    exit_code = 3
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+    def __str__(self) -> str:
+        return f"stopped: {self.what}"

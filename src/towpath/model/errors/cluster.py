@@ -1,0 +1,81 @@
+"""Errors about a cluster."""
+
+from __future__ import annotations
+
+from towpath.model.errors.base import TowpathError
+from towpath.model.reasons import Reason, ReasonCode
+
+
+class ClusterError(TowpathError):
+    """A cluster could not be reached, or refused what was asked."""
+
+    code = "CLUSTER"
+    exit_code = 4
+
+
+class UnreachableError(ClusterError):
+    """No broker answered: `side`, what was tried, why not, what to do."""
+
+    code = "CLUSTER_UNREACHABLE"
+
+    def __init__(self, side: str, what: str, why: str, advice: str = "") -> None:
+        super().__init__(side, what, why, advice)
+        self.side, self.what, self.why, self.advice = side, what, why, advice
+
+    @property
+    def reason(self) -> Reason:
+        """The error as a value."""
+        side, what, why, advice = str(self.side), self.what, self.why, self.advice
+        return Reason.of(ReasonCode(self.code), side=side, what=what, why=why, advice=advice)
+
+    def __str__(self) -> str:
+        return str(self.reason)
+
+
+class RefusedError(ClusterError):
+    """A broker answered with an error code.
+
+    Args:
+        side: `source` or `target`.
+        what: What was being done, with its values.
+        error: Number of the Kafka error code.
+        name: Its name in the protocol, such as `TOPIC_AUTHORIZATION_FAILED`.
+        advice: What to do about it.
+        retriable: Whether the same request may succeed later.
+    """
+
+    code = "CLUSTER_REFUSED"
+
+    def __init__(
+        self,
+        side: str,
+        what: str,
+        error: int,
+        name: str,
+        advice: str = "",
+        *,
+        retriable: bool = False,
+    ) -> None:
+        super().__init__(side, what, error, name, advice)
+        self.side, self.what, self.error, self.name = side, what, error, name
+        self.advice, self.retriable = advice, retriable
+
+    @property
+    def forbidden(self) -> bool:
+        """Whether the login lacks a right."""
+        return "AUTHORIZATION" in self.name
+
+    @property
+    def reason(self) -> Reason:
+        """The error as a value."""
+        return Reason.of(
+            ReasonCode.CLUSTER_REFUSED,
+            side=str(self.side),
+            what=self.what,
+            error=self.error,
+            name=self.name,
+            advice=self.advice,
+        )
+
+    def __str__(self) -> str:
+        return str(self.reason)

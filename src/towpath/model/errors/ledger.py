@@ -1,0 +1,90 @@
+"""Errors about the ledger, and about other processes that work on a link."""
+
+from __future__ import annotations
+
+from towpath.model.errors.base import TowpathError
+
+
+class LedgerError(TowpathError):
+    """The ledger cannot be read or written, or its content is invalid."""
+
+    code = "LEDGER"
+    exit_code = 4
+
+
+class NewerLedgerError(LedgerError):
+    """The ledger holds entries of a newer major version than this program knows."""
+
+    code = "LEDGER_NEWER"
+
+    def __init__(self, found: int, known: int) -> None:
+        super().__init__(found, known)
+        self.found, self.known = found, known
+
+    def __str__(self) -> str:
+        return (
+            f"the ledger on the target was written in format {self.found}, this program knows up to"
+            f" {self.known}; use the Towpath that wrote it, or a newer one"
+        )
+
+
+class NewerLinkError(LedgerError):
+    """A newer version works on a link in a way that this program does not know.
+
+    Args:
+        link: The link.
+        version: The version that raised its feature level; empty if unknown.
+        level: The feature level that the link needs.
+        known: The highest feature level that this program knows.
+    """
+
+    code = "LINK_NEWER"
+
+    def __init__(self, link: str, version: str, level: int, known: int) -> None:
+        super().__init__(link, version, level, known)
+        self.link, self.version, self.level, self.known = link, version, level, known
+
+    def __str__(self) -> str:
+        needed = f"Towpath {self.version}" if self.version else "the Towpath that wrote it"
+        return (
+            f"link {self.link} was last used by {needed} and needs feature level {self.level} of"
+            f" the ledger; this program knows up to {self.known}; use {needed} or newer for this"
+            " link"
+        )
+
+
+class LinkBusyError(LedgerError):
+    """The link is already running elsewhere."""
+
+    code = "LINK_BUSY"
+
+    def __init__(self, link: str, where: str) -> None:
+        super().__init__(link, where)
+        self.link, self.where = link, where
+
+    def __str__(self) -> str:
+        return (
+            f"link {self.link} is already running ({self.where}); stop that run first,"
+            " or give this one another `link` name"
+        )
+
+
+class LinkHeldError(LedgerError):
+    """Another process holds the lease of the link: its command, and where it runs."""
+
+    code = "LINK_HELD"
+
+    def __init__(self, link: str, command: str, where: str) -> None:
+        super().__init__(link, command, where)
+        self.link, self.command, self.where = link, command, where
+
+    def __str__(self) -> str:
+        known = (
+            "; it does by itself what the file asks for, so stop it first to apply a saved plan"
+            if self.command == "run"
+            else "; wait until it has ended, or stop it, then try again"
+        )
+        return (
+            f"`towpath {self.command}` changes the target for link {self.link} now"
+            f" ({self.where}){known}"
+        )

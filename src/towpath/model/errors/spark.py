@@ -1,0 +1,62 @@
+"""Errors about Spark."""
+
+from __future__ import annotations
+
+from towpath.model.errors.base import TowpathError
+
+
+class SparkStartError(TowpathError):
+    """Spark did not start, or no Spark cluster took us; `why` is what it printed of errors."""
+
+    code = "SPARK_START"
+    exit_code = 4
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+    def __str__(self) -> str:
+        return (
+            f"Spark did not start: {self.why}; check `--master` and that cluster, Java"
+            " (`java -version`), and Spark's own settings"
+        )
+
+
+class SparkUnencryptedError(TowpathError):
+    """Spark would send credentials of the file to `master` unencrypted; `settings` prevent it."""
+
+    code = "SPARK_UNENCRYPTED"
+    exit_code = 4
+
+    def __init__(self, master: str, settings: tuple[str, ...]) -> None:
+        super().__init__(master, settings)
+        self.master, self.settings = master, settings
+
+    def __str__(self) -> str:
+        lines = " and ".join(f"`{each}`" for each in self.settings)
+        return (
+            f"the file holds credentials, and Spark at {self.master} would not keep them encrypted;"
+            f" set {lines} in spark-defaults.conf, also for the daemons of that cluster"
+            " (docs/security.md)"
+        )
+
+
+class SparkLostError(TowpathError):
+    """Spark's JVM ended while it was needed."""
+
+    code = "SPARK_LOST"
+
+    def __str__(self) -> str:
+        return (
+            "Spark's JVM ended all at once (killed, or out of memory: look into the system's log);"
+            " run the command again, it goes on where this one stood"
+        )
+
+
+class RepeatedError(TowpathError):
+    """Spark has begun a slice again, so that the earlier attempt at it ends."""
+
+    code = "SLICE_REPEATED"
+
+    def __str__(self) -> str:
+        return "Spark has begun this slice again in another task, so this task has ended"
