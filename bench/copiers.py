@@ -202,5 +202,6 @@ _INTERNAL = (
 
 
 def towpath_environment(root: Path) -> None:
-    """Let what we start find this repository."""
+    """Let what we start find this repository, and compile it once."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPATH"] = os.pathsep.join((str(root / "src"), str(root)))

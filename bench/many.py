@@ -42,6 +42,7 @@ HEAP = "512m"
 PATIENCE = 600.0
 SETTLE, IDLE, WINDOW = 20.0, 60.0, 20.0
 """Seconds of rest that do not count, of rest that count, and of the trickle."""
+CPU_OF = "copier", "source", "target", "others"
 GOALS = (
     "Wanted with 20,000 partitions: 6 CPU s a minute when idle, 350 MB for each slice, the first"
     " record within 30 s, p99 of the trickle below 100 ms."
@@ -78,6 +79,7 @@ def _measured(home: Path, partitions: int, tell: Tell) -> Figures:
         with Totals(_led(arena.target, copies)) as totals:
             with _running(arena, wish, home, totals, partitions, tell) as (first, copier):
                 found: Figures = {"first": first, **_rests(copier, tell)}
+                found["source"] = latency.window(arena, None, MOVING, LOAD, WINDOW)
                 found["trickle"] = latency.window(arena, copier, MOVING, LOAD, WINDOW)
                 tell(f"trickle: {found['trickle']}")
                 found["peak_mib"] = copier.watch.peaks()
@@ -150,7 +152,7 @@ def _rests(copier: Towpath, tell: Tell) -> Figures:
 
 
 def _page(told: Mapping[str, str], partitions: int, found: Figures) -> Iterator[str]:
-    first, second, trickle = found["first"], found["second"], found["trickle"]
+    first, second = found["first"], found["second"]
     yield f"# {partitions:,} partitions\n"
     yield f"{GOALS} Made by `bench/mirror --sets many`: topics of {OF_TOPIC} partitions and one of"
     yield f"{LOAD.partitions}, on both sides beforehand; three brokers a side with a heap of {HEAP}"
@@ -170,6 +172,12 @@ def _page(told: Mapping[str, str], partitions: int, found: Figures) -> Iterator[
     yield f"\nPeaks of resident memory, MiB: slices {peaks['worker'][:2]}, "
     yield ", ".join(f"{role} {sizes[0]}" for role, sizes in peaks.items() if role != "worker") + "."
     yield "\n## Trickle\n"
-    yield f"{LOAD}, into {LOAD.partitions} of the partitions: p50 {trickle['p50']} ms,"
-    yield f"p99 {trickle['p99']} ms, CPU s {trickle['cpu']}, load {trickle['loadavg']}.\n"
+    yield f"{LOAD}, into {LOAD.partitions} of the partitions, in {WINDOW:.0f} s.\n"
+    windows = [
+        (of, run["p50"], run["p99"], *(run["cpu"][who] for who in CPU_OF), run["loadavg"])
+        for of, run in (("source", found["source"]), ("Towpath", found["trickle"]))
+    ]
+    cpu = (f"CPU s of {who}" for who in CPU_OF)
+    yield from table(("consumer of", "p50, ms", "p99, ms", *cpu, "load"), windows)
+    yield ""
     yield from (f"- {name}: {value}" for name, value in told.items())
