@@ -1,4 +1,4 @@
 """Floor 4: what a comparing slice does."""
 
 COMPARING = ("towpath.compare.slice",)
-"""What Python workers import before slices of a comparison come."""
+"""Modules that Python workers import before the first comparing slice comes."""

@@ -1,4 +1,4 @@
-"""Batches that are the same on both sides, seen without opening them."""
+"""Batches that are the same on both sides, recognised without opening them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _FACTS = struct.Struct(">qqqq")
 def same_batches(source: Cursor, target: Cursor, offsets: OffsetMap) -> tuple[int, wire.Table]:
     """Return how many leading batches are the same at the right offsets, and their target rows.
 
-    The same means: equal record bytes, count, codec and times. The checksum of each target batch
-    was recomputed, too.
+    Two batches are the same if they have equal record bytes, count, codec and timestamps. The
+    checksum of each target batch is recomputed too.
     """
     if not source.pieces or not target.pieces:
         return 0, np.empty((0, wire.COLUMNS), np.int64)
@@ -38,7 +38,7 @@ def same_batches(source: Cursor, target: Cursor, offsets: OffsetMap) -> tuple[in
 
 
 def bytes_digest(piece: Piece, rows: wire.Table) -> Digest:
-    """Return a digest of whole batches, made of their record bytes as they are."""
+    """Return a digest of whole batches, made of their record bytes without opening them."""
     digest = Digest()
     for row in rows.tolist():
         position, length, count = row[wire.POSITION], row[wire.LENGTH], row[wire.COUNT]
@@ -54,7 +54,7 @@ def bytes_digest(piece: Piece, rows: wire.Table) -> Digest:
 
 
 def _fits(a: wire.Table, b: wire.Table, offsets: OffsetMap) -> Any:
-    """Return which pairs have equal sizes, codecs and clocks, and lie where they should."""
+    """Return which pairs have equal sizes, codecs and timestamp types, at the right offsets."""
     own_clock = b[:, wire.ATTRIBUTES] & wire.LOG_APPEND_TIME != 0
     clock = a[:, wire.ATTRIBUTES] & wire.LOG_APPEND_TIME != 0
     codecs = (a[:, wire.ATTRIBUTES] ^ b[:, wire.ATTRIBUTES]) & wire.CODEC_MASK
@@ -67,7 +67,7 @@ def _fits(a: wire.Table, b: wire.Table, offsets: OffsetMap) -> Any:
 
 
 def _sound(piece: Piece, count: int) -> int:
-    """Return how many of the first `count` batches have a true checksum."""
+    """Return how many of the first `count` batches have a correct checksum."""
     for index, row in enumerate(piece.rows[:count].tolist()):
         position, length = row[wire.POSITION], row[wire.LENGTH]
         if google_crc32c.value(piece.buffer[position + 21 : position + length]) != row[wire.CRC]:

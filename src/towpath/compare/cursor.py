@@ -1,4 +1,4 @@
-"""One side of a comparison: batches in order, without those that a consumer does not see."""
+"""One side of a comparison: the batches that a consumer sees, in order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WAIT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How one cluster is read."""
+    """The connections to one cluster, and how it is read."""
 
     side: Side
     client: Client
@@ -39,7 +39,7 @@ class Reader:
 
 @dataclass(slots=True)
 class Piece:
-    """Some batches of one response; `rows` are as `wire.batch.scan` returns them."""
+    """Some batches of one response, with the rows that `wire.batch.scan` returned for them."""
 
     buffer: wire.Buffer
     rows: wire.Table
@@ -52,17 +52,18 @@ class Piece:
 
 
 class Cursor:
-    """Reads the committed data batches of [first, end), of some producers or of all.
+    """Reads the committed data batches of offsets [first, end), of some producers or of all.
 
     Attributes:
-        position: Everything before it is done with.
-        have: Up to where it was read; `pieces` hold what lies between.
-        log_start: Where the log begins, as far as it is known now.
-        log_end: Where the log ended, if that is before `end`.
-        foreign: Records of other producers that were passed over.
-        uncommitted: Records that only consumers with isolation.level=read_uncommitted see.
-        uncommitted_at: Offset of the first of them, -1 if there is none.
-        bytes: How much was read.
+        position: The offset up to which batches were consumed.
+        have: The offset up to which batches were read. `pieces` hold the batches between.
+        log_start: The log start offset, as far as it is known.
+        log_end: The log end offset, if that is before `end`.
+        foreign: Number of records of other producers, which were passed over.
+        uncommitted: Number of records that only consumers with isolation.level=read_uncommitted
+            see.
+        uncommitted_at: Offset of the first of these, -1 if there is none.
+        bytes: Number of bytes read.
     """
 
     def __init__(
@@ -89,15 +90,15 @@ class Cursor:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left."""
+        """Whether all offsets were consumed."""
         return self.position >= self.end
 
     def fill(self) -> None:
-        """Read on if everything that was read is done with.
+        """Read more if all batches that were read are consumed.
 
         Raises:
             ClusterError: The cluster did not answer.
-            CorruptBatchError: What came is no batch.
+            CorruptBatchError: The answer holds a damaged batch.
         """
         deadline = Deadline.after(self._reader.patience)
         while self.have <= self.position < self.end:
@@ -108,11 +109,11 @@ class Cursor:
                     self._reader.side,
                     f"fetching {self._tp} at {before}",
                     f"no records came within {self._reader.patience:.0f} s",
-                    "look whether the partition's leader is in good health",
+                    "check the health of the partition's leader",
                 )
 
     def advance(self, position: int) -> None:
-        """Be done with everything before `position`."""
+        """Consume everything before `position`."""
         self.position = position
         while self.pieces:
             rows = self.pieces[0].rows
@@ -183,8 +184,8 @@ class Cursor:
         if self.have >= said.high_watermark >= 0:
             self._ends(said.high_watermark)
         elif self._undone is None and self.have >= said.last_stable >= 0:
-            # A transaction is open here; what our copier wrote behind it is committed all the same,
-            # or its own transactions tell.
+            # Another transaction is open here. Our records after it count nevertheless, unless our
+            # own transactions were not committed.
             client, writers = self._reader.client, self._only or []
             self._undone = undone(client, self._tp, self.have, writers) if writers[1:] else []
 
@@ -194,7 +195,7 @@ class Cursor:
         return [(each.producer, each.first) for each in self._undone if each.marker >= self.have]
 
     def _out_of_range(self) -> None:
-        """Retention deleted what we were about to read, or the log was cut."""
+        """Handle offsets that retention has deleted, or a truncated log."""
         earliest = self._reader.admin.offsets.earliest([self._tp])[self._tp]
         latest = self._reader.admin.offsets.latest([self._tp])[self._tp]
         if self.have < earliest:
@@ -209,7 +210,7 @@ class Cursor:
 
 
 def _scan(chunk: Records) -> tuple[wire.Buffer, wire.Table]:
-    """Find the batches of a response; old formats become batches of magic 2 first."""
+    """Find the batches of a response. Messages of old formats become batches of magic 2 first."""
     buffer, start, end = chunk.buffer, chunk.start, chunk.end
     if end - start > _MAGIC_AT and buffer[start + _MAGIC_AT] < wire.MAGIC:
         buffer = np.frombuffer(modernise(buffer[start:end].data), np.uint8)

@@ -1,9 +1,8 @@
-"""Records of ours that the target holds twice, by the sequences in the headers. Pure.
+"""Records of ours that the target holds twice, recognised by the sequences in headers. Pure.
 
-Record n of what is copied has sequence n (docs/decisions/0003), so along the target's log the
-sequences of one producer id, with all of its generations, never go back. Where they do, the target
-had forgotten the producer id, and a copier wrote records that were there already: one whose answer
-was lost, or one that had been frozen.
+Copied record number n has sequence n (docs/decisions/0003), so along the target log the sequences
+of one producer id, with all its generations, never go back. Where they do, producer state had
+expired, and a copier wrote records a second time: it had lost an answer, or it had been frozen.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from towpath.model.nouns import ProducerId
 from towpath.wire import batch as wire
 
 _SEQUENCE_AT = 53
-"""Where the base sequence lies in the header of a batch, a big-endian int32 (KIP-98)."""
+"""Position of the base sequence in the header of a batch, a big-endian int32 (KIP-98)."""
 _BACK = wire.SEQUENCES // 2
 _MOST = 20
-"""So many stretches are named; the records of all are counted."""
+"""Most stretches that are named. The records of all are counted."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Stretch:
-    """Target offsets [first, end), which hold `records` records that lie before them already."""
+    """Target offsets [first, end) with `records` records that the log has before them already."""
 
     first: int
     end: int
@@ -36,13 +35,13 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """What was seen of one producer id in a range of the target's log.
+    """The sequences of one producer id in a range of the target log.
 
     Attributes:
         producer: Generation 0 of the producer id.
         offset: Target offset of its first record.
         first: The sequence of that record.
-        next: The sequence behind the furthest one that was seen.
+        next: The sequence after the highest one.
     """
 
     producer: ProducerId
@@ -53,12 +52,12 @@ class Sequences:
 
 @dataclass(frozen=True, slots=True)
 class Doubled:
-    """The stretches that are doubled, and what is needed to join neighbouring ranges.
+    """The doubled stretches of a range, and the facts for joining it to the next range.
 
     Attributes:
-        stretches: Ascending; only the first ones, if there are very many.
-        records: How many records all stretches hold.
-        seen: What was seen of each producer id.
+        stretches: Ascending. Only the first ones, if there are very many.
+        records: Number of records in all stretches.
+        seen: The sequences of each producer id.
     """
 
     stretches: tuple[Stretch, ...] = ()
@@ -66,7 +65,7 @@ class Doubled:
     seen: tuple[Sequences, ...] = ()
 
     def then(self, other: Doubled) -> Doubled:
-        """Return what this range and the next one came to together."""
+        """Return the result for this range and the next one together."""
         before = {each.producer: each for each in self.seen}
         joined = dict(before)
         between: list[Stretch] = []
@@ -87,13 +86,13 @@ class Doubled:
 
 
 class SequenceCheck:
-    """Looks at the sequences of some producer ids along a target log.
+    """Checks the sequences of some producer ids along a target log.
 
     Args:
-        producers: Ids under whose generations records are written with such sequences.
+        producers: Generation 0 of the producer ids whose sequences number the copied records.
         first: Only offsets from here on count.
         end: Only offsets before this one count.
-        expected: The next sequence of each, where it is known; else the first batch tells.
+        expected: The next sequence of each, if known. Otherwise the first batch determines it.
     """
 
     def __init__(
@@ -112,10 +111,10 @@ class SequenceCheck:
         self._stretches: list[Stretch] = []
         self._records = 0
         self.beyond = 0
-        """Records that were seen and are not doubled."""
+        """Number of records that are not doubled."""
 
     def look(self, buffer: wire.Buffer, table: wire.Table) -> None:
-        """Look at the batches of a response, as `wire.batch.scan` returns them; each only once."""
+        """Check the batches of a response, as `wire.batch.scan` returns them. Each only once."""
         special = table[:, wire.ATTRIBUTES] & (wire.CONTROL | wire.TRANSACTIONAL)
         ours = (special == 0) & np.isin(table[:, wire.PRODUCER], self._ids)
         ours &= (table[:, wire.LAST] >= self._first) & (table[:, wire.BASE] < self._end)
@@ -128,7 +127,7 @@ class SequenceCheck:
 
     @property
     def found(self) -> Doubled:
-        """What was found so far."""
+        """The doubled records found so far."""
         seen = [replace(each, next=self._next[p]) for p, each in self._seen.items()]
         return Doubled(tuple(_joined(self._stretches)[:_MOST]), self._records, tuple(seen))
 
@@ -151,7 +150,7 @@ def _sequences(buffer: wire.Buffer, rows: wire.Table) -> list[int]:
 
 
 def _back(sequence: int, expected: int) -> int:
-    """Return by how many records a sequence lies behind the expected one, 0 if it does not."""
+    """Return by how many records a sequence is behind the expected one, 0 if it is not."""
     back = (expected - sequence) % wire.SEQUENCES
     return back if back < _BACK else 0
 

@@ -1,4 +1,4 @@
-"""What comparing a range has found so far."""
+"""The findings while a range is compared."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Findings:
         self.notes.append(text)
 
     def differs(self, source: int, target: int, what: str) -> None:
-        """Note a difference; it is kept if it is the first."""
+        """Note a difference, which is kept if it is the first one."""
         found = RecordDifference(source, target, what)
         if self.first is None or self._place(found) < self._place(self.first):
             self.first = found
 
     def read(self, source: Cursor, target: Cursor) -> None:
-        """Both sides were read: note what they hold besides, and where they end early."""
+        """Note how far both sides were read, and which other records the target holds."""
         for side, cursor in ((Side.SOURCE, source), (Side.TARGET, target)):
             if cursor.log_end is not None:
                 self.note(

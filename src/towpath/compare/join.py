@@ -1,4 +1,4 @@
-"""Batches that must be opened: compare record by record, and name what differs."""
+"""Comparing opened batches record by record, and naming what differs."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ Indexes = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Batches of one side, of which the records in [first, end) count."""
+    """Batches of one side. Only their records with offsets in [first, end) count."""
 
     pieces: Sequence[Piece]
     first: int
     end: int
     timed: bool = True
-    """Whether the records' times count."""
+    """Whether timestamps count."""
 
     @property
     def own_clock(self) -> bool:
-        """Whether a batch is stamped by its broker's clock."""
+        """Whether a batch has LogAppendTime."""
         return any((p.rows[:, wire.ATTRIBUTES] & wire.LOG_APPEND_TIME).any() for p in self.pieces)
 
     def timeless(self) -> Segment:
-        """Return the same batches, of which the records' times do not count."""
+        """Return the same batches, without comparing timestamps."""
         return replace(self, timed=False)
 
     def offsets(self) -> wire.Table:
@@ -70,13 +70,13 @@ class Segment:
         return offsets[inside], hashes[inside]
 
     def record(self, offset: int) -> dict[str, Any]:
-        """Return one record that is there."""
+        """Return the record at an offset. There must be one."""
         rows = self.rows(np.array([offset], np.int64))
         record = dict(rows.to_pylist()[0])
         return record if self.timed else {**record, "timestamp": None}
 
     def rows(self, offsets: wire.Table) -> pa.Table:
-        """Return some records, given by their ascending offsets."""
+        """Return the records at ascending offsets."""
         found = [records.RECORDS.empty_table()]
         wanted = pa.array(offsets)
         for piece in self.pieces:
@@ -93,7 +93,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """How the records of two sides go together; the fields are indexes into the two sides."""
+    """How the records of two sides correspond, as indexes into both sides."""
 
     changed: Indexes
     changed_target: Indexes
@@ -106,9 +106,9 @@ def join(expected: wire.Table, source: Hashes, offsets: wire.Table, target: Hash
     """Join records by target offset.
 
     Args:
-        expected: Where each source record should be, -1 for nowhere.
-        source: Their hashes.
-        offsets: Target offsets, ascending.
+        expected: Target offset at which each source record should be, -1 for none.
+        source: Hashes of the source records.
+        offsets: Ascending offsets of the target records.
         target: Hashes of the target records.
     """
     at = np.searchsorted(offsets, expected)
@@ -141,7 +141,7 @@ def _joined(parts: Iterable[wire.Table]) -> wire.Table:
 
 
 def _offsets(piece: Piece) -> wire.Table:
-    """Return all offsets of a piece; where batches have no holes the headers tell them."""
+    """Return all offsets of a piece, from the headers if no batch has holes."""
     bases, counts = piece.rows[:, wire.BASE], piece.rows[:, wire.COUNT]
     if (piece.rows[:, wire.LAST] - bases + 1 != counts).any():
         return parse(open_batches(piece.buffer, *_where(piece)))[:, OFFSET].copy()

@@ -1,10 +1,10 @@
-"""Records that one side lacks and that compaction may have taken.
+"""Records that one side lacks and that compaction may have removed.
 
-The cleaner removes a record when a later one has its key, and a tombstone (a record without a
-value) when nothing else of its key is left. So a missing record is fine if the log of that side
-holds a later record of the same key, or if the newest missing record of a key is a tombstone and
-the log holds the key no more. Of a key whose newest missing record is not fine that one counts as
-missing; the older ones would have been removed for its sake.
+The cleaner removes a record when a later one has the same key. It removes a tombstone (a record
+without a value) when it is the only record of its key. So a missing record is explained if the log
+of that side holds a later record of its key, or if it is a tombstone, the newest missing record of
+its key, and the log no longer holds the key. If the newest missing record of a key is not
+explained, it counts as missing; older ones of that key would have been removed because of it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ MISSING = pa.schema(
         pa.field("tombstone", pa.bool_()),
     ]
 )
-"""Missing records: `source` and `target` are where each side has them, or would have them."""
+"""Missing records. `source` and `target` are their offsets on each side, real or expected."""
 _LAST = pa.schema([("key", pa.binary()), ("last", pa.int64())])
 
 
 class Lacking:
-    """Records that each side lacks, to be judged when the whole range was read."""
+    """Records that each side lacks, to be judged after the whole range was read."""
 
     def __init__(self) -> None:
         self._rows: dict[Side, list[pa.Table]] = {Side.SOURCE: [], Side.TARGET: []}
@@ -46,10 +46,10 @@ class Lacking:
         """Note records of the `other` side that `side` lacks.
 
         Args:
-            side: Who lacks them.
-            other: Where they are.
+            side: The side that lacks them.
+            other: Batches of the other side, which hold them.
             sources: Their source offsets.
-            targets: Their target offsets, or where they would be.
+            targets: Their target offsets, real or expected.
             hashes: Their hashes.
         """
         rows = other.rows(sources if side is Side.TARGET else targets)
@@ -63,7 +63,7 @@ class Lacking:
         self._rows[side].append(pa.Table.from_arrays(columns, schema=MISSING))
 
     def of(self, side: Side) -> pa.Table | None:
-        """Return what a side lacks, with the schema `MISSING`; `None` if nothing."""
+        """Return the records that a side lacks, with the schema `MISSING`, `None` if none."""
         rows = self._rows[side]
         return pa.concat_tables(rows).combine_chunks() if rows else None
 
@@ -73,8 +73,8 @@ def lost(missing: pa.Table, side: Side, log: Cursor) -> pa.Table:
 
     Args:
         missing: Records with the schema `MISSING`.
-        side: Who lacks them.
-        log: That side from its log start to its end, records of all producers.
+        side: The side that lacks them.
+        log: The whole log of that side, with records of all producers.
     """
     newest = _newest(missing, side)
     keyless = missing.filter(pc.is_null(missing["key"]))
@@ -92,7 +92,7 @@ def _newest(missing: pa.Table, side: Side) -> pa.Table:
 
 
 def _kept(keys: pa.ChunkedArray, log: Cursor) -> pa.Table:
-    """Return the last offset of each key that the log holds, as columns `key` and `last`."""
+    """Return the last offset of each of `keys` in the log, as columns `key` and `last`."""
     found = _LAST.empty_table()
     wanted = pc.unique(keys)
     while not log.done:

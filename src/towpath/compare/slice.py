@@ -1,9 +1,9 @@
-"""What a verifying slice does: read both sides once and tell whether they are equal.
+"""A comparing slice: reads both sides once, and tells whether they are equal.
 
-Per range two cursors walk in step. Batches whose record bytes are the same, at the offsets that
-the runs tell, are equal without being opened. Where the batches were cut differently, the next
-stretch up to a common border is opened: equal offsets and digests there mean equal records. Only
-a stretch that differs is joined record by record.
+For each range, two cursors advance together. Batches with the same record bytes, at the offsets
+given by the runs, are equal without being opened. Where batches have different boundaries, the
+batches up to the next common boundary are opened: equal offsets and digests there mean equal
+records. Only where these differ, records are joined one by one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def compare(work: CompareSlice) -> Iterator[Comparison]:
 
 
 def compare_rows(work: CompareSlice) -> Iterator[pa.RecordBatch]:
-    """Do the same for the engine: one row of `SCHEMA` per range."""
+    """Compare the ranges of a slice for the engine. Yields one row of `SCHEMA` per range."""
     for comparison in compare(work):
         yield pa.RecordBatch.from_pydict({"comparison": [comparison.to_json()]})
 
@@ -79,7 +79,7 @@ class _Comparing:
         self._lacking = Lacking()
 
     def run(self) -> Comparison:
-        """Compare all of it; damaged batches end it early, as a difference."""
+        """Compare the whole range. A damaged batch ends it early, as a difference."""
         try:
             while not (self._source.done and self._target.done):
                 self._source.fill()
@@ -111,7 +111,7 @@ class _Comparing:
         )
 
     def _behind(self) -> SequenceCheck:
-        """Look at the records of ours behind the end of what was copied, as far as they show."""
+        """Check our records after the end of the copied records, as far as they are visible."""
         part, reader = self._part, self._readers[Side.TARGET]
         check = SequenceCheck(part.own, part.target_end, wire.NO_END, part.following)
         end = reader.admin.offsets.latest([part.target])[part.target] if part.following else 0
@@ -165,7 +165,7 @@ class _Comparing:
         self._reach = min(2 * self._reach, _LONGEST_REACH)
 
     def _border(self) -> tuple[int, int]:
-        """Return where the next stretch ends on both sides: at a border of batches, if any."""
+        """Return where the next stretch ends on both sides: at a common batch boundary, if any."""
         if self._source.pieces and self._target.pieces:
             ours = self._target.pieces[0].rows[:, wire.LAST]
             theirs = self._source.pieces[0].rows[:, wire.LAST]
@@ -215,7 +215,7 @@ class _Comparing:
         expected: wire.Table,
         hashes: Hashes,
     ) -> Mask:
-        """Deal with records that only the source has; return which ones the digest covers."""
+        """Count records that only the source has. Returns which ones the digest covers."""
         keep = np.ones(len(offsets), np.bool_)
         where = np.array(
             [self._map.next_target(SourceOffset(int(o))) for o in offsets[joined.source_only]],
@@ -240,7 +240,7 @@ class _Comparing:
         return keep
 
     def _extra(self, joined: Joined, target: Segment, offsets: wire.Table, hashes: Hashes) -> Mask:
-        """Deal with records that only the target has; return which ones the digest covers."""
+        """Count records that only the target has. Returns which ones the digest covers."""
         keep = np.ones(len(offsets), np.bool_)
         alone = joined.target_only
         sources = self._map.sources(offsets[alone])
@@ -268,13 +268,15 @@ class _Comparing:
     # Compaction
 
     def _settle(self, side: Side) -> None:
-        """Count records that a side lacks as compacted, or as lost."""
+        """Count the records that a side lacks as compacted or as lost."""
         missing = self._lacking.of(side)
         if missing is None:
             return
         if not self._part.whole:
             self._counts.compacted += len(missing)
-            self._found.note(f"records missing on the {side} were taken for compacted unchecked")
+            self._found.note(
+                f"records missing on the {side} were counted as compacted without a check"
+            )
             return
         unexplained = lost(missing, side, self._log(side)).sort_by("target")
         self._counts.compacted += len(missing) - len(unexplained)

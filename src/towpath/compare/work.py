@@ -1,4 +1,4 @@
-"""What a comparing slice is told to do and what it tells, as frozen values that pickle."""
+"""The work and the result of a comparing slice, as frozen values that pickle."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ class Range:
     """Source offsets [first, end) of a partition, and the target offsets that belong to them.
 
     Attributes:
-        runs: The runs that touch the range, none over another.
-        replaced: Target offsets [first, end) that were copied before the source log was cut.
-        source_compacted: Records that the source lost to compaction are looked into.
-        target_compacted: The same for the target.
-        whole: The range reaches over all that was copied, so that a record of the same key behind
-            a missing one can be looked for.
-        ids: Generation 0 of the producer ids of ours. A range is as small as they are few: there
-            may be ten thousand ranges.
-        writers: The other producer ids of ours, which write in transactions.
-        own: Those of `ids` whose sequences count the records that were copied.
-        following: The sequence that follows what was copied, by producer id, if the range reaches
-            to the end of that; then what lies behind it is looked at, too.
+        runs: The runs that touch the range. They do not overlap.
+        replaced: Target offsets [first, end) that were copied before the source log was truncated.
+        source_compacted: Whether the source topic is compacted, so that missing records are
+            examined.
+        target_compacted: The same for the target topic.
+        whole: The range covers all copied records, so that a later record with the key of a missing
+            one can be found.
+        ids: Generation 0 of our producer ids, not all generations: there may be ten thousand
+            ranges, which must stay small.
+        writers: Our other producer ids, which write in transactions.
+        own: The part of `ids` whose sequences number the copied records.
+        following: The sequence after the copied records, by producer id, if the range reaches to
+            their end. Then the records after the range are checked too.
     """
 
     source: TopicPartition
@@ -52,19 +53,19 @@ class Range:
 
     @property
     def producers(self) -> frozenset[ProducerId]:
-        """Batches of these producer ids are ours; all others are somebody else's."""
+        """All our producer ids. Batches of other ids are foreign."""
         return generations(*self.ids) | self.writers
 
     @property
     def offsets(self) -> OffsetMap:
-        """The offset map of the range, made of its runs each time."""
+        """The offset map of the range, built from its runs at each call."""
         extent = Extent(self.first, self.target_first, self.end, self.target_end)
         return OffsetMap(self.runs, extent)
 
 
 @dataclass(frozen=True, slots=True)
 class CompareSlice:
-    """Some ranges that one task compares, one after the other."""
+    """Ranges that one task compares, one after the other."""
 
     source: ClusterConfig
     target: ClusterConfig
@@ -74,7 +75,7 @@ class CompareSlice:
 
 @dataclass(frozen=True, slots=True, order=True)
 class RecordDifference:
-    """The place of a difference; -1 where a side has no such offset."""
+    """A difference and its offsets, -1 if a side has no such offset."""
 
     source_offset: int
     target_offset: int
@@ -83,21 +84,21 @@ class RecordDifference:
 
 @dataclass(slots=True, kw_only=True)
 class Counts:
-    """Records by what came of them.
+    """Numbers of records, by result.
 
     Attributes:
-        equal: On both sides and the same.
-        unopened: Those of the equal ones whose batches had the same bytes.
-        changed: On both sides and not the same.
+        equal: On both sides, and the same.
+        unopened: The part of the equal ones whose batches have the same bytes.
+        changed: On both sides, and different.
         missing: On the source only.
-        extra: Ours on the target, with nothing on the source.
-        compacted: On one side only, because the other compacted them away.
-        expired: On one side only, because retention at the other deleted them meanwhile.
-        replaced: On the target only: copied before the source log was cut.
+        extra: Ours, on the target only.
+        compacted: On one side only, because the other one removed them by compaction.
+        expired: On one side only, because the other one deleted them by retention.
+        replaced: On the target only, copied before the source log was truncated.
         foreign: On the target, of other producers.
-        untimed: Compared without timestamps, which the target sets by its own clock.
-        uncommitted: On the target, of aborted transactions: only consumers with
-            isolation.level=read_uncommitted see them, and never as a mirrored record.
+        untimed: Compared without timestamps, because the target sets them (LogAppendTime).
+        uncommitted: On the target, in aborted transactions. Only consumers with
+            isolation.level=read_uncommitted see them, and never as mirrored records.
     """
 
     equal: int = 0
@@ -119,21 +120,21 @@ class Counts:
 
     @property
     def different(self) -> int:
-        """How many records speak against equality."""
+        """Number of records that differ."""
         return self.changed + self.missing + self.extra
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What comparing a range came to.
+    """The result of comparing a range.
 
-    The digests cover what must be equal: compacted, expired, replaced and foreign records are left
-    out. A batch with the same bytes on both sides goes in as a whole, so digests tell two sides of
-    one comparison apart and mean nothing between two of them.
+    The digests cover the records that must be equal, without compacted, expired, replaced and
+    foreign ones. A batch with the same bytes on both sides is added as a whole. So the digests
+    compare the two sides of one comparison, and mean nothing between two comparisons.
 
     Attributes:
-        doubled: Records of ours that the target holds twice, in the range and behind its end.
-        beyond: Records of ours behind the end of what was copied that are not doubled.
+        doubled: Records of ours that the target holds twice, in the range and after it.
+        beyond: Number of our records after the copied ones that are not doubled.
     """
 
     source: TopicPartition
@@ -151,12 +152,12 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Whether nothing differs."""
+        """Whether both sides are equal."""
         same = self.difference is None and self.source_digest == self.target_digest
         return same and not self.doubled.records
 
     def then(self, other: Comparison) -> Comparison:
-        """Return what this range and a later one of the same partition came to together."""
+        """Return the result for this range and a later one of the same partition together."""
         return Comparison(
             source=self.source,
             target=self.target,
@@ -173,12 +174,12 @@ class Comparison:
         )
 
     def to_json(self) -> str:
-        """Return it as text, for the way through Spark."""
+        """Return the result as JSON text, for a Spark row."""
         return _comparison.dump_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str) -> Comparison:
-        """Read what `to_json` wrote."""
+        """Return the result in the text of `to_json`."""
         return _comparison.validate_json(text)
 
 
