@@ -36,6 +36,7 @@ class Wish:
         round: How long one round of Towpath lasts.
         discover: Seconds between two looks for new topics.
         also: An expression for further topics.
+        python: The Python whose Towpath runs.
     """
 
     topics: tuple[str, ...]
@@ -45,6 +46,7 @@ class Wish:
     round: str = "4h"
     discover: int = DISCOVER
     also: str = ""
+    python: str = sys.executable
 
 
 class Copier:
@@ -131,7 +133,7 @@ class Towpath(Copier):
             f'topics: {{include: [{names}], rename: "{self.alias}.{{topic}}"}}\n'
             f"run: {{round: {self._wish.round}, discover: {self._wish.discover}s}}\n"
         )
-        return [sys.executable, "-m", "towpath", "run", str(file), "--master", "local[2]"]
+        return [self._wish.python, "-m", "towpath", "run", str(file), "--master", "local[2]"]
 
 
 class MirrorMaker(Copier):

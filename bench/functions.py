@@ -1,5 +1,7 @@
 """`bench/micro`: how fast one core scans, stamps, opens, merges and digests record batches.
 
+And what an answer full of one-record batches costs a slice.
+
 The best of some repetitions, since anything else that the machine does only makes it slower.
 """
 
@@ -15,11 +17,34 @@ import numpy as np
 from bench.data import SETS, DataSet, prepare
 from bench.meter import MIB
 from bench.report import table
+from towpath.cluster.data.buffers import BufferPool
+from towpath.model.nouns import (
+    NO_TOPIC_ID,
+    Mode,
+    ProducerId,
+    SourceOffset,
+    TargetOffset,
+    TopicName,
+    TopicPartition,
+)
+from towpath.records.lane.lane import Lane
+from towpath.records.standing import Position, Standing
+from towpath.records.work import Assignment
 from towpath.wire.batch import LENGTH, POSITION, scan, stamp
+from towpath.wire.codec import NONE
 from towpath.wire.digest import digest_batches
 from towpath.wire.records import decode, encode
 from towpath.wire.reencode import reencode
 
+PARTITIONS = 8
+READINGS = SETS[2]
+HERE = TopicPartition(TopicName("topic"), 0)
+BEGIN = Position(SourceOffset(0), TargetOffset(0), 0)
+NO_RUN = (SourceOffset(0), TargetOffset(0), 0)
+ASSIGNMENT = Assignment(
+    source=HERE, target=HERE, source_id=NO_TOPIC_ID, target_id=NO_TOPIC_ID,
+    producer_id=ProducerId(1 << 40), filler_id=ProducerId(7), start=SourceOffset(0),
+)  # fmt: skip
 REPEAT = 5
 MOST = 256 << 10
 
@@ -29,6 +54,9 @@ def main() -> None:
     rows = [row for data in SETS[:4] for row in _rows(data)]
     head = ("data", "function", "batches/s", "records/s", "record MiB/s")
     print("\n".join(table(head, rows)))
+    print()
+    heads = ("batches of one record from each of 8 partitions", "us an answer", "us a record")
+    print("\n".join(table(heads, [_turn(count) for count in (1, 3, 10, 30, 100)])))
 
 
 def _rows(data: DataSet) -> list[tuple[str, ...]]:
@@ -62,6 +90,34 @@ def _rows(data: DataSet) -> list[tuple[str, ...]]:
         (data.name, name, *_speed(function, len(batches), small.records, prepared.record_bytes))
         for name, function in functions.items()
     ]
+
+
+def _turn(count: int) -> tuple[str, str, str]:
+    """Return what an answer costs a slice between its sockets: CPU of taking in and sending."""
+    parts = [_singles(count) for _ in range(PARTITIONS)]
+    best = min(sum(_taken(part, count) for part in parts) for _ in range(100)) * 1e6
+    return str(count), f"{best:,.0f}", f"{best / count / PARTITIONS:,.2f}"
+
+
+def _singles(count: int) -> bytes:
+    singles = replace(READINGS, partitions=1, per_batch=1, records=count, codec=NONE)
+    buffer = np.frombuffer(bytearray(b"".join(prepare(singles).batches[0])), np.uint8)
+    _number(buffer)
+    return buffer.tobytes()
+
+
+def _taken(part: bytes, count: int) -> float:
+    """Let a lane take in a partition's batches, send them and see them acknowledged."""
+    lane = Lane(ASSIGNMENT, Standing(position=BEGIN, mode=Mode.IDENTICAL, reasons=(), run=NO_RUN))
+    frame = BufferPool(1 << 24).frame(len(part))
+    frame.view[:] = part
+    began = time.process_time()
+    lane.take(frame, 0, len(part))
+    while lane.progress.position.source < count:
+        batch = lane.next_batch()
+        assert batch is not None  # noqa: S101  # it waits
+        lane.acknowledge(TargetOffset(batch.base))
+    return time.process_time() - began
 
 
 def _number(buffer: Any) -> None:

@@ -10,6 +10,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
@@ -49,6 +51,8 @@ def window(
     load: Load,
     seconds: float,
     settle: float = SETTLE,
+    *,
+    beside: bool = False,
 ) -> dict[str, Any]:
     """Produce to the source for a while and return how old the records arrived.
 
@@ -59,38 +63,46 @@ def window(
         load: What is produced.
         seconds: Length of the window.
         settle: Seconds before it, which do not count.
+        beside: Whether the same records are also consumed directly from the source (`source`).
     """
-    cluster, name = arena.source, topic
-    if copier is not None:
-        cluster, name = arena.target, copier.copy_of(topic)
+    direct = (arena.source.bootstrap, topic)
+    where = [direct if copier is None else (arena.target.bootstrap, copier.copy_of(topic))]
+    where += [direct] * beside
     shared = [f"--partitions={load.partitions}"]
     length = settle + seconds + 2.0
-    consumer = _start(
-        "bench.arriving",
-        [cluster.bootstrap, name, *shared, f"--settle={settle}", f"--seconds={seconds}"],
-    )
-    try:
-        if _output(consumer).readline().strip() != "ready":
-            raise RuntimeError(f"the consumer of {name} did not get ready")
+    span = [f"--settle={settle}", f"--seconds={seconds}"]
+    with ExitStack() as stack:
+        consumers = [
+            stack.enter_context(_started("bench.arriving", [*each, *shared, *span]))
+            for each in where
+        ]
+        for consumer, (_, name) in zip(consumers, where, strict=True):
+            if _output(consumer).readline().strip() != "ready":
+                raise RuntimeError(f"the consumer of {name} did not get ready")
         before = Stamp.now(copier.watch if copier else None, *arena.pids)
         producing = [f"--rate={load.rate}", f"--seconds={length}", f"--linger={load.linger_ms}"]
-        producer = _start(
-            "bench.stamping",
-            [arena.source.bootstrap, topic, *shared, *producing, f"--batch={load.batch}"],
+        producer = stack.enter_context(
+            _started("bench.stamping", [*direct, *shared, *producing, f"--batch={load.batch}"])
         )
-        try:
-            sent = json.loads(producer.communicate(timeout=length + 60)[0])
-        finally:
-            producer.kill()
+        sent = json.loads(producer.communicate(timeout=length + 60)[0])
         spent = Stamp.now(copier.watch if copier else None, *arena.pids).since(before)
-        figures: dict[str, Any] = json.loads(consumer.communicate(timeout=120)[0] or "{}")
-    finally:
-        consumer.kill()
-        consumer.wait()
+        figures, *source = [
+            json.loads(each.communicate(timeout=120)[0] or "{}") for each in consumers
+        ]
     return {
-        "load": str(load), **asdict(load), **figures,
+        "load": str(load), **asdict(load), **figures, **({"source": source[0]} if source else {}),
         "sent": sent, "cpu": spent, "loadavg": round(os.getloadavg()[0], 2),
     }  # fmt: skip
+
+
+@contextmanager
+def _started(module: str, arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
+    process = _start(module, arguments)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def _start(module: str, arguments: list[str]) -> subprocess.Popen[str]:

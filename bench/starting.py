@@ -1,7 +1,7 @@
 """`bench/start`: where the seconds from `towpath run` to its first record go.
 
 Every Python process of a start marks when what began (`bench/marks`). A start is warm when loops
-and Java classes lie in the user's cache, cold when that is empty, as after the first `pip install`.
+and Java classes lie in the user's cache, cold when that is empty, as in a user's first run.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,8 +50,9 @@ BESIDE = (
 PATIENCE = 300.0
 WINDOW = 5.0
 WINDOWS = 3
-OWN = "lone", "both", "ours"
-"""Topics of the windows."""
+FIRST_RUN = "a user's first run, on brokers that have just started"
+FRESH = "warm, on brokers that have just started"
+WARM_START = "warm, on the same brokers, after other starts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ def main() -> None:
     """Measure, and write the page and its figures."""
     parser = argparse.ArgumentParser(prog="bench/start", description=__doc__)
     parser.add_argument("--starts", type=int, default=5, help="warm ones")
-    parser.add_argument("--cold", type=int, default=1, help="cold ones")
+    parser.add_argument("--cold", type=int, default=2, help="cold ones")
+    parser.add_argument("--installed", help="a Python with the wheel, for the cold ones")
     parser.add_argument("--heap", default="1g", help="of each broker")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
     wish = parser.parse_args()
@@ -85,59 +88,89 @@ def main() -> None:
 
 
 def _measured(wish: argparse.Namespace, home: Path, prepared: Prepared) -> dict[str, Any]:
+    warm: list[dict[str, Any]] = []
+    cold: list[dict[str, Any]] = []
     windows: dict[str, list[dict[str, Any]]] = {}
-    with Arena(home / "fresh", wish.heap) as arena:
-        arena.create(arena.source, "lone", latency.PARTITIONS)
-        windows["source, brokers just started"] = list(_windows(arena, None, "lone"))
-    with Arena(home / "brokers", wish.heap) as arena:
-        throughput.load(arena, prepared, "warm")
-        for topic in OWN:
-            arena.create(arena.source, topic, latency.PARTITIONS)
-        with _running(arena, home, prepared, "first") as (copier, _):
-            windows["Towpath, brokers just started"] = list(_windows(arena, copier, "both"))
-        warm = [asdict(_start(arena, home, prepared, f"warm{n}")) for n in range(wish.starts)]
-        with _running(arena, home, prepared, "last") as (copier, _):
-            windows["Towpath just started, brokers warm"] = list(_windows(arena, copier, "ours"))
-        windows["source, brokers warm"] = list(_windows(arena, None, "lone"))
-        cold = []
-        for number in range(wish.cold):
-            os.environ["TOWPATH_HOME"] = str(home / f"cache{number}")
-            cold.append(asdict(_start(arena, home, prepared, f"cold{number}")))
-            del os.environ["TOWPATH_HOME"]
-    return {"warm": warm, "cold": cold, "windows": windows}
-
-
-def _windows(arena: Arena, copier: Towpath | None, topic: str) -> Iterator[dict[str, Any]]:
-    for _ in range(WINDOWS):
-        yield latency.window(arena, copier, topic, latency.NATURAL, WINDOW, settle=0.0)
-
-
-def _start(arena: Arena, home: Path, prepared: Prepared, label: str) -> Start:
-    with _running(arena, home, prepared, label) as (_, start):
-        return start
+    with _scene(home / "first", wish.heap, prepared) as starts:
+        cold.append(starts(wish.installed, windows.setdefault(FIRST_RUN, []), cold=True))
+    with _scene(home / "second", wish.heap, prepared) as starts:
+        starts(None, windows.setdefault(FRESH, []))
+        warm += [starts(None) for _ in range(wish.starts - 1)]
+        warm.append(starts(None, windows.setdefault(WARM_START, [])))
+        cold += [starts(wish.installed, cold=True) for _ in range(wish.cold - 1)]
+    return {"warm": warm, "cold": cold, "windows": windows, "load": os.getloadavg()}
 
 
 @contextmanager
-def _running(
-    arena: Arena, home: Path, prepared: Prepared, label: str
-) -> Iterator[tuple[Towpath, Start]]:
-    """Start Towpath with marks; yield it when its first record is on the target."""
-    marks = home / f"marks-{label}"
-    marks.mkdir()
-    wish = Wish(("warm", *OWN), "none", prepared.data.partitions, quick=True)
-    busy, began = machine_busy(), time.time()  # noqa: TID251 - the marks are of the same clock
-    before = dict(os.environ)
-    path = os.pathsep.join((str(MARKS), os.environ["PYTHONPATH"]))
-    os.environ.update(TOWPATH_BENCH_MARKS=str(marks), PYTHONPATH=path)
-    with Towpath(arena, wish, home, label) as copier:
-        os.environ.clear()
-        os.environ.update(before)
-        partitions = prepared.data.partitions
-        copy = copier.copy_of("warm")
-        first = arena.await_records(arena.target, copy, partitions, 1, PATIENCE)
-        spent = copier.watch.cpu_by_role()
-        others = machine_busy() - busy - sum(spent.values())
-        yield copier, Start(first, _steps(marks, began), spent, others)
+def _scene(home: Path, heap: str, prepared: Prepared) -> Iterator[Starter]:
+    """Start two brokers; yield what starts Towpath on them."""
+    with Arena(home, heap) as arena:
+        throughput.load(arena, prepared, "warm")
+        yield Starter(arena, home, prepared)
+
+
+class Starter:
+    """Starts Towpath on two brokers, again and again, with links of their own."""
+
+    def __init__(self, arena: Arena, home: Path, prepared: Prepared) -> None:
+        self._arena, self._home, self._prepared = arena, home, prepared
+        self._number = 0
+
+    def __call__(
+        self,
+        python: str | None,
+        windows: list[dict[str, Any]] | None = None,
+        *,
+        cold: bool = False,
+    ) -> dict[str, Any]:
+        """Start it once, and stop it.
+
+        Args:
+            python: Where Towpath is installed; `None` means the environment of this repository.
+            windows: Filled with how old the first records are.
+            cold: Whether the user's cache is empty.
+        """
+        self._number += 1
+        label = f"start{self._number}"
+        self._arena.create(self._arena.source, label, latency.PARTITIONS)
+        variables = {"PYTHONPATH": os.pathsep.join(self._path(python))}
+        if cold:
+            variables["TOWPATH_HOME"] = str(self._home / f"cache-{label}")
+        with self._running(python or sys.executable, label, variables) as (copier, start):
+            if windows is not None:
+                windows.extend(
+                    latency.window(
+                        self._arena, copier, label, latency.NATURAL, WINDOW, settle=0.0, beside=True
+                    )
+                    for _ in range(WINDOWS)
+                )
+        return asdict(start)
+
+    def _path(self, python: str | None) -> Iterator[str]:
+        yield str(MARKS)
+        if python is None:
+            yield os.environ["PYTHONPATH"]
+
+    @contextmanager
+    def _running(
+        self, python: str, label: str, variables: Mapping[str, str]
+    ) -> Iterator[tuple[Towpath, Start]]:
+        """Start Towpath with marks; yield it when its first record is on the target."""
+        marks = self._home / f"marks-{label}"
+        marks.mkdir()
+        partitions = self._prepared.data.partitions
+        wish = Wish(("warm", label), "none", partitions, quick=True, python=python)
+        busy, began = machine_busy(), time.time()  # noqa: TID251 - the marks are of the same clock
+        before = dict(os.environ)
+        os.environ.update(variables, TOWPATH_BENCH_MARKS=str(marks))
+        with Towpath(self._arena, wish, self._home, label) as copier:
+            os.environ.clear()
+            os.environ.update(before)
+            copy = copier.copy_of("warm")
+            first = self._arena.await_records(self._arena.target, copy, partitions, 1, PATIENCE)
+            spent = copier.watch.cpu_by_role()
+            others = machine_busy() - busy - sum(spent.values())
+            yield copier, Start(first, _steps(marks, began), spent, others)
 
 
 def _steps(folder: Path, since: float) -> dict[str, float]:
@@ -154,7 +187,10 @@ def _steps(folder: Path, since: float) -> dict[str, float]:
 def _page(told: Mapping[str, str], found: Mapping[str, Any]) -> Iterator[str]:
     yield "# The start of a run\n"
     yield "Made by `bench/start`: one topic of 8 partitions, two brokers, `local[2]`, on the"
-    yield "processors below, which brokers and Towpath share. Medians.\n"
+    yield "processors below, which brokers and Towpath share. Medians. Warm starts are those of an"
+    yield "environment made by `scripts/setup`, cold ones those of an installed wheel with an empty"
+    load = ", ".join(f"{each:.1f}" for each in found["load"])
+    yield f"cache. Load of the machine at the end: {load}.\n"
     for kind, starts in (("Warm", found["warm"]), ("Cold, with an empty cache", found["cold"])):
         if starts:
             yield from _starts(kind, starts)
@@ -197,15 +233,18 @@ def _starts(kind: str, starts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _first_records(windows: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
     yield "## First records\n"
     yield f"How old records are when a consumer gets them, {latency.NATURAL}, in windows of"
-    yield f"{WINDOW:.0f} s that follow each other, all of each counted: p50 / p99 in ms.\n"
-    heads = ("consumer of", *(f"window {number + 1}" for number in range(WINDOWS)))
-    yield from table(
-        heads,
-        (
-            (who, *(f"{run['p50']:.1f} / {run['p99']:.1f}" for run in runs))
-            for who, runs in windows.items()
-        ),
-    )
+    yield f"{WINDOW:.0f} s that follow each other, all of each counted: p50 / p99 in ms. The second"
+    yield "row of each is a consumer of the source, which takes the same records at the same time."
+    heads = ("start", "consumer of", *(f"window {number + 1}" for number in range(WINDOWS)))
+    rows = []
+    for who, runs in windows.items():
+        rows.append((who, "the target", *map(_ages, runs)))
+        rows.append((who, "the source", *(_ages(run["source"]) for run in runs)))
+    yield from table(heads, rows)
+
+
+def _ages(run: Mapping[str, Any]) -> str:
+    return f"{run['p50']:.1f} / {run['p99']:.1f}"
 
 
 if __name__ == "__main__":
