@@ -32,10 +32,10 @@ class Ended:
 
 @pytest.mark.parametrize("calls", range(6))
 def test_rounds_that_cannot_begin(calls: int) -> None:
-    threads = threading.active_count()
+    threads = {*threading.enumerate()}
     with pytest.raises(SparkLostError):
         Rounds(Ended(calls), Job(lambda _: [], "os:getcwd", "n INT", once=True), print)  # type: ignore[arg-type]
-    assert threading.active_count() == threads
+    assert {*threading.enumerate()} <= threads
 
 
 @pytest.mark.parametrize(("slices", "calls"), [([], 0), ([1], 0), ([1], 3), ([1], 7)])
