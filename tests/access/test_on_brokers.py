@@ -34,7 +34,7 @@ from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 
-pytestmark = [pytest.mark.broker, pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.alone]
 
 NewName = Callable[[str], str]
 PASSWORD = Secret("the new one")

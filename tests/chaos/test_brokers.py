@@ -27,7 +27,7 @@ from tests.support.mirror import Mirror
 from tests.support.toxiproxy import Toxiproxy
 from towpath.dev.broker import LocalCluster
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
 KINDS = (PLAIN, TRANSACTIONAL)
 

@@ -47,7 +47,6 @@ def log_end(cluster: LocalCluster, topic: str) -> int:
         return admin.offsets.log_ends([tp], patience=5.0).get(tp, -1)
 
 
-@pytest.mark.timeout(300)
 def test_no_election_is_taken_for_a_loss(
     tmp_path: Path,
     source: LocalCluster,

@@ -167,7 +167,6 @@ def told(mirror: Mirror) -> int:
 
 
 @pytest.mark.chaos
-@pytest.mark.timeout(300)
 def test_brokers_that_die_and_come_back(
     tmp_path: Path,
     three_more: LocalCluster,

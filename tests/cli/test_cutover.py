@@ -111,7 +111,6 @@ def nothing(*_: object) -> None:
 
 
 @pytest.mark.alone("quotas")
-@pytest.mark.timeout(180)
 def test_a_migration_from_its_rehearsal_to_its_end(
     source: LocalCluster,
     target: LocalCluster,
@@ -254,7 +253,6 @@ def _an_open_transaction(source: LocalCluster, topic: str, file: Path, here: Her
     assert LEAVE in ended.out
 
 
-@pytest.mark.timeout(180)
 def test_who_begins_to_write_later_is_found(
     source: LocalCluster,
     target: LocalCluster,
@@ -301,7 +299,6 @@ def test_who_begins_to_write_later_is_found(
     assert consume(target.bootstrap, topic) == consume(source.bootstrap, topic)
 
 
-@pytest.mark.timeout(240)
 def test_what_comes_between_ends_it_clearly(
     source: LocalCluster,
     lone: LocalCluster,

@@ -25,7 +25,6 @@ NewName = Callable[[str], str]
 
 @pytest.mark.broker
 @pytest.mark.spark
-@pytest.mark.timeout(240)
 def test_what_is_left_out_is_named_and_the_rest_goes_on(
     tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName, here: Here
 ) -> None:

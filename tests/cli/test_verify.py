@@ -223,7 +223,6 @@ def test_masters_that_spark_knows(master: str, capsys: pytest.CaptureFixture[str
 
 @pytest.mark.broker
 @pytest.mark.spark(own=True)
-@pytest.mark.timeout(180)
 def test_ctrl_c_ends_it_though_a_broker_is_silent(
     tmp_path: Path, source: LocalCluster, lone: LocalCluster, new_name: Callable[[str], str]
 ) -> None:

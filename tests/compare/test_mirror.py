@@ -147,7 +147,7 @@ def test_a_side_that_compacts_after_copying(mirror: Mirror, side: str) -> None:
     config = mirror.config.source if side == "source" else mirror.config.target
     with Admin(config, Side(side)) as admin:
         admin.configs.change(TopicName(mirror.topic), COMPACT)
-    wait_until(compacted, "the log was compacted", 60)
+    wait_until(compacted, "the log was compacted", 120)
     found = compared(mirror, compacted=side)
     assert found.equal, found.difference
     assert found.counts.compacted > 500
@@ -166,7 +166,7 @@ def test_a_compacted_source_is_copied_to_a_mapped_target(mirror: Mirror) -> None
         produce(mirror.source.bootstrap, mirror.topic, records)
         return min(r.offset for r in consume(mirror.source.bootstrap, mirror.topic)) > 0
 
-    wait_until(compacted, "the source was compacted", 60)
+    wait_until(compacted, "the source was compacted", 120)
     [done] = mirror.catch_up()
     assert done.mode == Mode.MAPPED
     found = compared(mirror, compacted="source")

@@ -46,7 +46,7 @@ from towpath.topics.apply import apply as make_topic
 from towpath.topics.owned import ours_of as topics_ours
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.broker
 
 NewName = Callable[[str], str]
 PASSWORD = Secret("a long one")

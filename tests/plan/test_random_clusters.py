@@ -32,7 +32,7 @@ from towpath.model.secret import Secret
 from towpath.plan.apply import ApplyRequest, apply
 from towpath.plan.kinds import Step
 
-pytestmark = [pytest.mark.broker, pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.alone]
 RETENTIONS = ("-1", "3600000", "86400000")
 
 

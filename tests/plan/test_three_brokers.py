@@ -30,7 +30,7 @@ from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 
 # Plans of ACLs and quotas are about all that the source has.
-pytestmark = [pytest.mark.broker, pytest.mark.alone("secured_source"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.alone("secured_source")]
 NewName = Callable[[str], str]
 
 

@@ -25,7 +25,7 @@ from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 
-pytestmark = [pytest.mark.broker, pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.alone]
 PASSWORD = Secret("ann-on-the-target")
 CHANGING = (
     Operation.WRITE, Operation.CREATE, Operation.DELETE, Operation.ALTER, Operation.ALTER_CONFIGS,

@@ -16,7 +16,7 @@ from tests.support.secured import SecuredLink, load, permit
 from tests.support.standalone import Standalone
 from towpath.dev import ports
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 
 
 @pytest.fixture

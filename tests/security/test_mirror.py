@@ -16,7 +16,7 @@ from tests.support.kafka import consume
 from tests.support.rights import TOPIC, allow
 from tests.support.secured import SecuredLink, load, permit
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.broker
 
 
 @pytest.mark.spark(own=True)

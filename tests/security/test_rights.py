@@ -43,7 +43,7 @@ from towpath.status.status import PartitionStatus, State, status
 from towpath.verify.verdict import Verdict
 from towpath.verify.verify import Scope, verify
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.broker
 SEE = (AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
 ON_COPY = (AclOperation.CREATE, READ, WRITE, AclOperation.DELETE, *SEE)
 

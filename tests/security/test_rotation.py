@@ -16,7 +16,7 @@ from tests.support.keys import NEW, OLD, Keys
 from tests.support.program import Program
 from towpath.dev.broker import LocalCluster
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 
 
 def link(folder: Path, source: LocalCluster, target: LocalCluster, keys: Keys) -> Path:

@@ -23,7 +23,6 @@ pytestmark = [
     pytest.mark.broker,
     pytest.mark.spark,
     pytest.mark.alone,
-    pytest.mark.timeout(300),
 ]
 ANN = Credential("ann", Mechanism.SHA_512)
 QUOTA = Quota((Entity(EntityKind.USER, "ann"),), QuotaKey.CONSUMER_BYTE_RATE)

@@ -29,7 +29,7 @@ from tests.support.scrape import Scrape
 from towpath.dev import ports
 from towpath.model.clock import now_ms
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.broker
 ON_TWO = ("--master", "local[2]")
 SLICES = min((os.cpu_count() or 1) + 1, 5)
 

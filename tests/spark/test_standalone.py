@@ -19,7 +19,7 @@ from towpath.config import ClusterConfig
 from towpath.model.nouns import Side
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 
 
 @pytest.fixture

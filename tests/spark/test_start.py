@@ -20,7 +20,6 @@ from towpath.model.nouns import Side
 pytestmark = [
     pytest.mark.broker,
     pytest.mark.spark,
-    pytest.mark.timeout(300),
     pytest.mark.alone,  # users and quotas of other tests would be copied, too
 ]
 OF_TOPICS, OF_A_BROKER = 2, 4
