@@ -34,7 +34,7 @@ from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 
-pytestmark = [pytest.mark.broker, pytest.mark.alone]
+pytestmark = pytest.mark.broker
 
 NewName = Callable[[str], str]
 PASSWORD = Secret("the new one")
@@ -58,6 +58,7 @@ def sides(
             clear(each, user)
 
 
+@pytest.mark.alone
 def test_everything_goes_over_and_a_second_plan_is_empty(sides: Sides, vault: Vault) -> None:
     user, source = sides.user, sides.source
     acls = every_kind(user, list(Operation)) | {
@@ -141,6 +142,7 @@ def link_side(config: LinkConfig, vault: Vault, login: dict[str, Any]) -> Any:
     return type(config.target).model_validate(written)
 
 
+@pytest.mark.alone
 def test_what_is_gone_at_the_source_goes_only_with_prune(sides: Sides) -> None:
     user = sides.user
     kept, ours, foreign = (
@@ -187,6 +189,7 @@ def test_what_is_gone_at_the_source_goes_only_with_prune(sides: Sides) -> None:
     assert sides.target.users.describe([user]) == {one: 4096}
 
 
+@pytest.mark.alone
 def test_a_step_whose_precondition_is_gone_does_nothing(sides: Sides) -> None:
     user = sides.user
     quota = Quota((Entity(EntityKind.USER, user),), QuotaKey.CONSUMER_BYTE_RATE)
@@ -220,6 +223,7 @@ def test_a_step_whose_precondition_is_gone_does_nothing(sides: Sides) -> None:
         sides.target.quotas.change(quota, -1.0)
 
 
+@pytest.mark.alone
 def test_missing_rights_are_told_with_right_and_login(
     secured_source: LocalCluster, secured_target: LocalCluster, vault: Vault, new_name: NewName
 ) -> None:
@@ -295,6 +299,7 @@ def sees_all(admin: Admin) -> bool:
     return True
 
 
+@pytest.mark.alone("quotas")
 def test_clusters_without_an_authorizer(
     source: LocalCluster, target: LocalCluster, new_name: NewName
 ) -> None:

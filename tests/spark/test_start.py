@@ -20,7 +20,7 @@ from towpath.model.nouns import Side
 pytestmark = [
     pytest.mark.broker,
     pytest.mark.spark,
-    pytest.mark.alone,  # users and quotas of other tests would be copied, too
+    pytest.mark.alone("quotas"),  # those of other tests would be copied, too
 ]
 OF_TOPICS, OF_A_BROKER = 2, 4
 """The types of resources that have configs."""
