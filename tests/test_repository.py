@@ -94,3 +94,21 @@ def test_no_two_public_classes_have_one_name() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+NAMED = re.compile(r"`((?:[\w-]+/)*[\w-]+\.py|(?:[\w-]+/)+)`")
+
+
+def test_files_that_pages_name_exist() -> None:
+    """Of a path the end is enough, as in tables that go through one folder."""
+    pages = [path for path in tracked("*.md") if path.name != "CHANGELOG.md"]
+    ends = [f"/{path.relative_to(ROOT)}" for path in tracked()]
+    wrong = [
+        f"{page.relative_to(ROOT)}: {name}"
+        for page in pages
+        for name in NAMED.findall(page.read_text())
+        if not any(
+            f"/{name}" in end if name.endswith("/") else end.endswith(f"/{name}") for end in ends
+        )
+    ]
+    assert wrong == []
