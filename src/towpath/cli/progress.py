@@ -64,6 +64,8 @@ class Display:
         self._console = console(stderr=True)
         self._live = _live(self._console) if sys.stderr.isatty() else None
         self._seen: deque[tuple[float, dict[TopicName, TopicLine]]] = deque()
+        self._rows: tuple[PartitionStatus, ...] = ()
+        self._lines: dict[TopicName, TopicLine] = {}
         self._said = 0.0
         self._trouble = ""
         self._left_out: tuple[str, ...] = ()
@@ -84,7 +86,7 @@ class Display:
     def show(self, progress: RunProgress) -> None:
         """Show the current progress."""
         now = time.monotonic()
-        lines = by_topic(progress)
+        lines = self._sums(progress)
         self._seen.append((now, lines))
         while len(self._seen) > 2 and now - self._seen[0][0] > _WINDOW:
             self._seen.popleft()
@@ -103,6 +105,12 @@ class Display:
             self._say([f"Spark runs {progress.slots} slices at a time now, not {self._slots}"])
         self._left_out, self._files = left_out, progress.files
         self._slots = progress.slots
+
+    def _sums(self, progress: RunProgress) -> dict[TopicName, TopicLine]:
+        """Return the sums by topic, added up anew only if the rows are other ones."""
+        if progress.rows is not self._rows:
+            self._rows, self._lines = progress.rows, by_topic(progress)
+        return self._lines
 
     def _say(self, lines: list[str]) -> None:
         if lines:
