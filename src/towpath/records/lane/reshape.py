@@ -77,7 +77,7 @@ def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
 def join_rows(
     buffer: wire.Buffer, table: wire.Table, most: int, producer: int, sequence: int
 ) -> list[Batch]:
-    """Return whole dense source batches that follow each other as few stamped batches."""
+    """Join consecutive source batches without holes into as few stamped batches as possible."""
     positions = np.ascontiguousarray(table[:, wire.POSITION])
     lengths = np.ascontiguousarray(table[:, wire.LENGTH])
     dense = reencode(buffer, positions, lengths, max_bytes=most)
@@ -116,10 +116,10 @@ class Cutter:
         self.largest = min(self.largest, max(batch.size // 2, _LEAST))
 
     def runs(self, table: wire.Table) -> Iterator[tuple[wire.Table, bool]]:
-        """Cut the rows of batches at every change between those worth joining and others.
+        """Split rows of batches into runs that are worth joining and runs that are not.
 
         Yields:
-            Rows that follow each other, and whether they are worth joining.
+            The rows of a run, and whether they are worth joining.
         """
         if len(table) == 1:
             yield table, False
@@ -131,7 +131,7 @@ class Cutter:
             yield table[start:end], bool(small[start]) and end - start > 1
 
     def join(self, frame: Frame, table: wire.Table, producer: int, sequence: int) -> list[Batch]:
-        """Return small source batches as few ones; none, where they have to go as they are."""
+        """Join small source batches. Returns nothing if they must be sent unchanged."""
         if frame.room < int(table[:, wire.LENGTH].sum()):
             return []
         try:
@@ -144,7 +144,7 @@ class Cutter:
 
     @property
     def _merged(self) -> int:
-        """Most bytes of a batch made of small ones."""
+        """Upper bound on the size of a batch made of small ones."""
         return min(_MERGED, self._most // 2, self.largest)
 
     def merge_head(self, producer: int, *, together: bool) -> None:

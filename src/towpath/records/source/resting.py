@@ -31,8 +31,9 @@ _WAIT = 5.0
 _PATIENCE = 3
 """The same as a part of the request timeout, if that is shorter."""
 _RESPONSE_BYTES, _RESTING_BYTES = 4 << 20, 1 << 20
-"""Most bytes of an answer with news, and of one that wakes readers. Requests under way are promised
-their memory: with larger ones, memory would seem scarce while thousands of readers rest."""
+"""Most bytes of an answer to readers with new records, and of an answer to resting readers. Memory
+is promised to each request in flight. With larger answers, memory would seem scarce while thousands
+of readers rest."""
 
 
 class RestingFetcher(Fetcher[R]):
