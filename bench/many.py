@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient
 from bench import latency
 from bench.arena import Arena
 from bench.copiers import Towpath, Wish
-from bench.meter import machine
+from bench.meter import Stamp, machine
 from bench.planning import create, rest
 from bench.raw import Totals
 from bench.report import table
@@ -78,7 +78,7 @@ def _measured(home: Path, partitions: int, tell: Tell) -> Figures:
         copies = {copy_of(name) for name in (MOVING, *idle)}
         with Totals(_led(arena.target, copies)) as totals:
             with _running(arena, wish, home, totals, partitions, tell) as (first, copier):
-                found: Figures = {"first": first, **_rests(copier, tell)}
+                found: Figures = {"first": first, **_rests(arena, copier, tell)}
                 found["source"] = latency.window(arena, None, MOVING, LOAD, WINDOW)
                 found["trickle"] = latency.window(arena, copier, MOVING, LOAD, WINDOW)
                 tell(f"trickle: {found['trickle']}")
@@ -139,14 +139,16 @@ def _await(copier: Towpath, totals: Totals, wanted: int) -> float:
     return time.monotonic()
 
 
-def _rests(copier: Towpath, tell: Tell) -> Figures:
-    """Return what a copier uses that has nothing to do."""
+def _rests(arena: Arena, copier: Towpath, tell: Tell) -> Figures:
+    """Return what a copier uses that has nothing to do, and what its brokers use."""
     time.sleep(SETTLE)
-    before, began = copier.watch.cpu_by_role(), time.monotonic()
+    before, stamp = copier.watch.cpu_by_role(), Stamp.now(copier.watch, *arena.pids)
     time.sleep(IDLE)
-    after, minutes = copier.watch.cpu_by_role(), (time.monotonic() - began) / 60
+    after, clocks = copier.watch.cpu_by_role(), Stamp.now(copier.watch, *arena.pids).since(stamp)
+    minutes = clocks["seconds"] / 60
     spent = {role: round((after[role] - before.get(role, 0.0)) / minutes, 2) for role in after}
-    found = {"idle": spent, "idle_total": round(sum(spent.values()), 2)}
+    brokers = {f"{side} brokers": round(clocks[side] / minutes, 2) for side in ("source", "target")}
+    found = {"idle": spent, "idle_total": round(sum(spent.values()), 2), "brokers": brokers}
     tell(f"idle: {found}")
     return found
 
@@ -166,7 +168,8 @@ def _page(told: Mapping[str, str], partitions: int, found: Figures) -> Iterator[
     head = ("start", "first record, s", "all records, s", "CPU s", "of them", "load")
     yield from table(head, rows)
     yield "\n## Idle\n"
-    idle = [*found["idle"].items(), ("all", found["idle_total"])]
+    whole = ("all of Towpath", found["idle_total"])
+    idle = [*found["idle"].items(), whole, *found["brokers"].items()]
     yield from table(("process", "CPU s a minute"), idle)
     peaks = dict(found["peak_mib"])
     yield f"\nPeaks of resident memory, MiB: slices {peaks['worker'][:2]}, "
