@@ -86,6 +86,15 @@ def test_the_table_of_promises_names_tests_that_exist() -> None:
     assert [name for name in sorted(named) if not (ROOT / "tests" / name).exists()] == []
 
 
+def test_the_table_of_promises_names_all_tests_with_brokers() -> None:
+    text = (ROOT / "tests" / "README.md").read_text()
+    named = set(re.findall(r"`([\w]+/(?:test_\w+\.py)?)`", text))
+    paths = [path for path in tracked("tests/*/test_*.py") if b"mark.broker" in path.read_bytes()]
+    files = [path.relative_to(ROOT / "tests").as_posix() for path in paths]
+    assert len(files) > 50
+    assert [name for name in files if not {name, f"{name.partition('/')[0]}/"} & named] == []
+
+
 def test_no_two_public_classes_have_one_name() -> None:
     """A name says what a thing is wherever it is read, without the path of its module."""
     places: dict[str, list[str]] = {}
