@@ -14,8 +14,7 @@ import typer
 from towpath import __version__
 from towpath.cli import main as frame
 from towpath.cli.main import COMMANDS, main
-from towpath.cli.output import Output, OutputOption, show
-from towpath.cli.render import table
+from towpath.cli.show.output import Output, OutputOption, show, table
 from towpath.model.amounts import count
 from towpath.model.errors import ConfigError, ConfigProblem, TargetReplacedError, UnreachableError
 

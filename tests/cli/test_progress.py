@@ -11,12 +11,12 @@ import sys
 import pytest
 
 from tests.support.program import environment
-from towpath.cli.progress import Display
+from towpath.cli.show.progress import Display
 from towpath.metrics import log
 
 WHILE_SPARK_STARTS = """
 import sys
-from towpath.cli.progress import Display
+from towpath.cli.show.progress import Display
 from towpath.engine.session import _apart
 starting = _apart()
 starting.__enter__()

@@ -1,1 +1,1 @@
-"""Floor 7: the command line. Each command has a module of its name: parse, call, show."""
+"""Floor 7: the command line. Each command is a module of its name; `show/` has what they share."""

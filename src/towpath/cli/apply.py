@@ -11,9 +11,8 @@ import typer
 from rich.console import Group
 
 from towpath.cli.options import ReportOption, require_writable, write_report
-from towpath.cli.output import Output, OutputOption, show
-from towpath.cli.planned import line, picture
-from towpath.cli.render import console
+from towpath.cli.show.output import Output, OutputOption, console, line, show
+from towpath.cli.show.plan import picture
 from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.mirror.plan import build

@@ -16,8 +16,7 @@ from towpath.cli.options import (
     require_writable,
     write_report,
 )
-from towpath.cli.output import Output, OutputOption, show
-from towpath.cli.planned import line
+from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.cli.signals import stopping
 from towpath.config import LinkConfig, load
 from towpath.engine.starting import Starting
@@ -65,7 +64,7 @@ def cutover(
             works=COPYING,
         )
         # These imports take a second, during which Spark's JVM starts.
-        from towpath.cli.progress import Display  # noqa: PLC0415
+        from towpath.cli.show.progress import Display  # noqa: PLC0415
         from towpath.cutover.cutover import cutover as cut_over  # noqa: PLC0415
         from towpath.cutover.report import CutoverRequest  # noqa: PLC0415
         from towpath.verify.verify import Scope  # noqa: PLC0415

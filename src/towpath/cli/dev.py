@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from towpath.cli.output import Output, OutputOption, show
-from towpath.cli.render import table
+from towpath.cli.show.output import Output, OutputOption, show, table
 from towpath.dev import distribution, updown
 from towpath.dev.updown import DevCluster
 from towpath.model.errors import ConfigError, ConfigProblem

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from towpath.cli.options import LinkFile
-from towpath.cli.output import Form, FormOption
-from towpath.cli.planned import show_plan
+from towpath.cli.show.output import Form, FormOption
+from towpath.cli.show.plan import show_plan
 from towpath.config import load
 from towpath.mirror.plan import build
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from towpath.cli.output import Output, OutputOption, show
+from towpath.cli.show.output import Output, OutputOption, show
 from towpath.model.errors import ConfigError, ConfigProblem
 
 EXAMPLE = """\

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from towpath.cli.options import LinkFile
-from towpath.cli.output import Output, OutputOption, show
+from towpath.cli.show.output import Output, OutputOption, show
 from towpath.config import check
 from towpath.model.errors import ConfigError
 

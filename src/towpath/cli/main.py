@@ -17,7 +17,7 @@ import typer
 from typer.main import get_command
 
 from towpath import __version__
-from towpath.cli.output import INTERRUPTED, Failure, remember_form, show_failure
+from towpath.cli.show.output import INTERRUPTED, Failure, remember_form, show_failure
 from towpath.model.errors import ConfigError, TowpathError
 from towpath.model.foreign import foreign, printed, watch_threads
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from towpath.cli.options import LinkFile, require_writable
-from towpath.cli.output import Form, FormOption
-from towpath.cli.planned import show_plan
+from towpath.cli.show.output import Form, FormOption
+from towpath.cli.show.plan import show_plan
 from towpath.config import load
 from towpath.mirror.plan import build
 from towpath.model.errors import ConfigError, ConfigProblem

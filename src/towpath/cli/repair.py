@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group
 
-from towpath.cli.bar import Bar
 from towpath.cli.options import (
     LinkFile,
     MasterOption,
@@ -19,9 +18,8 @@ from towpath.cli.options import (
     require_writable,
     write_report,
 )
-from towpath.cli.output import Output, OutputOption, show
-from towpath.cli.planned import line
-from towpath.cli.render import console
+from towpath.cli.show.bar import Bar
+from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.model.amounts import count

@@ -14,7 +14,7 @@ from towpath.cli.options import (
     require_master,
     require_writable,
 )
-from towpath.cli.output import Output, OutputOption
+from towpath.cli.show.output import Output, OutputOption
 from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.engine.starting import Starting

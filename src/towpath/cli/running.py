@@ -11,9 +11,9 @@ from rich.console import Group
 from rich.text import Text
 
 from towpath.cli.options import write_report
-from towpath.cli.output import show
-from towpath.cli.progress import Display
-from towpath.cli.statustable import as_json, picture
+from towpath.cli.show.output import show
+from towpath.cli.show.progress import Display
+from towpath.cli.show.status import as_json, picture
 from towpath.config import LinkConfig
 from towpath.engine.starting import Starting
 from towpath.mirror.run import RunProgress, Wishes, run

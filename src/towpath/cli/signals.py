@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from towpath.cli.output import INTERRUPTED
+from towpath.cli.show.output import INTERRUPTED
 
 _SHOW_CURSOR = "\x1b[?25h"
 

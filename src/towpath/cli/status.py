@@ -9,9 +9,8 @@ from functools import partial
 from rich.console import Group
 
 from towpath.cli.options import LinkFile
-from towpath.cli.output import Output, OutputOption, show
-from towpath.cli.planned import line
-from towpath.cli.statustable import as_json, picture
+from towpath.cli.show.output import Output, OutputOption, line, show
+from towpath.cli.show.status import as_json, picture
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import load

@@ -15,7 +15,6 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from towpath.cli.bar import Bar
 from towpath.cli.options import (
     LinkFile,
     MasterOption,
@@ -24,8 +23,8 @@ from towpath.cli.options import (
     require_writable,
     write_report,
 )
-from towpath.cli.output import Output, OutputOption, show
-from towpath.cli.render import table
+from towpath.cli.show.bar import Bar
+from towpath.cli.show.output import Output, OutputOption, show, table
 from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.model.amounts import count, size, span

@@ -1,10 +1,10 @@
-"""What a command shows: text for people, or one JSON document for programs."""
+"""Results of commands: text for people, or one JSON document for programs; and what prints them."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,11 +12,14 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
-from rich.console import RenderableType
+from rich import box
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
 
-from towpath.cli.render import console
 from towpath.model.errors import ConfigProblem
 
+_FILE_WIDTH = 200  # a pipe has no width, and grep cannot search wrapped tables
 INTERRUPTED = 130
 """Exit code that shells expect of a program ended by Ctrl-C."""
 
@@ -103,3 +106,34 @@ def show_failure(failure: Failure) -> int:
 
 def _print_json(data: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(data, indent=2) + "\n")
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return the console to print on."""
+    terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    return Console(
+        stderr=stderr, width=None if terminal else _FILE_WIDTH, highlight=False, markup=False
+    )
+
+
+def table(
+    headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[str] = ()
+) -> Table:
+    """Return a plain table.
+
+    Args:
+        headers: Its column names.
+        rows: One text per column.
+        right: Names of the columns that hold numbers.
+    """
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for header in headers:
+        made.add_column(header, justify="right" if header in right else "left")
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def line(text: str) -> Text:
+    """Return a line that wraps and is never cut."""
+    return Text(text, overflow="fold")

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from towpath.cli.render import table
+from towpath.cli.show.output import table
 from towpath.model.amounts import count, span
 from towpath.status.status import PartitionStatus
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from towpath.cli.render import console
+from towpath.cli.show.output import console
 
 
 class Bar:

@@ -12,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from towpath.cli.render import console, table
+from towpath.cli.show.output import console, table
 from towpath.metrics import log
 from towpath.mirror.run import RunProgress
 from towpath.model.amounts import count, size, span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.cli.render import console
+from towpath.cli.show.output import console
 
 
 def test_a_pipe_gets_no_color(capsys: pytest.CaptureFixture[str]) -> None:
