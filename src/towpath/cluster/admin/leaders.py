@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -23,6 +24,8 @@ from towpath.model.nouns import TopicName, TopicPartition
 
 T = TypeVar("T")
 
+_FEW = 5000
+"""Partitions that get no more patience than one."""
 _ELECTION = 2.0
 """Seconds to wait for partitions without a leader once others have answered."""
 
@@ -69,6 +72,7 @@ def ask_leaders(
         tps: The partitions.
         patience: Seconds for all leaders together, each of which is asked once: for callers who
             ask again later, so that one partition without a leader does not hold up the others.
+            Many partitions get more; see `patience_for`.
             By default the request timeout, during which leaders are looked up again; once others
             have answered, partitions that have no leader are waited for two seconds only.
         leaders: Those known from the last time.
@@ -76,14 +80,27 @@ def ask_leaders(
     Raises:
         ClusterError: No partition at all has an answer, and no `patience` was given.
     """
-    deadline = control.deadline() if patience is None else Deadline.after(patience)
-    asking = _Asking(control, question, tps, deadline, leaders)
+    wanted, deadline = set(tps), control.deadline()
+    if patience is not None:
+        deadline = Deadline.after(patience_for(len(wanted), patience, deadline.left()))
+    asking = _Asking(control, question, wanted, deadline, leaders)
     if patience is not None:
         asking.ask()
     else:
         repeated(asking.ask, deadline, AGAIN, enough=lambda left: not left)
         asking.require_one()
     return Answers(asking.done, asking.failed)
+
+
+def patience_for(partitions: int, patience: float, most: float) -> float:
+    """Return the seconds for so many partitions: busy brokers need some for thousands of them.
+
+    Args:
+        partitions: How many are asked about.
+        patience: Seconds for up to 5,000 partitions.
+        most: Seconds that more partitions get at most.
+    """
+    return max(patience, min(most, patience * partitions / _FEW))
 
 
 class _Asking(Generic[T]):
@@ -93,7 +110,7 @@ class _Asking(Generic[T]):
         self,
         control: Control,
         question: Question[T],
-        tps: Iterable[TopicPartition],
+        tps: AbstractSet[TopicPartition],
         deadline: Deadline,
         leaders: KnownLeaders | None,
     ) -> None:
