@@ -32,7 +32,7 @@ from towpath.engine.starting import Starting
 from towpath.ledger.entries import Gap
 from towpath.ledger.events import EventReader
 from towpath.ledger.link import open_link
-from towpath.mirror.run import Wishes
+from towpath.mirror.progress import Wishes
 from towpath.mirror.run import run as mirror
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LEDGER, LinkName, Side, SourceOffset, TopicName, TopicPartition

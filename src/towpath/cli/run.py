@@ -48,6 +48,6 @@ def run(
         )
         # These imports take a second, during which Spark's JVM starts.
         from towpath.cli.running import mirror  # noqa: PLC0415
-        from towpath.mirror.run import Wishes  # noqa: PLC0415
+        from towpath.mirror.progress import Wishes  # noqa: PLC0415
 
         return mirror(config, Wishes(until_caught_up, parallelism), spark, stop, report)

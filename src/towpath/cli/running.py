@@ -16,7 +16,8 @@ from towpath.cli.show.progress import Display
 from towpath.cli.show.status import as_json, picture
 from towpath.config import LinkConfig
 from towpath.engine.starting import Starting
-from towpath.mirror.run import RunProgress, Wishes, run
+from towpath.mirror.progress import RunProgress, Wishes
+from towpath.mirror.run import run
 from towpath.model.amounts import count, size, span
 
 

@@ -17,8 +17,9 @@ from towpath.engine.starting import Starting
 from towpath.ledger.events import What
 from towpath.ledger.link import open_events, open_link
 from towpath.mirror.plan import build
+from towpath.mirror.progress import RunProgress, Wishes
 from towpath.mirror.reconcile import reconcile
-from towpath.mirror.run import RunProgress, Wishes, run
+from towpath.mirror.run import run
 from towpath.mirror.session import LinkSession
 from towpath.model.errors import (
     LedgerError,

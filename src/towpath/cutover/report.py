@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from towpath.cutover.estimate import RehearsalTimes
 from towpath.cutover.writers import Writing
+from towpath.mirror.progress import RunProgress
 from towpath.mirror.reconcile import Reconciled
-from towpath.mirror.run import RunProgress
 from towpath.model.errors import TowpathError
 from towpath.model.findings import Note
 from towpath.plan.model import Plan

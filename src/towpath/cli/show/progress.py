@@ -14,7 +14,7 @@ from rich.text import Text
 
 from towpath.cli.show.output import console, table
 from towpath.metrics import log
-from towpath.mirror.run import RunProgress
+from towpath.mirror.progress import RunProgress
 from towpath.model.amounts import count, size, span
 from towpath.model.nouns import TopicName
 from towpath.status.status import PartitionStatus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.support.standings import ORDERS, ROW
-from towpath.mirror.run import RunProgress
+from towpath.mirror.progress import RunProgress
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.status.losses import LostRecords
 from towpath.status.status import State, caught_up

@@ -1,0 +1,107 @@
+"""Where each partition stands, looked at now and then while a run goes on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from towpath.ledger.link import OpenLink
+from towpath.metrics.meter import Meter
+from towpath.mirror.happenings import Partitions
+from towpath.mirror.progress import RunProgress
+from towpath.mirror.telling import stands
+from towpath.model.errors import ClusterError
+from towpath.records.source.beginnings import PATIENCE
+from towpath.status.losses import Losses
+from towpath.status.status import PartitionStatus, State, status
+
+_PAUSE = 1.0
+"""Shortest time between two looks, in seconds."""
+_SPARING = 50
+"""A look may take a fiftieth of the time."""
+
+
+class Outlook:
+    """Looks at all partitions of a link, and tells the display, metrics and events.
+
+    Args:
+        link: The link.
+        meter: Told of each look.
+        progress: Gets the rows.
+        ends: Whether the run ends once it has caught up.
+
+    Attributes:
+        unopened: Errors of partitions that the last round could not open, by topic and partition.
+    """
+
+    def __init__(self, link: OpenLink, meter: Meter, progress: RunProgress, *, ends: bool) -> None:
+        self._link, self._meter, self._progress, self._ends = link, meter, progress, ends
+        self._losses = Losses(patient=False)
+        self._partitions = Partitions(link.events)
+        self._next = 0.0
+        self.unopened: Mapping[tuple[str, int], str] = {}
+
+    def look_when_due(self) -> None:
+        """Look, but seldom where a look is expensive: idle partitions must cost nothing.
+
+        Raises:
+            ClusterError: A cluster could not be reached.
+        """
+        began = time.monotonic()
+        if began >= self._next:
+            self.look(PATIENCE)
+            self._next = began + _PAUSE + _SPARING * (time.monotonic() - began)
+
+    def look_last(self, stop: threading.Event) -> None:
+        """Look at the end of the run.
+
+        Args:
+            stop: Set if the user stopped the run. A cluster that is away is then shown as trouble,
+                and the rows stay as they were.
+
+        Raises:
+            ClusterError: A cluster could not be reached.
+        """
+        self._progress.events = self._link.events.trouble
+        self._losses.patient = True
+        try:
+            self.look()
+        except ClusterError as error:
+            if not stop.is_set():
+                raise
+            self._progress.trouble = str(error)
+
+    def look(self, patience: float | None = None) -> None:
+        """Look where each partition stands.
+
+        Args:
+            patience: Seconds to wait for a partition without a leader; `None` waits for the request
+                timeout.
+
+        Raises:
+            ClusterError: A cluster could not be reached.
+        """
+        rows = self._rows(patience)
+        if any(row.lost for row in rows) and not self._link.books.runs_read:
+            # The runs tell which source offsets were lost.
+            self._link.ledger.read_runs(self._link.books)
+            rows = self._rows(patience)
+        progress = self._progress
+        progress.rows = tuple(map(self._with_error, rows))
+        self._meter.looked(stands(progress.rows))
+        self._partitions.look(progress.rows)
+        progress.trouble = progress.held
+
+    def _rows(self, patience: float | None) -> tuple[PartitionStatus, ...]:
+        link = self._link
+        link.read()
+        return status(link.config, link.books, link.source, link.target, self._losses, patience)
+
+    def _with_error(self, row: PartitionStatus) -> PartitionStatus:
+        """Add the error of a partition that could not be opened; the ledger has no entry for it."""
+        error = self.unopened.get((row.topic, row.partition), "")
+        if not error or row.left_out or not self._ends:
+            return row
+        return replace(row, state=State.STOPPED, error=error)

@@ -1,0 +1,67 @@
+"""How to run, and what a run shows of itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from towpath.mirror.reconcile import Reconciled
+from towpath.model.nouns import TopicName
+from towpath.status.status import PartitionStatus, State
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How to run."""
+
+    until_caught_up: bool = False
+    parallelism: int | None = None
+
+
+@dataclass(slots=True)
+class RunProgress:
+    """What the run tells while it goes on; `rows` is replaced, never changed."""
+
+    began: float = field(default_factory=time.monotonic)
+    round: int = 0
+    rows: tuple[PartitionStatus, ...] = ()
+    before: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Records and bytes of each partition when the run began, by producer id."""
+    ends: Mapping[tuple[TopicName, int], int | None] = field(default_factory=dict)
+    """Where each partition ended at the source when the run began; `None` where that is unknown."""
+    topics: Reconciled = field(default_factory=Reconciled)
+    slots: int = 0
+    """How many slices run at the same time, once Spark runs."""
+    trouble: str = ""
+    held: str = ""
+    """The process that changes the target now, so that this run applies no step; "" for none."""
+    files: tuple[str, ...] = ()
+    """Files of secrets that changed but cannot be used as they are now."""
+    events: str = ""
+    """Why events are not written, "" where they are."""
+    takeover: str = ""
+    """The dead process that the lease was taken over from, "" where there was none."""
+
+    def start(self) -> None:
+        """Take the latest rows for where the run begins."""
+        self.before = {row.producer_id: (row.records, row.bytes) for row in self.rows}
+        self.ends = {(row.topic, row.partition): _end(row) for row in self.rows}
+
+    def copied(self, row: PartitionStatus) -> tuple[int, int]:
+        """Return the records and bytes of a partition that this run copied."""
+        records, size = self.before.get(row.producer_id, (0, 0))
+        return row.records - records, row.bytes - size
+
+    def caught_up(self, row: PartitionStatus) -> bool:
+        """Whether everything of a partition was copied that was there when the run began."""
+        end = self.ends.get((row.topic, row.partition), 0)
+        if row.lost is not None:
+            return False
+        return row.lag_records == 0 if end is None else row.source_end >= end
+
+
+def _end(row: PartitionStatus) -> int | None:
+    """Return where a partition ends at the source now, if that is known."""
+    excluded = row.state is State.EXCLUDED
+    return None if row.lag_records < 0 and not excluded else row.source_end + row.lag_records
