@@ -1,4 +1,4 @@
-"""How often Spark has tried the slice of the present task."""
+"""The number of earlier attempts of Spark at the slice of the current task."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from pyspark import TaskContext
 
 
 def attempt() -> int:
-    """Return how often Spark had tried the slice before; such a task may still run somewhere."""
+    """Return the number of earlier attempts at the slice; their tasks may still run somewhere."""
     context = TaskContext.get()
     return 0 if context is None else context.attemptNumber()

@@ -1,6 +1,6 @@
-"""Slices run once, one Spark task each, with progress.
+"""Slices that run once, in one Spark task each, with progress.
 
-As in rounds, slices are the partitions of a Python data source; `mapInArrow` would need pandas.
+As in rounds, slices are the partitions of a Python data source. `mapInArrow` would need pandas.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ def run(
     on_done: Callable[[int, int], None],
     stop: threading.Event,
 ) -> pa.Table:
-    """Run every slice in a task of its own and return what all of them yielded.
+    """Run each slice in its own task and return the rows of all slices.
 
     Args:
-        spark: Where.
+        spark: The session to run them in.
         slices: Frozen values that pickle.
-        work: A function of a module that the workers can import.
-        schema: Columns of what it yields, as DDL.
-        on_done: Told how many slices are done, and of how many; called from another thread.
-        stop: Set to end early; slices that run are cut off.
+        work: Runs one slice; a function of a module that the workers can import.
+        schema: Columns of the rows that `work` yields, as DDL.
+        on_done: Gets the number of finished slices and of all slices, from another thread.
+        stop: Set to stop early; running slices are cancelled.
 
     Raises:
-        RuntimeError: A slice failed as often as Spark tries, or it was stopped; the text is
+        RuntimeError: A slice failed in all of Spark's attempts, or was stopped; the text is
             Spark's.
         SparkLostError: The JVM is gone.
     """
@@ -62,7 +62,7 @@ def _source(
     work: Callable[[T], Iterator[pa.RecordBatch]],
     columns: str,
 ) -> type[DataSource]:
-    """Return a data source class that carries the slices, so that no option shows what is in it."""
+    """Return a data source class that carries the slices; options would show their contents."""
 
     class Reader(DataSourceReader):
         def partitions(self) -> Sequence[InputPartition]:
@@ -87,7 +87,7 @@ def _source(
 
 
 class _Progress:
-    """Looks at the job now and then, from a thread of its own."""
+    """Polls the job from its own thread."""
 
     def __init__(
         self,
@@ -113,10 +113,10 @@ class _Progress:
             self._on_done(self._total, self._total)
 
     def _watch(self) -> None:
-        with suppress(*GONE):  # the thread that waits for the rows tells
+        with suppress(*GONE):  # the thread that waits for the rows reports it
             while not self._over.wait(_LOOK):
                 if self._stop.is_set():
-                    # Again and again: it may not have begun when it was cancelled first.
+                    # Repeatedly: the job may not have started at the first cancellation.
                     self._context.cancelJobGroup(self._group)
                 self._on_done(min(self._total, self._done()), self._total)
 

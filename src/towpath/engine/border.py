@@ -1,4 +1,4 @@
-"""The border to Spark: what its calls raise becomes what callers know."""
+"""The border to Spark: its exceptions become errors that callers know."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from towpath.model.errors import SparkLostError
 from towpath.model.foreign import printed
 
 GONE = (Py4JError, OSError)
-"""What a call gives whose JVM ended."""
+"""The errors raised by a call into a JVM that has exited."""
 
 
 @contextmanager
 def border() -> Iterator[None]:
-    """Translate what calls of Spark raise.
+    """Translate the exceptions that calls into Spark raise.
 
     Raises:
         RuntimeError: A job failed; the text is Spark's.

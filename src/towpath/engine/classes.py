@@ -16,7 +16,7 @@ def archive() -> ClassArchive:
 
 
 def options() -> str:
-    """Return the JVM options that use the archive, or that make one."""
+    """Return the JVM options that use the archive, or that create it."""
     ours = archive()
     try:
         ours.settle()

@@ -1,8 +1,8 @@
-"""Where the reader of a stream asks the driver for the slices of a round.
+"""The socket at which the reader of a stream asks the driver for the slices of a round.
 
-Spark runs the reader in a process of its own, on the driver's machine. It asks through a socket in
-a folder that only this user can enter, with a key made for it, so that what plans a round is
-neither imported nor connected a second time, and no slice is written down anywhere.
+Spark runs the reader in its own process on the driver's machine. The socket lies in a folder that
+only this user can enter, and the reader needs a key that is made for each query. So the reader
+neither imports nor connects what plans a round, and no slice is written to disk.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CLOSE = -1
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a desk is; it pickles."""
+    """The address of a desk, as a value that pickles."""
 
     path: str
     key: bytes
@@ -46,7 +46,7 @@ class Address:
 
 
 class Desk:
-    """Answers with what `plan` returns for a round, from a thread of its own."""
+    """Answers with the slices that `plan` returns for a round, from its own thread."""
 
     def __init__(self, folder: Path, plan: Callable[[int], Sequence[Any]]) -> None:
         self._plan = plan
@@ -56,7 +56,7 @@ class Desk:
         self._thread.start()
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         with Client(self.address.path, family="AF_UNIX", authkey=self.address.key) as connection:
             connection.send(_CLOSE)
         self._thread.join()
@@ -65,7 +65,7 @@ class Desk:
     def _serve(self) -> None:
         number = 0
         while number != _CLOSE:
-            # One that has not the key, or goes away again, must not keep the next one waiting.
+            # A client without the key, or one that disconnects, must not block the next one.
             with (
                 suppress(AuthenticationError, EOFError, OSError),
                 self._listener.accept() as connection,
@@ -77,6 +77,6 @@ class Desk:
     def _answer(self, connection: Connection, number: int) -> None:
         try:
             connection.send(([pickle.dumps(one) for one in self._plan(number)], ""))
-        except Exception as error:  # noqa: BLE001  # it goes on in the reader, and so to the driver
+        except Exception as error:  # noqa: BLE001  # the reader raises it, and Spark passes it to the driver
             kind = type(error)
             connection.send(([], f"{kind.__module__}.{kind.__qualname__}: {foreign(error)}"))

@@ -1,9 +1,9 @@
-"""What Spark must be told so that credentials travel, and lie on disks, encrypted only.
+"""The Spark settings without which credentials would travel or be stored unencrypted.
 
 Slices carry credentials. They go to executors as tasks and in broadcast blocks, over Spark's RPC
 and its block transfer, and blocks that do not fit into memory are written to local disks
-(https://spark.apache.org/docs/latest/security.html). Without authentication anybody who reaches
-the driver could ask it for tasks.
+(https://spark.apache.org/docs/latest/security.html). Without authentication, anyone who can
+reach the driver could ask it for tasks.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _FALL_BACK = "spark.network.crypto.saslFallback"
 _DISKS = "spark.io.encryption.enabled"
 
 BY_US = {_DISKS: "true", _FALL_BACK: "false"}
-"""What we set where the user says nothing. The second one keeps an attacker on the way from making
-both sides fall back to SASL, which does not encrypt."""
+"""Settings that we add where the user has set nothing. The second one prevents an attacker on the
+network from making both sides fall back to SASL, which does not encrypt."""
 
 
 def lacking(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what must be set as well, each as a line of spark-defaults.conf; () if nothing."""
+    """Return the missing settings, each as a line of spark-defaults.conf; () if none is missing."""
 
     def on(key: str) -> bool:
         return settings.get(key, "").strip().lower() == "true"

@@ -1,4 +1,4 @@
-"""What an error of a Spark job says to people: our own sentence, or Spark's first line. Pure."""
+"""The error to show for a Spark job that failed: ours, or the first line of Spark's. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OURS = re.compile(r"towpath\.[\w.]+\.\w+Error: (.+)")
 
 
 def of_spark(error: RuntimeError) -> TowpathError:
-    """Return the error of ours that a task or the planner raised, a `ClusterError` then."""
+    """Return the error behind a failed job, a `ClusterError` if one of our errors was raised."""
     text = str(error).strip()
     found = _OURS.findall(text)
     if found:

@@ -1,9 +1,8 @@
-"""Python, as Spark starts it on this machine: it has the template fork a process, where it can.
+"""The program that Spark starts as Python on this machine: it asks the template to fork a process.
 
-It is a script by itself, run without site packages, and imports as little as possible, since Spark
-starts it five times, one after the other, before the first slice runs. It goes on as a placeholder
-of the process that the template has forked: it passes on SIGTERM, and ends with the same code.
-Without a template it becomes Python itself.
+This script runs without site packages and imports as little as possible, since Spark starts it five
+times in a row before the first slice runs. It then stands in for the process that the template has
+forked: it passes SIGTERM on and exits with the same code. Without a template it becomes Python.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ PID_BYTES = 4
 
 
 def main(template: str, arguments: list[str]) -> None:
-    """Run a module of Python in a process that the template forks, everything else in this one."""
+    """Run a Python module in a process that the template forks, anything else in this process."""
     if arguments[:1] == [MODULE]:
         code = _forked(template, arguments[1:])
         if code is not None:
@@ -28,7 +27,7 @@ def main(template: str, arguments: list[str]) -> None:
 
 
 def _forked(template: str, arguments: list[str]) -> int | None:
-    """Return the exit code of the process, once it has ended, or `None` if none was forked."""
+    """Return the exit code of the forked process after it has ended; `None` if none was forked."""
     words = [*arguments, "", *(f"{name}={value}" for name, value in os.environ.items())]
     streams = array.array("i", [0, 1, 2])
     with socket.socket(socket.AF_UNIX) as connection:

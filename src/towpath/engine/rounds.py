@@ -1,4 +1,4 @@
-"""Rounds: micro-batches of a Structured Streaming query whose tasks run slices."""
+"""Rounds: the micro-batches of a Structured Streaming query whose tasks run slices."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from towpath.engine.source import FORMAT, Stream, source_of
 
 @dataclass(frozen=True)
 class Job:
-    """What a query does.
+    """A query.
 
     Attributes:
-        plan: Gives the slices of a round, frozen values that pickle; none when there is nothing to
-            do. It runs in a thread of this process.
-        work: Name of the function that runs one slice, `package.module:function`; it yields record
-            batches of `schema`. It runs in Python workers.
-        schema: Columns of what `work` yields, as DDL.
+        plan: Returns the slices of a round, frozen values that pickle; none if there is nothing to
+            do. Called in a thread of this process.
+        work: Name of the function that runs one slice in a Python worker,
+            `package.module:function`; it yields record batches of `schema`.
+        schema: Columns of the record batches, as DDL.
         first: Number of the first round.
         once: Whether the query ends after one round.
     """
@@ -40,7 +40,7 @@ class Job:
 
 
 class Rounds:
-    """A running query; `on_round` gets the rows of each round when it is over.
+    """A running query; `on_round` gets the number and the rows of each round that has ended.
 
     Raises:
         RuntimeError: The query did not start; the text is Spark's.
@@ -79,7 +79,7 @@ class Rounds:
         return writer.start()
 
     def wait(self, seconds: float) -> bool:
-        """Wait some seconds, one at least, for the query to end; return whether it did.
+        """Wait for the query to end, at least one second; return whether it has ended.
 
         Raises:
             RuntimeError: The query failed; the text is Spark's.
@@ -89,7 +89,7 @@ class Rounds:
             return bool(self._query.awaitTermination(max(1, round(seconds))))
 
     def stop(self) -> None:
-        """Stop the query; slices that still run are cut off, which harms nothing."""
+        """Stop the query. Slices that still run are cancelled, which is safe at any moment."""
         with suppress(*GONE):
             self._query.stop()
         self._close()

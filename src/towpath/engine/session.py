@@ -30,7 +30,7 @@ _SETTINGS = {
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.driver.memory": "512m",
 }
-"""What we set where the user's spark-defaults.conf says nothing."""
+"""Settings that we add where the user's spark-defaults.conf has none."""
 
 _JAVA = "spark.driver.extraJavaOptions"
 _FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -39,9 +39,9 @@ _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.
 _TELLING = re.compile(r" ERROR \S+: |^Caused by: |^Exception in thread|^[\w.$]+(Exception|Error): ")
 _STAMP = re.compile(r"^[\d/]+ [\d:]+ ERROR ")
 _TOLD = 3
-"""Lines of Spark's log that are told when it does not start."""
+"""Lines of Spark's log to show when it does not start."""
 _FAILURES = 4
-"""Attempts of a task on `local`; Spark's own default there is one, elsewhere four."""
+"""Attempts at a task on `local`, where Spark's default is one; elsewhere the default is four."""
 
 
 def session(
@@ -53,15 +53,15 @@ def session(
     works: Sequence[str] = (),
     on_allowed: Callable[[], None] = lambda: None,
 ) -> SparkSession:
-    """Start Spark, or take the session that runs. What its JVM prints goes to a file.
+    """Start Spark, or return the running session. The output of its JVM goes to a file.
 
     Args:
         master: Any Spark master; `None` means this machine.
-        name: Shown in Spark's own pages.
-        parallelism: Cores of this machine; all of them by default.
+        name: The name of the application in Spark's web pages.
+        parallelism: Number of cores of this machine to use; all by default.
         credentials: Whether slices will carry credentials, which must not travel unencrypted.
-        works: Modules that slices need; they are imported once and before the first slice comes.
-        on_allowed: Called before any connection is made, if the start is not refused.
+        works: Modules that slices need; they are imported once, before the first slice arrives.
+        on_allowed: Called before any connection is made, unless the start is refused.
 
     Raises:
         SparkStartError: Spark did not start.
@@ -86,12 +86,12 @@ def session(
             return SparkSession.builder.config(conf=conf).getOrCreate()
         except TowpathError:
             raise
-        except Exception as error:  # noqa: BLE001  # whatever it is, Spark did not start
+        except Exception as error:  # noqa: BLE001  # for any reason, Spark did not start
             raise SparkStartError(cause(log.read_text(errors="replace"), error)) from None
 
 
 def _require_encryption(ours: SparkConf, master: str) -> None:
-    """Start the JVM, which alone knows all that the user has set, and look at it."""
+    """Start the JVM, which alone knows all of the user's settings, and check them."""
     SparkContext._ensure_initialized(conf=ours)  # noqa: SLF001  # no other way without connecting
     settings = dict(SparkConf().getAll()) | dict(ours.getAll())
     wanted = lacking(settings)
@@ -100,7 +100,7 @@ def _require_encryption(ours: SparkConf, master: str) -> None:
 
 
 def cause(log: str, error: Exception) -> str:
-    """Return why Spark did not start: what its log says last of errors, without their stacks."""
+    """Return why Spark did not start: the last errors of its log, without stack traces."""
     lines = printed(log).splitlines()
     told = [_STAMP.sub("", line.strip()) for line in lines if _TELLING.search(line)]
     return "; ".join(dict.fromkeys(told[-_TOLD:])) or " ".join(printed(str(error)).splitlines()[:2])
@@ -137,10 +137,10 @@ def _retrying(master: str) -> str:
 
 @contextmanager
 def _apart() -> Iterator[Path]:
-    """Let what is started meanwhile print to a file: it would tear the live display apart.
+    """Redirect the output of child processes to a file; it would break the live display.
 
-    What this process itself prints goes where it always went. The file has no name any more once
-    Spark runs; the JVM alone holds it.
+    The output of this process stays where it was. The file is deleted as soon as Spark runs, and
+    only the JVM holds it open.
     """
     number, name = tempfile.mkstemp(prefix="towpath-spark-", suffix=".log")
     ours = os.dup(2)

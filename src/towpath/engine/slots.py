@@ -1,4 +1,4 @@
-"""How many tasks Spark can run at the same time, as executors join and vanish."""
+"""The number of tasks that Spark can run at the same time, as executors join and vanish."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _LOOK_AGAIN = 4.0
 class Slots:
     """The number of slices to plan.
 
-    An executor that was restarted is back within seconds, so another number counts when two looks
-    have found it.
+    A restarted executor is back within seconds, so a new number counts only after two looks in a
+    row have found it.
 
     Args:
-        count: Tells the present number, 0 while no executor is known.
-        first: The number to begin with.
+        count: Returns the current number, 0 while no executor is known.
+        first: The initial number.
         every: Seconds between two looks.
         here: Whether slices run on this machine.
 
     Attributes:
-        number: How many slices to plan.
+        number: Number of slices to plan.
     """
 
     def __init__(
@@ -43,10 +43,10 @@ class Slots:
         self._due = time.monotonic() + every
 
     def look(self) -> bool:
-        """Look, if it is time to; return whether the number has changed for good.
+        """Look if it is time to; return whether the number has changed for good.
 
         Raises:
-            RuntimeError: Spark does not tell; the text is Spark's.
+            RuntimeError: Spark did not answer; the text is Spark's.
             SparkLostError: The JVM is gone.
         """
         if time.monotonic() < self._due:
@@ -60,10 +60,10 @@ class Slots:
 
 
 def following(spark: SparkSession, wished: int | None) -> Slots:
-    """Return the slots of `spark`, at most as many as are wished.
+    """Return the slots of `spark`, at most `wished`.
 
-    On this machine their number never changes. Where Spark asks for executors by itself
-    (`spark.dynamicAllocation.enabled`), it does so for tasks that wait, so a wish stays as it is.
+    On this machine their number never changes. Where Spark requests executors by itself
+    (`spark.dynamicAllocation.enabled`), it does so for waiting tasks, so `wished` stays fixed.
     """
     context = spark.sparkContext
     asks = context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
@@ -75,10 +75,10 @@ def following(spark: SparkSession, wished: int | None) -> Slots:
 
 
 def slots(spark: SparkSession, wished: int | None = None) -> int:
-    """Return how many tasks to run at the same time: as many as Spark can, as far as it knows now.
+    """Return how many tasks to run at the same time: by default as many as Spark can run now.
 
-    What is wished holds on a cluster, where executors may still come, until `Slots` has looked
-    again. On this machine none will, and a slice without a slot would wait until others end.
+    On a cluster, where executors may still come, `wished` holds until `Slots` has looked again.
+    On this machine none will come, and a slice without a slot would wait until another ends.
     """
     known = max(1, spark.sparkContext.defaultParallelism)
     if wished is None:
@@ -87,7 +87,7 @@ def slots(spark: SparkSession, wished: int | None = None) -> int:
 
 
 def _places(spark: SparkSession) -> int:
-    """Return how many tasks fit the executors that are registered now."""
+    """Return how many tasks the currently registered executors can run."""
     context = spark.sparkContext
     each = int(context.getConf().get("spark.task.cpus", "1") or 1)
     with border():

@@ -1,7 +1,7 @@
 """A stream whose offset is the number of the last round and whose partitions are its slices.
 
-Spark unpickles this in four kinds of processes before the first slice runs, one after the other, so
-it imports next to nothing, and what a slice does is imported where it is done.
+Spark unpickles this module in four kinds of processes, one after the other, before the first slice
+runs. So it imports almost nothing, and the work of a slice is imported only where it runs.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ FORMAT = "towpath"
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What is told to the reader.
+    """The parameters of the reader.
 
     Attributes:
-        desk: Where it asks for slices.
+        desk: The address at which it asks for slices.
         work: Name of the function that runs one slice, `package.module:function`.
-        schema: Columns of what that yields, as DDL.
+        schema: Columns of the rows that the function yields, as DDL.
         first: Number of the first round.
-        once: Whether there is one round only.
+        once: Whether there is only one round.
     """
 
     desk: Address
@@ -42,7 +42,7 @@ class Stream:
 
 
 def source_of(stream: Stream) -> type[DataSource]:
-    """Return a data source class that carries `stream`, so that no option shows what is in it."""
+    """Return a data source class that carries `stream`; options would show its contents."""
 
     class Source(DataSource):
         @classmethod
@@ -60,7 +60,7 @@ def source_of(stream: Stream) -> type[DataSource]:
 
 
 class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Spark's names, hence their form."""
+    """The reader; the names of its methods are Spark's."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream

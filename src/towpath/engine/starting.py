@@ -1,4 +1,4 @@
-"""Spark, started while its caller goes on."""
+"""A Spark session that starts in the background."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Starting:
-    """A session that starts in a thread of its own, begun at once."""
+    """A session that starts at once, in its own thread."""
 
     def __init__(
         self,
@@ -31,14 +31,19 @@ class Starting:
         pool = ThreadPoolExecutor(1, thread_name_prefix="towpath-spark")
         self._known = threading.Event()
         self._answer = pool.submit(
-            session, master, name, parallelism, credentials=credentials, works=works,
+            session,
+            master,
+            name,
+            parallelism,
+            credentials=credentials,
+            works=works,
             on_allowed=self._known.set,
-        )  # fmt: skip
+        )
         self._answer.add_done_callback(lambda _: self._known.set())
         pool.shutdown(wait=False)
 
     def require_allowed(self) -> None:
-        """Wait until it is known that the start is not refused; no connection is made before.
+        """Wait until the start is allowed. No connection is made before.
 
         Raises:
             SparkStartError: Spark did not start.
@@ -49,7 +54,7 @@ class Starting:
             self._answer.result()
 
     def result(self) -> SparkSession:
-        """Wait for it.
+        """Wait for the session and return it.
 
         Raises:
             SparkStartError: Spark did not start.

@@ -1,4 +1,4 @@
 """Floor 5: the run of a link, with its rounds."""
 
 COPYING = ("towpath.mirror.slices",)
-"""What Python workers import before slices of a mirror come."""
+"""Modules that Python workers import before the slices of a mirror arrive."""

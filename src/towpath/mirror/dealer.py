@@ -1,4 +1,4 @@
-"""Gives partitions that come while a round goes on to its slices."""
+"""Gives partitions that appear during a round to its running slices."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from towpath.records.work import Assignment, Slice, as_data
 
 
 class Dealer:
-    """Knows what the slices of the present round have, and gives them more.
+    """Knows the partitions of the slices of the current round, and deals new ones to them.
 
     Attributes:
-        table: The slices of the last round that was planned.
-        again: Source partitions to be tried again; a slice passes over those that go on.
+        table: The slices of the last planned round.
+        again: Source partitions to try again; a slice ignores those that it is still copying.
     """
 
     def __init__(self, link: OpenLink, session: LinkSession) -> None:
@@ -31,19 +31,19 @@ class Dealer:
         self.again: set[TopicPartition] = set()
 
     def planned(self, slices: Sequence[Slice], number: int) -> None:
-        """Take note of the slices of a new round; any thread may call this."""
+        """Remember the slices of a new round; any thread may call this."""
         self.table = Table.of(slices, number, settled=self._session.settled)
 
     def deal(self, plan: RoundPlan, table: Table, look: Look | None = None) -> None:
-        """Give the slices what none of them has, what is to be tried again, and what has changed.
+        """Deal partitions that no slice has, that are to be tried again, or that have new terms.
 
         Args:
-            plan: What all rounds of the run have in common.
+            plan: The part of a plan that all rounds of the run share.
             table: The slices.
-            look: A fresh look at both clusters, if there is one.
+            look: A recent look at both clusters, if there is one.
 
         Raises:
-            ClusterError: A cluster cannot be asked, or the ledger not be written.
+            ClusterError: A cluster could not be reached, or the ledger could not be written.
         """
         self._link.read()
         held = {tp: a for tp, a in table.held.items() if tp not in self.again}
@@ -54,22 +54,22 @@ class Dealer:
         self.flush()
 
     def mended(self, topics: Collection[str]) -> None:
-        """Try all partitions of these topics again, which are named by the source or the target."""
+        """Try all partitions of these topics again; the names may be those of the target."""
         held = self.table.held if self.table is not None else {}
         self.again.update(
             tp for tp, a in held.items() if {a.source.topic, a.target.topic} & set(topics)
         )
 
     def lacks(self, tps: Iterable[TopicPartition]) -> bool:
-        """Whether no slice has one of these source partitions."""
+        """Whether one of these source partitions belongs to no slice."""
         held = self.table.held if self.table is not None else {}
         return any(tp not in held for tp in tps)
 
     def repeat(self) -> None:
-        """Tell slices that have begun what they were given before, in case they missed it.
+        """Tell slices that have just begun what was dealt to them before, in case they missed it.
 
         Raises:
-            ClusterError: The ledger cannot be written.
+            ClusterError: The ledger could not be written.
         """
         while self._session.begun:
             begun, table = self._session.begun.popleft(), self.table
@@ -80,10 +80,10 @@ class Dealer:
         self.flush()
 
     def flush(self) -> None:
-        """Write what is left to write; a slice that hears it twice passes over it.
+        """Write the entries that are not written yet; a slice ignores an entry that it reads twice.
 
         Raises:
-            ClusterError: The ledger cannot be written.
+            ClusterError: The ledger could not be written.
         """
         if self._unsent:
             self._session.deal(self._unsent)
@@ -100,14 +100,19 @@ class Dealer:
             part = assignments[first : first + TOGETHER]
             first_fact = self._facts_from(part) if facts_from is None else facts_from
             entry = Dealt(
-                link=self._link.config.link, run_id=self._session.run_id, round=table.round,
-                slice=number, number=next(self._numbers), facts_from=first_fact,
-                settled=table.settled, partitions=as_data(part),
-            )  # fmt: skip
+                link=self._link.config.link,
+                run_id=self._session.run_id,
+                round=table.round,
+                slice=number,
+                number=next(self._numbers),
+                facts_from=first_fact,
+                settled=table.settled,
+                partitions=as_data(part),
+            )
             self._unsent.append(entry)
 
     def _facts_from(self, assignments: Sequence[Assignment]) -> int:
-        """Return where facts about partitions begin: behind all that was read, if all are new."""
+        """Return the ledger offset from which on slices must read facts about these partitions."""
         books = self._link.books
         new = all(books.of(each.source) == PartitionBooks() for each in assignments)
         return self._link.ledger.facts_end if new else 0

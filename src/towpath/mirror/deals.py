@@ -1,4 +1,4 @@
-"""Which slice of a round has which partition, and which slice gets those that come later. Pure."""
+"""Which slice of a round has which partition, and which slice gets a later one. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from towpath.model.nouns import TopicPartition
 from towpath.records.work import Assignment, Slice
 
 Weighed = tuple[int, Assignment]
-"""A partition with its weight: the number of records that it is behind."""
+"""A partition with its weight: its lag in records."""
 TOGETHER = 100
-"""Partitions in one entry of the ledger."""
+"""Most partitions in one entry of the ledger."""
 
 _CROWDED = 8
-"""Partitions of each slice from which on all slices should run that can."""
+"""Number of partitions per slice from which on as many slices as possible should run."""
 
 
 @dataclass(slots=True)
@@ -22,15 +22,15 @@ class Hand:
     """The partitions of one slice.
 
     Attributes:
-        held: Those that it has.
-        later: Those of them that it was given while it ran.
+        held: Its partitions.
+        later: Those of them that were dealt to it while it ran.
     """
 
     held: dict[TopicPartition, Assignment] = field(default_factory=dict)
     later: dict[TopicPartition, Assignment] = field(default_factory=dict)
 
     def give(self, assignment: Assignment) -> None:
-        """Give it one partition more, or one of its partitions anew."""
+        """Add a partition, or replace one that the slice has."""
         self.held[assignment.source] = self.later[assignment.source] = assignment
 
 
@@ -40,9 +40,9 @@ class Table:
 
     Attributes:
         round: The number of the round.
-        hands: What each slice has.
+        hands: The partitions of each slice.
         settled: Nothing that was sent before the round began can still arrive at the target.
-        checked: Partitions that came while the round was planned were looked for.
+        checked: Whether partitions that appeared during planning were looked for.
     """
 
     round: int
@@ -52,10 +52,10 @@ class Table:
 
     @classmethod
     def of(cls, slices: Sequence[Slice], number: int, *, settled: bool) -> Table:
-        """Return the table of a round that was just planned.
+        """Return the table of a newly planned round.
 
         Args:
-            slices: Those of the round.
+            slices: The slices of the round.
             number: The number of the round.
             settled: Nothing that was sent before the run began can still arrive at the target.
         """
@@ -64,21 +64,21 @@ class Table:
 
     @property
     def held(self) -> Mapping[TopicPartition, Assignment]:
-        """All partitions that the slices have."""
+        """The partitions of all slices."""
         return {tp: a for hand in self.hands for tp, a in hand.held.items()}
 
     def is_crowded(self, slots: int) -> bool:
-        """Whether so many partitions came that a round of more slices is worth its beginning.
+        """Whether so many partitions were added that a new round with more slices is worthwhile.
 
         Args:
-            slots: How many slices could run at the same time.
+            slots: Number of slices that could run at the same time.
         """
         return len(self.hands) < slots and len(self.held) >= _CROWDED * slots
 
     def deal(self, weighed: Iterable[Weighed]) -> dict[int, list[Assignment]]:
-        """Give partitions to the slices with the fewest; return who gets what.
+        """Give partitions to the slices with the fewest; return the new partitions of each slice.
 
-        A partition that a slice has stays with it.
+        A partition that already belongs to a slice stays with it.
         """
         dealt: dict[int, list[Assignment]] = {}
         for assignment in heaviest_first(weighed):
@@ -88,20 +88,20 @@ class Table:
         return dealt
 
     def _holder(self, tp: TopicPartition) -> int:
-        """Return the slice that has a partition, or else is to get it."""
+        """Return the slice that has a partition, otherwise the slice with the fewest partitions."""
         holding = (number for number, hand in enumerate(self.hands) if tp in hand.held)
         fewest = min(range(len(self.hands)), key=lambda n: len(self.hands[n].held))
         return next(holding, fewest)
 
 
 def heaviest_first(weighed: Iterable[Weighed]) -> Iterator[Assignment]:
-    """Return partitions in the order in which to deal them."""
+    """Return partitions by weight, the heaviest first."""
     for _, assignment in sorted(weighed, key=lambda w: (-w[0], w[1].source)):
         yield assignment
 
 
 def spread(weighed: Sequence[Weighed], slices: int) -> list[tuple[Assignment, ...]]:
-    """Deal partitions to slices, the heaviest first, each to the lightest slice so far."""
+    """Deal partitions, the heaviest first, each to the slice with the least weight so far."""
     weights = {assignment.source: weight for weight, assignment in weighed}
     parts: list[tuple[list[int], list[Assignment]]] = [
         ([0, 0], []) for _ in range(min(slices, len(weighed)))

@@ -1,4 +1,4 @@
-"""Where a run until caught up is done, however many rounds that takes. Pure."""
+"""The offsets at which `run --until-caught-up` ends, over all of its rounds. Pure."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from towpath.records.work import UNKNOWN, Assignment
 
 @dataclass(slots=True)
 class Ends:
-    """The ends of partitions as the first round saw them that could.
+    """The end of each partition, as the first round that could ask its leader saw it.
 
-    A later round, for other slices or after trouble, ends there as well: else a run whose source
-    is written to all the time would never end.
+    Later rounds end at the same offset. Otherwise a run whose source is written to all the time
+    would never end.
     """
 
     _seen: dict[tuple[TopicPartition, TopicId], SourceOffset] = field(default_factory=dict)
 
     def of(self, work: Assignment, latest: Mapping[TopicPartition, int]) -> SourceOffset:
-        """Return the source offset up to which a partition is to be mirrored.
+        """Return the source offset up to which to mirror a partition.
 
         Args:
             work: The partition, with the id of its topic.
-            latest: Where partitions end now; those whose leader did not tell are absent. A log
-                that was cut since is done where it ends now.
+            latest: The current log end offsets; partitions whose leader did not answer are absent.
+                A log that has become shorter since is done at its current end.
         """
         key, now = (work.source, work.source_id), latest.get(work.source)
         if now is None:

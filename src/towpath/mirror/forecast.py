@@ -1,4 +1,4 @@
-"""What becomes of partitions that no run has opened yet, told before a run does."""
+"""What a run would decide about partitions that no run has opened yet."""
 
 from __future__ import annotations
 
@@ -33,19 +33,31 @@ class _Fresh:
     exists: bool
     compacted: bool
     again: bool
-    """The topic was deleted and created again at the source since it was copied."""
+    """The source topic was deleted and created again after it was copied."""
 
 
 def forecast(
-    config: LinkConfig, source: Admin, target: Admin, books: LinkBooks, seen: ObservedTopics,
-    found: Difference[TopicStep], fill: int = 0,
-) -> list[Finding]:  # fmt: skip
+    config: LinkConfig,
+    source: Admin,
+    target: Admin,
+    books: LinkBooks,
+    seen: ObservedTopics,
+    found: Difference[TopicStep],
+    fill: int = 0,
+) -> list[Finding]:
     """Return what a run would decide about each new partition.
 
-    `fill` is how many offsets that compaction left empty may be filled in each.
+    Args:
+        config: The link.
+        source: The source cluster.
+        target: The target cluster.
+        books: What the ledger says of the link.
+        seen: The topics of both clusters.
+        found: How the target differs from the file.
+        fill: Most offsets of a partition that compaction left empty and that may be filled.
 
     Raises:
-        ClusterError: A cluster cannot be asked.
+        ClusterError: A cluster could not be reached.
     """
     fresh = list(_fresh(books, seen, found))
     made_again: list[Finding] = []
@@ -66,7 +78,7 @@ def forecast(
 def _filled(
     source: Admin, fresh: Iterable[_Fresh], mapped: Collection[TopicName], fill: int
 ) -> Iterator[Note]:
-    """Tell what filling the holes of compacted topics takes."""
+    """Tell what it takes to fill the offsets that compaction left empty."""
     holed = [each.source for each in fresh if each.compacted and each.source.topic not in mapped]
     if not fill or not holed:
         return
@@ -80,7 +92,7 @@ def _filled(
 def _mapped(
     policy: OffsetsPolicy, fresh: Iterable[_Fresh], begins: Offsets, ends: Offsets, fill: int
 ) -> dict[TopicName, list[str]]:
-    """Return why partitions will be mapped; of some it cannot be known yet."""
+    """Return the reasons why partitions will be mapped, as far as they are known yet."""
     mapped: dict[TopicName, list[str]] = defaultdict(list)
     for each in fresh:
         if each.source not in begins or (each.exists and each.target not in ends):
@@ -140,7 +152,7 @@ def _begins(
 def _as_told(
     found: Answers[TopicPartition, int] | Answers[TopicPartition, SourceOffset],
 ) -> tuple[Offsets, list[Finding]]:
-    """Return the offsets that leaders told, and a note about partitions without an answer."""
+    """Return the offsets from the leaders, and a note about partitions without an answer."""
     if not found.failed:
         return found, []
     error = next(iter(found.failed.values()))
@@ -151,7 +163,7 @@ def _as_told(
 
 
 def _uncommitted(group: str, without: list[str], of: int, *, begun: bool) -> Finding:
-    """Tell of partitions on which the group has no offset, for they are copied from earliest."""
+    """Tell which partitions have no committed offset of the group: they begin at earliest."""
     if len(without) == of and not begun:
         text = (
             f"group {group} has committed no offset on any of the {of} new partitions;"

@@ -1,4 +1,4 @@
-"""Whether gaps can be filled with markers on the target, and what that takes."""
+"""Whether the target lets gaps be filled with markers, and what filling takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.model.findings import Note
 from towpath.model.nouns import Side, TopicName
 
 _PER_SECOND = 20_000
-"""Markers that a broker writes to one partition: see `bench/results`, with room to spare."""
+"""Markers per second that a broker surely writes to one partition (`bench/results`)."""
 _MAPPED = (
     "a run that follows one that did not end by itself cannot make the target refuse what that one"
     " may still send to mapped partitions, and waits for it where records are old"
@@ -26,10 +26,10 @@ _BOTH = (
 
 
 def markers(config: LinkConfig, target: Admin) -> tuple[int, tuple[Note, ...]]:
-    """Return how many offsets left by compaction may be filled per partition, and what to know.
+    """Return how many offsets that compaction left empty may be filled per partition, with notes.
 
     Raises:
-        ClusterError: The target cannot be asked.
+        ClusterError: The target could not be reached.
     """
     mapped = config.records.offsets is OffsetsPolicy.MAPPED
     refused = target.producers.marker_refusal()
@@ -43,13 +43,13 @@ def markers(config: LinkConfig, target: Admin) -> tuple[int, tuple[Note, ...]]:
 
 
 def to_fill(topic: TopicName, offsets: dict[int, int], most: int) -> Iterator[Note]:
-    """Tell what the offsets take that compaction may have left empty in a topic.
+    """Tell what it takes to fill the offsets that compaction may have left empty in a topic.
 
     Args:
         topic: The source topic.
-        offsets: Of each partition, at most how many are empty: how many records are among them,
-            nobody can tell without reading them.
-        most: How many of a partition may be filled.
+        offsets: Upper bound of the empty offsets of each partition. The exact number is not known
+            without reading the log.
+        most: Most offsets of a partition that may be filled.
     """
     if not most or not any(offsets.values()):
         return

@@ -1,10 +1,10 @@
-"""What a run tells the topic of events: of itself, its rounds, and its partitions."""
+"""Writes events about a run and its partitions to the topic of events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from towpath.ledger.event_log import EventLog
 from towpath.ledger.events import What
@@ -16,7 +16,7 @@ from towpath.status.status import PartitionStatus, State
 
 @contextmanager
 def told_run(events: EventLog, run_id: str, *, until_caught_up: bool) -> Iterator[None]:
-    """Tell the beginning and the end of a run, and the error that ended it."""
+    """Write an event at the start and at the end of a run, with the error that ended it."""
     events.tell(What.RUN_STARTED, run_id=run_id, until_caught_up=until_caught_up)
     try:
         yield
@@ -36,9 +36,9 @@ class _Seen:
 
 
 class Partitions:
-    """Tells what changed of partitions from one look to the next.
+    """Writes an event when the state of a partition changes between two looks.
 
-    Whether a partition has lag is no change, and neither is an election of its leader.
+    Lag and the election of a leader are no changes of state.
     """
 
     def __init__(self, events: EventLog) -> None:
@@ -46,7 +46,7 @@ class Partitions:
         self._seen: dict[TopicPartition, _Seen] | None = None
 
     def look(self, rows: Iterable[PartitionStatus]) -> None:
-        """Compare with the last look; of the first one only what stands still is told."""
+        """Compare with the last look. After the first look, only stopped partitions have events."""
         before, now = self._seen, {}
         for row in rows:
             last = before.get(row.tp) if before is not None else None
@@ -58,20 +58,26 @@ class Partitions:
 
     def _tell(self, row: PartitionStatus, last: _Seen | None, now: _Seen) -> None:
         gaps = last.gaps if last is not None else frozenset()
-        if last is None or (last.state, last.mode, last.incarnation) != (
-            now.state, now.mode, now.incarnation,
-        ):  # fmt: skip
+        if last is None or last != replace(now, gaps=last.gaps):
             self._events.tell(
-                What.PARTITION_STATE, str(row.tp), state=now.state, mode=now.mode,
-                before=last.state if last is not None else "", producer_id=now.incarnation,
+                What.PARTITION_STATE,
+                str(row.tp),
+                state=now.state,
+                mode=now.mode,
+                before=last.state if last is not None else "",
+                producer_id=now.incarnation,
                 why=row.error or row.reason,
-            )  # fmt: skip
+            )
         for gap in row.gaps:
             if (gap.producer_id, gap.first) not in gaps:
                 self._events.tell(
-                    What.PARTITION_GAP, str(row.tp), first=gap.first, end=gap.end,
-                    why=as_data(gap.why), went_on=gap.went_on,
-                )  # fmt: skip
+                    What.PARTITION_GAP,
+                    str(row.tp),
+                    first=gap.first,
+                    end=gap.end,
+                    why=as_data(gap.why),
+                    went_on=gap.went_on,
+                )
 
 
 def _seen(row: PartitionStatus, last: _Seen | None) -> _Seen:

@@ -1,4 +1,4 @@
-"""How old the records are that will be copied, and what that means on the target."""
+"""The age of the records that will be copied, and what it means on the target."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _MANY = 2000
 
 
 def history(source: Admin, target: Admin, begins: Mapping[TopicPartition, int]) -> Iterator[Note]:
-    """Tell of topics whose history is older than what the target remembers of producers.
+    """Tell which topics have records older than the target's memory of producer ids.
 
     A broker forgets a producer id by the time of its last batch (Kafka's
-    `ProducerStateManager.isProducerExpired`), which here is the time of the copied records. Of
-    very many partitions, one of each topic is looked at.
+    `ProducerStateManager.isProducerExpired`), which here is the time of the copied records. If
+    there are very many partitions, only one of each topic is looked at.
 
     Args:
         source: Asked for offsets by time.
@@ -43,7 +43,7 @@ def history(source: Admin, target: Admin, begins: Mapping[TopicPartition, int]) 
 
 
 def _expiration(target: Admin) -> int | None:
-    """Return how long brokers remember a producer, in ms; `None` where they do not tell."""
+    """Return how long brokers remember a producer id, in ms; `None` if the config is hidden."""
     try:
         told = target.cluster.broker_config(_EXPIRATION)
     except ClusterError:
@@ -52,7 +52,7 @@ def _expiration(target: Admin) -> int | None:
 
 
 def _told(ages: Mapping[TopicPartition, int], limit: int, hidden: str) -> Iterator[Note]:
-    """Tell of the topics of these partitions, given the age of each in ms."""
+    """Return a note about each topic of these partitions, given their ages in ms."""
     oldest = span(max(ages.values(), default=0) / 1000)
     text = (
         f"history is up to {oldest} old, older than the target's {_EXPIRATION}"

@@ -1,4 +1,4 @@
-"""The plan of a link: its subjects, and what becomes of its records."""
+"""The plan of a link: the steps of its subjects, and findings about its records."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _PRODUCE_WITH_ZSTD = 7
 
 
 def build(config: LinkConfig) -> Plan:
-    """Return what a run would begin with; what goes wrong on the way is part of it."""
+    """Return the plan that a run would begin with. It contains the problems that were found."""
     with open_link(config) as link, SUBJECTS.open(link) as clients:
         return planned(link, clients).plan
 
 
 def planned(link: OpenLink, clients: SubjectClients) -> Planned:
-    """Return the plan of a link that is open, and what it was made from."""
+    """Return the plan of an open link, with the differences it was made from."""
     return build_plan(link, clients, LinkContext(_caught_up, _of_records))
 
 
@@ -41,7 +41,7 @@ def _caught_up(link: OpenLink) -> frozenset[TopicName]:
 
 
 def _of_records(link: OpenLink, found: Differences | None) -> Iterator[Note | Problem]:
-    """Tell what would become of records, and what the target's brokers are too old for."""
+    """Return findings about records, and about a target that is too old."""
     yield from old_target(link.target.cluster.api_versions())
     fill, notes = markers(link.config, link.target)
     yield from notes
@@ -50,17 +50,22 @@ def _of_records(link: OpenLink, found: Differences | None) -> Iterator[Note | Pr
     topics = found.of(TOPICS)
     try:
         yield from forecast(
-            link.config, link.source, link.target, link.books, topics.seen.topics, topics.found,
+            link.config,
+            link.source,
+            link.target,
+            link.books,
+            topics.seen.topics,
+            topics.found,
             fill,
-        )  # fmt: skip
+        )
     except ClusterError as error:
-        # A partition without a leader, say, is no reason to refuse the others.
+        # A partition without a leader, for example, is no reason to refuse the others.
         text = f"{error}; so it is not known yet where new partitions begin"
         yield Note("partitions", text)
 
 
 def old_target(versions: Versions) -> Iterator[Problem]:
-    """Tell what the target's brokers are too old for."""
+    """Return a problem for each request that the target's brokers are too old for."""
     newest = versions.get(_PRODUCE, (0, -1))[1]
     if newest < _PRODUCE_WITH_ZSTD:
         text = (

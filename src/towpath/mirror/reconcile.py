@@ -1,4 +1,4 @@
-"""What the target lacks of what the file asks for, made while a run goes on, as `plan` shows it."""
+"""Applies the file to the target while a run goes on, with the steps that `plan` shows."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from towpath.topics.subject import TOPICS
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """What was made, and what a person should know.
+    """The steps that were applied, and what a person should know.
 
     Attributes:
-        outcome: The steps.
-        notes: What goes on in another way than one may think.
-        problems: What keeps something from being mirrored.
-        found: Both clusters, as they were behind the steps; `None` before the first look.
+        outcome: The steps and their errors.
+        notes: What may be unexpected.
+        problems: What prevents something from being mirrored.
+        found: The differences after the steps; `None` before the first look.
     """
 
     outcome: Outcome[Step] = field(default_factory=Outcome)
@@ -46,7 +46,7 @@ class Reconciled:
 
     @property
     def topics(self) -> frozenset[str]:
-        """Topics that are not mirrored, or not as far as they should be."""
+        """Topics that are not mirrored, or only in part."""
         return frozenset((*(o.about for o in self.problems), *self.outcome.failed))
 
     @property
@@ -57,14 +57,14 @@ class Reconciled:
 
 
 class Reconciler:
-    """Does the steps of one link, as long as it is open.
+    """Applies the steps of one open link.
 
     Args:
         link: The link.
         clients: The clients of its subjects.
         meter: Counts the steps, and what is left out.
-        stop: Set to end early, behind steps that are done together.
-        hold: Raises where another process changes the target now.
+        stop: Set to stop early, after the current batch of steps.
+        hold: Raises if another process changes the target now.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ class Reconciler:
         self._next: dict[AnySubject, float] = {}
 
     def first(self, planned: Planned) -> Reconciled:
-        """Do what a plan says that was made just now.
+        """Apply a plan that was made just now.
 
         Raises:
-            ClusterError: A cluster cannot be asked at all, or the journal cannot be written.
+            ClusterError: A cluster could not be reached, or the journal could not be written.
         """
         if planned.found is None or planned.checked is None:
             return self.all()
@@ -92,29 +92,29 @@ class Reconciler:
         return self._do(planned.found, planned.checked, frozenset())
 
     def all(self, rows: Iterable[PartitionStatus] = ()) -> Reconciled:
-        """Look at both clusters, and make of the target what the file asks for.
+        """Look at both clusters, and apply the file to the target.
 
         Args:
-            rows: Where each partition stands; what is held while mirror topics are filled depends
-                on it.
+            rows: Where each partition stands. Some configs are withheld until a mirror topic has
+                caught up.
 
         Raises:
-            ClusterError: A cluster cannot be asked at all, or the journal cannot be written.
+            ClusterError: A cluster could not be reached, or the journal could not be written.
         """
         return self._of(self._clients.subjects, rows)
 
     def due(self, rows: Iterable[PartitionStatus] = ()) -> Reconciled | None:
-        """Do the same for the subjects whose time has come; `None` if there are none.
+        """Do the same for the subjects that are due; return `None` if none is.
 
         Raises:
-            ClusterError: A cluster cannot be asked at all, or the journal cannot be written.
+            ClusterError: A cluster could not be reached, or the journal could not be written.
         """
         now = time.monotonic()
         due = [each for each in self._clients.subjects if now >= self._next.get(each, 0.0)]
         return self._of(due, rows) if due else None
 
     def _of(self, subjects: Iterable[AnySubject], rows: Iterable[PartitionStatus]) -> Reconciled:
-        """Do what is left to do of some subjects; one step that fails does not stop the others."""
+        """Apply the steps of some subjects. A step that fails does not stop the others."""
         only = list(subjects)
         self._is_looked_at(only)
         self._link.read()
@@ -155,7 +155,7 @@ def reconcile(
     stop: threading.Event | None = None,
     hold: Callable[[], None] = lambda: None,
 ) -> Reconciled:
-    """Make of the target what the file asks for, once; see `Reconciler.all`."""
+    """Apply the file to the target once; see `Reconciler.all`."""
     with SUBJECTS.open(link) as clients:
         made = Reconciler(link, clients, meter or Meter(), stop or threading.Event(), hold)
         return made.all(rows)
@@ -166,12 +166,12 @@ Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]
 
 
 def shape(config: LinkConfig, source: Admin, target: Admin) -> Shape:
-    """Return what growth shows in, and topics that come, go, or are made again."""
+    """Return the shape of both clusters, which differs where topics came, went or grew."""
     return _shape(config, source.topics.describe(), target.topics.describe)
 
 
 def shape_of(config: LinkConfig, found: Differences) -> Shape:
-    """Return the shape that both clusters had in a look."""
+    """Return the shape of both clusters at an earlier look."""
     seen = found.of(TOPICS).seen
     return _shape(
         config,
@@ -196,7 +196,7 @@ def _shape(
 
 
 def appeared(before: Shape, after: Shape) -> bool:
-    """Whether a topic came to the source, or was made again on either side under its name."""
+    """Whether a topic was created at the source, or created again on either side."""
     return any(
         before[key][0] != id_ if key in before else key[0] is Side.SOURCE
         for key, (id_, _) in after.items()

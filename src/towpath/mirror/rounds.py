@@ -1,4 +1,4 @@
-"""The slices of a round: which partitions are copied, by which task, from where."""
+"""Plans the slices of a round: which task copies which partitions, and from where."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from towpath.topics.observe import observe
 from towpath.topics.observed import ObservedTopics, Topic
 
 WORK = "towpath.mirror.slices:run_slice"
-"""Who runs a slice; only Python workers import it."""
+"""The function that runs a slice; only Python workers import it."""
 SUMMARY = (
     "topic string, partition int, error string, under_way boolean,"
     " throttled_source double, throttled_target double"
 )
-"""What that yields: the partitions that could not be begun, of which the ledger tells nothing, and
-those with records under way that the target did not answer for; and, in a row without a topic, for
-how many seconds brokers asked the slice to wait."""
+"""Columns of the rows that the function yields. There is a row for each partition that could not be
+opened, which has no entry in the ledger, and for each one with unanswered records. A row without a
+topic holds the seconds for which brokers throttled the slice."""
 _NONE: Mapping[TopicPartition, Assignment] = MappingProxyType({})
 _OVERHEAD = 1024
-"""Bytes of a batch that are not for us to use up when a batch is made for a size limit."""
+"""Bytes to leave free below the size limit of a batch."""
 
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """What the planner of all rounds of one run knows."""
+    """The parameters that all rounds of a run share."""
 
     config: LinkConfig
     run_id: str
@@ -53,14 +53,14 @@ class RoundPlan:
     settled: bool = True
     """No request of an earlier copier can still arrive at the target when the round begins."""
     ends: Ends = field(default_factory=Ends)
-    """Where partitions are done, if the run ends `once` it has caught up."""
+    """The offsets at which partitions are done, if the run ends `once` it has caught up."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """The topics of both clusters, and which of those of the source are mirrored under what name.
+    """The topics of both clusters, and the mirror topic of each source topic that is mirrored.
 
-    What is mirrored is judged by `diff`, for a plan and for each round alike.
+    `diff` decides what is mirrored, for a plan and for each round alike.
     """
 
     seen: ObservedTopics
@@ -71,7 +71,7 @@ def look_at_topics(config: LinkConfig, source: Admin, target: Admin) -> Look:
     """Look at both clusters.
 
     Raises:
-        ClusterError: One of them cannot be asked at all.
+        ClusterError: One of them could not be reached.
     """
     known = origins(config, source)
     seen = without_circles(observe(source, target, config), known, config, target)
@@ -82,9 +82,9 @@ def plan_round(plan: RoundPlan, number: int, look: Look | None = None) -> list[S
     """Return the slices of a round; none when the run is over or nothing matches.
 
     Args:
-        plan: What all rounds of the run have in common.
-        number: That of the round.
-        look: A fresh look at both clusters; without one they are looked at here.
+        plan: The parameters that all rounds of the run share.
+        number: The number of the round.
+        look: A recent look at both clusters; `None` to look now.
     """
     config = plan.config
     with (
@@ -120,9 +120,9 @@ def plan_more(
     """Return the partitions that no slice copies as it should, each with its weight.
 
     Args:
-        plan: What all rounds of the run have in common.
-        link: The link, its books read.
-        held: What the slices copy. Partitions whose terms have changed since are returned, too.
+        plan: The parameters that all rounds of the run share.
+        link: The link, with its books read.
+        held: The partitions of the slices. Those whose terms have changed are returned as well.
         look: As in `plan_round`.
     """
     assigner = _Assigner(plan, link.source, link.target, link.books, link.ledger, look)
@@ -130,7 +130,7 @@ def plan_more(
 
 
 def _memory_ms(target: Admin) -> int:
-    """Return how long the target remembers producer ids, 0 where it does not tell."""
+    """Return how long the target remembers producer ids, in ms; 0 if the config is hidden."""
     with suppress(ClusterError):
         return int(target.cluster.broker_config("producer.id.expiration.ms") or 0)
     return 0
@@ -154,12 +154,17 @@ def _slice(plan: RoundPlan, number: int, assignments: tuple[Assignment, ...]) ->
 
 
 class _Assigner:
-    """Finds the partitions that exist on both sides and where they begin and end."""
+    """Finds the partitions that exist on both sides, and their first and last offsets."""
 
     def __init__(
-        self, plan: RoundPlan, source: Admin, target: Admin, books: LinkBooks, ledger: Ledger,
+        self,
+        plan: RoundPlan,
+        source: Admin,
+        target: Admin,
+        books: LinkBooks,
+        ledger: Ledger,
         look: Look | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._config, self._run_id = plan.config, plan.run_id
         self._ends = plan.ends if plan.once else None
         self._source, self._target = source, target
@@ -167,10 +172,10 @@ class _Assigner:
         self._fill = 0
 
     def assignments(self, held: Mapping[TopicPartition, Assignment] = _NONE) -> list[Weighed]:
-        """Return each partition that is not held, with its weight: the records that it is behind.
+        """Return each partition that is not held, with its lag in records as weight.
 
-        No partition waits for the leader of another: offsets that nobody can tell now are left to
-        the slice (`records/source/beginnings.py`).
+        No partition waits for the leader of another. The slice finds offsets that are unknown now
+        (`records/source/beginnings.py`).
         """
         self._fill, _ = markers(self._config, self._target)
         raw = self._raw(self._topics(), self._source.cluster.id())
@@ -184,7 +189,7 @@ class _Assigner:
         return [self._finished(a, begins, starts, latest) for a in made]
 
     def _topics(self) -> list[tuple[Topic, Topic]]:
-        """Return the topics that nothing keeps from being mirrored, each with its mirror topic."""
+        """Return the topics that can be mirrored, each with its mirror topic."""
         look = self._look or look_at_topics(self._config, self._source, self._target)
         seen, mirrored = look.seen, look.topics
         again = self._books.made_again({topic.name: topic.id for topic in seen.source})
@@ -198,7 +203,7 @@ class _Assigner:
         ]
 
     def _look_first(self, topics: list[Topic]) -> None:
-        """Write down where everything ends, if that is where the link begins."""
+        """Write the ends of all partitions to the ledger, if the link begins there."""
         if not looks_first(self._config.records, self._books):
             return
         entries = list(first_look(self._source, self._books, self._run_id, topics))

@@ -52,20 +52,20 @@ def run(
     show: Callable[[RunProgress], None],
     lease: Lease | None = None,
 ) -> RunProgress:
-    """Mirror until `stop` is set, or until everything that is there at the start was copied.
+    """Mirror until `stop` is set, or until everything that existed at the start is copied.
 
     Args:
         config: The link.
         wishes: How to run.
-        spark: Spark, which starts meanwhile.
-        stop: Set to end.
-        show: Told how it goes on.
+        spark: The Spark session, which is still starting.
+        stop: Set to stop the run.
+        show: Shows the progress.
         lease: The lease of the link, if the caller holds it.
 
     Raises:
-        ClusterError: A cluster could not be reached when the run began, or refused us.
-        ConfigError: The file asks for what cannot be.
-        LedgerError: The link runs elsewhere, or belongs to other clusters.
+        ClusterError: A cluster could not be reached when the run began, or refused access.
+        ConfigError: The file asks for something impossible.
+        LedgerError: Another run of the link is alive, or the link belongs to other clusters.
         SparkStartError: Spark did not start.
         SparkUnencryptedError: Credentials would leave this machine unencrypted.
     """
@@ -109,20 +109,20 @@ class _Mirror:
         self._redeal = False
         self._secrets = stamps()
         self._more = False
-        """There may be partitions that no slice has."""
+        """Whether there may be partitions that no slice has."""
         self._throttled = dict.fromkeys(Side, 0.0)
-        """For how long brokers asked the slices of rounds that ended to wait, in seconds."""
+        """Seconds for which brokers throttled the slices of earlier rounds."""
         self._ends = Ends()
         self._cut_short = 0
-        """The last round that was told to end before it had caught up."""
+        """The last round that was ended before it had caught up."""
 
     def told(self) -> AbstractContextManager[None]:
-        """Tell the topic of events the beginning and the end of the run."""
+        """Write events at the start and at the end of the run."""
         caught_up = self._wishes.until_caught_up
         return told_run(self._link.events, self._session.run_id, until_caught_up=caught_up)
 
     def prepare(self) -> None:
-        """Make the ledger and the topics ready; nothing is copied yet."""
+        """Prepare the ledger and the topics, before anything is copied."""
         plan = planned(self._link, self._clients)
         refuse(plan.plan)
         self._link.prepare()
@@ -146,7 +146,7 @@ class _Mirror:
             self.progress.takeover = self._lease.takeover
 
     def go(self, spark: Any) -> None:
-        """Run rounds until there is a reason to end; start again after trouble."""
+        """Run rounds until the run ends, with a new query after a failure."""
         slots = following(spark, self._wishes.parallelism)
         self._count(slots.number)
         self._session.wait(self._stop)
@@ -165,7 +165,7 @@ class _Mirror:
             self._discovery.last()
 
     def _plan(self, slots: Slots, number: int) -> list[Slice]:
-        """Plan a round for as many slices as Spark can run now."""
+        """Plan a round with as many slices as Spark can run now."""
         plan = self._round_plan(slots, settled=self._is_settled(number))
         slices = plan_round(plan, number, self._discovery.fresh_look())
         self._dealer.planned(slices, number)
@@ -208,7 +208,7 @@ class _Mirror:
         return self._settled[number]
 
     def _attend(self, rounds: Rounds, slots: Slots) -> bool:
-        """Look after a query until it ends; return whether the run is over."""
+        """Attend to a query until it ends; return whether the run is over."""
         while not self._stop.is_set():
             if self._session.taken_over is not None:
                 raise self._session.taken_over
@@ -227,7 +227,7 @@ class _Mirror:
         return True
 
     def _end_round_when_due(self, slots: Slots) -> None:
-        """End the round where slices must be dealt anew, or need secrets that they cannot read."""
+        """End the round if partitions must be dealt anew, or if slices need new secrets."""
         if slots.look():
             self._count(slots.number)
             self._redeal = True
@@ -241,7 +241,7 @@ class _Mirror:
             self._redeal = False
 
     def _deal(self, slots: Slots) -> None:
-        """Give the slices of the present round what came meanwhile."""
+        """Deal new partitions to the slices of the current round."""
         table = self._dealer.table
         if table is None or table.round <= self.progress.round or not table.hands:
             return  # the next round is not planned yet
@@ -252,7 +252,7 @@ class _Mirror:
             self._redeal |= table.is_crowded(slots.number)
 
     def _secrets_changed(self) -> bool:
-        """Whether a file of a secret was replaced since the last look."""
+        """Whether a file with a secret was replaced since the last look."""
         before, self._secrets = self._secrets, stamps()
         return any(before.get(path, stamp) != stamp for path, stamp in self._secrets.items())
 
@@ -268,7 +268,7 @@ class _Mirror:
         self._show(self.progress)
 
     def _drain(self) -> None:
-        """Let the slices bring to an end what is under way, as far as they can be told to."""
+        """Tell the slices to drain, if the ledger can be reached, and wait until they have."""
         self._round_over.clear()
         try:
             self._session.end()
@@ -278,7 +278,7 @@ class _Mirror:
             self._round_over.wait(_DRAIN)
 
     def _failed(self, error: RuntimeError) -> None:
-        """Decide whether a query that failed is worth another one, with slices of another round."""
+        """Raise after too many failures in a row; otherwise wait before the next query."""
         self._failures += 1
         self.progress.round += 1
         with suppress(ClusterError):
@@ -293,5 +293,5 @@ class _Mirror:
         if self._failures > _FAILURES and (self._wishes.until_caught_up or not of_cluster):
             raise said from error
         self._tell()
-        # Slices of the round that failed may go on until they have heard of its end.
+        # Slices of the failed round may go on until they have read that it ended.
         self._stop.wait(max(TAKEOVER, _AGAIN.after(self._failures)))

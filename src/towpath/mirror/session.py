@@ -1,4 +1,4 @@
-"""One run of a link: it is alone, and its slices hear from it. Both through the ledger."""
+"""The session of a run in the ledger: it excludes other runs and tells slices when to end."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from towpath.records.permit import TAKEOVER
 
 _BEAT = 2.0
 _SILENCE = 7.0
-"""Seconds without a beat after which a run that did not say goodbye is taken for dead."""
+"""Seconds without a heartbeat after which a run is considered dead."""
 
 
 class LinkSession:
-    """Signs of life of this run; `end_round` and `close` tell its slices to drain.
+    """The heartbeats of this run; `end_round` and `close` tell its slices to drain.
 
     Attributes:
-        taken_over: Set when a younger run lives, too: it took this one for dead.
-        dead: Host and process id of the run before this one, if it ended without a goodbye.
-        settled: Nothing that the run before this one sent can still arrive at the target.
-        rested: The same of this run, and of those before it.
-        begun: Attempts at slices of this run that have begun, until somebody takes them out.
+        taken_over: The error to raise after a younger run has considered this one dead.
+        dead: Host and process id of the previous run, if it ended without saying so.
+        settled: Nothing that the previous run sent can still arrive at the target.
+        rested: Nothing that this run or an earlier one sent can still arrive at the target.
+        begun: Attempts at slices of this run that have begun; the reader removes them.
     """
 
     def __init__(self, config: LinkConfig, target: Admin) -> None:
@@ -56,7 +56,7 @@ class LinkSession:
         self._thread = threading.Thread(target=self._beat, name="towpath-beat", daemon=True)
 
     def start(self) -> None:
-        """Make sure that no other run is alive, then give signs of life.
+        """Make sure that no other run is alive, then start to write heartbeats.
 
         Raises:
             LinkBusyError: Another run of this link is alive.
@@ -64,7 +64,7 @@ class LinkSession:
         try:
             self._refuse_second()
             self._tell()
-            if not self.settled:  # slices that have not heard of this run by then write no more
+            if not self.settled:  # slices that have not read of this run by then stop writing
                 self._alone = Deadline.after(TAKEOVER)
             self._refuse_later()
         except TowpathError:
@@ -73,7 +73,7 @@ class LinkSession:
         self._thread.start()
 
     def require_alone(self) -> None:
-        """Make sure that no other run is alive, and give no sign of this one.
+        """Make sure that no other run is alive, without writing a heartbeat.
 
         Raises:
             LinkBusyError: Another run of this link is alive.
@@ -82,26 +82,26 @@ class LinkSession:
             self._refuse_second()
 
     def wait(self, stop: threading.Event) -> None:
-        """Wait until slices of an earlier run that may still be there have heard of this one."""
+        """Wait until slices of an earlier run that may still run have read of this run."""
         stop.wait(self._alone.left())
 
     def end_round(self, number: int) -> None:
-        """Let the slices of this round drain and return."""
+        """Tell the slices of this round to drain and return."""
         self._ended_round = number
         self._tell()
 
     def deal(self, entries: Iterable[Dealt]) -> None:
-        """Give partitions to slices that run."""
+        """Give partitions to running slices."""
         with self._lock:
             self._ledger.append(entries, SESSIONS)
 
     def end(self) -> None:
-        """Let all slices drain and return; the run is over."""
+        """Tell all slices to drain and return, as the run is over."""
         self._over = True
         self._tell()
 
     def close(self) -> None:
-        """Say goodbye and close the connections; the ledger may be out of reach by then."""
+        """Write that the run is over and close the connections; the ledger may be unreachable."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -126,7 +126,7 @@ class LinkSession:
                 return
 
     def _refuse_later(self) -> None:
-        """Of two that start at once, the one whose first sign comes later ends."""
+        """Raise if another run that started at the same time wrote its first heartbeat earlier."""
         for beat in self._beats():
             if beat.run_id == self.run_id:
                 return
@@ -153,12 +153,12 @@ class LinkSession:
     def _beat(self) -> None:
         while not self._stopped.wait(_BEAT):
             with suppress(TowpathError):
-                self._look()  # first: after a pause another run may have taken over
+                self._look()  # first, since another run may have taken over during a pause
                 if self.taken_over is None:
                     self._tell()
 
     def _look(self) -> None:
-        """Give way to a younger run; one that was refused gives no second sign."""
+        """Give way to a younger run after its second heartbeat; a refused run writes only one."""
         with self._lock:
             beats = self._beats()
         for beat in beats:

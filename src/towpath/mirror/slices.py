@@ -1,4 +1,4 @@
-"""What a Spark task does with a slice: copy, and tell what could not be begun."""
+"""The work of a Spark task: copy a slice, and report partitions that could not be opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where partitions begin that the ledger does not know yet."""
+"""The first offsets of partitions that have no entry in the ledger yet."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Offsets = Mapping[TopicPartition, int]
 
 
 def looks_first(records: RecordsConfig, books: LinkBooks) -> bool:
-    """Whether `start: latest` means the present end: no run of the link has looked before."""
+    """Whether `start: latest` means the current end, as no run of the link has looked before."""
     return records.start is StartAt.LATEST and books.first_look is None and not books.begun
 
 
 def first_look(
     source: Admin, books: LinkBooks, run_id: str, topics: Sequence[Topic]
 ) -> Iterator[Entry]:
-    """Return where all partitions end now, as entries for the ledger.
+    """Return the current ends of all partitions as entries for the ledger.
 
-    Whichever run opens a partition later, a crash or a missing leader in between loses nothing.
+    Any later run opens a partition there, so a crash or a missing leader in between loses nothing.
     """
     fresh = [topic for topic in topics if (topic.name, topic.id) not in books.ends]
     tps = [TopicPartition(topic.name, n) for topic in fresh for n in range(topic.partitions)]
     ends = source.offsets.latest(tps, committed=True, patience=PATIENCE)
-    # Behind the question: an epoch without a leader gets no record any more.
+    # Asked after the offsets: an epoch without a leader gets no further record.
     epochs = _epochs(source, [tp for tp in tps if tp not in ends])
     for topic in fresh:
         mine = [TopicPartition(topic.name, n) for n in range(topic.partitions)]
@@ -48,7 +48,7 @@ def first_look(
 
 
 def _epochs(source: Admin, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-    """Return the last leader epoch that surely gets no record any more."""
+    """Return the last leader epoch of each partition that surely gets no further record."""
     topics = source.topics.describe({tp.topic for tp in tps}) if tps else {}
     return {
         tp: info.epoch if info.leader < 0 else info.epoch - 1
@@ -65,13 +65,13 @@ def beginnings(
     books: LinkBooks,
     fresh: Mapping[TopicPartition, TopicId],
 ) -> dict[TopicPartition, Beginning]:
-    """Return where each new partition is to begin.
+    """Return the beginning of each new partition.
 
     Args:
-        records: What the file asks for.
-        source: Asked for the offsets of a group.
-        books: With `start: latest`, they tell where partitions ended when the link ran first. What
-            appeared later begins at its earliest offset.
+        records: The `records` section of the file.
+        source: Asked for the offsets of a consumer group.
+        books: With `start: latest`, they hold the ends of partitions at the first run of the link.
+            Later partitions begin at their earliest offset.
         fresh: The new partitions, each with the id of its topic.
     """
     match records.start:
@@ -99,7 +99,7 @@ def _since_first_look(books: LinkBooks, tp: TopicPartition, topic_id: TopicId) -
 def from_earliest(
     records: RecordsConfig, books: LinkBooks, tp: TopicPartition, topic_id: TopicId
 ) -> bool:
-    """Whether a partition is to be copied from wherever its log begins."""
+    """Whether to copy a partition from the log start offset."""
     if records.start is StartAt.LATEST:
         looked = books.first_look is not None
         return looked and _since_first_look(books, tp, topic_id) == EARLIEST
@@ -107,5 +107,5 @@ def from_earliest(
 
 
 def from_group(committed: Offsets, earliest: Offsets) -> Offsets:
-    """Return where a group stands, and where the log begins for what it has not committed on."""
+    """Return the committed offsets of a group, or the log start offset where there is none."""
     return {tp: max(committed.get(tp, 0), first) for tp, first in earliest.items()}

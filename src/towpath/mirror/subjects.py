@@ -1,4 +1,4 @@
-"""The list of all subjects of a link: to join another one, name it here."""
+"""The list of all subjects of a link. A new subject is added here."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from towpath.plan.subjects import Subjects
 from towpath.topics.subject import TOPICS
 
 SUBJECTS = Subjects((TOPICS, ACCESS))
-"""In the order in which they are looked at: access depends on which topics are mirrored."""
+"""In the order of observation: access depends on which topics are mirrored."""

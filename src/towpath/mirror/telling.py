@@ -1,4 +1,4 @@
-"""What a run tells its meter, and with it Prometheus where the file asks for that."""
+"""Updates the meter of a run, which Prometheus can read if the file asks for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FAILED_STEP = "step"
 
 @contextmanager
 def telling(config: LinkConfig) -> Iterator[Meter]:
-    """Give what counts, served for Prometheus within the context if the file asks for that.
+    """Return the meter, served for Prometheus within the context if the file asks for it.
 
     Raises:
         ConfigError: The address of `metrics.listen` cannot be listened on.
@@ -32,7 +32,7 @@ def telling(config: LinkConfig) -> Iterator[Meter]:
     if config.metrics.address is None:
         yield meter
         return
-    # prometheus-client takes a tenth of a second, which not every run needs.
+    # Importing prometheus-client takes a tenth of a second, and not every run needs it.
     from towpath.metrics.collector import About  # noqa: PLC0415
     from towpath.metrics.server import MetricsServer  # noqa: PLC0415
 
@@ -43,7 +43,7 @@ def telling(config: LinkConfig) -> Iterator[Meter]:
 
 
 def stands(rows: Iterable[PartitionStatus]) -> Iterator[Stand]:
-    """Yield where partitions stand, for the meter."""
+    """Yield the standing of each partition for the meter."""
     for row in rows:
         yield Stand(
             topic=row.topic,
@@ -61,7 +61,7 @@ def stands(rows: Iterable[PartitionStatus]) -> Iterator[Stand]:
 
 
 def telling_steps(meter: Meter) -> Told:
-    """Return what tells of each step."""
+    """Return a callback that counts each step."""
 
     def told(step: Step, error: TowpathError | None) -> None:
         meter.tried(Tried(step.subject, type(step).__name__, error.code if error else ""))
@@ -70,7 +70,7 @@ def telling_steps(meter: Meter) -> Told:
 
 
 def telling_changes(meter: Meter) -> Callable[[Step, float], None]:
-    """Return what tells of each topic that was created, with the seconds that it took."""
+    """Return a callback that counts each created topic and the seconds it took."""
 
     def told(step: Step, seconds: float) -> None:
         if isinstance(step, CreateTopic):
@@ -80,7 +80,7 @@ def telling_changes(meter: Meter) -> Callable[[Step, float], None]:
 
 
 def tell_left_out(problems: Iterable[Problem], failed: int, meter: Meter) -> None:
-    """Tell how many things are left out, and why."""
+    """Update the number of left-out things, by cause."""
     causes = Counter[str](problem.cause for problem in problems)
     causes[_FAILED_STEP] += failed
     meter.left_out(causes)

@@ -1,4 +1,4 @@
-"""Tidies up the runs of a link beside its run, now and then."""
+"""Merges and removes old offset runs of a link in the ledger, once an hour."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side
 
 _EVERY = 3600.0
-"""Seconds between two times. Chunks of runs are old enough to be merged after about an hour."""
+"""Seconds between two passes. A chunk of runs is old enough to be merged after about an hour."""
 
 _PATIENCE = 5.0
-"""Seconds for which the end of a run waits at most; a request that was not sent yet fails then."""
+"""Longest time in seconds that the end of a run waits; unsent requests fail."""
 
 
 class Tidying(threading.Thread):
-    """Merges chunks of runs, and removes those of records that the target has deleted.
+    """Merges chunks of runs, and removes runs of records that the target has deleted.
 
-    What fails is tried again an hour later: only the size of the ledger depends on it.
+    A pass that fails is repeated an hour later, as only the size of the ledger depends on it.
     """
 
     def __init__(self, config: LinkConfig, target: Admin) -> None:
@@ -32,14 +32,14 @@ class Tidying(threading.Thread):
         self._finished = threading.Event()
 
     def run(self) -> None:
-        """Tidy up until the run ends."""
+        """Tidy once an hour until the run ends."""
         while not self._finished.is_set():
             with suppress(TowpathError):
                 self._tidy.once()
             self._finished.wait(_EVERY)
 
     def close(self) -> None:
-        """Stop, in the middle of a request if need be."""
+        """Stop, even in the middle of a request."""
         self._finished.set()
         self._client.close()
         self.join(_PATIENCE)
