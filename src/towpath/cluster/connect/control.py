@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import random
-import selectors
-import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from threading import Lock
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
@@ -30,6 +26,7 @@ from towpath.cluster.connect.exchange import (
     pick_version,
 )
 from towpath.cluster.connect.login import SecurityError
+from towpath.cluster.connect.pool import ConnectionPool
 from towpath.cluster.connect.remembered import RememberedMetadata
 from towpath.cluster.connect.retrying import retried
 from towpath.cluster.metadata import Broker, Metadata, read_metadata
@@ -49,8 +46,6 @@ UNKNOWN_PATIENCE = 2.0
 """Seconds during which a broker may not know a new topic yet."""
 AGAIN = BackOff(first=0.05, longest=1.0, jitter=0.2)
 """Pauses before a broker is asked again."""
-_NAP = 0.05
-_CONNECT_SHARE = 3
 _KEYS = {CoordinatorType.GROUP: "group", CoordinatorType.TRANSACTION: "transactional id"}
 _TOPIC_ID_VERSION = 12
 _BATCHED_COORDINATORS = 4
@@ -59,32 +54,24 @@ _BATCHED_COORDINATORS = 4
 class Control:
     """Asks brokers of one cluster. Threads may share it; each request has a connection to itself.
 
-    Connections are made when first needed, kept for the next request, and made again when lost.
     A broker that throttles us is asked again only after its throttle time (KIP-219), during which
     it reads nothing. The throttle time does not count towards deadlines.
-
-    Attributes:
-        throttled: Seconds for which brokers asked us to wait so far.
     """
 
     def __init__(self, config: ClusterConfig, side: str) -> None:
         self._config, self.side = config, side
-        self._lock = Lock()
-        self._idle: dict[Address, list[Connected]] = defaultdict(list)
         self._brokers: Mapping[int, Broker] = {}
-        self._reached = self._closed = False
-        self._muted: dict[Address, Deadline] = {}
-        self.throttled = 0.0
+        self._pool = ConnectionPool(self._connect)
         self._metadata = RememberedMetadata(lambda *said: read_metadata(side, decoded(*said)))
 
     def close(self) -> None:
         """Close all connections; that of an in-flight request closes when the request ends."""
-        with self._lock:
-            self._closed = True
-            for connections in self._idle.values():
-                for connected in connections:
-                    connected.socket.close()
-            self._idle.clear()
+        self._pool.close()
+
+    @property
+    def throttled(self) -> float:
+        """Seconds for which brokers asked us to wait so far."""
+        return self._pool.throttled
 
     def metadata(self, deadline: Deadline, topics: Iterable[TopicName] | None = ()) -> Metadata:
         """Ask any broker for the brokers, and for `topics`; `None` for all topics."""
@@ -173,11 +160,10 @@ class Control:
     def versions(self, deadline: Deadline) -> Versions:
         """Return the request versions that the first broker to answer supports."""
         self.metadata(deadline)
-        with self._lock:
-            idle = next((one for many in self._idle.values() for one in many), None)
-        if idle is None:
+        versions = self._pool.versions()
+        if versions is None:
             raise UnreachableError(self.side, "asking for versions", "the connection was lost")
-        return idle.api_versions
+        return versions
 
     @property
     def timeout_ms(self) -> int:
@@ -200,7 +186,7 @@ class Control:
 
         def passes(error: BaseException) -> bool:
             passing = isinstance(error, ClusterError) and healable(error, unknown_until)
-            return passing and (self._reached or not first_contact.over)
+            return passing and (self._pool.reached or not first_contact.over)
 
         return retried(lambda: once(budget), budget, AGAIN, passes)
 
@@ -208,10 +194,9 @@ class Control:
         """Known brokers, connected ones first, then bootstrap brokers; throttling ones last."""
         known = [(broker.host, broker.port) for broker in self._brokers.values()]
         random.shuffle(known)  # spreads many tasks over the brokers
-        with self._lock:
-            known.sort(key=lambda address: not self._idle.get(address))
+        known.sort(key=lambda address: not self._pool.has_idle(address))
         found = list(dict.fromkeys([*known, *self._config.addresses]))
-        return sorted(found, key=lambda address: self._mute_left(address) > 0)
+        return sorted(found, key=lambda address: self._pool.mute_left(address) > 0)
 
     def _nobody(self, errors: Sequence[ClusterError], addresses: Sequence[Address]) -> ClusterError:
         hopeless = [error for error in errors if not healable(error)]
@@ -238,68 +223,21 @@ class Control:
         newest: int | None,
         read: Read = decoded,
     ) -> Any:
-        self._wait_unmuted(address, deadline)
+        self._pool.wait_unmuted(address, deadline)
         with (
-            self._connection(address, deadline) as connected,
+            self._pool.lend(address, deadline) as connected,
             broker_errors(self.side, f"{what}, {name}"),
         ):
             version = pick_version(self.side, request, connected.api_versions, newest)
             answer = read(request, exchange(connected.socket, request, version, deadline))
-        self._heed(address, (getattr(answer, "throttle_time_ms", 0) or 0) / 1000)
+        self._pool.mute(address, (getattr(answer, "throttle_time_ms", 0) or 0) / 1000)
         return answer
 
-    def _heed(self, address: Address, seconds: float) -> None:
-        """Note that a broker throttles us for `seconds`."""
-        if seconds > 0:
-            with self._lock:
-                self._muted[address] = Deadline.after(seconds)
-                self.throttled += seconds
-
-    def _mute_left(self, address: Address) -> float:
-        muted = self._muted.get(address)
-        return muted.left() if muted is not None else 0.0
-
-    def _wait_unmuted(self, address: Address, deadline: Deadline) -> None:
-        while (left := min(_NAP, self._mute_left(address))) > 0 and not self._closed:
-            began = time.monotonic()
-            time.sleep(left)
-            deadline.put_off(time.monotonic() - began)
-
-    @contextmanager
-    def _connection(self, address: Address, deadline: Deadline) -> Iterator[Connected]:
-        connected = self._take(address)
-        if connected is None:
-            # A host that drops packets must leave time for the others.
-            share = Deadline.after(deadline.left() / _CONNECT_SHARE)
-            connected = self._connected(address, share)
-            self._reached = True
-        try:
-            yield connected
-        except BaseException:
-            # A late response would be taken for that of the next request.
-            connected.socket.close()
-            raise
-        with self._lock:
-            if self._closed:
-                connected.socket.close()
-            else:
-                self._idle[address].append(connected)
-
-    def _connected(self, address: Address, deadline: Deadline) -> Connected:
+    def _connect(self, address: Address, deadline: Deadline) -> Connected:
         for broker in self._brokers.values():
             if address == (broker.host, broker.port):
                 return connect_to(self._config, self.side, broker, deadline)
         return connect(self._config, self.side, *address, deadline)
-
-    def _take(self, address: Address) -> Connected | None:
-        while True:
-            with self._lock:
-                if not self._idle.get(address):
-                    return None
-                connected = self._idle[address].pop()
-            if _usable(connected):
-                return connected
-            connected.socket.close()
 
 
 def _for_metadata(topics: Iterable[TopicName] | None) -> Any:
@@ -321,12 +259,3 @@ def healable(error: ClusterError, unknown_until: Deadline | None = None) -> bool
         unknown = error.error == UNKNOWN_TOPIC_OR_PARTITION
         return error.retriable and not (unknown and unknown_until and unknown_until.over)
     return not isinstance(error, SecurityError)
-
-
-def _usable(connected: Connected) -> bool:
-    """Whether an idle connection is still open: it is readable once the broker has closed it."""
-    if connected.expired:
-        return False
-    with selectors.DefaultSelector() as selector:
-        selector.register(connected.socket, selectors.EVENT_READ)
-        return not selector.select(0)

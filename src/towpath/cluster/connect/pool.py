@@ -1,0 +1,122 @@
+"""Connections to the brokers of one cluster, kept for the next request."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+from towpath.cluster.connect.connection import Connected
+from towpath.cluster.connect.exchange import Address, Versions
+from towpath.model.deadline import Deadline
+
+_NAP = 0.05
+_CONNECT_SHARE = 3
+
+
+class ConnectionPool:
+    """Lends connections, which are made when first needed and again when lost.
+
+    Threads may share it: each request has a connection to itself.
+
+    Args:
+        connect: Makes a connection to an address.
+
+    Attributes:
+        reached: Whether a connection was ever made.
+        throttled: Seconds for which brokers asked us to wait so far.
+    """
+
+    def __init__(self, connect: Callable[[Address, Deadline], Connected]) -> None:
+        self._connect = connect
+        self._lock = Lock()
+        self._idle: dict[Address, list[Connected]] = defaultdict(list)
+        self._muted: dict[Address, Deadline] = {}
+        self._closed = False
+        self.reached = False
+        self.throttled = 0.0
+
+    def close(self) -> None:
+        """Close all connections; one that is lent closes when it is given back."""
+        with self._lock:
+            self._closed = True
+            for connections in self._idle.values():
+                for connected in connections:
+                    connected.socket.close()
+            self._idle.clear()
+
+    def has_idle(self, address: Address) -> bool:
+        """Whether a connection to an address waits for a request."""
+        with self._lock:
+            return bool(self._idle.get(address))
+
+    def versions(self) -> Versions | None:
+        """Return the request versions of some connected broker, `None` if there is none."""
+        with self._lock:
+            idle = next((one for many in self._idle.values() for one in many), None)
+        return None if idle is None else idle.api_versions
+
+    @contextmanager
+    def lend(self, address: Address, deadline: Deadline) -> Iterator[Connected]:
+        """Lend a connection for one request; after an error it is closed."""
+        connected = self._take(address)
+        if connected is None:
+            # A host that drops packets must leave time for the others.
+            share = Deadline.after(deadline.left() / _CONNECT_SHARE)
+            connected = self._connect(address, share)
+            self.reached = True
+        try:
+            yield connected
+        except BaseException:
+            # A late response would be taken for that of the next request.
+            connected.socket.close()
+            raise
+        self._give_back(address, connected)
+
+    def mute(self, address: Address, seconds: float) -> None:
+        """Note that a broker throttles us for `seconds`."""
+        if seconds > 0:
+            with self._lock:
+                self._muted[address] = Deadline.after(seconds)
+                self.throttled += seconds
+
+    def mute_left(self, address: Address) -> float:
+        """Return for how many seconds a broker throttles us still."""
+        muted = self._muted.get(address)
+        return muted.left() if muted is not None else 0.0
+
+    def wait_unmuted(self, address: Address, deadline: Deadline) -> None:
+        """Wait until a broker reads requests again; that time does not count for the deadline."""
+        while (left := min(_NAP, self.mute_left(address))) > 0 and not self._closed:
+            began = time.monotonic()
+            time.sleep(left)
+            deadline.put_off(time.monotonic() - began)
+
+    def _give_back(self, address: Address, connected: Connected) -> None:
+        with self._lock:
+            if self._closed:
+                connected.socket.close()
+            else:
+                self._idle[address].append(connected)
+
+    def _take(self, address: Address) -> Connected | None:
+        while True:
+            with self._lock:
+                if not self._idle.get(address):
+                    return None
+                connected = self._idle[address].pop()
+            if _usable(connected):
+                return connected
+            connected.socket.close()
+
+
+def _usable(connected: Connected) -> bool:
+    """Whether an idle connection is still open: it is readable once the broker has closed it."""
+    if connected.expired:
+        return False
+    with selectors.DefaultSelector() as selector:
+        selector.register(connected.socket, selectors.EVENT_READ)
+        return not selector.select(0)
