@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,33 +72,47 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=5, help="warm ones")
     parser.add_argument("--cold", type=int, default=2, help="cold ones")
     parser.add_argument("--installed", help="a Python with the wheel, for the cold ones")
+    parser.add_argument("--more", action="store_true", help="add to the figures of today")
     parser.add_argument("--heap", default="1g", help="of each broker")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
     wish = parser.parse_args()
     towpath_environment(ROOT)
-    told, prepared = machine(), prepare(WARM.scaled(0.02))
-    with tempfile.TemporaryDirectory(prefix="towpath-bench-") as folder:
-        found = _measured(wish, Path(folder), prepared)
-    name = f"{datetime.now(UTC).date()}-start"
-    data = {"machine": told, **found}
-    (wish.out / f"{name}.json").write_text(json.dumps(data, indent=1) + "\n")
-    page = "\n".join(_page(told, found)) + "\n"
-    (wish.out / f"{name}.md").write_text(page)
+    file = wish.out / f"{datetime.now(UTC).date()}-start.json"
+    found = json.loads(file.read_text()) if wish.more else _nothing()
+    found["loads"].append(os.getloadavg()[0])
+    prepared = prepare(WARM.scaled(0.02))
+    with (
+        suppress(KeyboardInterrupt),  # what was measured by then is kept
+        tempfile.TemporaryDirectory(prefix="towpath-bench-") as folder,
+    ):
+        _measure(wish, Path(folder), prepared, found)
+    file.write_text(json.dumps(found, indent=1) + "\n")
+    page = "\n".join(_page(found)) + "\n"
+    file.with_suffix(".md").write_text(page)
     print(page)
 
 
-def _measured(wish: argparse.Namespace, home: Path, prepared: Prepared) -> dict[str, Any]:
-    warm: list[dict[str, Any]] = []
-    cold: list[dict[str, Any]] = []
-    windows: dict[str, list[dict[str, Any]]] = {}
-    with _scene(home / "first", wish.heap, prepared) as starts:
-        cold.append(starts(wish.installed, windows.setdefault(FIRST_RUN, []), cold=True))
-    with _scene(home / "second", wish.heap, prepared) as starts:
-        starts(None, windows.setdefault(FRESH, []))
-        warm += [starts(None) for _ in range(wish.starts - 1)]
-        warm.append(starts(None, windows.setdefault(WARM_START, [])))
-        cold += [starts(wish.installed, cold=True) for _ in range(wish.cold - 1)]
-    return {"warm": warm, "cold": cold, "windows": windows, "load": os.getloadavg()}
+def _nothing() -> dict[str, Any]:
+    return {"machine": machine(), "loads": [], "warm": [], "cold": [], "windows": {}}
+
+
+def _measure(
+    wish: argparse.Namespace, home: Path, prepared: Prepared, found: dict[str, Any]
+) -> None:
+    """Add to what was found."""
+    warm, cold, windows = found["warm"], found["cold"], found["windows"]
+    if wish.cold:
+        with _scene(home / "first", wish.heap, prepared) as starts:
+            ages = windows.setdefault(FIRST_RUN, [])
+            starts(cold, wish.installed, ages, empty=True)
+    if wish.starts:
+        with _scene(home / "second", wish.heap, prepared) as starts:
+            starts(warm, None, windows.setdefault(FRESH, []))
+            for _ in range(wish.starts - 2):
+                starts(warm, None)
+            starts(warm, None, windows.setdefault(WARM_START, []))
+            for _ in range(wish.cold - 1):
+                starts(cold, wish.installed, empty=True)
 
 
 @contextmanager
@@ -118,25 +132,28 @@ class Starter:
 
     def __call__(
         self,
+        into: list[dict[str, Any]],
         python: str | None,
         windows: list[dict[str, Any]] | None = None,
         *,
-        cold: bool = False,
-    ) -> dict[str, Any]:
+        empty: bool = False,
+    ) -> None:
         """Start it once, and stop it.
 
         Args:
+            into: Gets the start.
             python: Where Towpath is installed; `None` means the environment of this repository.
             windows: Filled with how old the first records are.
-            cold: Whether the user's cache is empty.
+            empty: Whether the user's cache is empty.
         """
         self._number += 1
         label = f"start{self._number}"
         self._arena.create(self._arena.source, label, latency.PARTITIONS)
         variables = {"PYTHONPATH": os.pathsep.join(self._path(python))}
-        if cold:
+        if empty:
             variables["TOWPATH_HOME"] = str(self._home / f"cache-{label}")
         with self._running(python or sys.executable, label, variables) as (copier, start):
+            into.append(asdict(start))
             if windows is not None:
                 windows.extend(
                     latency.window(
@@ -144,7 +161,6 @@ class Starter:
                     )
                     for _ in range(WINDOWS)
                 )
-        return asdict(start)
 
     def _path(self, python: str | None) -> Iterator[str]:
         yield str(MARKS)
@@ -184,19 +200,19 @@ def _steps(folder: Path, since: float) -> dict[str, float]:
     }
 
 
-def _page(told: Mapping[str, str], found: Mapping[str, Any]) -> Iterator[str]:
+def _page(found: Mapping[str, Any]) -> Iterator[str]:
     yield "# The start of a run\n"
     yield "Made by `bench/start`: one topic of 8 partitions, two brokers, `local[2]`, on the"
     yield "processors below, which brokers and Towpath share. Medians. Warm starts are those of an"
     yield "environment made by `scripts/setup`, cold ones those of an installed wheel with an empty"
-    load = ", ".join(f"{each:.1f}" for each in found["load"])
-    yield f"cache. Load of the machine at the end: {load}.\n"
+    load = ", ".join(f"{each:.1f}" for each in found["loads"])
+    yield f"cache. Load of the machine: {load}.\n"
     for kind, starts in (("Warm", found["warm"]), ("Cold, with an empty cache", found["cold"])):
         if starts:
             yield from _starts(kind, starts)
     yield from _first_records(found["windows"])
     yield ""
-    yield from (f"- {name}: {value}" for name, value in told.items())
+    yield from (f"- {name}: {value}" for name, value in found["machine"].items())
 
 
 def _starts(kind: str, starts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -235,11 +251,13 @@ def _first_records(windows: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterat
     yield f"How old records are when a consumer gets them, {latency.NATURAL}, in windows of"
     yield f"{WINDOW:.0f} s that follow each other, all of each counted: p50 / p99 in ms. The second"
     yield "row of each is a consumer of the source, which takes the same records at the same time."
-    heads = ("start", "consumer of", *(f"window {number + 1}" for number in range(WINDOWS)))
+    most = max(map(len, windows.values()), default=0)
+    heads = ("start", "consumer of", *(f"window {number + 1}" for number in range(most)))
     rows = []
     for who, runs in windows.items():
-        rows.append((who, "the target", *map(_ages, runs)))
-        rows.append((who, "the source", *(_ages(run["source"]) for run in runs)))
+        lacking = [""] * (most - len(runs))
+        rows.append((who, "the target", *map(_ages, runs), *lacking))
+        rows.append((who, "the source", *(_ages(run["source"]) for run in runs), *lacking))
     yield from table(heads, rows)
 
 
