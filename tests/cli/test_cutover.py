@@ -253,6 +253,7 @@ def _an_open_transaction(source: LocalCluster, topic: str, file: Path, here: Her
     assert LEAVE in ended.out
 
 
+@pytest.mark.soak
 def test_who_begins_to_write_later_is_found(
     source: LocalCluster,
     target: LocalCluster,
@@ -299,6 +300,7 @@ def test_who_begins_to_write_later_is_found(
     assert consume(target.bootstrap, topic) == consume(source.bootstrap, topic)
 
 
+@pytest.mark.soak
 def test_what_comes_between_ends_it_clearly(
     source: LocalCluster,
     lone: LocalCluster,

@@ -10,6 +10,7 @@ from towpath.mirror.progress import RunProgress
 from towpath.mirror.reconcile import Reconciled
 from towpath.model.errors import TowpathError
 from towpath.model.findings import Note
+from towpath.model.nouns import TopicName
 from towpath.plan.model import Plan
 from towpath.verify.verdict import PartitionVerdict
 from towpath.verify.verify import Scope
@@ -38,6 +39,7 @@ class CutoverReport:
     Attributes:
         plan: The plan at the beginning.
         writing: Source partitions that are not at rest.
+        appeared: Matching source topics that appeared since the first look.
         progress: The progress of the drain.
         synced: The outcome of the last steps.
         verdicts: The results of the comparison.
@@ -50,6 +52,7 @@ class CutoverReport:
 
     plan: Plan
     writing: tuple[Writing, ...] = ()
+    appeared: frozenset[TopicName] = frozenset()
     progress: RunProgress | None = None
     synced: Reconciled | None = None
     verdicts: tuple[PartitionVerdict, ...] = ()

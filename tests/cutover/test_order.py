@@ -1,0 +1,189 @@
+"""The order of a cutover's parts: what begins, what does not, and what is told. Pure."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from towpath.cutover.order import Order, judge
+from towpath.cutover.report import CutoverReport
+from towpath.cutover.writers import Writing
+from towpath.model.errors import (
+    LinkBusyError,
+    LinkHeldError,
+    StoppedError,
+    TowpathError,
+    UnreachableError,
+)
+from towpath.model.nouns import LinkName, TopicName, TopicPartition
+from towpath.plan.model import Plan
+from towpath.status.status import NOT_YET
+from towpath.verify.verdict import PartitionVerdict, Verdict
+
+ORDERS = TopicName("orders")
+TP = TopicPartition(ORDERS, 0)
+GREW = Writing(TP, 10, 20, ())
+PARTS = ["look", "drain", "sync", "verify", "look again"]
+AWAY = UnreachableError("target", "comparing", "no answer", "start it")
+
+
+def fresh(*topics: TopicName) -> CutoverReport:
+    names = {name: name for name in topics or (ORDERS,)}
+    return CutoverReport(Plan(link=LinkName("shop"), source=None, target=None, topics=names))
+
+
+class Script:
+    """Parts that note that they were begun, and do what a test says."""
+
+    def __init__(self, report: CutoverReport, **then: Callable[[CutoverReport], None]) -> None:
+        self.report, self._then = report, then
+        self.begun: list[str] = []
+
+    def _part(self, name: str) -> None:
+        self.begun.append(name.replace("_", " "))
+        if name in self._then:
+            self._then[name](self.report)
+
+    def look(self) -> None:
+        self._part("look")
+
+    def rehearse(self) -> None:
+        self._part("rehearse")
+
+    def drain(self) -> None:
+        self._part("drain")
+
+    def sync(self) -> None:
+        self._part("sync")
+
+    def verify(self) -> None:
+        self._part("verify")
+
+    def look_again(self) -> None:
+        self._part("look_again")
+
+
+def cut(stop: threading.Event | None = None, /, **then: Callable[[CutoverReport], None]) -> Script:
+    """Do all parts of a cutover."""
+    parts = Script(fresh(), **then)
+    order = Order(parts.report, parts, stop or threading.Event())
+    if order.begin():
+        order.finish()
+    return parts
+
+
+def fails(error: TowpathError) -> Callable[[CutoverReport], None]:
+    def part(_: CutoverReport) -> None:
+        raise error
+
+    return part
+
+
+def finds(text: str) -> Callable[[CutoverReport], None]:
+    return lambda report: report.trouble.append(text)
+
+
+def writes(report: CutoverReport) -> None:
+    report.writing = (GREW,)
+
+
+def test_all_parts_follow_each_other_and_are_timed() -> None:
+    parts = cut()
+    assert parts.begun == list(parts.report.seconds) == PARTS
+    assert parts.report.complete
+    assert parts.report.touched
+
+
+def test_nothing_is_begun_while_somebody_writes() -> None:
+    parts = cut(look=writes)
+    assert parts.begun == ["look"]
+    assert not parts.report.complete
+    assert not parts.report.touched
+
+
+@pytest.mark.parametrize(("part", "begun"), [("drain", PARTS[:2]), ("sync", PARTS[:3])])
+def test_trouble_in_a_part_ends_it(part: str, begun: list[str]) -> None:
+    parts = cut(**{part: finds("a topic is left out")})
+    assert (parts.begun, parts.report.trouble) == (begun, ["a topic is left out"])
+
+
+def test_what_differs_is_looked_at_once_more() -> None:
+    assert cut(verify=finds("a partition lost all its records")).begun == PARTS
+
+
+def test_an_error_is_told_with_its_part_and_ends_it() -> None:
+    parts = cut(verify=fails(AWAY))
+    assert parts.begun == PARTS[:4]
+    assert parts.report.failure is AWAY
+    assert parts.report.trouble == [f"verify: {AWAY}"]
+    assert "verify" in parts.report.seconds
+
+
+def test_a_stop_within_a_part_and_between_two() -> None:
+    within = cut(verify=fails(StoppedError("not everything was compared")))
+    assert within.report.trouble == ["stopped: not everything was compared"]
+    stop = threading.Event()
+    between = cut(stop, drain=lambda _: stop.set())
+    assert between.begun == PARTS[:2]
+    assert between.report.trouble == ["stopped: before the part `sync`"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [LinkBusyError("shop", "on h, pid 1"), LinkHeldError("shop", "run", "on h, pid 1")],
+)
+def test_a_run_elsewhere_has_to_be_stopped_first(error: TowpathError) -> None:
+    [told] = cut(drain=fails(error)).report.trouble
+    assert told == (
+        "drain: link shop is running (on h, pid 1); stop that `towpath run` first, it drains when"
+        " it gets Ctrl-C or SIGTERM"
+    )
+
+
+def test_another_command_elsewhere_is_named() -> None:
+    error = LinkHeldError("shop", "apply", "on h, pid 1")
+    assert cut(drain=fails(error)).report.trouble == [f"drain: {error}"]
+
+
+def test_a_rehearsal_goes_on_while_somebody_writes() -> None:
+    parts = Script(fresh(), look=writes)
+    Order(parts.report, parts, threading.Event()).rehearse()
+    assert parts.begun == ["look", "rehearse"]
+    assert not parts.report.complete
+    assert not parts.report.touched
+
+
+def test_a_rehearsal_ends_with_an_error_and_without_topics() -> None:
+    failed = Script(fresh(), look=fails(AWAY))
+    Order(failed.report, failed, threading.Event()).rehearse()
+    none = Script(CutoverReport(Plan(link=LinkName("shop"), source=None, target=None)))
+    Order(none.report, none, threading.Event()).rehearse()
+    assert failed.begun == none.begun == ["look"]
+
+
+def row(topic: TopicName, verdict: Verdict, why: str) -> PartitionVerdict:
+    return PartitionVerdict(
+        topic=topic,
+        partition=0,
+        target_topic=topic,
+        mode="identical",
+        verdict=verdict,
+        why=why,
+        behind=0,
+        comparison=None,
+    )
+
+
+def test_records_written_meanwhile_are_not_told_twice() -> None:
+    report = fresh()
+    late = row(ORDERS, Verdict.LEFT_OUT, f"10 offsets {NOT_YET}")
+    other = row(TopicName("other"), Verdict.LEFT_OUT, f"10 offsets {NOT_YET}")
+    wrong = row(TopicName("wrong"), Verdict.DIFFERENT, "offset 5 differs")
+    new = row(TopicName("new"), Verdict.LEFT_OUT, "was never copied")
+    fine = row(TopicName("fine"), Verdict.EQUAL, "")
+    report.verdicts = (late, other, wrong, new, fine)
+    report.writing, report.appeared = (GREW,), frozenset({new.topic})
+    judge(report)
+    assert report.trouble == [f"other-0: {other.why}", "wrong-0: offset 5 differs"]
