@@ -10,7 +10,14 @@ from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Entry, Opened, Receipt, Repaired
 from towpath.ledger.producers import producer_id
 from towpath.model.clock import now_ms
-from towpath.model.nouns import ClusterId, Mode, SourceOffset, TargetOffset, TopicPartition
+from towpath.model.nouns import (
+    ClusterId,
+    Mode,
+    ProducerId,
+    SourceOffset,
+    TargetOffset,
+    TopicPartition,
+)
 from towpath.status.losses import LostRecords
 
 _RECREATE = "delete the topic on the target; the next run copies all of it again"
@@ -156,6 +163,12 @@ def _hindrances(
             f" watermark is {facts.high_watermark} and its log end offset {facts.log_end}; find out"
             " who writes to it, then repair again",
         )
+    yield from _hindrances_at_source(first, lost, facts)
+
+
+def _hindrances_at_source(
+    first: int, lost: LostRecords, facts: PartitionFacts
+) -> Iterator[tuple[Unrepairable, str]]:
     if facts.source_first > first:
         yield (
             Unrepairable.SOURCE_GONE,
@@ -202,7 +215,24 @@ def new_incarnation(
         repair.tp,
         purpose=f"data {len(books.repairs) + 1}",
     )
-    repaired = Repaired(
+    repaired = _repaired(repair, books, opened, successor, run_id, at)
+    again = _reopened(repair, opened, successor, run_id, at)
+    if repair.offset > repair.lost.target_end:
+        return [repaired, again]
+    # Without a receipt, records that the target still has would be deleted as filler.
+    return [repaired, again, _standing(repair, books, receipt, again)]
+
+
+def _repaired(
+    repair: Repair,
+    books: PartitionBooks,
+    opened: Opened,
+    successor: ProducerId,
+    run_id: str,
+    at: int,
+) -> Repaired:
+    """Return the entry that ends the old incarnation."""
+    return Repaired(
         link=opened.link,
         topic=opened.topic,
         partition=opened.partition,
@@ -214,7 +244,13 @@ def new_incarnation(
         run_id=run_id,
         at=at,
     )
-    again = replace(
+
+
+def _reopened(
+    repair: Repair, opened: Opened, successor: ProducerId, run_id: str, at: int
+) -> Opened:
+    """Return the entry that begins the new incarnation."""
+    return replace(
         opened,
         producer_id=successor,
         mode=Mode.IDENTICAL,
@@ -224,10 +260,6 @@ def new_incarnation(
         run_id=run_id,
         at=at,
     )
-    if repair.offset > repair.lost.target_end:
-        return [repaired, again]
-    # Without a receipt, records that the target still has would be deleted as filler.
-    return [repaired, again, _standing(repair, books, receipt, again)]
 
 
 def _standing(repair: Repair, books: PartitionBooks, receipt: Receipt, opened: Opened) -> Receipt:

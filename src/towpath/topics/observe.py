@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry, TopicInfo, non_default
 from towpath.config import LinkConfig, Replicas, TopicsConfig
+from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side, TopicName
 from towpath.topics.defaults import (
@@ -117,7 +118,6 @@ def _look(
     given, notes = ask_defaults(target)
     hosts = [host for host, _ in config.target.addresses]
     kind = kind_of(target.cluster.id(), known, hosts)
-    unsure = uncertain(kind, hosts)
     return ObservedTopics(
         source=topics,
         names={topic.name: names[topic.name] for topic in topics},
@@ -132,14 +132,18 @@ def _look(
         request_bytes=given.request_bytes,
         notes=(
             *notes,
-            *([Note("target", unsure)] if unsure else ()),
+            *(Note("target", unsure) for unsure in [uncertain(kind, hosts)] if unsure),
             *(Note(name, str(error)) for name, error in hidden.items()),
-            *(
-                Note(each.about, each.text)
-                for each in undescribed(config.target, Side.TARGET, configs.failed)
-            ),
+            *_without_configs(config, configs.failed),
         ),
     )
+
+
+def _without_configs(
+    config: LinkConfig, failed: Mapping[TopicName, ClusterError]
+) -> Iterator[Note]:
+    for each in undescribed(config.target, Side.TARGET, failed):
+        yield Note(each.about, each.text)
 
 
 def _most_replicas(topics: Iterable[Topic], rules: TopicsConfig) -> int:
@@ -172,19 +176,8 @@ def _orphans(
     """
     mirrored = {info.name for info in found.values() if topics.mirrors(info)}
     names, _ = topics.target_names(mirrored)
-    claimed = frozenset(names.values())
-    left = {
-        copy: name
-        for copy, name in sorted(ours.created.items())
-        if copy in there and copy not in claimed and not there[copy].error
-    }
-    unlisted = {name for name in left.values() if name not in found}
-    answers = source.topics.describe(unlisted) if unlisted else {}
-    gone = (
-        source.topics.nowhere(unlisted - answers.keys())
-        if unlisted - answers.keys()
-        else frozenset()
-    )
+    left = _unclaimed(there, frozenset(names.values()), ours)
+    answers, gone = _asked_by_name(source, {name for name in left.values() if name not in found})
     orphans, notes = [], []
     for copy, name in left.items():
         info = found.get(name) or answers.get(name)
@@ -197,6 +190,26 @@ def _orphans(
         elif name in found or name in gone:
             orphans.append(Orphan(name, _topic(there[copy], {}), gone=info is None))
     return tuple(orphans), notes
+
+
+def _unclaimed(
+    there: Mapping[TopicName, TopicInfo], claimed: Set[TopicName], ours: OwnedTopics
+) -> dict[TopicName, TopicName]:
+    """Return the link's mirror topics that no mirrored topic claims, with their source topics."""
+    return {
+        copy: name
+        for copy, name in sorted(ours.created.items())
+        if copy in there and copy not in claimed and not there[copy].error
+    }
+
+
+def _asked_by_name(
+    source: Admin, names: Set[TopicName]
+) -> tuple[Mapping[TopicName, TopicInfo], Set[TopicName]]:
+    """Ask for topics that are not in the list; return the answers, and those that do not exist."""
+    answers = source.topics.describe(names) if names else {}
+    unknown = names - answers.keys()
+    return answers, source.topics.nowhere(unknown) if unknown else frozenset()
 
 
 def _held(copy: Topic, ours: OwnedTopics) -> tuple[str, ...]:
