@@ -57,6 +57,13 @@ def sign(link: OpenLink, host: str, pid: int, *, over: bool = False) -> LinkLeas
     return made
 
 
+def ended_process() -> int:
+    """Return the id of a process that has ended."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    return ended.pid
+
+
 def test_a_second_holder_is_refused_and_hears_who_holds_it(config: LinkConfig) -> None:
     with opened(config) as one, opened(config) as other:
         with Lease(one, "apply"):
@@ -94,10 +101,9 @@ def test_of_two_that_ask_at_once_one_gets_it(config: LinkConfig) -> None:
 
 
 def test_a_holder_whose_process_has_ended_is_replaced_at_once(config: LinkConfig) -> None:
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
+    pid = ended_process()
     with opened(config) as link:
-        dead = sign(link, this_host(), ended.pid)
+        dead = sign(link, this_host(), pid)
         with Lease(link, "apply") as lease:
             assert lease.replaced == dead.holder
             assert lease.takeover.startswith(f"the lease was taken over from {dead.holder}, which")
@@ -112,11 +118,10 @@ def test_a_holder_whose_process_has_ended_is_replaced_at_once(config: LinkConfig
 
 
 def test_what_status_tells_of_a_lease() -> None:
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
+    pid = ended_process()
     now = now_ms()
     lease = LinkLease(
-        link=LinkName("l"), owner="o", command="apply", host=this_host(), pid=ended.pid,
+        link=LinkName("l"), owner="o", command="apply", host=this_host(), pid=pid,
         since=now, beat=now, over=True,
     )  # fmt: skip
     assert lease_lines(None) == lease_lines(lease) == []
@@ -168,4 +173,9 @@ def test_apply_beside_a_run_is_refused(config: LinkConfig, tmp_path: Path, here:
         assert "LINK_HELD" in refused.said
         assert "`towpath run` changes the target" in refused.said
         assert not link.target.topics.describe([config.topics.target_name(config.link)])
-        assert here("apply", str(file), "--yes").code == 0
+        dead = sign(link, this_host(), ended_process())
+        done = here("apply", str(file), "--yes", "--output", "json")
+        assert done.code == 0, done.said
+        assert str(dead.holder) in done.json["takeover"]
+    told = here("status", str(file), "--output", "json")
+    assert told.json["lease"]["replaced"]["pid"] == dead.pid
