@@ -117,7 +117,7 @@ def done(
                 own = {key: value for key, value in own.items() if key not in step.remove}
                 there[name] = replace(there[name], own=own, configs={**defaults, **own})
             case DeleteTopic():
-                orphans = tuple(each for each in orphans if each.copy.name != name)
+                orphans = tuple(each for each in orphans if each.mirror.name != name)
     return replace(before, target=there, orphans=orphans)
 
 

@@ -370,7 +370,7 @@ def test_copies_of_ours_that_nobody_asks_for_are_pruned_only_on_demand() -> None
     gone = Orphan(TopicName("gone"), topic("eu.gone", 3), gone=True)
     excluded = Orphan(TopicName("excluded"), topic("eu.excluded"), gone=False)
     seen = replace(observed(), orphans=(gone, excluded))
-    kept = compare(seen, ours=OwnedTopics(held={excluded.copy.name: {"retention.ms": "7"}}))
+    kept = compare(seen, ours=OwnedTopics(held={excluded.mirror.name: {"retention.ms": "7"}}))
     assert not kept.steps
     assert [(note.about, note.text) for note in kept.notes] == [
         (
@@ -386,8 +386,8 @@ def test_copies_of_ours_that_nobody_asks_for_are_pruned_only_on_demand() -> None
         ),
     ]
     assert compare(seen, prune=True).steps == (
-        DeleteTopic(gone.source, gone.copy.name, gone.copy.id, 3),
-        DeleteTopic(excluded.source, excluded.copy.name, excluded.copy.id, 1),
+        DeleteTopic(gone.source, gone.mirror.name, gone.mirror.id, 3),
+        DeleteTopic(excluded.source, excluded.mirror.name, excluded.mirror.id, 1),
     )
 
 

@@ -82,19 +82,19 @@ def _facts(link: OpenLink, lost: Iterable[TopicPartition]) -> dict[TopicPartitio
     marks, ends = target.offsets.latest(there.values()), target.offsets.log_ends(there.values())
     states = target.producers.states(there.values())
     first, end = source.offsets.earliest(there), source.offsets.latest(there)
-    topics = target.topics.describe({copy.topic for copy in there.values()})
-    infos = {tp: topics[copy.topic].partitions[copy.partition] for tp, copy in there.items()}
+    topics = target.topics.describe({mirror.topic for mirror in there.values()})
+    infos = {tp: topics[mirror.topic].partitions[mirror.partition] for tp, mirror in there.items()}
     return {
         tp: PartitionFacts(
             replicas=infos[tp].replicas,
             in_sync=infos[tp].in_sync,
-            high_watermark=marks.sure(copy),
-            log_end=ends.sure(copy),
-            open_since=max((state.open_since for state in states.sure(copy)), default=-1),
+            high_watermark=marks.sure(mirror),
+            log_end=ends.sure(mirror),
+            open_since=max((state.open_since for state in states.sure(mirror)), default=-1),
             source_first=first.sure(tp),
             source_end=end.sure(tp),
         )
-        for tp, copy in there.items()
+        for tp, mirror in there.items()
     }
 
 
@@ -127,7 +127,7 @@ def _ahead(
             committed = link.target.groups.committed(group, there.values())
         except RefusedError:  # a group of another type, or one that the login may not read
             continue
-        for tp, copy in there.items():
-            if committed.get(copy, -1) > lost[tp].target_end:
-                found[tp].append(Ahead(group, committed[copy]))
+        for tp, mirror in there.items():
+            if committed.get(mirror, -1) > lost[tp].target_end:
+                found[tp].append(Ahead(group, committed[mirror]))
     return found

@@ -172,16 +172,16 @@ def _orphans(
     steps: list[TopicStep] = []
     notes = []
     for orphan in observed.orphans:
-        source, copy = orphan.source, orphan.copy
-        unsure = copy.name in ours.unsure or copy.id == NO_TOPIC_ID
+        source, mirror = orphan.source, orphan.mirror
+        unsure = mirror.name in ours.unsure or mirror.id == NO_TOPIC_ID
         if prune and not unsure:
-            steps.append(DeleteTopic(source, copy.name, copy.id, copy.partitions))
+            steps.append(DeleteTopic(source, mirror.name, mirror.id, mirror.partitions))
             continue
         why = "the source no longer has it" if orphan.gone else "the file no longer asks for it"
         fate = _UNKNOWN if unsure else "which `prune: true` would delete"
-        held = ", ".join(ours.held.get(copy.name, ()))
+        held = ", ".join(ours.held.get(mirror.name, ()))
         still = f"; held back there ({UNLIMITED}), as it was never filled: {held}" if held else ""
-        text = f"{why}; this link made its mirror topic {copy.name}, {fate}{still}"
+        text = f"{why}; this link made its mirror topic {mirror.name}, {fate}{still}"
         notes.append(Note(source, text))
     return steps, notes
 

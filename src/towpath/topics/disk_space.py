@@ -32,9 +32,9 @@ def room(
         return
     topics = {topic.name: topic for topic in seen.source if topic.name in replicas}
     names = found.topics
-    copies = {names[name]: topic.partitions for name, topic in topics.items()}
+    mirrors = {names[name]: topic.partitions for name, topic in topics.items()}
     try:
-        there = target.disks.describe(copies)
+        there = target.disks.describe(mirrors)
         here = source.disks.describe({name: topic.partitions for name, topic in topics.items()})
     except ClusterError as error:
         what = "whether the disks have space for the mirror topics"
@@ -69,9 +69,9 @@ def _full(lacking: int, free: int) -> str:
 def _replicas(seen: ObservedTopics, found: Difference[TopicStep]) -> dict[TopicName, int]:
     """Return the number of replicas that each mirror topic has or will have, by source topic."""
     replicas = {
-        name: seen.target[copy].replication_factor
-        for name, copy in found.topics.items()
-        if copy in seen.target
+        name: seen.target[mirror].replication_factor
+        for name, mirror in found.topics.items()
+        if mirror in seen.target
     }
     for step in found.steps:
         if isinstance(step, CreateTopic):

@@ -112,9 +112,9 @@ def sync(
     mine = _mine(there, ours)
     asked = wanted(topic, seen, rules, there.replication_factor, there, mine)
     released = topic.name in ours.caught_up
-    copy = _TopicComparison(topic, there, mine, ours.waiting(there.name, there.own), released)
-    copy.compare(asked, rules)
-    return Synced(copy.step(), tuple(copy.notes(asked)), copy.configs(seen.defaults))
+    mirror = _TopicComparison(topic, there, mine, ours.waiting(there.name, there.own), released)
+    mirror.compare(asked, rules)
+    return Synced(mirror.step(), tuple(mirror.notes(asked)), mirror.configs(seen.defaults))
 
 
 def _mine(there: Topic, ours: OwnedTopics) -> frozenset[str]:

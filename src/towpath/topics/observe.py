@@ -21,7 +21,7 @@ from towpath.topics.defaults import (
 )
 from towpath.topics.observed import ObservedTopics, Orphan, SourceTopics, Topic, alike
 from towpath.topics.owned import NOTHING, OwnedTopics
-from towpath.topics.rights import on_copies, on_sources, undescribed
+from towpath.topics.rights import on_mirrors, on_sources, undescribed
 from towpath.topics.target_kinds import kind_of, uncertain
 
 _ENOUGH = 50
@@ -55,9 +55,11 @@ def observe(
     seen = _look(target, there, topics, names, config)
     one_cluster = seen_there.cluster if seen_there.cluster == target.cluster.id() else None
     orphans, said = _orphans(source, seen_there.listed, there, config.topics, ours)
-    held = {name: keys for name, copy in seen.target.items() if (keys := _held(copy, ours))}
-    copies = {names[topic.name]: topic.name for topic in topics if names[topic.name] in seen.target}
-    missing, unreleased = on_copies(target, config.target, copies, held)
+    held = {name: keys for name, mirror in seen.target.items() if (keys := _held(mirror, ours))}
+    mirrors = {
+        names[topic.name]: topic.name for topic in topics if names[topic.name] in seen.target
+    }
+    missing, unreleased = on_mirrors(target, config.target, mirrors, held)
     others = (info for info in seen_there.listed.values() if not config.topics.mirrors(info))
     return replace(
         seen,
@@ -95,7 +97,7 @@ def look_at_source(source: Admin, config: LinkConfig) -> SourceTopics:
 
 
 def _circular(names: Mapping[TopicName, TopicName], topics: TopicsConfig) -> frozenset[TopicName]:
-    return frozenset(name for name, copy in names.items() if topics.matches(copy))
+    return frozenset(name for name, mirror in names.items() if topics.matches(mirror))
 
 
 def _look(
@@ -114,7 +116,7 @@ def _look(
     told = configs or target.configs.describe(others[:_ENOUGH])
     asked = _asked_for(topics, config.topics)
     known = keys(told) or accepted(target, [names[topic.name] for topic in topics[:1]], asked)
-    fresh = [copy for topic in topics if (copy := names[topic.name]) not in everything]
+    fresh = [mirror for topic in topics if (mirror := names[topic.name]) not in everything]
     given, notes = ask_defaults(target)
     hosts = [host for host, _ in config.target.addresses]
     kind = kind_of(target.cluster.id(), known, hosts)
@@ -179,16 +181,16 @@ def _orphans(
     left = _unclaimed(there, frozenset(names.values()), ours)
     answers, gone = _asked_by_name(source, {name for name in left.values() if name not in found})
     orphans, notes = [], []
-    for copy, name in left.items():
+    for mirror, name in left.items():
         info = found.get(name) or answers.get(name)
         if name in mirrored:
-            stays = f"the mirror topic {copy} that this link made stays"
+            stays = f"the mirror topic {mirror} that this link made stays"
             text = f"has another name on the target now; {stays}"
             notes.append(Note(name, text))
         elif info is not None and info.error:
-            notes.append(Note(name, f"{info.error}; until then its mirror topic {copy} stays"))
+            notes.append(Note(name, f"{info.error}; until then its mirror topic {mirror} stays"))
         elif name in found or name in gone:
-            orphans.append(Orphan(name, _topic(there[copy], {}), gone=info is None))
+            orphans.append(Orphan(name, _topic(there[mirror], {}), gone=info is None))
     return tuple(orphans), notes
 
 
@@ -197,9 +199,9 @@ def _unclaimed(
 ) -> dict[TopicName, TopicName]:
     """Return the link's mirror topics that no mirrored topic claims, with their source topics."""
     return {
-        copy: name
-        for copy, name in sorted(ours.created.items())
-        if copy in there and copy not in claimed and not there[copy].error
+        mirror: name
+        for mirror, name in sorted(ours.created.items())
+        if mirror in there and mirror not in claimed and not there[mirror].error
     }
 
 
@@ -212,12 +214,14 @@ def _asked_by_name(
     return answers, source.topics.nowhere(unknown) if unknown else frozenset()
 
 
-def _held(copy: Topic, ours: OwnedTopics) -> tuple[str, ...]:
+def _held(mirror: Topic, ours: OwnedTopics) -> tuple[str, ...]:
     """Return the configs that are held back from a mirror topic.
 
     If the login may not see its configs, all that were ever held back count.
     """
-    held = ours.waiting(copy.name, copy.own) if copy.configs else ours.held.get(copy.name, {})
+    held = (
+        ours.waiting(mirror.name, mirror.own) if mirror.configs else ours.held.get(mirror.name, {})
+    )
     return tuple(sorted(held))
 
 

@@ -38,12 +38,12 @@ class Orphan:
 
     Attributes:
         source: The source topic.
-        copy: The mirror topic, without its configs.
+        mirror: The mirror topic, without its configs.
         gone: Whether the source no longer has the topic; else the file no longer asks for it.
     """
 
     source: TopicName
-    copy: Topic
+    mirror: Topic
     gone: bool
 
 

@@ -34,9 +34,9 @@ def beside_neighbours(
     """
     steps: list[TopicStep] = []
     notes = [
-        Note(source, f"link {each.link} also writes to this mirror topic ({copy.name})")
-        for source, copy in _copies(found, observed)
-        for each in others.of(copy.name, copy.id)
+        Note(source, f"link {each.link} also writes to this mirror topic ({mirror.name})")
+        for source, mirror in _mirrors(found, observed)
+        for each in others.of(mirror.name, mirror.id)
     ]
     for step in found.steps:
         there = observed.target.get(step.target)
@@ -58,22 +58,22 @@ def beside_neighbours(
     return replace(found, steps=tuple(steps), notes=(*found.notes, *notes))
 
 
-def _copies(
+def _mirrors(
     found: Difference[TopicStep], observed: ObservedTopics
 ) -> list[tuple[TopicName, Topic]]:
     """Return the mirror topics that exist, each with its source topic."""
     there = observed.target
     mirrored = [(source, there[name]) for source, name in found.topics.items() if name in there]
-    return [*mirrored, *((orphan.source, orphan.copy) for orphan in observed.orphans)]
+    return [*mirrored, *((orphan.source, orphan.mirror) for orphan in observed.orphans)]
 
 
-def _held(copy: Topic, others: Neighbours) -> dict[str, LinkName]:
+def _held(mirror: Topic, others: Neighbours) -> dict[str, LinkName]:
     """Return the configs that other links still withhold from a mirror topic, with such a link."""
     return {
         key: each.link
-        for each in others.of(copy.name, copy.id)
+        for each in others.of(mirror.name, mirror.id)
         for key in each.held
-        if copy.own.get(key) == UNLIMITED
+        if mirror.own.get(key) == UNLIMITED
     }
 
 
@@ -115,10 +115,10 @@ def writes_of_others(
     return frozenset(tp.topic for tp, end in known.items() if ends.get(tp, end + 1) > end)
 
 
-def _end(books: PartitionBooks, copy: TopicId) -> int:
+def _end(books: PartitionBooks, mirror: TopicId) -> int:
     """Return the log end of a partition that only the link wrote to; -1 if others wrote, too."""
     opened = books.opened
-    if opened is None or opened.target_topic_id != copy:
+    if opened is None or opened.target_topic_id != mirror:
         return 0
     if opened.mode is Mode.MAPPED and opened.target_start > 0:
         return -1

@@ -60,43 +60,45 @@ class OwnedTopics:
     ) -> Self:
         """Return what the link has made by these steps, the oldest first."""
         created: dict[TopicName, TopicName] = {}
-        copies: dict[TopicName, _OwnedTopic] = {}
+        mirrors: dict[TopicName, _OwnedTopic] = {}
         for each in steps:
             step = each.step if isinstance(each, UncertainChange) else each
-            copy = copies.setdefault(step.target, _OwnedTopic())
+            mirror = mirrors.setdefault(step.target, _OwnedTopic())
             match each:
                 case CreateTopic():
                     created[each.target] = each.source
-                    copies[each.target] = _OwnedTopic(set(each.configs), {}, dict(each.held))
+                    mirrors[each.target] = _OwnedTopic(set(each.configs), {}, dict(each.held))
                 case UncertainChange():
-                    copy.attempt(each.step)
+                    mirror.attempt(each.step)
                 case SetConfigs():
-                    copy.change(each)
+                    mirror.change(each)
                 case DeleteTopic():
                     created.pop(each.target, None)
-                    copies.pop(each.target)
+                    mirrors.pop(each.target)
                 case AddPartitions():
                     pass
                 case _:
                     assert_never(each)
         return cls(
             created=created,
-            set_keys={name: frozenset(copy.mine) for name, copy in copies.items() if copy.mine},
-            held={name: copy.held for name, copy in copies.items() if copy.held},
+            set_keys={
+                name: frozenset(mirror.mine) for name, mirror in mirrors.items() if mirror.mine
+            },
+            held={name: mirror.held for name, mirror in mirrors.items() if mirror.held},
             caught_up=frozenset(caught_up),
-            tried={name: copy.tried for name, copy in copies.items() if copy.tried},
+            tried={name: mirror.tried for name, mirror in mirrors.items() if mirror.tried},
         )
 
-    def waiting(self, copy: TopicName, own: Mapping[str, str]) -> dict[str, str | None]:
+    def waiting(self, mirror: TopicName, own: Mapping[str, str]) -> dict[str, str | None]:
         """Return the configs still withheld from a mirror topic, with their final values.
 
         A config that somebody else has set since is no longer withheld.
 
         Args:
-            copy: The name of the mirror topic.
+            mirror: The name of the mirror topic.
             own: The configs set on it.
         """
-        known = self.held.get(copy, {})
+        known = self.held.get(mirror, {})
         return {key: value for key, value in known.items() if own.get(key) == UNLIMITED}
 
 

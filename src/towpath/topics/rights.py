@@ -13,7 +13,7 @@ from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side, TopicName
 
 _ON_SOURCE = (Right.READ,)
-_ON_COPY = (Right.READ, Right.WRITE, Right.DELETE)
+_ON_MIRROR = (Right.READ, Right.WRITE, Right.DELETE)
 """Delete is needed for DeleteRecords, which advances the log start offset."""
 _TO_RELEASE = Right.ALTER_CONFIGS
 
@@ -28,10 +28,10 @@ def on_sources(source: Admin, names: Iterable[TopicName]) -> Iterator[Problem]:
         yield Problem(name, lacks(Side.SOURCE, name, missing), Cause.RIGHTS)
 
 
-def on_copies(
+def on_mirrors(
     target: Admin,
     cluster: ClusterConfig,
-    copies: Mapping[TopicName, TopicName],
+    mirrors: Mapping[TopicName, TopicName],
     held: Mapping[TopicName, Collection[str]],
 ) -> tuple[list[Problem], list[Note]]:
     """Return the rights that the login lacks on mirror topics: now (problems), later (notes).
@@ -39,25 +39,25 @@ def on_copies(
     Args:
         target: The target.
         cluster: The target's configuration.
-        copies: The mirror topics that exist, each with its source topic.
+        mirrors: The mirror topics that exist, each with its source topic.
         held: The configs that are held back, by mirror topic.
 
     Raises:
         ClusterError: The target cannot be asked.
     """
     problems, notes = [], []
-    needed = {name: (*_ON_COPY, *([_TO_RELEASE] if name in held else ())) for name in copies}
+    needed = {name: (*_ON_MIRROR, *([_TO_RELEASE] if name in held else ())) for name in mirrors}
     for name, missing in target.topics.lacking(needed).items():
         now = [right for right in missing if right is not _TO_RELEASE]
         if now:
-            problems.append(Problem(copies[name], lacks(Side.TARGET, name, now), Cause.RIGHTS))
+            problems.append(Problem(mirrors[name], lacks(Side.TARGET, name, now), Cause.RIGHTS))
         if len(now) < len(missing):
             text = (
                 f"{Side.TARGET}: {_who(cluster)} lacks the ACL {_TO_RELEASE.kafka_name} on topic"
                 f" {name}, so configs that are held back while the mirror topic is filled cannot be"
                 f" released: {', '.join(held[name])}; add it there"
             )
-            notes.append(Note(copies[name], text))
+            notes.append(Note(mirrors[name], text))
     return problems, notes
 
 

@@ -92,7 +92,7 @@ class TopicClient:
     def diff(self, seen: TopicSnapshot, around: SubjectContext) -> Difference[TopicStep]:
         """See `SubjectClient`."""
         topics, ours, link = seen.topics, seen.ours, self.link
-        if any(ours.waiting(copy.name, copy.own) for copy in topics.target.values()):
+        if any(ours.waiting(mirror.name, mirror.own) for mirror in topics.target.values()):
             ours = replace(ours, caught_up=frozenset(around.caught_up()))
         found = diff(topics, link.config, ours)
         wanted = beside_neighbours(found, topics, link.books.neighbours)
