@@ -117,6 +117,7 @@ class _Parts:
         return frozenset(n for n, info in found.items() if self._config.topics.mirrors(info))
 
     def drain(self) -> None:
+        """Get the lease, and run until everything is copied."""
         wishes = Wishes(until_caught_up=True, parallelism=self._cut.scope.parallelism)
         link = self._stack.enter_context(open_link(self._config))
         link.prepare()
@@ -143,6 +144,7 @@ class _Parts:
         self.report.trouble += self.report.synced.left_out
 
     def verify(self) -> None:
+        """Compare all records."""
         self._spark.result()
         self.report.verdicts = self._compare()
         self.report.trouble += self._emptied()
