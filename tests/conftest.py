@@ -17,7 +17,9 @@ refuses producer ids of ours. All ways into a cluster stand in `tests.support.fl
 Other tests use the same clusters at the same time, in other processes, except where
 `tests.support.turns` says otherwise. So name topics with `new_name("orders")`, which is never twice
 the same, expect anything else in listings, and mark a test `alone` that kills a broker of a shared
-cluster or changes configs that are not those of a topic. Draw random things from `rng`: its seed
+cluster or changes configs that are not those of a topic; `alone("quotas")` is enough for quotas.
+Give rights with `tests.support.rights`, and to `mirror` none on a whole cluster, as all tests have
+the same users. Draw random things from `rng`: its seed
 stands in the header of the run, and TOWPATH_SEED repeats it. Records come and go through librdkafka
 by `tests.support.kafka` (`create_topic`, `produce`, `consume`, `raw_batches`). `here` runs
 `towpath` in this process, which takes less time than a `tests.support.program.Program`, where
