@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.metrics import ABOUT, STAND, full, scrape
-from towpath.metrics.copied import Copied
-from towpath.metrics.meter import Meter
+from towpath.metrics.meter import Copied, Meter
 from towpath.metrics.stand import LIMIT, Stand, chosen, sums
-from towpath.model.detail import Detail
+from towpath.model.nouns import Detail
 
 ORDERS = {"topic": "orders"}
 

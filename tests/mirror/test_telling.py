@@ -14,8 +14,7 @@ from towpath.config import MetricsConfig
 from towpath.dev import ports
 from towpath.ledger.entries import Gap
 from towpath.mirror.telling import stands, telling
-from towpath.model.detail import Detail
-from towpath.model.nouns import LinkName, ProducerId, SourceOffset
+from towpath.model.nouns import Detail, LinkName, ProducerId, SourceOffset
 from towpath.status.status import State
 
 CONFIG = link("127.0.0.1:9", "127.0.0.1:19", "orders")

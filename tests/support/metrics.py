@@ -12,7 +12,7 @@ from towpath.metrics.collector import About
 from towpath.metrics.meter import Meter, Tried
 from towpath.metrics.server import MetricsServer
 from towpath.metrics.stand import Stand
-from towpath.model.detail import Detail
+from towpath.model.nouns import Detail
 
 STAND = Stand(
     topic="orders", partition=0, state="behind", mapped=False, incarnation=7, records=10, bytes=100,

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StrictBool
 
 from towpath.config.secrets import SecretText
-from towpath.config.section import Section
+from towpath.config.shape import Section
 
 
 class AclMode(StrEnum):

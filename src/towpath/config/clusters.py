@@ -19,7 +19,7 @@ from pydantic import (
 from towpath.config.address import check_address, host_and_port
 from towpath.config.problems import not_empty, placed_error
 from towpath.config.secrets import Pem, SecretText, certificates
-from towpath.config.section import Section
+from towpath.config.shape import Section
 from towpath.config.units import Duration, between
 from towpath.model.foreign import foreign
 

@@ -22,7 +22,7 @@ from towpath.config.access import AccessConfig
 from towpath.config.clusters import ClusterConfig
 from towpath.config.metrics import MetricsConfig
 from towpath.config.problems import not_one_of, placed_error
-from towpath.config.section import Section
+from towpath.config.shape import Section
 from towpath.config.topics import Count, TopicsConfig
 from towpath.config.units import Duration, Size, between
 from towpath.model.clock import is_ms

@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from towpath.config.address import check_address, host_and_port
-from towpath.config.section import Section
-from towpath.model.detail import Detail
+from towpath.config.shape import Section
+from towpath.model.nouns import Detail
 
 
 def _listen(value: str) -> str:

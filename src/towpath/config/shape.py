@@ -1,14 +1,20 @@
-"""The keys that each section of the file may have, read from the models."""
+"""What all sections of the file have in common, and which keys each may have."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
 
 Place = tuple[str | int, ...]
+
+
+class Section(BaseModel):
+    """A frozen mapping that refuses unknown keys and never shows its input."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 def sections(annotation: Any) -> tuple[type[BaseModel], ...]:

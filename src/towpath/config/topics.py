@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from towpath.config.problems import not_empty, not_one_of
-from towpath.config.section import Section
+from towpath.config.shape import Section
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 from towpath.model.nouns import EVENTS, LEDGER, TopicName

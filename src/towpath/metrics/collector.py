@@ -16,8 +16,7 @@ from towpath.metrics import names
 from towpath.metrics.meter import CREATE, GROW, Meter, Reading
 from towpath.metrics.names import Kind, Metric
 from towpath.metrics.stand import Sum, chosen, sums
-from towpath.model.detail import Detail
-from towpath.model.nouns import Side
+from towpath.model.nouns import Detail, Side
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
 _ENDINGS = {Kind.COUNTER: "_total"}

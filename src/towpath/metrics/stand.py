@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from towpath.model.detail import Detail
+from towpath.model.nouns import Detail
 
 LIMIT = 1000
 """Number of partitions, or topics, above which `Detail.AUTO` has no series for each."""

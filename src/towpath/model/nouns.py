@@ -49,3 +49,13 @@ class TopicPartition:
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+class Detail(StrEnum):
+    """Level at which each thing has a series of its own."""
+
+    AUTO = "auto"
+    """The finest level of detail that stays below the series limit."""
+    PARTITION = "partition"
+    TOPIC = "topic"
+    LINK = "link"

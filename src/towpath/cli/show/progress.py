@@ -22,6 +22,7 @@ from towpath.status.status import PartitionStatus
 _WINDOW = 10.0
 _LINE_EVERY = 300.0
 _NAMED = 5
+_HEADERS = ("topic", "records", "copied", "records/s", "MB/s", "lag", "ETA", "identical", "stopped")
 
 
 @dataclass(slots=True)
@@ -126,45 +127,32 @@ class Display:
         return (line.records - old.records) / passed, (line.size - old.size) / passed
 
     def _picture(self, progress: RunProgress, lines: dict[TopicName, TopicLine]) -> RenderableType:
-        rows = []
-        for topic, line in lines.items():
-            records, speed = self._rate(topic, line)
-            eta = span(line.lag / records) if line.lag and records else "-"
-            rows.append(
-                (
-                    topic,
-                    count(line.records),
-                    size(line.size),
-                    f"{records:,.0f}",
-                    f"{speed / 1e6:,.1f}",
-                    count(line.lag),
-                    eta,
-                    f"{line.identical}/{line.partitions}",
-                    str(line.stopped or ""),
-                )
-            )
         age, slots = span(self._age(progress)), f"slices {progress.slots}"
         head = Text(f"{self._link}  round {progress.round + 1}  {slots}  {age}")
-        headers = (
-            "topic",
-            "records",
-            "copied",
-            "records/s",
-            "MB/s",
-            "lag",
-            "ETA",
-            "identical",
-            "stopped",
-        )
-        shown = table(headers, rows, right=headers[1:])
-        notes = [Text(progress.trouble, style="red")] if progress.trouble else []
+        rows = [self._row(topic, line) for topic, line in lines.items()]
+        shown = table(_HEADERS, rows, right=_HEADERS[1:])
+        trouble = [Text(progress.trouble, style="red")] if progress.trouble else []
         told = [
             *_named("left out", progress.topics.left_out, _NAMED),
             *_named("stopped", _stopped(progress), _NAMED),
             *progress.files,
             *([progress.takeover] if progress.takeover else []),
         ]
-        return Group(head, shown, *(Text(line, style="yellow") for line in told), *notes)
+        return Group(head, shown, *(Text(line, style="yellow") for line in told), *trouble)
+
+    def _row(self, topic: TopicName, line: TopicLine) -> tuple[str, ...]:
+        records, speed = self._rate(topic, line)
+        return (
+            topic,
+            count(line.records),
+            size(line.size),
+            f"{records:,.0f}",
+            f"{speed / 1e6:,.1f}",
+            count(line.lag),
+            span(line.lag / records) if line.lag and records else "-",
+            f"{line.identical}/{line.partitions}",
+            str(line.stopped or ""),
+        )
 
     def _line(self, progress: RunProgress, lines: dict[TopicName, TopicLine]) -> str:
         records = sum(line.records for line in lines.values())

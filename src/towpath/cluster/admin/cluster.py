@@ -9,8 +9,7 @@ from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.broker_version_data import BrokerVersionData
 
 from towpath.cluster.admin.changes import check
-from towpath.cluster.admin.numbers import OPERATIONS
-from towpath.cluster.admin.resources import BROKER, describe_configs
+from towpath.cluster.admin.numbers import BROKER, OPERATIONS, describe_configs
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
 from towpath.cluster.connect.exchange import Versions

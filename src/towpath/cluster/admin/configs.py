@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from towpath.cluster.admin.resources import TOPIC, describe_configs
+from towpath.cluster.admin.numbers import TOPIC, describe_configs
 from towpath.cluster.admin.topic_changes import Configs, change_all, check_all, config_change
 from towpath.cluster.admin.values import meaning
 from towpath.cluster.codes import REQUEST_TIMED_OUT, refused

@@ -1,9 +1,17 @@
-"""The numbers of access control in the Kafka protocol (KIP-11, KIP-290, KIP-373, KIP-554)."""
+"""Numbers of the Kafka protocol: of resources and access control (KIP-11, 290, 373, 554)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from kafka.protocol.admin import DescribeConfigsRequest
+
 from towpath.model.acl import Operation, Pattern, Permission, Resource
 from towpath.model.scram import Mechanism
+
+TOPIC, BROKER = 2, 4
+"""Kafka's numbers for kinds of resources (`ConfigResource.Type`)."""
 
 RESOURCES = {
     Resource.TOPIC: 2,
@@ -32,3 +40,14 @@ OPERATIONS = {
 }
 PERMISSIONS = {Permission.DENY: 2, Permission.ALLOW: 3}
 MECHANISMS = {Mechanism.SHA_256: 1, Mechanism.SHA_512: 2}
+
+
+def describe_configs(kind: int, names: Sequence[str], keys: Sequence[str] | None = None) -> Any:
+    """Return the request for the configs of these resources, by default for all configs."""
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    return DescribeConfigsRequest(
+        resources=[
+            resource(resource_type=kind, resource_name=name, configuration_keys=keys)
+            for name in names
+        ]
+    )

@@ -13,7 +13,7 @@ from kafka.protocol.admin import (
     IncrementalAlterConfigsRequest,
 )
 
-from towpath.cluster.admin.resources import TOPIC
+from towpath.cluster.admin.numbers import TOPIC
 from towpath.cluster.codes import (
     INVALID_PARTITIONS,
     REQUEST_TIMED_OUT,
