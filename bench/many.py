@@ -53,17 +53,22 @@ def many(out: Path, home: Path | None, partitions: int, tell: Tell) -> int:
     """Measure, and write the page and its figures; return the exit code."""
     told = machine()
     with tempfile.TemporaryDirectory(prefix="towpath-bench-", dir=home) as folder:
-        found = _measured(Path(folder), partitions, tell)
+        found: Figures = {}
+        try:
+            _measure(Path(folder), partitions, tell, found)
+        except (RuntimeError, TimeoutError, KeyboardInterrupt) as error:
+            found["trouble"] = f"{type(error).__name__}: {error}"
+            tell(found["trouble"])
     name = f"{datetime.now(UTC).date()}-many{'' if partitions == PARTITIONS else f'-{partitions}'}"
     data = {"machine": told, "partitions": partitions, **found}
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{name}.json").write_text(json.dumps(data, indent=1) + "\n")
     (out / f"{name}.md").write_text("\n".join(_page(told, partitions, found)) + "\n")
     tell(f"written: {name}.md and {name}.json")
-    return 0
+    return 1 if "trouble" in found else 0
 
 
-def _measured(home: Path, partitions: int, tell: Tell) -> Figures:
+def _measure(home: Path, partitions: int, tell: Tell, found: Figures) -> None:
     idle = [f"many-{n:05}" for n in range((partitions - LOAD.partitions) // OF_TOPIC)]
     wish = Wish((MOVING,), "none", LOAD.partitions, quick=True, also="many-.*")
     with Arena(home, HEAP, brokers=3) as arena:
@@ -78,7 +83,8 @@ def _measured(home: Path, partitions: int, tell: Tell) -> Figures:
         copies = {copy_of(name) for name in (MOVING, *idle)}
         with Totals(_led(arena.target, copies)) as totals:
             with _running(arena, wish, home, totals, partitions, tell) as (first, copier):
-                found: Figures = {"first": first, **_rests(arena, copier, tell)}
+                found |= {"first": first}
+                found |= _rests(arena, copier, tell)
                 found["source"] = latency.window(arena, None, MOVING, LOAD, WINDOW)
                 found["trickle"] = latency.window(arena, copier, MOVING, LOAD, WINDOW)
                 tell(f"trickle: {found['trickle']}")
@@ -86,7 +92,6 @@ def _measured(home: Path, partitions: int, tell: Tell) -> Figures:
             _fill(arena, {MOVING: LOAD.partitions})
             with _running(arena, wish, home, totals, LOAD.partitions, tell) as (second, _):
                 found["second"] = second
-    return found
 
 
 def _fill(arena: Arena, counts: Mapping[str, int]) -> None:
@@ -154,33 +159,56 @@ def _rests(arena: Arena, copier: Towpath, tell: Tell) -> Figures:
 
 
 def _page(told: Mapping[str, str], partitions: int, found: Figures) -> Iterator[str]:
-    first, second = found["first"], found["second"]
     yield f"# {partitions:,} partitions\n"
     yield f"{GOALS} Made by `bench/mirror --sets many`: topics of {OF_TOPIC} partitions and one of"
     yield f"{LOAD.partitions}, on both sides beforehand; three brokers a side with a heap of {HEAP}"
     yield "each, `local[2]`, all on the processors below. The source has one record in each"
     yield f"partition; the second start finds {LOAD.partitions} more.\n"
+    yield from _starts({name: found[name] for name in ("first", "second") if name in found})
+    if "idle" in found:
+        yield from _idle(found)
+    if "trickle" in found:
+        yield from _trickle({"source": found["source"], "Towpath": found["trickle"]})
+    if "trouble" in found:
+        yield f"Not everything could be measured: {found['trouble']}\n"
+    yield from (f"- {name}: {value}" for name, value in told.items())
+
+
+def _starts(starts: Mapping[str, Figures]) -> Iterator[str]:
     rows = [
-        (name, start["first_s"], start["all_s"], round(sum(start["cpu"].values()), 1),
-         ", ".join(f"{role} {spent}" for role, spent in start["cpu"].items()), start["load"])
-        for name, start in (("first", first), ("second", second))
-    ]  # fmt: skip
+        (
+            name,
+            start["first_s"],
+            start["all_s"],
+            round(sum(start["cpu"].values()), 1),
+            ", ".join(f"{role} {spent}" for role, spent in start["cpu"].items()),
+            start["load"],
+        )
+        for name, start in starts.items()
+    ]
     head = ("start", "first record, s", "all records, s", "CPU s", "of them", "load")
     yield from table(head, rows)
+
+
+def _idle(found: Figures) -> Iterator[str]:
     yield "\n## Idle\n"
     whole = ("all of Towpath", found["idle_total"])
-    idle = [*found["idle"].items(), whole, *found["brokers"].items()]
-    yield from table(("process", "CPU s a minute"), idle)
-    peaks = dict(found["peak_mib"])
-    yield f"\nPeaks of resident memory, MiB: slices {peaks['worker'][:2]}, "
-    yield ", ".join(f"{role} {sizes[0]}" for role, sizes in peaks.items() if role != "worker") + "."
+    rows = [*found["idle"].items(), whole, *found["brokers"].items()]
+    yield from table(("process", "CPU s a minute"), rows)
+    if "peak_mib" in found:
+        peaks = dict(found["peak_mib"])
+        others = [f"{role} {sizes[0]}" for role, sizes in peaks.items() if role != "worker"]
+        yield "\nPeaks of resident memory in MiB: the two slices"
+        yield f"{', '.join(map(str, peaks['worker'][:2]))}; {', '.join(others)}."
+
+
+def _trickle(windows: Mapping[str, Figures]) -> Iterator[str]:
     yield "\n## Trickle\n"
     yield f"{LOAD}, into {LOAD.partitions} of the partitions, in {WINDOW:.0f} s.\n"
-    windows = [
+    rows = [
         (of, run["p50"], run["p99"], *(run["cpu"][who] for who in CPU_OF), run["loadavg"])
-        for of, run in (("source", found["source"]), ("Towpath", found["trickle"]))
+        for of, run in windows.items()
     ]
     cpu = (f"CPU s of {who}" for who in CPU_OF)
-    yield from table(("consumer of", "p50, ms", "p99, ms", *cpu, "load"), windows)
+    yield from table(("consumer of", "p50, ms", "p99, ms", *cpu, "load"), rows)
     yield ""
-    yield from (f"- {name}: {value}" for name, value in told.items())
