@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 
@@ -14,6 +15,7 @@ from towpath.cli.show.status import as_json, picture
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import load
+from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
 from towpath.model.clock import readable
 from towpath.model.nouns import Side
@@ -21,7 +23,7 @@ from towpath.plan.journal import failures
 from towpath.plan.lease import last_lease, lease_lines
 from towpath.records.source.beginnings import PATIENCE
 from towpath.status import status as standing
-from towpath.status.status import State
+from towpath.status.status import PartitionStatus, State
 
 _ELECTION = 1.0
 """Seconds to wait for the election of a leader; most elections take less."""
@@ -44,14 +46,7 @@ def status(
         ledger = Ledger(target, client)
         books = ledger.books(config.link, runs=False)
         books.check_clusters(*clusters)
-        look = partial(standing.status, config, books, source, target, patience=PATIENCE)
-        rows = look()
-        if any(row.state is State.NO_LEADER for row in rows):
-            time.sleep(_ELECTION)
-            rows = look()
-        if any(row.lost for row in rows):
-            ledger.read_runs(books)  # they tell which source offsets were lost
-            rows = look()
+        rows = _look(ledger, books, partial(standing.status, config, books, source, target))
         lease = last_lease(ledger, config.link) if ledger.usable() else None
     failed = failures(books)
     lines = [f"step {e.do} {e.name} failed at {readable(e.at)}: {e.error}" for e in failed]
@@ -64,3 +59,17 @@ def status(
     }
     show(Group(picture(rows), *map(line, lines)), data)
     return 3 if any(row.left_out for row in rows) else 0
+
+
+def _look(
+    ledger: Ledger, books: LinkBooks, look: Callable[..., tuple[PartitionStatus, ...]]
+) -> tuple[PartitionStatus, ...]:
+    """Look where partitions stand, again after an election, and again if records were lost."""
+    rows = look(patience=PATIENCE)
+    if any(row.state is State.NO_LEADER for row in rows):
+        time.sleep(_ELECTION)
+        rows = look(patience=PATIENCE)
+    if any(row.lost for row in rows):
+        ledger.read_runs(books)  # they tell which source offsets were lost
+        rows = look(patience=PATIENCE)
+    return rows
