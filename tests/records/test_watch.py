@@ -10,7 +10,7 @@ import pytest
 
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
-from towpath.ledger.entries import Attempt, Dealt, Entry, Session
+from towpath.ledger.entries import Attempt, Dealt, Entry, Released, Session
 from towpath.model.errors import LedgerError
 from towpath.model.nouns import LinkName
 from towpath.records import watch
@@ -83,13 +83,27 @@ class Watched:
     dealt: list[Dealt] = field(default_factory=list)
     before: Sequence[Entry] = ()
     repeats: bool = False
+    follows: int = 0
+    heard: list[Released | str] = field(default_factory=list)
+
+    def released(self, entry: Released) -> None:
+        self.heard.append(entry)
+
+    def left(self) -> None:
+        self.heard.append("left")
 
     def __post_init__(self) -> None:
         self.permit, self.reactor = WritePermit(0), Reactor()
         self.ledger = StandInLedger(self.batches, self.before)
         self.watch = SessionWatch(
-            self.ledger, WORK, self.permit, self.ends.append, self.reactor, self.dealt.append  # type: ignore[arg-type]  # a stand-in
-        )  # fmt: skip
+            self.ledger,  # type: ignore[arg-type]  # a stand-in
+            replace(WORK, follows=self.follows),
+            self.permit,
+            self.ends.append,
+            self.reactor,
+            self.dealt.append,
+            self,
+        )
 
     def run(self) -> list[SliceEnd]:
         """Read until there is a reason to end, or nothing is left to read."""
@@ -209,3 +223,20 @@ def test_what_is_dealt_to_the_slice_is_handed_over() -> None:
     watched = Watched([None, [*others, replace(ours, number=1)]], before=[ours])
     assert watched.run() == []
     assert [each.number for each in watched.dealt] == [0, 1]
+
+
+RELEASED = Released(link=LINK, run_id="ours", round=6, slice=0, number=0, partitions={})
+
+
+def test_a_slice_hears_of_the_round_that_it_follows() -> None:
+    others = [replace(RELEASED, round=5), replace(RELEASED, run_id="older")]
+    left = [replace(OURS, left_round=number) for number in (5, 6, 7)]
+    watched = Watched([[*others, *left]], before=[RELEASED], follows=6)
+    assert watched.run() == []
+    assert watched.heard == [RELEASED, "left", "left"]
+
+
+def test_a_slice_that_follows_no_round_waits_for_none() -> None:
+    watched = Watched([[OURS], [RELEASED, replace(OURS, left_round=1)]])
+    assert watched.run() == []
+    assert watched.heard == []

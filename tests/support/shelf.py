@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -23,6 +23,9 @@ class Shelf:
         self.share = 0
         self.ended = False
         self.throttled = 0.0
+
+    def connect(self, tps: Iterable[TopicPartition]) -> None:
+        raise NotImplementedError
 
     def add(self, lane: Lane) -> None:
         self._lanes[lane.source] = lane

@@ -38,13 +38,15 @@ def run(
     require_master(master)
     config = load(file)
     with stopping() as stop:
-        # Each slice needs a slot of its own, as it goes on until its round is over.
+        # Each slice needs a slot of its own, as it goes on until its round is over, and the slices
+        # of the next round begin beside it.
         spark = Starting(
             master,
             f"towpath {config.link}",
             parallelism,
             credentials=config.holds_credentials,
             works=COPYING,
+            rounds=2,
         )
         # These imports take a second, during which Spark's JVM starts.
         from towpath.cli.running import mirror  # noqa: PLC0415

@@ -88,6 +88,18 @@ class Rounds:
         with border():
             return bool(self._query.awaitTermination(max(1, round(seconds))))
 
+    def require(self) -> None:
+        """Make sure that the query has not failed.
+
+        Raises:
+            RuntimeError: It has failed; the text is Spark's.
+            SparkLostError: The JVM is gone.
+        """
+        with border():
+            error = self._query.exception()
+            if error is not None:
+                raise error
+
     def stop(self) -> None:
         """Stop the query. Slices that still run are cancelled, which is safe at any moment."""
         with suppress(*GONE):

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
@@ -16,6 +17,7 @@ from pyspark.sql import SparkSession
 from towpath.engine import classes, template
 from towpath.engine.daemon import WORKS
 from towpath.engine.encryption import BY_US, lacking
+from towpath.engine.slots import SLOTS
 from towpath.model.errors import SparkStartError, SparkUnencryptedError, TowpathError
 from towpath.model.foreign import printed
 
@@ -51,6 +53,7 @@ def session(
     *,
     credentials: bool,
     works: Sequence[str] = (),
+    rounds: int = 1,
     on_allowed: Callable[[], None] = lambda: None,
 ) -> SparkSession:
     """Start Spark, or return the running session. The output of its JVM goes to a file.
@@ -61,6 +64,8 @@ def session(
         parallelism: Number of cores of this machine to use; all by default.
         credentials: Whether slices will carry credentials, which must not travel unencrypted.
         works: Modules that slices need; they are imported once, before the first slice arrives.
+        rounds: Number of rounds whose slices run at the same time; on this machine Spark gets that
+            many threads for each slot.
         on_allowed: Called before any connection is made, unless the start is refused.
 
     Raises:
@@ -70,7 +75,7 @@ def session(
     template.start(master, works)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    chosen = _retrying(master or f"local[{parallelism or '*'}]")
+    chosen = master or f"local[{parallelism or '*'}]"
     here = chosen.startswith("local")
     settings = _SETTINGS | (_LOOPBACK if here else {}) | (BY_US if credentials and not here else {})
     settings[_JAVA] = f"{_FAST_START} {classes.options()}"
@@ -83,6 +88,8 @@ def session(
             if credentials and not here:
                 _require_encryption(conf, chosen)
             on_allowed()
+            if here and "-" not in chosen:
+                _make_room(conf, chosen, rounds)
             return SparkSession.builder.config(conf=conf).getOrCreate()
         except TowpathError:
             raise
@@ -128,11 +135,18 @@ def _defaults() -> set[str]:
     return {re.split(r"[\s=:]", line, maxsplit=1)[0] for line in lines if line and line[0] != "#"}
 
 
-def _retrying(master: str) -> str:
-    if not master.startswith("local") or "-" in master:
-        return master
-    threads = master.removeprefix("local").strip("[]") or "1"
-    return master if "," in threads else f"local[{threads},{_FAILURES}]"
+def _make_room(conf: SparkConf, master: str, rounds: int) -> None:
+    """Give Spark on this machine threads for the slices of some rounds."""
+    threads, _, failures = master.removeprefix("local").strip("[]").partition(",")
+    slots = _processors(conf) if threads == "*" else int(threads or 1)
+    conf.setMaster(f"local[{rounds * slots},{failures or _FAILURES}]").set(SLOTS, str(slots))
+
+
+def _processors(conf: SparkConf) -> int:
+    """Return how many processors the JVM may use, which knows the limits of a container."""
+    SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001  # no other way without connecting
+    jvm: Any = SparkContext._jvm  # noqa: SLF001
+    return int(jvm.java.lang.Runtime.getRuntime().availableProcessors())
 
 
 @contextmanager

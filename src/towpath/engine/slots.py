@@ -14,6 +14,10 @@ _LOOK_AGAIN = 4.0
 """Seconds between two looks at the executors."""
 
 
+SLOTS = "spark.towpath.slots"
+"""The setting that tells how many slices to run on this machine, where Spark has more threads."""
+
+
 class Slots:
     """The number of slices to plan.
 
@@ -25,6 +29,7 @@ class Slots:
         first: The initial number.
         every: Seconds between two looks.
         here: Whether slices run on this machine.
+        asks: Whether Spark asks for an executor wherever a slice has none.
 
     Attributes:
         number: Number of slices to plan.
@@ -37,8 +42,10 @@ class Slots:
         every: float = _LOOK_AGAIN,
         *,
         here: bool = False,
+        asks: bool = False,
     ) -> None:
-        self._count, self._every, self.here = count, every, here
+        self._count, self._every = count, every
+        self.here, self.asks = here, asks
         self._found = self.number = first
         self._due = time.monotonic() + every
 
@@ -70,8 +77,8 @@ def following(spark: SparkSession, wished: int | None) -> Slots:
     first = slots(spark, wished)
     here = str(context.master).startswith("local")
     if here or (asks and wished is not None):
-        return Slots(lambda: first, first, here=here)
-    return Slots(lambda: min(wished or sys.maxsize, _places(spark)), first)
+        return Slots(lambda: first, first, here=here, asks=asks)
+    return Slots(lambda: min(wished or sys.maxsize, _places(spark)), first, asks=asks)
 
 
 def slots(spark: SparkSession, wished: int | None = None) -> int:
@@ -80,10 +87,11 @@ def slots(spark: SparkSession, wished: int | None = None) -> int:
     On a cluster, where executors may still come, `wished` holds until `Slots` has looked again.
     On this machine none will come, and a slice without a slot would wait until another ends.
     """
-    known = max(1, spark.sparkContext.defaultParallelism)
+    context = spark.sparkContext
+    known = int(context.getConf().get(SLOTS, "0") or 0) or max(1, context.defaultParallelism)
     if wished is None:
         return known
-    return min(wished, known) if str(spark.sparkContext.master).startswith("local") else wished
+    return min(wished, known) if str(context.master).startswith("local") else wished
 
 
 def _places(spark: SparkSession) -> int:

@@ -24,6 +24,7 @@ class Starting:
         *,
         credentials: bool,
         works: Sequence[str],
+        rounds: int = 1,
     ) -> None:
         template.start(master, works)
         from towpath.engine.session import session  # noqa: PLC0415  # it imports PySpark
@@ -37,6 +38,7 @@ class Starting:
             parallelism,
             credentials=credentials,
             works=works,
+            rounds=rounds,
             on_allowed=self._known.set,
         )
         self._answer.add_done_callback(lambda _: self._known.set())

@@ -34,6 +34,16 @@ class Dealer:
         """Remember the slices of a new round; any thread may call this."""
         self.table = Table.of(slices, number, settled=self._session.settled)
 
+    def left(self, number: int, *, rested: bool) -> None:
+        """No slice of a round runs any more; the next one took over.
+
+        Args:
+            number: The round.
+            rested: Nothing that its slices sent can still arrive.
+        """
+        if self.table is not None and self.table.round == number + 1:
+            self.table.settled = self._session.settled and rested
+
     def deal(self, plan: RoundPlan, table: Table, look: Look | None = None) -> None:
         """Deal partitions that no slice has, that are to be tried again, or that have new terms.
 

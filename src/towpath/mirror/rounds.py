@@ -38,6 +38,8 @@ SUMMARY = (
 opened, which has no entry in the ledger, and for each one with unanswered records. A row without a
 topic holds the seconds for which brokers throttled the slice."""
 _NONE: Mapping[TopicPartition, Assignment] = MappingProxyType({})
+_LATE = 60.0
+"""Seconds after the end of its round at which a slice ends that was not told to."""
 _OVERHEAD = 1024
 """Bytes to leave free below the size limit of a batch."""
 
@@ -52,6 +54,8 @@ class RoundPlan:
     once: bool
     settled: bool = True
     """No request of an earlier copier can still arrive at the target when the round begins."""
+    follows: int = 0
+    """The round that hands over to this one, 0 if none does."""
     ends: Ends = field(default_factory=Ends)
     """The offsets at which partitions are done, if the run ends `once` it has caught up."""
 
@@ -106,7 +110,13 @@ def plan_round(plan: RoundPlan, number: int, look: Look | None = None) -> list[S
         parts = [()]  # partitions may be dealt to it later
     slices = [_slice(plan, number, part) for part in parts]
     return [
-        replace(each, number=n, settled=plan.settled, target_memory_ms=memory_ms)
+        replace(
+            each,
+            number=n,
+            settled=plan.settled,
+            follows=plan.follows,
+            target_memory_ms=memory_ms,
+        )
         for n, each in enumerate(slices)
     ]
 
@@ -145,7 +155,7 @@ def _slice(plan: RoundPlan, number: int, assignments: tuple[Assignment, ...]) ->
         assignments=assignments,
         run_id=plan.run_id,
         round=number,
-        seconds=float("inf") if plan.once else float(config.run.round),
+        seconds=float("inf") if plan.once else config.run.round + _LATE,
         offsets=config.records.offsets,
         stop_on_gap=config.records.on_gap is OnGap.STOP,
         receipts=float(config.run.receipts),

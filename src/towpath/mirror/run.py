@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,7 @@ from towpath.mirror.outlook import Outlook
 from towpath.mirror.plan import planned
 from towpath.mirror.progress import RunProgress, Wishes
 from towpath.mirror.reconcile import Reconciler
+from towpath.mirror.relay import Relay
 from towpath.mirror.rounds import SUMMARY, WORK, RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
 from towpath.mirror.subjects import SUBJECTS
@@ -113,8 +115,10 @@ class _Mirror:
         self._throttled = dict.fromkeys(Side, 0.0)
         """Seconds for which brokers throttled the slices of earlier rounds."""
         self._ends = Ends()
-        self._cut_short = 0
-        """The last round that was ended before it had caught up."""
+        self._planned = 0
+        """The last round that was planned."""
+        self._rested: dict[int, bool] = {}
+        """Of each round that ended, whether nothing that it sent can still arrive."""
 
     def told(self) -> AbstractContextManager[None]:
         """Write events at the start and at the end of the run."""
@@ -152,21 +156,39 @@ class _Mirror:
         self._session.wait(self._stop)
         over = False
         while not over:
-            first, once = self.progress.round + 1, self._wishes.until_caught_up
-            job = Job(partial(self._plan, slots), WORK, SUMMARY, first, once=once)
-            self._meter.round_begins()
-            rounds = Rounds(spark, job, self._ended)
+            relay = Relay(
+                partial(self._begin, spark, slots),
+                self._session,
+                self.progress.round + 1,
+                self._is_ready,
+                room=not slots.asks,
+            )
             try:
-                over = self._attend(rounds, slots)
+                over = self._attend(relay, slots)
             finally:
-                rounds.stop()
+                relay.stop()
         self._outlook.look_last(self._stop)
         if self._wishes.until_caught_up and not self._stop.is_set():
             self._discovery.last()
 
-    def _plan(self, slots: Slots, number: int) -> list[Slice]:
+    def _begin(self, spark: Any, slots: Slots, number: int, follows: int) -> Rounds:
+        """Begin a round, which takes over from the round that it `follows`, if there is one."""
+        self._meter.round_begins()
+        plan = partial(self._plan, slots, follows)
+        return Rounds(spark, Job(plan, WORK, SUMMARY, number, once=True), self._ended)
+
+    def _is_ready(self, number: int) -> bool:
+        """Whether all slices of a round are connected."""
+        table = self._dealer.table
+        if table is None or table.round != number:
+            return False
+        return {(number, each) for each in range(len(table.hands))} <= self._session.ready
+
+    def _plan(self, slots: Slots, follows: int, number: int) -> list[Slice]:
         """Plan a round with as many slices as Spark can run now."""
-        plan = self._round_plan(slots, settled=self._is_settled(number))
+        self._planned = number
+        settled = self._is_settled(number) and not follows
+        plan = replace(self._round_plan(slots), settled=settled, follows=follows)
         slices = plan_round(plan, number, self._discovery.fresh_look())
         self._dealer.planned(slices, number)
         partitions = sum(len(each.assignments) for each in slices)
@@ -174,13 +196,12 @@ class _Mirror:
         events.tell(What.ROUND_STARTED, number=number, slices=len(slices), partitions=partitions)
         return slices
 
-    def _round_plan(self, slots: Slots, *, settled: bool = False) -> RoundPlan:
+    def _round_plan(self, slots: Slots) -> RoundPlan:
         return RoundPlan(
             self._config,
             self._session.run_id,
             parallelism=slots.number,
             once=self._wishes.until_caught_up,
-            settled=settled,
             ends=self._ends,
         )
 
@@ -196,10 +217,12 @@ class _Mirror:
         }
         for side in Side:
             self._throttled[side] += sum(row[f"throttled_{side}"] or 0.0 for row in rows)
-        self._session.rested = not any(row["under_way"] for row in rows)
+        self._rested[number] = not any(row["under_way"] for row in rows)
         self.progress.round = number
         self._meter.round_ended()
-        self._round_over.set()
+        if number == self._planned:
+            self._session.rested = self._rested[number]
+            self._round_over.set()
 
     def _is_settled(self, number: int) -> bool:
         """Whether nothing that was sent before this round can still arrive at the target."""
@@ -207,18 +230,22 @@ class _Mirror:
             self._settled[number], self._session.rested = self._session.rested, False
         return self._settled[number]
 
-    def _attend(self, rounds: Rounds, slots: Slots) -> bool:
-        """Attend to a query until it ends; return whether the run is over."""
+    def _attend(self, relay: Relay, slots: Slots) -> bool:
+        """Attend to rounds until none goes on; return whether the run is over."""
         while not self._stop.is_set():
             if self._session.taken_over is not None:
                 raise self._session.taken_over
             try:
-                if rounds.wait(_LOOK):
-                    return self._wishes.until_caught_up and self.progress.round != self._cut_short
+                number = relay.number
+                if relay.wait(_LOOK):
+                    return self._wishes.until_caught_up
+                if relay.number > number:
+                    self._dealer.left(number, rested=self._rested.get(number, False))
                 self._outlook.look_when_due()
-                self._end_round_when_due(slots)
+                if not relay.hands_over:
+                    self._end_round_when_due(slots, relay)
             except RuntimeError as error:
-                self._failed(error)
+                self._failed(error, relay.last)
                 return False
             except ClusterError as error:
                 self.progress.trouble = str(error)
@@ -226,8 +253,8 @@ class _Mirror:
         self._drain()
         return True
 
-    def _end_round_when_due(self, slots: Slots) -> None:
-        """End the round if partitions must be dealt anew, or if slices need new secrets."""
+    def _end_round_when_due(self, slots: Slots, relay: Relay) -> None:
+        """Begin the next round after `run.round`, for new executors, or for new secrets."""
         if slots.look():
             self._count(slots.number)
             self._redeal = True
@@ -235,9 +262,9 @@ class _Mirror:
         if not self._wishes.until_caught_up:
             self._more |= self._discovery.look_when_due()
             self._deal(slots)
+            self._redeal |= relay.age >= self._config.run.round
         if self._redeal:
-            self._cut_short = self.progress.round + 1
-            self._session.end_round(self._cut_short)
+            relay.hand_over()
             self._redeal = False
 
     def _deal(self, slots: Slots) -> None:
@@ -277,10 +304,15 @@ class _Mirror:
         else:
             self._round_over.wait(_DRAIN)
 
-    def _failed(self, error: RuntimeError) -> None:
-        """Raise after too many failures in a row; otherwise wait before the next query."""
+    def _failed(self, error: RuntimeError, number: int) -> None:
+        """Raise after too many failures in a row; otherwise wait before the next query.
+
+        Args:
+            error: Why it failed.
+            number: The last round that had begun.
+        """
         self._failures += 1
-        self.progress.round += 1
+        self.progress.round = number
         with suppress(ClusterError):
             self._session.end_round(self.progress.round)
         said = of_spark(error)

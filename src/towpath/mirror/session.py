@@ -36,6 +36,7 @@ class LinkSession:
         settled: Nothing that the previous run sent can still arrive at the target.
         rested: Nothing that this run or an earlier one sent can still arrive at the target.
         begun: Attempts at slices of this run that have begun; the reader removes them.
+        ready: Round and number of each slice that is connected and waits for the previous round.
     """
 
     def __init__(self, config: LinkConfig, target: Admin) -> None:
@@ -45,6 +46,7 @@ class LinkSession:
         self._ledger = Ledger(target, self._client)
         self._lock = threading.Lock()
         self._started, self._ended_round, self._over = now_ms(), 0, False
+        self._left_round = 0
         self._stopped = threading.Event()
         self._heard: Counter[str] = Counter()
         self.taken_over: LinkBusyError | None = None
@@ -52,6 +54,7 @@ class LinkSession:
         self.settled = True
         self.rested = True
         self.begun: deque[Attempt] = deque()
+        self.ready: set[tuple[int, int]] = set()
         self._alone = Deadline.after(0)
         self._thread = threading.Thread(target=self._beat, name="towpath-beat", daemon=True)
 
@@ -88,6 +91,12 @@ class LinkSession:
     def end_round(self, number: int) -> None:
         """Tell the slices of this round to drain and return."""
         self._ended_round = number
+        self._tell()
+
+    def leave_round(self, number: int) -> None:
+        """Let the slices of the next round take over what those of this one have not released."""
+        self._left_round = number
+        self.ready.clear()
         self._tell()
 
     def deal(self, entries: Iterable[Dealt]) -> None:
@@ -147,8 +156,14 @@ class LinkSession:
             if isinstance(entry, Unreadable):
                 raise entry.error
             if isinstance(entry, Attempt) and entry.run_id == self.run_id:
-                self.begun.append(entry)
+                self._has_begun(entry)
         return [e for e in entries if isinstance(e, Session) and e.work == MIRROR]
+
+    def _has_begun(self, attempt: Attempt) -> None:
+        if attempt.ready:
+            self.ready.add((attempt.round, attempt.slice))
+        else:
+            self.begun.append(attempt)
 
     def _beat(self) -> None:
         while not self._stopped.wait(_BEAT):
@@ -179,5 +194,6 @@ class LinkSession:
                 ended_round=self._ended_round,
                 over=self._over,
                 rested=self._over and self.rested,
+                left_round=self._left_round,
             )
             self._ledger.append([entry], SESSIONS)

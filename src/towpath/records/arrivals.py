@@ -6,7 +6,7 @@ changed (its topic was created again, a config of the mirror topic changed). Its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 
 from towpath.cluster.connect.control import healable
@@ -56,6 +56,11 @@ class Arrivals:
     def settled(self) -> bool:
         """Whether each partition has a lane or was left out."""
         return len(self._landing.lanes) + len(self._left_out) >= len(self.assigned)
+
+    @property
+    def left_out(self) -> Collection[TopicPartition]:
+        """The partitions that cannot be copied now."""
+        return self._left_out.keys()
 
     def summaries(self) -> Iterator[Summary]:
         """Yield the summary of each partition that has no lane."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.control import healable
@@ -17,9 +17,10 @@ from towpath.cluster.data.client import Client
 from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
-from towpath.model.errors import ClusterError, RepeatedError
+from towpath.model.errors import ClusterError, RepeatedError, TowpathError
 from towpath.model.nouns import Side
 from towpath.records.arrivals import Arrivals
+from towpath.records.handover import Handover, released, rests
 from towpath.records.landing.landing import Landing
 from towpath.records.lane.lane import Lane
 from towpath.records.source.beginnings import Beginnings
@@ -115,6 +116,7 @@ class Copier:
         self._arrivals = Arrivals(self._reactor, opener, self.landing, self._beginnings)
         self._arrivals.assign(work.assignments)
         self._watch_client = Client(work.target, Side.TARGET, target)
+        self._handover = Handover(work, self._reactor, opener, self.landing, self._arrivals.begin)
         self._watch = SessionWatch(
             Ledger(target, self._watch_client),
             work,
@@ -122,6 +124,7 @@ class Copier:
             self.end,
             self._reactor,
             self._arrivals.dealt,
+            self._handover,
         )
         self._ended: SliceEnd | None = None
 
@@ -131,7 +134,7 @@ class Copier:
         if not self._announce(limit):
             return
         self._watch.start()
-        self._arrivals.begin(self._work.assignments)
+        self._handover.start(self._watch.attempt(ready=True))
         self.landing.receipts.begin()
         while not self._ended and time.monotonic() < limit and not self.finished:
             self.landing.turn(_TURN)
@@ -140,7 +143,11 @@ class Copier:
             raise RepeatedError
 
     def _announce(self, limit: float) -> bool:
-        """Announce this attempt before any partition is opened, as soon as the target answers."""
+        """Announce this attempt before any partition is opened, as soon as the target answers.
+
+        Returns:
+            Whether there is anything to do. Once the round has ended, other slices go on.
+        """
         while time.monotonic() < limit:
             try:
                 if self._watch.announce() or self._work.attempt:
@@ -150,7 +157,7 @@ class Copier:
                     raise
                 time.sleep(_AGAIN)
             else:
-                return True
+                return not self._watch.too_late
         return False
 
     def close(self) -> None:
@@ -210,3 +217,13 @@ class Copier:
         while landing.receipts.busy:  # until its client gives up
             landing.turn(0.05)
         landing.receipts.write_last()
+        if not outdated and not landing.permit.lost and self._ended is not SliceEnd.RUN:
+            self._release()
+
+    def _release(self) -> None:
+        """Let slices of the next round begin what nothing of this one can arrive for any more."""
+        resting = [tp for tp, lane in self.landing.lanes.items() if rests(lane)]
+        free = [*resting, *self._arrivals.left_out]
+        entries = released(self._work, filter(self._opener.settled, free))
+        with suppress(TowpathError):  # then they wait until this slice has ended
+            self.landing.receipts.tell(entries)

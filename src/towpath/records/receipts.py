@@ -16,7 +16,7 @@ from towpath.cluster.data.client import Client
 from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.entries import Entry, Gap, Receipt, Removed, Runs
 from towpath.ledger.keys import is_abandoned, is_silent, new_name
-from towpath.ledger.ledger import Ledger
+from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName, Side, TopicPartition
 from towpath.records.jobs import Jobs
@@ -109,6 +109,14 @@ class Receipts:
     def write_last(self) -> None:
         """Write what is left. Blocking."""
         self._append(self._due())
+
+    def tell(self, entries: Iterable[Entry]) -> None:
+        """Tell other slices something, behind all that was written; blocking.
+
+        Raises:
+            ClusterError: The ledger cannot be written.
+        """
+        self._ledger.append(entries, SESSIONS)
 
     def close_out(self, lane: Lane) -> None:
         """Write what is left of a lane that leaves the slice, with the next receipts."""

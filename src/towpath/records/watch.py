@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from functools import partial
+from typing import Protocol
 
 from towpath.cluster.data.reactor import Reactor
-from towpath.ledger.entries import MIRROR, Attempt, Dealt, ReadEntry, Session
+from towpath.ledger.entries import MIRROR, Attempt, Dealt, ReadEntry, Released, Session
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.errors import TowpathError
@@ -41,6 +42,16 @@ class SliceEnd(Enum):
     """The driver has written no session entry for too long."""
 
 
+class Before(Protocol):
+    """Hears of the slices of the round before."""
+
+    def released(self, entry: Released) -> None:
+        """One of them has released partitions."""
+
+    def left(self) -> None:
+        """None of them runs any more."""
+
+
 class SessionWatch(threading.Thread):
     """Reads session entries until the round is over, the driver is gone, or another run took over.
 
@@ -49,8 +60,9 @@ class SessionWatch(threading.Thread):
         work: The slice.
         permit: Renewed by each read that found no other run.
         on_end: Gets each reason to end, once.
-        reactor: `on_dealt` is called in its thread.
+        reactor: `on_dealt` and `before` are called in its thread.
         on_dealt: Gets the partitions that are added to the slice.
+        before: Hears of the slices of the round before.
     """
 
     def __init__(
@@ -61,10 +73,12 @@ class SessionWatch(threading.Thread):
         on_end: Callable[[SliceEnd], None],
         reactor: Reactor,
         on_dealt: Callable[[Dealt], None],
+        before: Before,
     ) -> None:
         super().__init__(name="towpath-watch", daemon=True)
         self._ledger, self._work, self._permit = ledger, work, permit
         self._on_end, self._reactor, self._on_dealt = on_end, reactor, on_dealt
+        self._round_before = before
         self._ours: Session | None = None
         """The last session entry of our run."""
         self._others: Counter[str] = Counter()
@@ -87,11 +101,17 @@ class SessionWatch(threading.Thread):
             ClusterError: The target could not be reached.
         """
         self._unheard += self._ledger.read(SESSIONS)
-        self._ledger.append([self._attempt], SESSIONS)
+        self._ledger.append([self.attempt()], SESSIONS)
         while self._name not in self._attempts:
             self._unheard += self._ledger.read(SESSIONS, wait=_WAIT)
             self._count_attempts(self._unheard)
         return self._name != next(iter(self._attempts))
+
+    @property
+    def too_late(self) -> bool:
+        """Whether the round had ended when this attempt was announced."""
+        ours = [e for e in self._unheard if isinstance(e, Session) and self._is_ours(e)]
+        return bool(ours) and self._ending(ours[-1]) is not None
 
     def run(self) -> None:
         """Read until there is a reason to end, and report it once.
@@ -133,8 +153,8 @@ class SessionWatch(threading.Thread):
         unheard, self._unheard = self._unheard, []
         return unheard + fresh
 
-    @property
-    def _attempt(self) -> Attempt:
+    def attempt(self, *, ready: bool = False) -> Attempt:
+        """Return the announcement of this attempt at the slice."""
         work = self._work
         return Attempt(
             link=work.link,
@@ -143,6 +163,7 @@ class SessionWatch(threading.Thread):
             slice=work.number,
             attempt=work.attempt,
             name=self._name,
+            ready=ready,
         )
 
     def _is_mine(self, entry: Attempt | Dealt) -> bool:
@@ -165,10 +186,27 @@ class SessionWatch(threading.Thread):
         for entry in entries:
             if isinstance(entry, Dealt) and self._is_mine(entry):
                 self._reactor.soon(partial(self._on_dealt, entry))
+            elif isinstance(entry, Released) and self._is_of_before(entry):
+                self._reactor.soon(partial(self._round_before.released, entry))
+            elif isinstance(entry, Session) and self._tells_of_left(entry):
+                self._reactor.soon(self._round_before.left)
+
+    def _is_of_before(self, entry: Released) -> bool:
+        """Whether an entry is of a slice of the round before."""
+        work = self._work
+        before = work.link, work.run_id, work.follows
+        return (entry.link, entry.run_id, entry.round) == before
+
+    def _tells_of_left(self, entry: Session) -> bool:
+        """Whether an entry tells that no slice of the round before runs any more."""
+        return self._is_ours(entry) and entry.left_round >= self._work.follows > 0
 
     def finish(self) -> None:
         """Stop reading. Close the ledger's client to end a wait at once."""
         self._finished.set()
+
+    def _is_ours(self, session: Session) -> bool:
+        return (session.link, session.run_id) == (self._work.link, self._work.run_id)
 
     def _concerns(self, session: Session) -> bool:
         """Whether an entry is of our run, or of another mirror run of the link that is not over."""
@@ -185,12 +223,14 @@ class SessionWatch(threading.Thread):
             self._others[other.run_id] += 1
             if self._replaces(other):
                 return SliceEnd.REPLACED
-        last = self._ours
-        if last is not None and last.over:
+        end = self._ending(self._ours) if self._ours is not None else None
+        return end or (SliceEnd.ORPHANED if silence > ORPHANED else None)
+
+    def _ending(self, last: Session) -> SliceEnd | None:
+        """Return the end that the driver told with its last sign of life."""
+        if last.over:
             return SliceEnd.RUN
-        if last is not None and last.ended_round >= self._work.round:
-            return SliceEnd.ROUND
-        return SliceEnd.ORPHANED if silence > ORPHANED else None
+        return SliceEnd.ROUND if last.ended_round >= self._work.round else None
 
     def _replaces(self, other: Session) -> bool:
         """Whether another run has taken over.

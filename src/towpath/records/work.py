@@ -130,6 +130,8 @@ class Slice:
     """Number of the slice in its round, from 0."""
     attempt: int = 0
     """How often Spark had tried the slice before."""
+    follows: int = 0
+    """The round before this one, if its slices may still copy the assignments; 0 if none does."""
 
     @property
     def ends(self) -> bool:

@@ -76,6 +76,8 @@ class Nodes:
             self._leaders, self._brokers = beside.known
         self._wanted: dict[TopicPartition, float] = {}
         """When to look up each unknown leader again."""
+        self._awaited: set[TopicPartition] = set()
+        """Partitions to whose leaders to connect as soon as they are known."""
         self._channels: dict[int, Channel] = {}
         self._connecting: set[int] = set()
         self._looking = False
@@ -121,6 +123,12 @@ class Nodes:
         self._wanted.update(dict.fromkeys(tps, due))
         self._reactor.later(after, self._ask)
 
+    def connect(self, tps: Iterable[TopicPartition]) -> None:
+        """Look up the leaders of these partitions, and connect to them."""
+        tps = set(tps)
+        self._awaited |= tps
+        self.look_up(tps)
+
     def forget(self, tp: TopicPartition) -> None:
         """Forget the leader of `tp` until it is looked up again."""
         self._leaders.pop(tp, None)
@@ -154,6 +162,9 @@ class Nodes:
             self._brokers.update(leaders.brokers)
             for tp in leaders:
                 self._wanted.pop(tp, None)
+            for tp in self._awaited & leaders.keys():
+                self.channel(leaders[tp].node)
+            self._awaited -= leaders.keys()
             self._on_found()
         else:
             self._report(None, error)

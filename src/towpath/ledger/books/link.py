@@ -20,6 +20,7 @@ from towpath.ledger.entries import (
     Opened,
     ReadEntry,
     Receipt,
+    Released,
     Removed,
     Runs,
     Session,
@@ -117,7 +118,7 @@ class LinkBooks:
             case Session():
                 if entry.work == MIRROR:
                     self.session = entry
-            case Dealt() | Attempt() | LinkLease():
+            case Dealt() | Attempt() | Released() | LinkLease():
                 pass  # they concern who runs now
             case Journal():
                 self.journal.pop(entry.about(), None)

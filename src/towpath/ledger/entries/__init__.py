@@ -27,6 +27,7 @@ from towpath.ledger.entries.session import (
     LeaseHolder,
     LinkLease,
     MissingEvents,
+    Released,
     Session,
 )
 from towpath.ledger.entries.step import Journal, Phase
@@ -50,6 +51,7 @@ __all__ = [
     "Phase",
     "ReadEntry",
     "Receipt",
+    "Released",
     "Removed",
     "Repaired",
     "Run",

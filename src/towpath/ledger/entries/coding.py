@@ -31,7 +31,7 @@ from towpath.ledger.entries.partition import (
     Runs,
     TransactionalProducer,
 )
-from towpath.ledger.entries.session import Attempt, Dealt, LinkLease, Session
+from towpath.ledger.entries.session import Attempt, Dealt, LinkLease, Released, Session
 from towpath.ledger.entries.step import Journal
 from towpath.model.errors import LedgerError, NewerLedgerError
 from towpath.model.foreign import foreign
@@ -76,6 +76,7 @@ Written = (
     | LinkLease
     | Dealt
     | Attempt
+    | Released
 )
 Entry = Written | Removed
 """An entry that can be written."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from towpath.model.clock import now_ms, readable
-from towpath.model.nouns import EVENTS, LinkName
+from towpath.model.nouns import EVENTS, LinkName, TopicName, TopicPartition
 
 _LONG_AGO = 600_000
 """Milliseconds after which nobody waits for a further beat. The other machine's clock wrote the
@@ -24,7 +24,8 @@ before so many others follow, and the ledger stays small."""
 class Session:
     """Heartbeat of one `towpath run`, with what it tells its slices.
 
-    Rounds up to `ended_round` are over: a slice of such a round drains and returns.
+    Rounds up to `ended_round` are over: a slice of such a round drains and returns. Of rounds up
+    to `left_round` no slice runs any more.
     """
 
     kind: ClassVar[str] = "session"
@@ -41,6 +42,7 @@ class Session:
     """All slices of the run ended by themselves, so nothing that they sent can still arrive."""
     work: str = MIRROR
     """The kind of work: runs of different kinds do not refuse each other."""
+    left_round: int = 0
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""
@@ -188,6 +190,7 @@ class Attempt:
     Attributes:
         attempt: Counts the attempts that Spark has made at the slice, from 0.
         name: A name that no other attempt has.
+        ready: It waits for the slices of the round before, and all it needs is connected.
     """
 
     kind: ClassVar[str] = "attempt"
@@ -198,7 +201,39 @@ class Attempt:
     slice: int
     attempt: int
     name: str
+    ready: bool = False
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""
         return (self.slice, self.attempt)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """Partitions that a slice copies no more; nothing that it sent for them can still arrive.
+
+    Attributes:
+        round: The round of the slice.
+        slice: The number of the slice in its round.
+        number: Counts these entries of one slice.
+        partitions: Source partitions, by topic.
+    """
+
+    kind: ClassVar[str] = "released"
+
+    link: LinkName
+    run_id: str
+    round: int
+    slice: int
+    number: int
+    partitions: Mapping[TopicName, tuple[int, ...]]
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the part of the key after kind and link."""
+        return (self.slice, self.number % _KEYS)
+
+    @property
+    def tps(self) -> Iterator[TopicPartition]:
+        """The source partitions."""
+        for topic, numbers in self.partitions.items():
+            yield from (TopicPartition(topic, number) for number in numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.buffers import BufferPool
@@ -148,6 +148,12 @@ class Landing:
         self.feed.share = memory // max(1, count)
         self.producers.serve(count)
         self._small = SMALL_TOGETHER if count >= MANY else SMALL
+
+    def connect(self, assignments: Iterable[Assignment]) -> None:
+        """Connect to all leaders of partitions that are begun later."""
+        assignments = [*assignments]
+        self.feed.connect(each.source for each in assignments)
+        self.producers.connect(each.target for each in assignments)
 
     def turn(self, longest: float) -> None:
         """Wait at most `longest` seconds for an event, and handle all events."""

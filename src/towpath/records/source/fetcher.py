@@ -111,6 +111,10 @@ class Fetcher(Generic[R]):
         """Seconds for which brokers throttled us."""
         return self._throttled
 
+    def connect(self, tps: Iterable[TopicPartition]) -> None:
+        """Connect to the leaders of partitions that are added later."""
+        self.nodes.connect(tps)
+
     def add(self, reader: R) -> None:
         """Fetch for `reader` from now on, from `expected`. A request in flight is void for it."""
         if self.ended:

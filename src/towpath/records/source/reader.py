@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from towpath.cluster.data.buffers import Frame
@@ -102,6 +102,9 @@ class Feed(Protocol[R_contra]):
     @property
     def throttled(self) -> float:
         """Seconds for which brokers throttled us."""
+
+    def connect(self, tps: Iterable[TopicPartition]) -> None:
+        """Connect to what has batches of these partitions, which are added later."""
 
     def add(self, reader: R_contra) -> None:
         """Feed `reader` from now on, from `expected`."""

@@ -15,8 +15,8 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import OffsetsPolicy
 from towpath.ledger.books import LinkBooks, PartitionBooks
-from towpath.ledger.entries import Entry, Gap, Opened
-from towpath.ledger.ledger import Ledger
+from towpath.ledger.entries import Attempt, Entry, Gap, Opened
+from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.producers import of_generation
 from towpath.model.clock import now_ms
 from towpath.model.errors import (
@@ -85,6 +85,28 @@ class Opener:
     def settled(self, tp: TopicPartition) -> bool:
         """Whether no earlier batch for source partition `tp` can still arrive."""
         return self._tails.settled(tp)
+
+    def settle(self, assignments: Iterable[Assignment]) -> None:
+        """The slices before sent nothing for these partitions that can still arrive.
+
+        An earlier attempt at this slice may have.
+        """
+        for assignment in () if self._repeated else assignments:
+            self._tails.opened(assignment.source)
+
+    def rehearse(self, assignments: Iterable[Assignment], ready: Attempt) -> None:
+        """Ask all that `open` asks, so that it finds connections; to be called in `thread`.
+
+        Args:
+            assignments: The partitions.
+            ready: Written to the ledger then.
+
+        Raises:
+            ClusterError: The target could not be reached.
+        """
+        self._read()
+        observed(self._admin, [*assignments])
+        self._ledger.append([ready], SESSIONS)
 
     def add(self, assignments: Iterable[Assignment], facts_from: int, *, settled: bool) -> None:
         """Serve more partitions; to be called in `thread`, before they are opened.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Generic
 
 from towpath.cluster.admin import Admin
@@ -274,9 +274,19 @@ class Producers(Generic[S]):
         """Seconds for which brokers throttled us."""
         return sum(producer.throttled for producer in self._all)
 
+    def connect(self, tps: Iterable[TopicPartition]) -> None:
+        """Connect to the leaders of partitions whose senders are added later."""
+        of: dict[Producer[S], list[TopicPartition]] = {}
+        for tp in tps:
+            of.setdefault(self._serving(tp), []).append(tp)
+        for producer, theirs in of.items():
+            producer.nodes.connect(theirs)
+
     def of(self, sender: S) -> Producer[S]:
-        """Return the producer of the sender."""
-        tp = sender.target
+        """Return the producer of a sender."""
+        return self._serving(sender.target)
+
+    def _serving(self, tp: TopicPartition) -> Producer[S]:
         if tp not in self._of:
             self._of[tp] = self._all[hash(tp) % len(self._all)]
         return self._of[tp]

@@ -1,0 +1,107 @@
+"""The rounds of a run, one after the other: the next one begins beside the one that ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from towpath.engine.rounds import Rounds
+from towpath.mirror.session import LinkSession
+from towpath.model.deadline import Deadline
+
+_READY = 10.0
+"""Seconds for the slices of the next round to connect; they may lack room beside those that run."""
+_GONE = 20.0
+"""Seconds after which a round that was told to end is cut off. Its slices send nothing more by
+then: they hear of it within `FRESH`, or may not write, and drain for less than the rest."""
+
+
+class Relay:
+    """The round that goes on, and the next one while its slices take over.
+
+    Args:
+        begin: Begins a round, given its number and that of the round that it follows, or 0.
+        session: Tells slices of the end of rounds.
+        number: The number of the first round.
+        is_ready: Whether all slices of a round are connected.
+        room: Whether slices of two rounds may run at the same time.
+
+    Attributes:
+        number: The round that goes on.
+
+    Raises:
+        RuntimeError: The first round did not begin; the text is Spark's.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[int, int], Rounds],
+        session: LinkSession,
+        number: int,
+        is_ready: Callable[[int], bool],
+        *,
+        room: bool,
+    ) -> None:
+        self._begin, self._session, self._is_ready = begin, session, is_ready
+        self._patience = _READY if room else 0.0
+        self.number = number
+        self._round = begin(number, 0)
+        self._began = time.monotonic()
+        self._next: Rounds | None = None
+        self._ending = False
+        self._until = Deadline.after(0.0)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the round began that goes on."""
+        return time.monotonic() - self._began
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether the next round has begun and the present one has not ended."""
+        return self._next is not None
+
+    @property
+    def last(self) -> int:
+        """The number of the last round that has begun."""
+        return self.number + self.hands_over
+
+    def hand_over(self) -> None:
+        """Begin the next round; the present one ends as soon as it is ready.
+
+        Raises:
+            RuntimeError: It did not begin; the text is Spark's.
+        """
+        if self._next is None:
+            self._next = self._begin(self.number + 1, self.number)
+            self._until = Deadline.after(self._patience)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait some seconds for the present round to end; return whether no round goes on.
+
+        Raises:
+            RuntimeError: A round failed; the text is Spark's.
+            SparkLostError: The JVM is gone.
+            ClusterError: The slices cannot be told.
+        """
+        ended = self._round.wait(seconds)
+        if self._next is None:
+            return ended
+        self._next.require()
+        if ended or (self._ending and self._until.over):
+            self._switch(self._next)
+        elif not self._ending and (self._until.over or self._is_ready(self.number + 1)):
+            self._session.end_round(self.number)
+            self._ending, self._until = True, Deadline.after(_GONE)
+        return False
+
+    def _switch(self, following: Rounds) -> None:
+        self._round.stop()
+        self._session.leave_round(self.number)
+        self._round, self._next, self._ending = following, None, False
+        self.number, self._began = self.number + 1, time.monotonic()
+
+    def stop(self) -> None:
+        """Stop all rounds; slices that still run are cut off, which harms nothing."""
+        for each in filter(None, (self._round, self._next)):
+            each.stop()

@@ -1,0 +1,102 @@
+"""Partitions on their way to the slices of the next round, which begin beside those that end.
+
+A slice of the next round connects at once, and begins each partition when its slice has released
+it. A partition that is not released it begins when no slice of that round runs any more, as if
+another copier had been killed (docs/decisions/0028).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+
+from towpath.cluster.data.reactor import Reactor
+from towpath.ledger.entries import Attempt, Released
+from towpath.model.errors import TowpathError
+from towpath.model.nouns import TopicName, TopicPartition
+from towpath.records.landing.landing import Landing
+from towpath.records.lane.lane import Lane
+from towpath.records.target.opening import Opener
+from towpath.records.work import Assignment, Slice
+
+Begin = Callable[[Sequence[Assignment]], None]
+_TOGETHER = 1000
+"""Partitions in one entry of the ledger."""
+
+
+class Handover:
+    """The partitions of a slice that slices of the round before have.
+
+    Args:
+        work: The slice.
+        reactor: Whose thread everything happens in.
+        opener: Opens partitions, in a thread of its own.
+        landing: Connects to the brokers that lead partitions.
+        begin: Begins partitions.
+    """
+
+    def __init__(
+        self, work: Slice, reactor: Reactor, opener: Opener, landing: Landing, begin: Begin
+    ) -> None:
+        self._work, self._reactor = work, reactor
+        self._opener, self._landing, self._begin = opener, landing, begin
+        self._waiting: dict[TopicPartition, Assignment] = {}
+
+    def start(self, ready: Attempt) -> None:
+        """Begin, or connect to all brokers and wait.
+
+        Args:
+            ready: Written to the ledger as soon as everything is connected.
+        """
+        assignments = self._work.assignments
+        if not self._work.follows:
+            self._begin(assignments)
+            return
+        self._waiting = {each.source: each for each in assignments}
+        self._landing.connect(assignments)
+
+        def done(future: Future[None]) -> None:
+            error = future.exception()
+            if error is not None and not isinstance(error, TowpathError):
+                raise error  # else partitions begin without connections that stand already
+
+        self._reactor.run(
+            lambda: self._opener.rehearse(assignments, ready), done, self._opener.thread
+        )
+
+    def released(self, entry: Released) -> None:
+        """Begin partitions that another slice has released."""
+        due = [self._waiting.pop(tp) for tp in entry.tps if tp in self._waiting]
+        if due:
+            self._opener.settle(due)
+            self._begin(due)
+
+    def left(self) -> None:
+        """Begin the others: no slice of the round before runs any more."""
+        due, self._waiting = [*self._waiting.values()], {}
+        if due:
+            self._begin(due)
+
+
+def rests(lane: Lane) -> bool:
+    """Whether nothing that was sent for a lane can still arrive."""
+    doubtful = lane.lost or lane.busy or lane.writer is not None
+    return not (doubtful or lane.unanswered or lane.queue.in_flight)
+
+
+def released(work: Slice, tps: Iterable[TopicPartition]) -> Iterator[Released]:
+    """Return what tells the next round that a slice copies these partitions no more."""
+    tps = [*tps]
+    for number, first in enumerate(range(0, len(tps), _TOGETHER)):
+        partitions: defaultdict[TopicName, list[int]] = defaultdict(list)
+        for tp in tps[first : first + _TOGETHER]:
+            partitions[tp.topic].append(tp.partition)
+        yield Released(
+            link=work.link,
+            run_id=work.run_id,
+            round=work.round,
+            slice=work.number,
+            number=number,
+            partitions={topic: tuple(numbers) for topic, numbers in partitions.items()},
+        )
