@@ -52,6 +52,7 @@ class Rounds:
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="towpath-", dir=short_folder())
         self._desk = Desk(Path(self._folder.name), job.plan)
+        self._closed = False
         try:
             with border():
                 self._query = self._start(spark, job, on_round)
@@ -107,5 +108,7 @@ class Rounds:
         self._close()
 
     def _close(self) -> None:
-        self._desk.close()
-        self._folder.cleanup()
+        if not self._closed:
+            self._closed = True
+            self._desk.close()
+            self._folder.cleanup()

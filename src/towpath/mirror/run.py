@@ -32,6 +32,7 @@ from towpath.mirror.subjects import SUBJECTS
 from towpath.mirror.telling import telling
 from towpath.mirror.tidying import Tidying
 from towpath.model.backoff import BackOff
+from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side
 from towpath.plan.lease import Lease
@@ -222,7 +223,7 @@ class _Mirror:
         self._meter.round_ended()
         if number == self._planned:
             self._session.rested = self._rested[number]
-            self._round_over.set()
+        self._round_over.set()
 
     def _is_settled(self, number: int) -> bool:
         """Whether nothing that was sent before this round can still arrive at the target."""
@@ -250,7 +251,7 @@ class _Mirror:
             except ClusterError as error:
                 self.progress.trouble = str(error)
             self._tell()
-        self._drain()
+        self._drain(relay)
         return True
 
     def _end_round_when_due(self, slots: Slots, relay: Relay) -> None:
@@ -294,15 +295,18 @@ class _Mirror:
         self.progress.events = self._link.events.trouble
         self._show(self.progress)
 
-    def _drain(self) -> None:
+    def _drain(self, relay: Relay) -> None:
         """Tell the slices to drain, if the ledger can be reached, and wait until they have."""
-        self._round_over.clear()
+        rounds, until = {relay.number, relay.last}, Deadline.after(_DRAIN)
         try:
             self._session.end()
         except ClusterError as error:
             self.progress.trouble = str(error)
         else:
-            self._round_over.wait(_DRAIN)
+            while not until.over and not rounds <= self._rested.keys():
+                self._round_over.wait(until.left())
+                self._round_over.clear()
+        self._session.rested &= all(self._rested.get(each, False) for each in rounds)
 
     def _failed(self, error: RuntimeError, number: int) -> None:
         """Raise after too many failures in a row; otherwise wait before the next query.
@@ -327,3 +331,4 @@ class _Mirror:
         self._tell()
         # Slices of the failed round may go on until they have read that it ended.
         self._stop.wait(max(TAKEOVER, _AGAIN.after(self._failures)))
+        self._session.rested = False

@@ -2,7 +2,7 @@
 
 A slice of the next round connects at once, and begins each partition when its slice has released
 it. A partition that is not released it begins when no slice of that round runs any more, as if
-another copier had been killed (docs/decisions/0028).
+another copier had been killed (docs/decisions/0029).
 """
 
 from __future__ import annotations

@@ -1,0 +1,112 @@
+"""When the next round begins, when the present one ends, and who is told. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from towpath.mirror import relay
+from towpath.mirror.relay import Relay
+
+
+@dataclass
+class StandInRound:
+    """A query that ends when it is told to."""
+
+    number: int
+    log: list[str]
+    ended: bool = False
+    failed: bool = False
+
+    def wait(self, _seconds: float) -> bool:
+        self.require()
+        return self.ended
+
+    def require(self) -> None:
+        if self.failed:
+            raise RuntimeError(f"round {self.number} failed")
+
+    def stop(self) -> None:
+        self.log.append(f"stop {self.number}")
+
+
+@dataclass
+class Track:
+    """A relay whose rounds and slices are stand-ins."""
+
+    room: bool = True
+    ready: bool = False
+    log: list[str] = field(default_factory=list)
+    rounds: dict[int, StandInRound] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.relay = Relay(self.begin, self, 7, lambda _: self.ready, room=self.room)  # type: ignore[arg-type]  # stand-ins
+
+    def begin(self, number: int, follows: int) -> StandInRound:
+        self.log.append(f"begin {number} after {follows}")
+        self.rounds[number] = StandInRound(number, self.log)
+        return self.rounds[number]
+
+    def end_round(self, number: int) -> None:
+        self.log.append(f"end {number}")
+
+    def leave_round(self, number: int) -> None:
+        self.log.append(f"left {number}")
+
+    def happens(self) -> list[str]:
+        """Return what happens in one look after the rounds."""
+        self.log.clear()
+        assert not self.relay.wait(1.0)
+        return self.log
+
+
+def test_a_round_ends_when_the_slices_of_the_next_are_ready() -> None:
+    track = Track()
+    assert track.log == ["begin 7 after 0"]
+    track.relay.hand_over()
+    track.relay.hand_over()
+    assert track.log == ["begin 7 after 0", "begin 8 after 7"]
+    assert track.happens() == []
+    track.ready = True
+    assert track.happens() == ["end 7"]
+    assert track.happens() == []
+    assert (track.relay.number, track.relay.last) == (7, 8)
+    track.rounds[7].ended = True
+    assert track.happens() == ["stop 7", "left 7"]
+    assert (track.relay.number, track.relay.last, track.relay.hands_over) == (8, 8, False)
+    track.rounds[8].ended = True
+    assert track.relay.wait(1.0), "no round goes on"
+
+
+def test_slices_without_room_beside_the_others_begin_when_those_have_ended() -> None:
+    track = Track(room=False)
+    track.relay.hand_over()
+    assert track.happens() == ["end 7"]
+
+
+def test_a_round_that_ends_by_itself_is_left_at_once() -> None:
+    track = Track()
+    track.relay.hand_over()
+    track.rounds[7].ended = True
+    assert track.happens() == ["stop 7", "left 7"]
+
+
+def test_a_round_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relay, "_GONE", 0.0)
+    track = Track(ready=True)
+    track.relay.hand_over()
+    assert track.happens() == ["end 7"]
+    assert track.happens() == ["stop 7", "left 7"]
+
+
+def test_the_failure_of_either_round_is_told() -> None:
+    for number in (7, 8):
+        track = Track()
+        track.relay.hand_over()
+        track.rounds[number].failed = True
+        with pytest.raises(RuntimeError, match=f"round {number} failed"):
+            track.relay.wait(1.0)
+        track.log.clear()
+        track.relay.stop()
+        assert track.log == ["stop 7", "stop 8"]
