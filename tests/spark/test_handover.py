@@ -3,71 +3,108 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
+import psutil
 import pytest
 
-from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Writer
+from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Writer, parts
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import Link
+from tests.support.program import Program
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import load
-from towpath.ledger.entries import ReadEntry, Released, Session
+from towpath.ledger.entries import Attempt, Released, Session
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.nouns import Side, TopicPartition
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(300)]
+MOMENTS = ("ready", "ended", "released", "left")
 
 
 def test_partitions_are_handed_over_from_round_to_round(link: Link, rng: random.Random) -> None:
-    topics = {kind: f"{link.name}.{kind}" for kind in (PLAIN, TRANSACTIONAL)}
-    link.run = "{round: 3s, discover: 500ms}"
+    with copied(link, rng, "plain") as (_, heard):
+        wait_until(lambda: heard.now()["left"] >= 2, "two rounds have handed over", 120)
+    assert len(heard.released[2]) == 2 * PARTITIONS, "a partition was not handed over"
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(0)
+def test_slices_that_are_killed_while_a_round_hands_over(
+    link: Link, rng: random.Random, soak_seconds: int
+) -> None:
+    """At each moment of it, those of the round that ends, or those of the next."""
+    for number, kills in enumerate(parts(2, 20, soak_seconds)):
+        with copied(link, rng, str(number)) as (run, heard):
+            for _ in range(kills):
+                moment = rng.choice(MOMENTS)
+                before = heard.now()[moment]
+                wait_until(lambda: heard.now(0.1)[moment] > before, moment, 120)  # noqa: B023
+                kill(rng.sample(workers := run.workers(), min(len(workers), rng.choice((1, 2)))))
+                sys.stderr.write(f"killed slices when a round was {moment}\n")
+
+
+def kill(workers: list[psutil.Process]) -> None:
+    for worker in workers:
+        try:
+            worker.kill()
+        except psutil.NoSuchProcess:
+            continue  # it has just ended
+
+
+@contextmanager
+def copied(link: Link, rng: random.Random, name: str) -> Iterator[tuple[Program, Heard]]:
+    """Let a link with short rounds copy what is written meanwhile; at the end all is the same."""
+    topics = {kind: f"{link.name}.{name}.{kind}" for kind in (PLAIN, TRANSACTIONAL)}
+    boot, link.run = link.source.bootstrap, "{round: 2s, discover: 500ms}"
     for topic in topics.values():
-        create_topic(link.source.bootstrap, topic, PARTITIONS)
+        create_topic(boot, topic, PARTITIONS)
+    run = link.start("run", "--master", "local[2]")
     writers = [
-        Writer(link.source.bootstrap, topic, kind, random.Random(rng.random()), 0.05)
+        Writer(boot, topic, kind, random.Random(rng.random()), 0.05)
         for kind, topic in topics.items()
     ]
-    run = link.start("run", "--master", "local[2]")
-    heard = Heard(link)
     try:
-        wait_until(lambda: heard.left() >= 3, "three rounds have handed over", 120)
+        with Heard(link) as heard:
+            yield run, heard
     finally:
         for writer in writers:
             writer.stop()
     for topic in topics.values():
         for partition in range(PARTITIONS):
-            link.wait_for(run, topic, partition)
+            link.wait_for(run, topic, partition, 120)
     assert run.stop() == 0, run.said
     for topic in topics.values():
         assert link.assert_same(topic, PARTITIONS) > 0
-    for number in (2, 3):
-        assert len(heard.released[number]) == 2 * PARTITIONS, "a partition was not handed over"
 
 
-class Heard:
-    """What the slices of a link tell each other."""
+class Heard(ExitStack):
+    """What the run and the slices of a link tell each other."""
 
     def __init__(self, link: Link) -> None:
-        self._link = link
-        self._entries: list[ReadEntry] = []
+        super().__init__()
+        self._config = load(link.file)
+        admin = self.enter_context(Admin(self._config.target, Side.TARGET))
+        self._ledger = Ledger(
+            admin, self.enter_context(Client(self._config.target, Side.TARGET, admin))
+        )
+        self._rounds = dict.fromkeys(MOMENTS, 0)
         self.released: defaultdict[int, set[TopicPartition]] = defaultdict(set)
 
-    def left(self) -> int:
-        """Return the last round of which no slice runs any more."""
-        config = load(self._link.file)
-        left = 0
-        with (
-            Admin(config.target, Side.TARGET) as admin,
-            Client(config.target, Side.TARGET, admin) as client,
-        ):
-            ledger = Ledger(admin, client)
-            if not ledger.usable():
-                return 0
-            for entry in ledger.read(SESSIONS):
-                if entry.link == config.link and isinstance(entry, Released):
-                    self.released[entry.round] |= {*entry.tps}
-                if entry.link == config.link and isinstance(entry, Session):
-                    left = entry.left_round
-        return left
+    def now(self, wait: float = 0.0) -> dict[str, int]:
+        """Return the last round of which each was told."""
+        for entry in self._ledger.read(SESSIONS, wait=wait) if self._ledger.usable() else ():
+            if entry.link != self._config.link:
+                continue
+            if isinstance(entry, Attempt) and entry.ready:
+                self._rounds["ready"] = entry.round
+            elif isinstance(entry, Released):
+                self._rounds["released"] = entry.round
+                self.released[entry.round] |= {*entry.tps}
+            elif isinstance(entry, Session):
+                self._rounds |= {"ended": entry.ended_round, "left": entry.left_round}
+        return dict(self._rounds)
