@@ -35,13 +35,12 @@ class StandInRound:
 class Track:
     """A relay whose rounds and slices are stand-ins."""
 
-    room: bool = True
     ready: bool = False
     log: list[str] = field(default_factory=list)
     rounds: dict[int, StandInRound] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.relay = Relay(self.begin, self, 7, lambda _: self.ready, room=self.room)  # type: ignore[arg-type]  # stand-ins
+        self.relay = Relay(self.begin, self, 7, lambda _: self.ready)  # type: ignore[arg-type]  # stand-ins
 
     def begin(self, number: int, follows: int) -> StandInRound:
         self.log.append(f"begin {number} after {follows}")
@@ -64,8 +63,8 @@ class Track:
 def test_a_round_ends_when_the_slices_of_the_next_are_ready() -> None:
     track = Track()
     assert track.log == ["begin 7 after 0"]
-    track.relay.hand_over()
-    track.relay.hand_over()
+    track.relay.hand_over(room=True)
+    track.relay.hand_over(room=True)
     assert track.log == ["begin 7 after 0", "begin 8 after 7"]
     assert track.happens() == []
     track.ready = True
@@ -80,14 +79,14 @@ def test_a_round_ends_when_the_slices_of_the_next_are_ready() -> None:
 
 
 def test_slices_without_room_beside_the_others_begin_when_those_have_ended() -> None:
-    track = Track(room=False)
-    track.relay.hand_over()
+    track = Track()
+    track.relay.hand_over(room=False)
     assert track.happens() == ["end 7"]
 
 
 def test_a_round_that_ends_by_itself_is_left_at_once() -> None:
     track = Track()
-    track.relay.hand_over()
+    track.relay.hand_over(room=True)
     track.rounds[7].ended = True
     assert track.happens() == ["stop 7", "left 7"]
 
@@ -95,7 +94,7 @@ def test_a_round_that_ends_by_itself_is_left_at_once() -> None:
 def test_a_round_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relay, "_GONE", 0.0)
     track = Track(ready=True)
-    track.relay.hand_over()
+    track.relay.hand_over(room=True)
     assert track.happens() == ["end 7"]
     assert track.happens() == ["stop 7", "left 7"]
 
@@ -103,7 +102,7 @@ def test_a_round_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -
 def test_the_failure_of_either_round_is_told() -> None:
     for number in (7, 8):
         track = Track()
-        track.relay.hand_over()
+        track.relay.hand_over(room=True)
         track.rounds[number].failed = True
         with pytest.raises(RuntimeError, match=f"round {number} failed"):
             track.relay.wait(1.0)

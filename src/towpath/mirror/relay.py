@@ -24,7 +24,6 @@ class Relay:
         session: Tells slices of the end of rounds.
         number: The number of the first round.
         is_ready: Whether all slices of a round are connected.
-        room: Whether slices of two rounds may run at the same time.
 
     Attributes:
         number: The round that goes on.
@@ -39,11 +38,8 @@ class Relay:
         session: LinkSession,
         number: int,
         is_ready: Callable[[int], bool],
-        *,
-        room: bool,
     ) -> None:
         self._begin, self._session, self._is_ready = begin, session, is_ready
-        self._patience = _READY if room else 0.0
         self.number = number
         self._round = begin(number, 0)
         self._began = time.monotonic()
@@ -66,15 +62,19 @@ class Relay:
         """The number of the last round that has begun."""
         return self.number + self.hands_over
 
-    def hand_over(self) -> None:
-        """Begin the next round; the present one ends as soon as it is ready.
+    def hand_over(self, *, room: bool) -> None:
+        """Begin the next round; the current one ends as soon as the next one is ready.
+
+        Args:
+            room: Whether the slices of both rounds may run at the same time. Otherwise the current
+                round ends at once.
 
         Raises:
             RuntimeError: It did not begin; the text is Spark's.
         """
         if self._next is None:
             self._next = self._begin(self.number + 1, self.number)
-            self._until = Deadline.after(self._patience)
+            self._until = Deadline.after(_READY if room else 0.0)
 
     def wait(self, seconds: float) -> bool:
         """Wait some seconds for the present round to end; return whether no round goes on.

@@ -162,7 +162,6 @@ class _Mirror:
                 self._session,
                 self.progress.round + 1,
                 self._is_ready,
-                room=not slots.asks,
             )
             try:
                 over = self._attend(relay, slots)
@@ -265,7 +264,9 @@ class _Mirror:
             self._deal(slots)
             self._redeal |= relay.age >= self._config.run.round
         if self._redeal:
-            relay.hand_over()
+            table = self._dealer.table
+            lost = table is not None and slots.number < len(table.hands)
+            relay.hand_over(room=not (slots.asks or lost))
             self._redeal = False
 
     def _deal(self, slots: Slots) -> None:
