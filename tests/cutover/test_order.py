@@ -19,7 +19,6 @@ from towpath.model.errors import (
 )
 from towpath.model.nouns import LinkName, TopicName, TopicPartition
 from towpath.plan.model import Plan
-from towpath.status.status import NOT_YET
 from towpath.verify.verdict import PartitionVerdict, Verdict
 
 ORDERS = TopicName("orders")
@@ -163,7 +162,7 @@ def test_a_rehearsal_ends_with_an_error_and_without_topics() -> None:
     assert failed.begun == none.begun == ["look"]
 
 
-def row(topic: TopicName, verdict: Verdict, why: str) -> PartitionVerdict:
+def row(topic: TopicName, verdict: Verdict, why: str, *, late: bool = False) -> PartitionVerdict:
     return PartitionVerdict(
         topic=topic,
         partition=0,
@@ -173,13 +172,14 @@ def row(topic: TopicName, verdict: Verdict, why: str) -> PartitionVerdict:
         why=why,
         behind=0,
         comparison=None,
+        late=late,
     )
 
 
 def test_records_written_meanwhile_are_not_told_twice() -> None:
     report = fresh()
-    late = row(ORDERS, Verdict.LEFT_OUT, f"10 offsets {NOT_YET}")
-    other = row(TopicName("other"), Verdict.LEFT_OUT, f"10 offsets {NOT_YET}")
+    late = row(ORDERS, Verdict.LEFT_OUT, "10 offsets are missing", late=True)
+    other = row(TopicName("other"), Verdict.LEFT_OUT, "10 offsets are missing", late=True)
     wrong = row(TopicName("wrong"), Verdict.DIFFERENT, "offset 5 differs")
     new = row(TopicName("new"), Verdict.LEFT_OUT, "was never copied")
     fine = row(TopicName("fine"), Verdict.EQUAL, "")

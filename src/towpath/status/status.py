@@ -19,7 +19,6 @@ from towpath.status.losses import Losses, LostRecords
 
 _MOMENTS = 60.0
 """Upper bound on the lag of a mirror topic that counts as filled, in seconds."""
-NOT_YET = "not yet copied"
 
 
 class State(StrEnum):
@@ -104,7 +103,7 @@ class PartitionStatus:
     def behind(self) -> str:
         """A sentence about the offsets that are not yet copied."""
         first, last = self.source_end, self.source_end + self.lag_records - 1
-        return f"offsets {first} to {last} {NOT_YET}"
+        return f"offsets {first} to {last} not yet copied"
 
 
 def status(

@@ -9,7 +9,7 @@ from enum import StrEnum
 from towpath.compare.work import Comparison
 from towpath.ledger.books import PartitionBooks
 from towpath.model.nouns import TopicName
-from towpath.status.status import NOT_YET, PartitionStatus
+from towpath.status.status import PartitionStatus
 
 
 class Verdict(StrEnum):
@@ -22,7 +22,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionVerdict:
-    """The verdict on a source partition; `why` is "" if everything was compared and is equal."""
+    """The verdict on a source partition; `why` is "" if everything was compared and is equal.
+
+    `late` tells that the only reason is that the source has newer records.
+    """
 
     topic: TopicName
     partition: int
@@ -32,12 +35,8 @@ class PartitionVerdict:
     why: str
     behind: int
     comparison: Comparison | None
+    late: bool
     notes: tuple[str, ...] = ()
-
-    @property
-    def late(self) -> bool:
-        """Whether the only reason is that the source has newer records."""
-        return self.verdict is Verdict.LEFT_OUT and self.why.endswith(NOT_YET)
 
 
 def verdict(
@@ -81,6 +80,7 @@ def verdict(
         why="; ".join(reasons),
         behind=max(0, row.lag_records),
         comparison=comparison,
+        late=not different and row.lag_records > 0 and not (trouble or row.error),
         notes=tuple(_notes(books, comparison, hidden)),
     )
 
