@@ -58,14 +58,14 @@ def test_a_node_that_refuses_our_login_is_told_at_once(
     refused: dict[str, Any] = {side: bad}
     wrong = replace(work, **refused)
     with copier(wrong, **good) as made:
-        made.landing.receipts._client, made.landing.receipts._ledger = _books(made, work)
+        reach_ledger(made, work)
         made.run()
         [done] = made.summaries()
     assert f"{side}: logging in to " in done.error
     assert "SASL_AUTHENTICATION_FAILED (58); Authentication failed during" in done.error
     tp = TopicPartition(TopicName(mirror.topic), 0)
-    with copier(endless(wrong), **good) as made:
-        made.landing.receipts._client, made.landing.receipts._ledger = _books(made, work)
+    with copier(endless(replace(wrong, number=1)), **good) as made:
+        reach_ledger(made, work)
         with going(made):
             wait_until(lambda: tp in made.landing.lanes, "the lane is there")
             progress = made.landing.lanes[tp].progress
@@ -76,8 +76,14 @@ def test_a_node_that_refuses_our_login_is_told_at_once(
     assert receipt.error == done.error
 
 
+def reach_ledger(made: Copier, work: Slice) -> None:
+    """Let the copier reach the ledger by the good login."""
+    receipts = made.landing.receipts
+    receipts._client, receipts._ledger = _books(made, work)
+    made._watch_client, made._watch._ledger = _books(made, work)
+
+
 def _books(made: Copier, work: Slice) -> tuple[Client, Ledger]:
-    """Let the copier write its books by the good login."""
     client = Client(work.target, Side.TARGET, made.landing._target)
     return client, Ledger(made.landing._target, client)
 

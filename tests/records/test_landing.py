@@ -15,6 +15,7 @@ from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.producers import producer_id
 from towpath.model.clock import now_ms
@@ -88,7 +89,7 @@ class Restore:
             source=NOWHERE,
             target=self.config,
             assignments=(assignment,),
-            run_id="restore",
+            run_id=new_name(),
             round=1,
             seconds=float("inf"),
             settled=True,

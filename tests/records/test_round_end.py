@@ -76,11 +76,11 @@ def test_the_last_receipts_wait_for_those_before(
         receipts = made.landing.receipts
         append, write_last = receipts._ledger.append, receipts.write_last
 
-        def slow(entries: Sequence[Entry]) -> None:
+        def slow(entries: Sequence[Entry], *at: TopicPartition) -> None:
             if not entered.is_set():
                 entered.set()
                 wait_until(lambda: made.landing.feed.ended, "the round ends")
-            append(entries)
+            append(entries, *at)
 
         def last() -> None:
             busy.append(receipts.busy)

@@ -249,7 +249,7 @@ def test_a_transaction_that_does_not_show_in_time(mirror: Mirror) -> None:
         writer = PartitionWriter(tp, transactions, who, 0.0)
         with pytest.raises(ClusterError) as raised:
             writer.write(client, [dense()])
-    assert str(raised.value) == f"target: a transaction did not show in {tp} in time"
+    assert str(raised.value) == f"target: a transaction in {tp} did not become visible in time"
 
 
 def dense() -> Batch:

@@ -88,7 +88,8 @@ class Client:
         self._closed = True
         for connected in list(self._connections.values()):
             with suppress(OSError):
-                connected.socket.shutdown(socket.SHUT_RDWR)
+                # The shutdown of a TLS socket would make a call in another thread read ciphertext.
+                socket.socket.shutdown(connected.socket, socket.SHUT_RDWR)
         self._drop()
 
     def _drop(self) -> None:
