@@ -168,6 +168,7 @@ class _Mirror:
             finally:
                 relay.stop()
         self._outlook.look_last(self._stop)
+        self._show(self.progress)  # a short run may have shown nothing so far
         if self._wishes.until_caught_up and not self._stop.is_set():
             self._discovery.last()
 
