@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
 from towpath.mirror import relay
+from towpath.mirror.progress import RunProgress
 from towpath.mirror.relay import Relay
+from towpath.mirror.run import _Mirror
+from towpath.model.nouns import Side
 
 
 @dataclass
@@ -109,3 +114,16 @@ def test_the_failure_of_either_round_is_told() -> None:
         track.log.clear()
         track.relay.stop()
         assert track.log == ["stop 7", "stop 8"]
+
+
+def test_a_round_that_ends_behind_the_failure_of_the_next_is_not_the_last() -> None:
+    """The number of the next one was told as ended, and is used no more."""
+    progress = RunProgress()
+    progress.round = 8  # it failed
+    mirror: Any = MagicMock(progress=progress, _failures=1, _planned=8, _rested={})
+    mirror._throttled = dict.fromkeys(Side, 0.0)
+    mirror._session.was_repeated.return_value = False
+    _Mirror._ended(mirror, 7, [])
+    assert (progress.round, mirror._failures, mirror._rested) == (8, 1, {7: True})
+    _Mirror._ended(mirror, 9, [])
+    assert (progress.round, mirror._failures) == (9, 0)

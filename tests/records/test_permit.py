@@ -71,6 +71,13 @@ def test_short_waits_are_no_pauses(clock: Clock) -> None:
         assert permit.pauses() == 0
 
 
+def test_what_came_before_a_slice_began_is_no_pause(clock: Clock) -> None:
+    permit = WritePermit(HOUR_MS)
+    clock.go_on(60.0)
+    permit.restart()
+    assert (permit.pauses(), permit.good, permit.fresh) == (0, True, False)
+
+
 def test_a_lost_lease_stays_lost() -> None:
     permit = WritePermit(HOUR_MS)
     permit.lose()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 
 import pytest
 
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.ledger.entries import Attempt, Dealt, Entry, Released, Session
-from towpath.model.errors import LedgerError
+from towpath.model.deadline import Deadline
+from towpath.model.errors import LedgerError, UnreachableError
 from towpath.model.nouns import LinkName
 from towpath.records import watch
 from towpath.records.permit import WritePermit
@@ -206,6 +208,29 @@ def test_what_an_earlier_attempt_sent_may_still_arrive(first: Entry, *, repeats:
     assert watched.run() == [], "it ends nothing"
     assert watched.repeats == repeats
     assert watched.permit.fresh
+
+
+def test_a_slice_of_a_round_that_was_left_writes_no_more() -> None:
+    """It stood still until others had gone on."""
+    watched = Watched([[OURS], [replace(OURS, ended_round=1, left_round=1)]])
+    assert watched.run() == [SliceEnd.ROUND]
+    assert not watched.permit.good
+
+
+def test_a_slice_that_was_paused_writes_no_more_behind_its_round() -> None:
+    watched = Watched([[OURS], [replace(OURS, ended_round=1)]])
+    watched.permit._pauses = 1
+    assert watched.run() == [SliceEnd.ROUND]
+    assert not watched.permit.good
+
+
+def test_an_announcement_that_does_not_show_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched([])
+    forgets = SimpleNamespace(append=lambda *_: None, read=lambda *_, **__: [])
+    monkeypatch.setattr(watched.watch, "_ledger", forgets)
+    monkeypatch.setattr(watch, "Deadline", SimpleNamespace(after=lambda _: Deadline.after(0)))
+    with pytest.raises(UnreachableError, match="its entry does not show"):
+        watched.watch.announce()
 
 
 def test_what_was_read_during_the_announcement_is_no_permission() -> None:

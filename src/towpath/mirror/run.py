@@ -211,15 +211,17 @@ class _Mirror:
         self._meter.slots(slots)
 
     def _ended(self, number: int, rows: list[dict[str, Any]]) -> None:
-        self._failures = 0
+        """Take the summary of a round; the one after it may have failed already."""
+        if number > self.progress.round:
+            self._failures, self.progress.round = 0, number
         self._link.events.tell(What.ROUND_ENDED, number=number)
         self._outlook.unopened = {
             (row["topic"], row["partition"]): row["error"] for row in rows if row["error"]
         }
         for side in Side:
             self._throttled[side] += sum(row[f"throttled_{side}"] or 0.0 for row in rows)
-        self._rested[number] = not any(row["under_way"] for row in rows)
-        self.progress.round = number
+        under_way = any(row["under_way"] for row in rows)
+        self._rested[number] = not (under_way or self._session.was_repeated(number))
         self._meter.round_ended()
         if number == self._planned:
             self._session.rested = self._rested[number]
@@ -265,10 +267,9 @@ class _Mirror:
             self._deal(slots)
             self._redeal |= relay.age >= self._config.run.round
         if self._redeal:
-            table = self._dealer.table
+            self._redeal, table = False, self._dealer.table
             lost = table is not None and slots.number < len(table.hands)
             relay.hand_over(room=not (slots.asks or lost))
-            self._redeal = False
 
     def _deal(self, slots: Slots) -> None:
         """Deal new partitions to the slices of the current round."""

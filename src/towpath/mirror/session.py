@@ -55,6 +55,8 @@ class LinkSession:
         self.rested = True
         self.begun: deque[Attempt] = deque()
         self.ready: set[tuple[int, int]] = set()
+        self._names: dict[tuple[int, int], set[str]] = {}
+        """The attempts at each slice, by round and number of the slice."""
         self._alone = Deadline.after(0)
         self._thread = threading.Thread(target=self._beat, name="towpath-beat", daemon=True)
 
@@ -159,7 +161,12 @@ class LinkSession:
                 self._has_begun(entry)
         return [e for e in entries if isinstance(e, Session) and e.work == MIRROR]
 
+    def was_repeated(self, number: int) -> bool:
+        """Whether Spark has tried a slice of a round more than once."""
+        return any(len(names) > 1 for (of, _), names in [*self._names.items()] if of == number)
+
     def _has_begun(self, attempt: Attempt) -> None:
+        self._names.setdefault((attempt.round, attempt.slice), set()).add(attempt.name)
         if attempt.ready:
             self.ready.add((attempt.round, attempt.slice))
         else:

@@ -133,6 +133,7 @@ class Copier:
         limit = time.monotonic() + self._work.seconds
         if not self._announce(limit):
             return
+        self.landing.permit.restart()
         self._watch.start()
         self._handover.start(self._watch.attempt(ready=True))
         self.landing.receipts.begin()
@@ -217,7 +218,7 @@ class Copier:
         while landing.receipts.busy:  # until its client gives up
             landing.turn(0.05)
         landing.receipts.write_last()
-        if not outdated and not landing.permit.lost and self._ended is not SliceEnd.RUN:
+        if not outdated and not landing.permit.lost and self._ended is SliceEnd.ROUND:
             self._release()
 
     def _release(self) -> None:

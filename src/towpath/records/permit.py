@@ -43,6 +43,10 @@ class WritePermit:
         self._pauses = 0
         self.lost = False
 
+    def restart(self) -> None:
+        """Count pauses from now on: nothing was sent before, and nothing heard."""
+        self._looked, self._pauses = Moment.now(), 0
+
     def ask(self) -> AskedAt:
         """Return the value to pass to `heard` once the ledger has been read."""
         return AskedAt(Moment.now(), self.pauses())

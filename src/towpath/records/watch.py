@@ -18,7 +18,9 @@ from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.entries import MIRROR, Attempt, Dealt, ReadEntry, Released, Session
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import SESSIONS, Ledger
-from towpath.model.errors import TowpathError
+from towpath.model.deadline import Deadline
+from towpath.model.errors import TowpathError, UnreachableError
+from towpath.model.nouns import Side
 from towpath.records.permit import WritePermit
 from towpath.records.work import Slice
 
@@ -40,6 +42,10 @@ class SliceEnd(Enum):
     """Spark has begun the slice again."""
     ORPHANED = auto()
     """The driver has written no session entry for too long."""
+
+
+_DRAINS = {SliceEnd.ROUND, SliceEnd.RUN}
+"""Ends that leave time to send what is queued."""
 
 
 class Before(Protocol):
@@ -102,7 +108,11 @@ class SessionWatch(threading.Thread):
         """
         self._unheard += self._ledger.read(SESSIONS)
         self._ledger.append([self.attempt()], SESSIONS)
+        limit = Deadline.after(self._work.target.request_timeout)
         while self._name not in self._attempts:
+            if limit.over:
+                what, why = "announcing a slice in the ledger", "its entry does not show"
+                raise UnreachableError(Side.TARGET, what, why)
             self._unheard += self._ledger.read(SESSIONS, wait=_WAIT)
             self._count_attempts(self._unheard)
         return self._name != next(iter(self._attempts))
@@ -133,7 +143,7 @@ class SessionWatch(threading.Thread):
             end = self._reason(sessions, time.monotonic() - heard)
             if self._is_repeated(entries):
                 end = SliceEnd.REPEATED
-            if end not in {None, SliceEnd.ROUND, SliceEnd.RUN}:
+            if end is not None and (end not in _DRAINS or self._is_late()):
                 self._permit.lose()
             if end is not None and end is not told:
                 told = end
@@ -143,6 +153,11 @@ class SessionWatch(threading.Thread):
             self._permit.heard(asked)
             if told is None:
                 self._hand_over(entries)
+
+    def _is_late(self) -> bool:
+        """Whether others may have gone on with the partitions before this end was heard."""
+        left = self._ours.left_round if self._ours is not None else 0
+        return left >= self._work.round or self._permit.pauses() > 0
 
     def _read(self) -> list[ReadEntry]:
         """Read on. The first result includes the entries read during the announcement.
