@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import struct
 import time
@@ -9,13 +10,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 PATIENCE = 60.0
 """Seconds that anything may take on a machine that does ten things at a time."""
+
+_LOST = {KafkaError._DESTROY_BROKER, KafkaError._TRANSPORT}
+"""Errors of a client whose broker has just come back."""
 
 Header = tuple[str, bytes | None]
 
@@ -42,7 +46,16 @@ def create_topic(
     """Create a topic, wait until its partitions have leaders, and return its name."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     new = NewTopic(topic, partitions, replication, config=dict(config or {}))
-    admin.create_topics([new])[topic].result(PATIENCE)
+    for attempt in itertools.count():
+        try:
+            admin.create_topics([new])[topic].result(PATIENCE)
+            break
+        except KafkaException as error:
+            code = error.args[0].code()
+            if attempt and code == KafkaError.TOPIC_ALREADY_EXISTS:
+                break
+            if code not in _LOST:
+                raise
     wait_until(lambda: _led(admin, topic, partitions), f"{topic} has leaders")
     return topic
 
