@@ -13,9 +13,10 @@ import psutil
 
 from bench.arena import Arena
 from bench.meter import Watch, tree
-from towpath.dev import distribution, java
+from towpath.dev import distribution
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.process import LOG4J2, JavaProcess
+from towpath.engine import java
 
 DISCOVER = 5
 """Seconds between two looks for new topics, the same for both."""

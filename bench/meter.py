@@ -15,8 +15,8 @@ from typing import Any
 
 import psutil
 
-from towpath.dev import java
 from towpath.dev.distribution import NEWEST
+from towpath.engine import java
 
 _TEMPLATE = "towpath.engine.template"
 MIB = 1 << 20

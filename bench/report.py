@@ -104,8 +104,19 @@ def _latency(found: dict[str, Any]) -> Iterator[str]:
     )  # fmt: skip
     yield from table(
         head,
-        (_window(who, run) for who, runs in found["latency"].items() for run in runs),
+        (
+            _window(*each)
+            for who, runs in found["latency"].items()
+            for run in runs
+            for each in ((who, run), *_beside(who, run))
+        ),
     )
+
+
+def _beside(who: str, run: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the row of a consumer of the source that took the same records at the same time."""
+    if direct := run.get("source"):
+        yield f"{who}: the source at the same time", {**run, **direct}
 
 
 def _window(who: str, run: dict[str, Any]) -> Sequence[Any]:

@@ -19,6 +19,8 @@ from bench.data import WARM, DataSet, Prepared, prepare
 Figures = dict[str, Any]
 WARMING = 240.0
 """Seconds within which a copier must have copied what warms it."""
+WARM_UP = 20.0
+"""Seconds of load before something changes, for the JVMs of brokers and of Spark to compile."""
 COPIERS: dict[str, type[Copier]] = {"mm2": MirrorMaker, "towpath": Towpath}
 
 
@@ -140,16 +142,26 @@ class Suite:
             with self._caught("changes", scene), self._warmed("towpath", wish, topic) as copier:
                 appear = arena.appearing(topic, 1.0) if wish.discover == 1 else nullcontext()
                 with appear:
-                    found.extend(self._windows(copier, topic, (latency.NATURAL,)))
+                    found.extend(
+                        self._windows(copier, topic, (latency.NATURAL,), first=WARM_UP, beside=True)
+                    )
             arena.delete(arena.source, topic)
 
     def _windows(
-        self, copier: Copier | None, topic: str, loads: tuple[latency.Load, ...]
+        self,
+        copier: Copier | None,
+        topic: str,
+        loads: tuple[latency.Load, ...],
+        *,
+        first: float = 2.0,
+        beside: bool = False,
     ) -> Iterator[Figures]:
         # The first window of a pair of clients is slower than all others.
-        latency.window(self._arena, copier, topic, loads[0], 2.0)
+        latency.window(self._arena, copier, topic, loads[0], first)
         for load in loads:
-            found = latency.window(self._arena, copier, topic, load, self._scale.window)
+            found = latency.window(
+                self._arena, copier, topic, load, self._scale.window, beside=beside
+            )
             self._said(found)
             yield found
 

@@ -60,6 +60,8 @@ from towpath.dev import distribution
 from towpath.dev.broker import archive_classes
 from towpath.model import secret
 
+# xdist tells its width to its workers; what is piped has none.
+os.environ.pop("COLUMNS", None)
 SEED = int(os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randrange(2**32))))
 """The same in all processes of a session."""
 

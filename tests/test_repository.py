@@ -52,7 +52,7 @@ def test_no_file_names_a_folder_of_somebodys_machine() -> None:
     assert lines_with(FOLDERS, tracked()) == []
 
 
-@pytest.mark.parametrize("name", ["bootstrap", "build", "dev"])
+@pytest.mark.parametrize("name", ["bootstrap", "build", "dev", "run", "wheel"])
 def test_every_locked_requirement_has_hashes(name: str) -> None:
     text = (ROOT / "requirements" / f"{name}.txt").read_text().replace("\\\n", " ")
     requirements = [line for line in text.splitlines() if "==" in line]
@@ -88,11 +88,32 @@ def test_the_table_of_promises_names_tests_that_exist() -> None:
 
 def test_the_table_of_promises_names_all_tests_with_brokers() -> None:
     text = (ROOT / "tests" / "README.md").read_text()
-    named = set(re.findall(r"`([\w]+/(?:test_\w+\.py)?)`", text))
+    named = set(re.findall(r"`([\w/]+/(?:test_\w+\.py)?)`", text))
     paths = [path for path in tracked("tests/*/test_*.py") if b"mark.broker" in path.read_bytes()]
     files = [path.relative_to(ROOT / "tests").as_posix() for path in paths]
     assert len(files) > 50
     assert [name for name in files if not {name, f"{name.partition('/')[0]}/"} & named] == []
+
+
+def test_the_folders_of_tests_are_those_of_the_packages() -> None:
+    across = {
+        "tests",
+        "tests/bench",
+        "tests/chaos",
+        "tests/deploy",
+        "tests/docs",
+        "tests/security",
+        "tests/spark",
+    }
+    folders = {path.parent.relative_to(ROOT) for path in tracked("tests/*/test_*.py")}
+    packages = {each for each in folders if str(each) not in across}
+    assert len(packages) > 15
+    wrong = [
+        each
+        for each in packages
+        if not (ROOT / "src" / "towpath" / each.relative_to("tests")).is_dir()
+    ]
+    assert wrong == []
 
 
 def test_no_two_public_classes_have_one_name() -> None:

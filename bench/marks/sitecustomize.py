@@ -23,7 +23,8 @@ from typing import Any
 FOLDER = os.environ.get("TOWPATH_BENCH_MARKS", "")
 CALLS = {
     "towpath.engine.session": ("session", "SparkContext._ensure_initialized"),
-    "towpath.mirror.run": ("_Mirror.prepare", "Rounds.__init__", "plan_round"),
+    "towpath.mirror.run": ("_Mirror.prepare", "Rounds.__init__"),
+    "towpath.mirror.planner": ("plan_round",),
     "towpath.records.copy": ("copy",),
     "towpath.records.target.opening": ("Opener.open",),
     "towpath.records.lane.lane": ("Lane.take",),

@@ -299,12 +299,12 @@ def sees_all(admin: Admin) -> bool:
     return True
 
 
-@pytest.mark.alone("quotas")
 def test_clusters_without_an_authorizer(
-    source: LocalCluster, target: LocalCluster, new_name: NewName
+    lone: LocalCluster, target: LocalCluster, new_name: NewName
 ) -> None:
+    """Plans of other tests would tell of the configs of all brokers, so the source is `lone`."""
     user, key = new_name("plain"), new_name("towpath.secret")
-    config = link(source, target, None, users={user: PASSWORD})
+    config = link(lone, target, None, users={user: PASSWORD})
     credential = Credential(user, Mechanism.SHA_256)
     with Admin(config.source, Side.SOURCE) as one, Admin(config.target, Side.TARGET) as other:
         set_for_all(one, {"background.threads": "11", key: "hunter2"})

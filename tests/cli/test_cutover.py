@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
-from pyspark.sql import SparkSession
 
-from tests.support.here import MASTER, Ended, Here
-from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.frozen import frozen_while_comparing, nothing, press_ctrl_c
+from tests.support.here import MASTER, Here
+from tests.support.kafka import Record, commit, consume, create_topic, produce
 from tests.support.links import a_run_elsewhere
 from tests.support.reasons import told
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig, load
 from towpath.dev.broker import LocalCluster
-from towpath.engine.batch import run as run_slices
 from towpath.engine.session import session
 from towpath.engine.starting import Starting
 from towpath.ledger.entries import Gap
@@ -106,10 +102,6 @@ class Asked(Starting):
         return session(MASTER[1], "towpath tests", credentials=False)
 
 
-def nothing(*_: object) -> None:
-    """Do nothing."""
-
-
 @pytest.mark.alone("quotas")
 def test_a_migration_from_its_rehearsal_to_its_end(
     source: LocalCluster,
@@ -141,13 +133,21 @@ def test_a_migration_from_its_rehearsal_to_its_end(
     assert left_on(target, link) == before, "a rehearsal touches nothing"
     assert rehearsed.json["estimated_seconds"] > 0
     assert (rehearsed.json["equal_records"], rehearsed.json["steps"]) == (700, 0)
+    commit(source.bootstrap, f"{link}-group", topic, 0, 1)
+    refused = here("cutover", str(file), *NOW)
+    assert refused.code == 3, refused.said
+    said = " ".join(refused.out.split())
+    assert f"1 consumer group with commits on mirrored topics ({link}-group)" in said
+    assert "to cut over all the same, add --without-groups" in said
+    assert "not cut over, and nothing was touched" in said
     report = tmp_path / "report.json"
-    ended = here("cutover", str(file), *NOW, "--report", str(report))
+    ended = here("cutover", str(file), *NOW, "--report", str(report), "--without-groups")
     assert ended.code == 0, ended.said
     assert "cut over: 3 of 3 partitions equal, 750 records" in ended.out
+    assert "without their consumer groups' offsets" in " ".join(ended.out.split())
     told = json.loads(report.read_text())
     assert (told["complete"], told["equal_partitions"]) == (True, 3)
-    assert list(told["seconds"]) == ["look", "drain", "sync", "verify", "look again"]
+    assert list(told["seconds"]) == ["look", "drain", "sync", "verify", "look again", "record"]
     assert retention(target, topic) == "86400000"
     with admin_of(target, Side.TARGET) as admin:
         assert admin.quotas.describe().known[quota] == 1_000_000.0
@@ -157,6 +157,20 @@ def test_a_migration_from_its_rehearsal_to_its_end(
     assert copied == consume(source.bootstrap, topic, (0, 1))
     assert [each.value for each in copied][-1] == b"749", "written last, behind the run"
     _events_of(target, LinkName(link))
+    _clients_write_behind_the_cut(here, file, target, topic)
+
+
+def _clients_write_behind_the_cut(here: Here, file: Path, target: LocalCluster, topic: str) -> None:
+    """What they write is theirs: nothing fails, and everything says when the cutover was."""
+    produce(target.bootstrap, topic, some(750, 7, 1))
+    verified = here("verify", str(file), *MASTER)
+    assert verified.code == 0, verified.said
+    assert "7 records behind the cutover of " in " ".join(verified.out.split())
+    status = here("status", str(file))
+    assert status.code == 0
+    assert "7 offsets behind the cutover of " in " ".join(status.out.split())
+    planned = here("plan", str(file))
+    assert "so clients may write to the mirror topics" in " ".join(planned.out.split())
 
 
 def _events_of(target: LocalCluster, link: LinkName) -> None:
@@ -330,13 +344,13 @@ def test_what_comes_between_ends_it_clearly(
     assert "rehearsed, nothing was changed: 1 problem, listed above" in rehearsed.out
     text = file.read_text()
     file.write_text(text.replace("target: {", "target: {request_timeout: 1s, "))
-    silent = _frozen_while_comparing(lone, lambda: here("cutover", str(file), *NOW), monkeypatch)
+    silent = frozen_while_comparing(lone, lambda: here("cutover", str(file), *NOW), monkeypatch)
     assert silent.code == 4, silent.said
     assert "verify: target: " in silent.out
     assert LEAVE in silent.out
     file.write_text(text)
     began = time.monotonic()
-    stopped = _frozen_while_comparing(
+    stopped = frozen_while_comparing(
         lone, lambda: here("cutover", str(file), *NOW), monkeypatch, press_ctrl_c
     )
     assert time.monotonic() - began < 30, "request_timeout"
@@ -371,36 +385,3 @@ def note_gap(file: Path, tp: TopicPartition) -> None:
             at=now_ms(),
         )
         link.ledger.append([gap])
-
-
-def press_ctrl_c() -> None:
-    os.kill(os.getpid(), signal.SIGINT)
-
-
-def _frozen_while_comparing(
-    target: LocalCluster,
-    command: Callable[[], Ended],
-    monkeypatch: pytest.MonkeyPatch,
-    then: Callable[[], None] = nothing,
-) -> Ended:
-    """Freeze the target when slices begin to compare; do something once they run."""
-    left = [then]
-
-    def frozen(
-        spark: SparkSession, slices: Any, work: Any, schema: str, on_done: Any, stop: Any
-    ) -> Any:
-
-        def done(number: int, total: int) -> None:
-            if left:
-                left.pop()()
-            on_done(number, total)
-
-        target.pause(1)
-        return run_slices(spark, slices, work, schema, done, stop)
-
-    with monkeypatch.context() as patched:
-        patched.setattr("towpath.verify.verify.run_slices", frozen)
-        try:
-            return command()
-        finally:
-            target.resume(1)

@@ -10,10 +10,16 @@ from typing import Any
 
 import pytest
 
+from tests.support.here import MASTER, Here
 from tests.support.kafka import consume, end_offsets, raw_batches, wait_until
 from towpath.cli.main import main
-from towpath.dev import ports, updown
+from towpath.cluster.admin import Admin
+from towpath.config import load as config_of
+from towpath.dev import distribution, ports, updown
 from towpath.dev.load import SHAPES, load
+from towpath.dev.secure import client_options
+from towpath.model.errors import RefusedError
+from towpath.model.nouns import Side, TopicId, TopicName
 
 
 @pytest.fixture
@@ -52,8 +58,14 @@ def test_a_pair_goes_up_and_down(home: Path, capsys: pytest.CaptureFixture[str])
 
     assert main(up) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert lines[0] == ["side", "bootstrap", "kafka", "state", "pid"]
+    assert lines[0] == ["side", "bootstrap", "kafka", "login", "state", "pid"]
     assert [line[-2:] for line in lines[2:]] == [["running", str(each["pid"])] for each in started]
+
+    assert main([*up[:-1], "9", "--kafka", "3.9.2"]) == 0
+    assert (
+        f"The target runs already, with Kafka {distribution.NEWEST} on 127.0.0.1:{elsewhere};"
+        " port 9 and Kafka 3.9.2 not used. To change that, run `towpath dev down` first."
+    ) in capsys.readouterr().err
 
     _the_demo_data_hold_every_kind_of_trouble(started[0]["bootstrap"])
     assert main(["dev", "down", *where, "--output", "json"]) == 0
@@ -62,8 +74,42 @@ def test_a_pair_goes_up_and_down(home: Path, capsys: pytest.CaptureFixture[str])
     assert not any(each["running"] for each in stopped)
     assert ports.is_free(source)
     assert ports.is_free(elsewhere)
+    assert len(updown.data(home)) == 2  # kept
     assert main(["dev", "down", *where]) == 0
     assert capsys.readouterr().out == "nothing runs\n"
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_a_secured_pair_mirrors_at_once_with_the_rights_of_a_link(home: Path, here: Here) -> None:
+    source, target = map(str, ports.reserve(2))
+    where = ["--home", str(home)]
+    up = ["dev", "up", "--secure", *where, "--source-port", source, "--target-port", target]
+    started = here(*up, "-o", "json")
+    assert started.code == 0, started.said
+    assert [each["secure"] for each in started.json["clusters"]] == [True, True]
+    link = started.json["link"]
+    assert link == str(home / "secure" / "link.yaml")
+    assert here("dev", "up", *where).code == 2
+
+    bootstrap = started.json["clusters"][0]["bootstrap"]
+    login = client_options(home / "secure" / "source-admin.properties")
+    load(bootstrap, scale=0.01, login=login)
+    plan = here("plan", link, "-o", "json")
+    assert plan.code == 0, plan.said
+    assert not any("ACL" in str(note) or "right" in str(note) for note in plan.json["notes"])
+    assert (ran := here.run(link, "--until-caught-up")).code == 0, ran.said
+    assert (proof := here("verify", link, *MASTER)).code == 0, proof.said
+    assert "19 equal of 19 partitions" in proof.said
+
+    with Admin(config_of(Path(link)).source, Side.SOURCE) as admin, pytest.raises(RefusedError):
+        admin.topics.delete(TopicName("orders"), TopicId(""))
+    shown = here("dev", "status", *where)
+    assert shown.said.count("TLS, SCRAM-SHA-512") == 2
+    assert f"begin with `towpath plan {link}`" in shown.said
+    stopped = here("dev", "down", *where)
+    assert (stopped.code, "begin with" in stopped.said) == (0, False)
+    assert here("dev", "status", *where).out == "nothing runs\n"
 
 
 def _the_demo_data_hold_every_kind_of_trouble(source: str) -> None:

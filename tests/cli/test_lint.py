@@ -43,18 +43,24 @@ def test_problems_are_listed_with_their_paths(
     assert main(["lint", str(file)]) == 2
     assert capsys.readouterr() == (
         "",
-        "source.sasl.password: variable TOWPATH_UNSET is not set in the environment\n"
-        "link: is required\n"
-        "lnk: unknown key, did you mean link?\n",
+        "link.yaml:1:1: link: is required\n"
+        "link.yaml:1:79: source.sasl.password: variable TOWPATH_UNSET is not set in the"
+        " environment\n"
+        "link.yaml:3:1: lnk: unknown key, did you mean link?\n",
     )
     assert main(["lint", str(file), "--output", "json"]) == 2
     assert json.loads(capsys.readouterr().out)["error"]["problems"] == [
-        {
-            "path": "source.sasl.password",
-            "text": "variable TOWPATH_UNSET is not set in the environment",
-        },
-        {"path": "link", "text": "is required"},
-        {"path": "lnk", "text": "unknown key, did you mean link?"},
+        {"path": path, "text": text, "file": "link.yaml", "line": line, "column": column}
+        for path, text, line, column in (
+            ("link", "is required", 1, 1),
+            (
+                "source.sasl.password",
+                "variable TOWPATH_UNSET is not set in the environment",
+                1,
+                79,
+            ),
+            ("lnk", "unknown key, did you mean link?", 3, 1),
+        )
     ]
 
 

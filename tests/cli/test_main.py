@@ -13,8 +13,9 @@ import typer
 
 from towpath import __version__
 from towpath.cli import main as frame
-from towpath.cli.main import COMMANDS, main
-from towpath.cli.show.output import Output, OutputOption, show, table
+from towpath.cli.main import COMMANDS, greeting, main
+from towpath.cli.show.grid import Grid
+from towpath.cli.show.output import Output, OutputOption, show
 from towpath.model.amounts import count
 from towpath.model.errors import ConfigError, ConfigProblem, TargetReplacedError, UnreachableError
 
@@ -96,10 +97,14 @@ def test_an_error_is_a_sentence_and_an_exit_code(
 ) -> None:
     register(raising(error))
     assert main(["lint"]) == exit_code
-    assert capsys.readouterr() == ("", text + "\n")
+    more = "" if code == "CONFIG" else f"see `towpath explain {code}`\n"
+    assert capsys.readouterr() == ("", f"{text}\n{more}")
     assert main(["lint", "--output", "json"]) == exit_code
     out, err = capsys.readouterr()
-    problems = [{"path": "a.b", "text": "is wrong"}, {"path": "", "text": "x"}]
+    nowhere = {"file": None, "line": None, "column": None}
+    problems = [
+        {"path": "a.b", "text": "is wrong", **nowhere}, {"path": "", "text": "x", **nowhere},
+    ]  # fmt: skip
     expected = {"code": code, "text": text, "problems": problems if exit_code == 2 else []}
     assert json.loads(out) == {"error": expected}
     assert err == ""
@@ -135,7 +140,7 @@ def test_typer_exit_is_the_exit_code(register: Register) -> None:
 def test_a_result_is_text_or_json(register: Register, capsys: pytest.CaptureFixture[str]) -> None:
     def body() -> None:
         rows = [["orders", count(1234567)], ["p[a]y", "7"]]
-        show(table(["topic", "records"], rows, right="records"), {"topics": ["é"]})
+        show(Grid(["topic", "records"], rows, right=["records"]), {"topics": ["é"]})
 
     register(body)
     assert main(["lint"]) == 0
@@ -206,6 +211,11 @@ def test_the_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> Non
 def test_every_command_has_help(capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert main([name, "--help"]) == 0
     assert f"Usage: towpath {name}" in capsys.readouterr().out
+
+
+def test_slow_commands_show_something_at_once() -> None:
+    assert greeting(["run", "x.yaml"]) == f"towpath {__version__} run\n"
+    assert [greeting(words) for words in (["status", "x"], ["run", "--help"], [])] == [""] * 3
 
 
 def test_the_program_itself_ends_with_the_exit_codes() -> None:

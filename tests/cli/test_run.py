@@ -49,9 +49,9 @@ def test_what_is_left_out_is_named_and_the_rest_goes_on(
     told = json.loads(report.read_text())
     assert (told["complete"], told["stopped"]) == (False, False)
     again, lost = told["left_out"]
-    assert (
-        again
-        == f"{topics['again']}-0: source: the topic was deleted and created again at the source"
+    assert again == (
+        f"{topics['again']}-0: source: the topic was deleted and created again at the source;"
+        f" `towpath restart FILE --topics {topics['again']}` copies the new one"
     )
     assert lost.startswith(f"{topics['lost']}-0: offsets 10 to 14 were not copied: retention")
     said = " ".join(run.said.split())
@@ -74,14 +74,15 @@ def test_a_second_run_of_a_link_is_refused(
         second = here.run(str(file))
     assert second.code == 4, second.said
     assert f"link {mirror.topic} is already running" in second.said
-    assert "stop that run first, or give this one another `link` name" in second.said
+    assert "to run it here instead, stop that run first" in second.said
+    assert "another `link` name" not in second.said
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("command", ["run", "status"])
 def test_a_cluster_that_does_not_answer(tmp_path: Path, command: str, here: Here) -> None:
     file = str(nowhere(tmp_path))
-    ended = here.run(file) if command == "run" else here(command, file)
+    ended = here.run(file, "--no-wait") if command == "run" else here(command, file)
     assert ended.code == 4
     assert "connecting to 127.0.0.1:" in ended.err
     assert "nothing listens there; check the port, and whether the broker runs" in ended.err

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +23,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.mirror.plan import build
 from towpath.model.clock import now_ms
 from towpath.model.nouns import SourceOffset, TargetOffset
+from towpath.status.look import LinkLook, LinkStatus
 
 pytestmark = pytest.mark.broker
 
@@ -57,7 +61,28 @@ def test_from_not_started_to_caught_up(mirror: Mirror, capsys: pytest.CaptureFix
     produce(mirror.source.bootstrap, mirror.topic, [Record(None, b"v")] * 3)
     behind = status(mirror, capsys)[0]
     assert (behind["state"], behind["lag_records"]) == ("behind", 3)
+    assert (behind["source_log_end"], behind["target_log_end"]) == (13, 10)
     assert behind["lag_seconds"] >= 0
+
+
+def test_it_looks_again_until_it_is_stopped(
+    mirror: Mirror, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+
+    def look(self: LinkLook, topics: re.Pattern[str]) -> LinkStatus:
+        looks.append(topics.pattern)
+        if len(looks) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return once(self, topics)
+
+    once = LinkLook.once
+    monkeypatch.setattr(LinkLook, "once", look)
+    file = str(mirror.folder / f"{mirror.topic}.yaml")
+    assert main(["status", file, "--watch", "--topics", "no.*"]) == 0
+    said = capsys.readouterr().out
+    assert looks == ["no.*"] * 2
+    assert said.count("0 partitions\n") == 2
 
 
 def test_what_the_target_lost_is_told_and_never_caught_up(
@@ -120,7 +145,11 @@ def test_a_table_tells_why_a_partition_is_mapped(
     mirror.catch_up()
     assert main(["status", str(tmp_path / f"{mirror.topic}.yaml")]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "caught up mapped 1,234 1,234 0" in said
+    assert "link mapped-1" in said.replace(mirror.topic, "mapped-1")
+    assert "run: none is alive" in said
+    assert "1,234 records" in said
+    assert "1 partition: ✓ 1 caught up" in said
+    assert "✓ caught up mapped 1,234 1,234 1,234 0" in said
     assert f"{mirror.topic}-0: mapped, because asked for by `records.offsets: mapped`" in said
 
 
@@ -171,7 +200,7 @@ def test_a_topic_that_can_have_no_name_on_the_target_hides_no_other(
     mirror.slices()
     file = tmp_path / f"{mirror.topic}.yaml"
     file.write_text(
-        file.read_text().replace("include: [", 'rename: "eu.{topic}", include: ["' + long + '", ')
+        file.read_text().replace("include: [", f'rename: "eu.{{topic}}"\n  include: ["{long}", ')
     )
     well, wrong = status(mirror, capsys, 3)
     assert (well["target_topic"], well["state"]) == (f"eu.{mirror.topic}", "not started")

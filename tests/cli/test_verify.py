@@ -6,16 +6,17 @@ import json
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from tests.support.compare import TargetLog, row
-from tests.support.kafka import Record, produce, wait_until
+from tests.support.frozen import frozen_while_comparing, press_ctrl_c
+from tests.support.here import Ended, Here
+from tests.support.kafka import Record, produce
 from tests.support.mirror import Mirror
-from tests.support.program import START, Program
 from towpath.cli.main import main
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
@@ -90,22 +91,50 @@ def test_equal_then_behind_then_different(
     ]  # fmt: skip
     assert lines[2].split()[:6] == [mirror.topic, "0", "mapped", "0", "to", "3000"]
     assert "1 equal, 1 different of 2 partitions: 6,002 equal records" in lines[-1]
+    assert lines[-2].strip() == "see `towpath explain DIFFERENT`"
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_the_whole_target_log_is_compared(
+    mirror: Mirror, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second link copied the same records; so did a producer, behind them."""
+    other = replace(mirror, link=f"{mirror.topic}-other", more="  shared: true\n")
+    other.catch_up()
+    produce(mirror.target.bootstrap, mirror.topic, [Record(b"mine", b"")] * 2)
+    code, told = asked(capsys, file_of(mirror))
+    first, second = told["partitions"]
+    assert (code, first["verdict"], second["verdict"]) == (3, "different", "different")
+    assert first["why"] == (
+        f"3,002 records on the target are surplus: this link did not write them (3,000 of link"
+        f" {other.link}, 2 of producers without an id; the first at target offset 3000)"
+    )
+    link = {"link": other.link, "producer": -1, "records": 3000}
+    assert second["others"] == [link]
+    assert (second["foreign"], second["equal"]) == (3000, 3000)
+
+    code, told = asked(capsys, file_of(other))
+    assert (code, told["equal"]) == (0, True)
+    first, second = told["partitions"]
+    assert first["others"][0] == {"link": mirror.topic, "producer": -1, "records": 3000}
+    assert any("of others, not compared" in note for note in second["notes"])
 
 
 @pytest.mark.broker
 @pytest.mark.spark
 def test_parts_of_it(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None:
     file = file_of(mirror)
-    code, told = asked(capsys, file, "--since", "2900")
+    code, told = asked(capsys, file, "--from", "2900")
     assert (code, told["records"]) == (0, 200)
     assert [each["first"] for each in told["partitions"]] == [2900, 2900]
 
-    code, told = asked(capsys, file, "--since", "1970-01-01T00:00:05.981Z")
+    code, told = asked(capsys, file, "--from", "1970-01-01T00:00:05.981Z")
     assert (code, told["records"]) == (0, 20)
 
     for beyond in ("9000", "2100-01-01T00:00:00Z"):
-        assert main(["verify", file, "--since", beyond, *MASTER]) == 2
-        text = "--since: no partition has copied records from there on, so nothing would be"
+        assert main(["verify", file, "--from", beyond, *MASTER]) == 2
+        text = "--from: no partition has copied records from there on, so nothing would be"
         assert text in capsys.readouterr().err
 
     code, told = asked(capsys, file, "--sample", "--seed", "7")
@@ -126,7 +155,7 @@ def test_a_link_that_never_ran(
     assert main(["verify", file_of(mirror)]) == 4
     assert capsys.readouterr().err == (
         f"the target's ledger knows nothing of link {mirror.topic}; mirror first, with"
-        " `towpath run`, or correct `link`\n"
+        " `towpath run`, or correct `link`\nsee `towpath explain LEDGER`\n"
     )
 
 
@@ -183,11 +212,11 @@ def test_a_cluster_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err.startswith("source: ")
 
 
-@pytest.mark.parametrize("since", ["yesterday", "2025-01-31", "-5"])
-def test_a_since_that_is_none(since: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", "any.yaml", f"--since={since}"]) == 2
+@pytest.mark.parametrize("first", ["yesterday", "2025-01-31", "-5"])
+def test_a_beginning_that_is_none(first: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "any.yaml", f"--from={first}"]) == 2
     assert capsys.readouterr().err == (
-        f"--since: {since!r} is not an offset, or a time with its zone such as"
+        f"--from: {first!r} is not an offset, or a time with its zone such as"
         " 2025-01-31T08:00:00Z\n"
     )
 
@@ -222,29 +251,48 @@ def test_masters_that_spark_knows(master: str, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.broker
-@pytest.mark.spark(own=True)
+@pytest.mark.spark
 def test_ctrl_c_ends_it_though_a_broker_is_silent(
-    tmp_path: Path, source: LocalCluster, lone: LocalCluster, new_name: Callable[[str], str]
+    tmp_path: Path,
+    source: LocalCluster,
+    lone: LocalCluster,
+    new_name: NewName,
+    here: Here,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mirror = Mirror(tmp_path, source, lone, new_name("silent"), timeout="60s")
     mirror.create(2)
     produce(source.bootstrap, mirror.topic, [Record(b"k", b"v", partition=i) for i in range(2)])
     mirror.catch_up()
-    program = Program(tmp_path, "verify", file_of(mirror), *MASTER)
-    try:
-        # By then it knows what to compare; Spark needs seconds to start.
-        wait_until(lambda: bool(program.jvms()), "Spark starts", START)
-        lone.pause(1)
-        wait_until(lambda: bool(program.workers()), "a slice runs", START)
-        children = program.children()
-        began = time.monotonic()
-        assert program.interrupt() == 3, program.said
-        assert time.monotonic() - began < 50, "request_timeout is 60 s, and there are four attempts"
-    finally:
-        lone.resume(1)
-        program.close()
-    assert program.err.read_text() == (
+    asked: list[float] = []
+
+    def interrupt() -> None:
+        asked.append(time.monotonic())
+        press_ctrl_c()
+
+    def verify() -> Ended:
+        return here.on_spark("verify", file_of(mirror))
+
+    ended = frozen_while_comparing(lone, verify, monkeypatch, interrupt)
+    [began] = asked
+    assert time.monotonic() - began < 50, "request_timeout is 60 s, and there are four attempts"
+    assert ended.code == 3, ended.said
+    assert ended.err.endswith(
         "stopped: not everything was compared, so nothing is proven; compare again, from the"
         " start\n"
     )
-    wait_until(lambda: not any(map(psutil.Process.is_running, children)), "Spark has ended")
+
+
+def test_the_old_name_of_from_is_hidden_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "any.yaml", "--since", "-5"]) == 2
+    told = capsys.readouterr().err
+    assert (
+        "note: --since of `towpath verify` is called --from now; the old name still works" in told
+    )
+    assert "--from: '-5' is not an offset" in told
+    assert main(["verify", "any.yaml", "--since", "5", "--from", "6"]) == 2
+    assert capsys.readouterr().err == "--since: is called --from now; give only --from\n"
+    assert main(["verify", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "--from" in shown
+    assert "--since" not in shown

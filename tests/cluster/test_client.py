@@ -19,7 +19,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.topics import TopicAdmin
 from towpath.cluster.data import frames
 from towpath.cluster.data.client import Client
-from towpath.cluster.metadata import TopicInfo
+from towpath.cluster.metadata import Metadata
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import ClusterError
@@ -77,13 +77,14 @@ def test_a_topic_without_id_is_fetched_by_name(
     tp = TopicPartition(TopicName(create_topic(source.bootstrap, new_name("nameless"))), 0)
     produce(source.bootstrap, tp.topic, [Record(b"k", b"v")])
     plain = ClusterConfig(bootstrap=source.addresses)
-    describe = TopicAdmin.describe
+    with_brokers = TopicAdmin.with_brokers
 
-    def nameless(self: TopicAdmin, *names: Any) -> dict[TopicName, TopicInfo]:
-        found = describe(self, *names)
-        return {name: replace(topic, id=NO_TOPIC_ID) for name, topic in found.items()}
+    def nameless(self: TopicAdmin, *names: Any) -> Metadata:
+        found = with_brokers(self, *names)
+        topics = {name: replace(topic, id=NO_TOPIC_ID) for name, topic in found.topics.items()}
+        return replace(found, topics=topics)
 
-    monkeypatch.setattr(TopicAdmin, "describe", nameless)
+    monkeypatch.setattr(TopicAdmin, "with_brokers", nameless)
     with Admin(plain, Side.SOURCE) as admin, Client(plain, Side.SOURCE, admin) as client:
         found = client.fetch(tp, 0, max_bytes=1000)
     assert found.end > found.start

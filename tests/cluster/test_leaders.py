@@ -11,7 +11,7 @@ import pytest
 from towpath.cluster.admin import leaders
 from towpath.cluster.admin.leaders import Question, ask_leaders
 from towpath.cluster.connect.control import Control
-from towpath.cluster.connect.retrying import repeated
+from towpath.cluster.connect.retrying import polled
 from towpath.cluster.metadata import Answers, Broker, Metadata, PartitionInfo, TopicInfo
 from towpath.config import ClusterConfig
 from towpath.model.backoff import BackOff
@@ -26,8 +26,8 @@ WITH, WITHOUT = TopicPartition(NAME, 0), TopicPartition(NAME, 1)
 class Table(Control):
     """Partition 1 has no leader until its election."""
 
-    def __init__(self, elected_after: float) -> None:
-        super().__init__(ClusterConfig(bootstrap=("nowhere:1",), request_timeout="60s"), "source")
+    def __init__(self, elected_after: float, timeout: str = "60s") -> None:
+        super().__init__(ClusterConfig(bootstrap=("nowhere:1",), request_timeout=timeout), "source")
         self._elected = Deadline.after(elected_after)
 
     def metadata(self, *_: Any) -> Metadata:
@@ -74,14 +74,14 @@ def test_who_needs_that_partition_alone_waits_for_it(monkeypatch: pytest.MonkeyP
     found, _ = timed(lambda: ask_leaders(Table(1.0), QUESTION, [WITHOUT]))
     assert dict(found) == {WITHOUT: 1}
     with pytest.raises(ClusterError, match="LEADER_NOT_AVAILABLE"):
-        ask_leaders(Table(60), QUESTION, [WITHOUT])
+        ask_leaders(Table(60, "500ms"), QUESTION, [WITHOUT])
 
 
 def test_what_is_repeated_ends_with_the_last_result_when_time_is_over() -> None:
     results = iter(range(10))
     pause = BackOff(first=0.001, longest=0.001)
     deadline = Deadline.after(60)
-    assert repeated(lambda: next(results), deadline, pause, lambda result: result == 3) == 3
-    assert repeated(lambda: next(results), Deadline.after(0), pause, lambda _: False) == 4
+    assert polled(lambda: next(results), deadline, pause, lambda result: result == 3) == 3
+    assert polled(lambda: next(results), Deadline.after(0), pause, lambda _: False) == 4
     with pytest.raises(StopIteration):
-        repeated(lambda: next(iter(())), deadline, pause, lambda _: True)
+        polled(lambda: next(iter(())), deadline, pause, lambda _: True)

@@ -269,3 +269,20 @@ def test_the_logs_end_is_told_when_it_comes_too_early(pair: Pair) -> None:
     assert found.notes == (
         "the target log ends at offset 8, but records were copied up to offset 10",
     )
+
+
+def test_records_of_others_before_and_behind_a_cutover_are_told_apart(pair: Pair) -> None:
+    pair.source.write([rows(5), rows(5, 5)])
+    pair.target.write([rows(5)])
+    pair.target.write([rows(2, 50)], producer=-1)
+    pair.target.write([rows(5, 5)])
+    pair.target.write([rows(1, 60)], producer=-1)
+    pair.target.write([rows(4, 70)], producer=-1)
+    moved = run(0, 0, 5), run(5, 7, 5)
+    strict = pair.compare(10, moved, following=((US, 10),))
+    assert (strict.others.records, strict.behind_cut.records) == (7, 0)
+    cut_over = pair.compare(10, moved, following=((US, 10),), cut=13)
+    assert (cut_over.others.records, cut_over.others.first) == (3, 5)
+    assert (cut_over.behind_cut.records, cut_over.behind_cut.first) == (4, 13)
+    assert cut_over.counts.foreign == 7
+    assert cut_over.equal

@@ -18,12 +18,14 @@ from towpath.cluster.connect.security import ssl_context
 from towpath.config import (
     AccessConfig,
     AclMode,
+    ByteRate,
     Duration,
     GssapiSasl,
     LinkConfig,
     MskSasl,
     OauthSasl,
     PasswordSasl,
+    RateConfig,
     Size,
     StartAt,
     Tls,
@@ -177,14 +179,14 @@ def test_without_the_environment_only_the_text_is_judged(
     tls = "{ca: no-such-file.pem, cert: neither.pem}"
     text = with_source(f"sasl: {login}, tls: {tls}").replace("b:9092", "${TOWPATH_UNSET}")
     path = write(text.replace("orders\n", "my orders\n", 1))
-    assert [str(problem) for problem in check(path, with_environment=False)] == [
+    assert [problem.sentence for problem in check(path, with_environment=False)] == [
         "link: must be 1 to 100 letters, digits, '.', '_' or '-'"
     ]
     assert [problem.path for problem in check(path)] == [
-        "target.bootstrap",
+        "source.sasl.password",
         "source.tls.ca",
         "source.tls.cert",
-        "source.sasl.password",
+        "target.bootstrap",
         "link",
     ]
 
@@ -211,7 +213,7 @@ def test_a_secret_file_that_is_no_use(
     if content is not None:
         (tmp_path / "pw").write_bytes(content)
     path = write(with_source("sasl: {mechanism: PLAIN, username: u, password: file:pw}"))
-    assert [str(problem) for problem in check(path)] == [
+    assert [problem.sentence for problem in check(path)] == [
         "source.sasl.password: " + message.format(folder=tmp_path)
     ]
 
@@ -282,7 +284,7 @@ def test_the_secret_keys_are_those_of_the_models() -> None:
 @given(st.text())
 def test_no_text_causes_anything_but_a_config_error(text: str) -> None:
     with contextlib.suppress(ConfigError):
-        parse(text)
+        parse(text, "link.yaml")
 
 
 KEYS = ("source", "target", "link", "topics", "records", "run", "bootstrap", "tls", "sasl")
@@ -395,7 +397,7 @@ def test_usable_certificates_travel_as_text(certificates: Path, written: str) ->
 def test_certificates_that_are_no_use(certificates: Path, written: str, message: str) -> None:
     path = certificates / "link.yaml"
     path.write_text(with_source(f"tls: {{{written}}}"))
-    assert [str(problem) for problem in check(path)] == [
+    assert [problem.sentence for problem in check(path)] == [
         "source." + message.format(folder=certificates)
     ]
 
@@ -425,3 +427,41 @@ def test_durations(text: str, seconds: float, shown: str) -> None:
 def test_sizes(text: str, number: int, shown: str) -> None:
     assert Size.parse(text) == number
     assert str(Size.parse(text)) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "shown"),
+    [
+        ("500KB", 500_000, "500KB/s"),
+        ("50MB/s", 50_000_000, "50MB/s"),
+        ("1 MiB", 1 << 20, "1MiB/s"),
+        ("1.5GB", 1_500_000_000, "1500MB/s"),
+        ("1234B/s", 1234, "1234B/s"),
+    ],
+)
+def test_rates(text: str, number: int, shown: str) -> None:
+    assert ByteRate.parse(text) == number
+    assert str(ByteRate.parse(text)) == shown
+
+
+def test_limits_of_the_link_and_of_topics(write: Write) -> None:
+    def limits(text: str) -> RateConfig:
+        return load(write(WHOLE.format(run=f"run: {{max_rate: {text}}}"))).run.max_rate
+
+    assert limits("50MB").link == 50_000_000
+    assert limits("{link: 1GB}").of("orders") is None
+    made = limits("{topics: {'orders[.]eu': 2MB, 'orders.*': 10MB}}")
+    assert made.link is None
+    found = {name: made.of(name) for name in ("orders.eu", "orders.us", "my.orders", "other")}
+    assert found == {
+        "orders.eu": 2_000_000, "orders.us": 10_000_000, "my.orders": None, "other": None
+    }  # fmt: skip
+
+
+WHOLE = """\
+source: {{bootstrap: "a:1"}}
+target: {{bootstrap: "b:1"}}
+link: orders
+topics: {{include: [".*"]}}
+{run}
+"""

@@ -7,9 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support.standings import ROW
+from towpath.compare.others import OtherRecords
+from towpath.compare.work import Comparison, Counts
 from towpath.cutover.order import Order, judge
 from towpath.cutover.report import CutoverReport
 from towpath.cutover.writers import Writing
+from towpath.ledger.books import PartitionBooks
 from towpath.model.errors import (
     LinkBusyError,
     LinkHeldError,
@@ -17,14 +21,17 @@ from towpath.model.errors import (
     TowpathError,
     UnreachableError,
 )
-from towpath.model.nouns import LinkName, TopicName, TopicPartition
+from towpath.model.nouns import LinkName, ProducerId, TopicName, TopicPartition
 from towpath.plan.model import Plan
-from towpath.verify.verdict import PartitionVerdict, Verdict
+from towpath.verify.surplus import OthersRule
+from towpath.verify.verdict import PartitionVerdict, Verdict, verdict
+from towpath.wire.digest import Digest
 
 ORDERS = TopicName("orders")
 TP = TopicPartition(ORDERS, 0)
 GREW = Writing(TP, 10, 20, ())
 PARTS = ["look", "drain", "sync", "verify", "look again"]
+"""The parts before the cutover is recorded."""
 AWAY = UnreachableError("target", "comparing", "no answer", "start it")
 
 
@@ -63,6 +70,9 @@ class Script:
     def look_again(self) -> None:
         self._part("look_again")
 
+    def record(self) -> None:
+        self._part("record")
+
 
 def cut(stop: threading.Event | None = None, /, **then: Callable[[CutoverReport], None]) -> Script:
     """Do all parts of a cutover."""
@@ -90,9 +100,15 @@ def writes(report: CutoverReport) -> None:
 
 def test_all_parts_follow_each_other_and_are_timed() -> None:
     parts = cut()
-    assert parts.begun == list(parts.report.seconds) == PARTS
+    assert parts.begun == list(parts.report.seconds) == [*PARTS, "record"]
     assert parts.report.complete
     assert parts.report.touched
+
+
+def test_a_cutover_that_cannot_be_recorded_is_not_complete() -> None:
+    parts = cut(record=fails(AWAY))
+    assert not parts.report.complete
+    assert parts.report.trouble == [f"record: {AWAY}"]
 
 
 def test_nothing_is_begun_while_somebody_writes() -> None:
@@ -187,3 +203,34 @@ def test_records_written_meanwhile_are_not_told_twice() -> None:
     report.writing, report.appeared = (GREW,), frozenset({new.topic})
     judge(report)
     assert report.trouble == [f"other-0: {other.why}", "wrong-0: offset 5 differs"]
+
+
+def test_surplus_records_prevent_it_also_where_somebody_writes() -> None:
+    """A partition that only lags is told with its writers; one with surplus records is wrong."""
+    others = OtherRecords(3, 10, ((ProducerId(-1), 3),))
+    compared = Comparison(
+        source=TP,
+        target=TP,
+        first=0,
+        end=10,
+        source_digest=Digest(),
+        target_digest=Digest(),
+        counts=Counts(equal=10, foreign=3),
+        bytes=1,
+        others=others,
+    )
+
+    def told(*, shared: bool) -> list[str]:
+        rule = OthersRule(LinkName("shop"), lambda _: None, shared=shared)
+        report = fresh()
+        report.verdicts = (verdict(ROW, PartitionBooks(), compared, "", "", others=rule),)
+        report.writing = (GREW,)
+        judge(report)
+        return report.trouble
+
+    (text,) = told(shared=False)
+    assert text.startswith(
+        "orders-0: 3 records on the target are surplus: this link did not write them (3 of"
+        " producers without an id; the first at target offset 10)"
+    )
+    assert told(shared=True) == []

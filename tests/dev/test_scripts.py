@@ -22,7 +22,9 @@ def run(script: str, *arguments: str, **environment: str) -> tuple[int, str]:
     return answer.returncode, answer.stderr
 
 
-@pytest.mark.parametrize("script", ["setup", "check", "test", "demo", "soak", "coverage"])
+@pytest.mark.parametrize(
+    "script", ["setup", "check", "test", "demo", "soak", "coverage", "pictures"]
+)
 def test_no_python(script: str) -> None:
     code, said = run(script, PYTHON="no-such-python")
     assert code == 2

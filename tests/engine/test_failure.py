@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from towpath.engine.failure import of_spark
-from towpath.model.errors import ClusterError
+from towpath.model.errors import ClusterError, WorkersError
 
 
 def test_our_own_sentence_is_found_in_the_text_of_spark() -> None:
@@ -13,6 +13,17 @@ towpath.cluster.connect.login.SecurityError: source: localhost:9 did not take th
     error = of_spark(RuntimeError(text))
     assert isinstance(error, ClusterError)
     assert str(error) == "source: localhost:9 did not take the login"
+
+
+def test_workers_that_cannot_run_slices_are_an_error_of_their_own() -> None:
+    """It is the user who must act, so a run ends with it."""
+    text = """Job aborted: org.apache.spark.SparkException:
+Error from python worker:
+  towpath.model.errors.WorkersError: the worker w1 cannot run slices: the archive needs a Python
+PYTHONPATH was:"""
+    error = of_spark(RuntimeError(text))
+    assert (type(error), error.exit_code) == (WorkersError, 4)
+    assert str(error) == "the worker w1 cannot run slices: the archive needs a Python"
 
 
 def test_what_is_none_of_ours_is_told_by_its_first_line() -> None:

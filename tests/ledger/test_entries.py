@@ -14,6 +14,7 @@ from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import (
     Attempt,
+    Cut,
     Dealt,
     EndOffsets,
     Entry,
@@ -174,6 +175,16 @@ ENTRIES: list[Entry] = [
         partitions=({"source": {"topic": "orders", "partition": 0}},),
     ),
     Attempt(link=LINK, run_id="r", round=2, slice=1, attempt=1, name="one"),
+    Cut(
+        link=LINK,
+        topic=ORDERS,
+        partition=0,
+        producer_id=ProducerId(1),
+        source_end=SourceOffset(12),
+        target_end=TargetOffset(10),
+        records=10,
+        at=9,
+    ),
 ]
 
 
@@ -306,6 +317,14 @@ def test_of_two_receipts_the_further_one_holds_whatever_their_order() -> None:
         known = books_of(opened(), *facts).of(TopicPartition(ORDERS, 0)).receipt
         assert known is not None
         assert known.source_end == 20
+
+
+def test_the_last_cutover_of_this_incarnation_holds() -> None:
+    first = next(entry for entry in ENTRIES if isinstance(entry, Cut))
+    last, other = replace(first, at=20), replace(first, producer_id=ProducerId(2), at=30)
+    for facts in ((first, last, other), (other, last, first, last)):
+        assert books_of(opened(), *facts).of(TopicPartition(ORDERS, 0)).cut == last
+    assert books_of(opened(), other).of(TopicPartition(ORDERS, 0)).cut is None
 
 
 def test_another_incarnation_begins_anew() -> None:

@@ -67,21 +67,18 @@ def test_every_record_is_found_in_both_directions(runs: list[Run], rng: object) 
 
 
 @given(maps(), st.integers(0, 200))
-def test_any_other_offset_leads_to_the_next_record_and_says_so(runs: list[Run], at: int) -> None:
+def test_any_other_offset_leads_to_the_next_record(runs: list[Run], at: int) -> None:
     offsets, known = OffsetMap(runs), table(runs)
     answer = offsets.to_target(SourceOffset(at))
     following = [target for source, target in known.items() if source >= at]
     assert offsets.next_target(SourceOffset(at)) == min(following, default=max(known.values()) + 1)
-    if at in known or at - 1 in known:
-        assert answer.exactness is Exactness.EXACT
-    elif at < runs[0][0]:
+    if at < runs[0][0]:
         assert answer.exactness is Exactness.BEFORE_START
-    elif not following:
+    elif at > max(known) + 1:
         assert answer.exactness is Exactness.NOT_YET
     else:
-        assert answer.exactness is Exactness.BOUNDED
-    if answer.exactness is not Exactness.EXACT:
-        assert answer.offset == offsets.next_target(SourceOffset(at))
+        assert answer.exactness is Exactness.EXACT
+    assert [target for target in known.values() if target >= answer.offset] == following
     assert bool(answer.why) is (answer.exactness is not Exactness.EXACT)
 
 
@@ -123,7 +120,7 @@ def test_a_growing_run_takes_its_shorter_self_in() -> None:
             [(0, 0, 2), (9, 2, 2)],
             None,
             4,
-            TranslatedOffset(2, Exactness.BOUNDED, "no record was mirrored at offset 4"),
+            TranslatedOffset(2, Exactness.EXACT),
         ),
         (
             [(0, 0, 2)],
@@ -136,7 +133,7 @@ def test_a_growing_run_takes_its_shorter_self_in() -> None:
             [(0, 0, 2)],
             extent(0, 0, 5, 4),
             3,
-            TranslatedOffset(4, Exactness.BOUNDED, "no record was mirrored at offset 3"),
+            TranslatedOffset(2, Exactness.EXACT),
         ),
         ([(0, 0, 2)], extent(0, 0, 5, 4), 5, TranslatedOffset(4, Exactness.EXACT)),
     ],
@@ -167,3 +164,10 @@ def test_a_source_log_that_was_cut_and_written_again() -> None:
     why = "offsets 6 to 9 were mirrored before the source log was cut"
     assert offsets.to_source(TargetOffset(8)) == TranslatedOffset(6, Exactness.LOST, why)
     assert offsets.to_source(TargetOffset(11)) == TranslatedOffset(7, Exactness.EXACT)
+
+
+def test_a_position_before_replaced_records_leads_behind_them() -> None:
+    runs = [(0, 0, 5), (7, 5, 3), (6, 10, 5)]
+    offsets = OffsetMap(joined([run(*each) for each in runs]))
+    assert offsets.replaced == ((5, 8),)
+    assert offsets.to_target(SourceOffset(5)) == TranslatedOffset(10, Exactness.EXACT)

@@ -35,6 +35,8 @@ FROZEN = [
     ("towpath_steps_failed_total", "counter", "steps", ("subject", "do", "reason")),
     ("towpath_left_out", "gauge", "things", ("cause",)),
     ("towpath_throttled_seconds_total", "counter", "seconds", ("side",)),
+    ("towpath_max_rate_bytes_per_second", "gauge", "bytes per second", ("topic",)),
+    ("towpath_max_rate_wait_seconds_total", "counter", "seconds", ("topic",)),
     ("towpath_events_lost_total", "counter", "events", ()),
     ("towpath_trouble", "gauge", "1", ()),
     ("towpath_last_look_timestamp_seconds", "gauge", "seconds since 1970", ()),

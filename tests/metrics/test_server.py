@@ -6,9 +6,11 @@ import errno
 import re
 import socket
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +19,7 @@ from tests.support.metrics import ABOUT, STAND, full, served
 from tests.support.scrape import Scrape
 from towpath.dev import ports
 from towpath.metrics.meter import Meter
-from towpath.metrics.server import MetricsServer
+from towpath.metrics.server import STALLED, MetricsServer
 from towpath.model.errors import ConfigError
 
 
@@ -46,10 +48,26 @@ def test_metrics_and_ready_and_nothing_else(capfd: pytest.CaptureFixture[str]) -
         meter.looked([STAND])
         assert get(address, "/ready") == (200, "ready\n")
         for path in ("/", "/metrics/", "/metric", "/ready/x", "/../metrics"):
-            assert get(address, path) == (404, "only /metrics and /ready are served\n")
+            assert get(address, path) == (404, "only /metrics, /live and /ready are served\n")
         with pytest.raises(urllib.error.HTTPError, match="501"):
             urllib.request.urlopen(f"http://{address}/metrics", b"data", timeout=10)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_run_is_alive_while_its_loop_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    meter, ago = Meter(), [0.0]
+    real = time.monotonic
+    clock = SimpleNamespace(monotonic=lambda: real() + ago[0])
+    monkeypatch.setattr("towpath.metrics.meter.time", clock)
+    with served(meter) as address:
+        assert get(address, "/live") == (200, "alive\n")
+        ago[0] = STALLED - 60
+        assert get(address, "/live") == (200, "alive\n")
+        ago[0] = STALLED + 1
+        code, said = get(address, "/live")
+        assert (code, said.startswith("stalled: nothing was done for 60")) == (503, True)
+        meter.turned()
+        assert get(address, "/live") == (200, "alive\n")
 
 
 def test_each_scrape_tells_what_is_now() -> None:

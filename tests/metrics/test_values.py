@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.support.metrics import ABOUT, STAND, full, scrape
 from towpath.metrics.meter import Copied, Meter
 from towpath.metrics.stand import LIMIT, Stand, chosen, sums
-from towpath.model.nouns import Detail
+from towpath.model.nouns import Detail, TopicName
+from towpath.model.rates import RateLimits
 
 ORDERS = {"topic": "orders"}
 
@@ -51,6 +52,9 @@ def test_everything_that_a_meter_was_told_is_served() -> None:
     left_out = {("rights",): 2, ("topic",): 0, ("step",): 0, ("file",): 1}
     assert got.of("towpath_left_out") == left_out
     assert got.of("towpath_throttled_seconds_total") == {("source",): 2.5, ("target",): 0}
+    limits = {("",): 2000, ("clicks",): 500}
+    assert got.of("towpath_max_rate_bytes_per_second") == limits
+    assert got.of("towpath_max_rate_wait_seconds_total") == {("",): 0.5, ("clicks",): 1.5}
     assert got.get("towpath_trouble") == 1
     assert (got.get("towpath_last_look_timestamp_seconds") or 0) > 1.7e9
 
@@ -61,6 +65,15 @@ def test_a_meter_that_was_told_nothing() -> None:
     assert got.get("towpath_round_seconds") is None
     assert got.get("towpath_last_look_timestamp_seconds") is None
     assert got.get("towpath_trouble") == 0
+
+
+def test_limits_of_thousands_of_topics_have_no_series() -> None:
+    meter = Meter()
+    topics = {TopicName(f"t{number}"): 5.0 for number in range(LIMIT + 1)}
+    meter.limited(RateLimits(9, topics), {TopicName(""): 1.0, **topics})
+    got = scrape(meter)
+    assert got.of("towpath_max_rate_bytes_per_second") == {("",): 9}
+    assert got.of("towpath_max_rate_wait_seconds_total") == {("",): 1}
 
 
 def test_what_is_over_is_told_no_more() -> None:

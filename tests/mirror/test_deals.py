@@ -6,50 +6,22 @@ from dataclasses import replace
 
 import pytest
 
-from towpath.config import ClusterConfig
-from towpath.mirror.deals import Table, spread
-from towpath.model.nouns import (
-    LinkName,
-    ProducerId,
-    SourceOffset,
-    TopicId,
-    TopicName,
-    TopicPartition,
-)
-from towpath.records.work import Assignment, Beginning, Slice, as_data, from_data
-
-CLUSTER = ClusterConfig(bootstrap=("host:1",))
-
-
-def part(topic: str, number: int = 0) -> Assignment:
-    tp = TopicPartition(TopicName(topic), number)
-    return Assignment(
-        source=tp,
-        target=replace(tp, topic=TopicName(f"eu.{topic}")),
-        source_id=TopicId("source"),
-        target_id=TopicId("target"),
-        producer_id=ProducerId(1 << 40),
-        filler_id=ProducerId(1 << 41),
-        start=SourceOffset(0),
-    )
+from tests.support.deals import part, table_of
+from towpath.mirror.deals import Demand, Table, spread
+from towpath.model.nouns import ProducerId, SourceOffset, TopicId
+from towpath.records.work import Beginning, as_data, from_data
 
 
 def table(*hands: int, settled: bool = True) -> Table:
-    slices = [
-        Slice(
-            link=LinkName("link"),
-            source=CLUSTER,
-            target=CLUSTER,
-            assignments=tuple(part(f"old-{n}", each) for each in range(count)),
-            run_id="run",
-            round=7,
-            seconds=60.0,
-            number=n,
-            settled=settled,
-        )
-        for n, count in enumerate(hands)
-    ]
-    return Table.of(slices, 7, settled=True)
+    parts = [[part(f"old-{n}", each) for each in range(count)] for n, count in enumerate(hands)]
+    return table_of(parts, settled=settled)
+
+
+@pytest.mark.parametrize("follows", [0, 6])
+def test_only_a_round_that_follows_another_is_checked_for_what_was_dealt_meanwhile(
+    follows: int,
+) -> None:
+    assert table_of([[part("a")]], follows=follows).checked is not bool(follows)
 
 
 def test_partitions_are_spread_by_weight() -> None:
@@ -59,12 +31,37 @@ def test_partitions_are_spread_by_weight() -> None:
     assert spread([], 2) == []
 
 
+def test_a_partition_weighs_what_is_to_be_copied_within_a_minute() -> None:
+    tp, stopped, idle = (part("hot", n).source for n in range(3))
+    demand = Demand({tp: 10.0, stopped: 10.0}, frozenset({stopped}))
+    rest = demand.weight(idle, 0, 50, 5000)
+    assert demand.weight(tp, 400, 50, 5000) == rest + 100 * (400 + 60 * 10)
+    assert demand.weight(stopped, 400, 50, 5000) == rest, "no slice can copy it"
+    assert demand.weight(idle, 1, 0, 0) > rest
+
+
+def test_partitions_without_news_are_spread_by_number() -> None:
+    lags = {part("a"): 3} | {part("b", number): 0 for number in range(9)}
+    weighed = [(Demand().weight(each.source, lag, 1, 100), each) for each, lag in lags.items()]
+    assert [len(one) for one in spread(weighed, 2)] == [5, 5]
+
+
 def test_the_slice_with_the_fewest_partitions_gets_what_comes() -> None:
     there = table(3, 1)
     dealt = there.deal([(0, part("new", n)) for n in range(4)])
     assert {number: len(parts) for number, parts in dealt.items()} == {1: 3, 0: 1}
     assert [len(hand.held) for hand in there.hands] == [4, 4]
     assert [len(hand.later) for hand in there.hands] == [1, 3]
+
+
+def test_what_is_withdrawn_belongs_to_no_slice_until_it_is_dealt_again() -> None:
+    there = table(2, 1)
+    tp = part("old-0", 1).source
+    assert there.withdraw([tp, part("unknown").source]) == {0: [tp]}
+    assert (tp in there.held, there.hands[0].withdrawn) == (False, {tp})
+    assert there.withdraw([tp]) == {}
+    assert list(there.deal([(0, part("old-0", 1))])) == [0]
+    assert (tp in there.held, there.hands[0].withdrawn) == (True, set())
 
 
 def test_a_partition_that_a_slice_has_stays_with_it() -> None:

@@ -144,7 +144,8 @@ def test_a_topic_that_was_made_again_at_the_source_is_a_problem(mirror: Mirror) 
     mirror.catch_up()
     delete_topic(mirror.source.bootstrap, mirror.topic)
     create_topic(mirror.source.bootstrap, mirror.topic)
-    assert told(mirror) == (3, [f"{mirror.topic}: source: {RECREATED}"])
+    advice = f"`towpath restart FILE --topics {mirror.topic}` copies the new one"
+    assert told(mirror) == (3, [f"{mirror.topic}: source: {RECREATED}; {advice}"])
     assert mirror.slices() == []
     mirror.records = {"on_gap": "record"}
     assert told(mirror)[0] == 0

@@ -60,16 +60,19 @@ def test_lag_and_elections_are_no_changes() -> None:
 
 
 def test_a_stop_its_reason_and_its_end() -> None:
-    stopped = replace(ROW, state=State.STOPPED, error="too large")
+    stopped = replace(ROW, state=State.STOPPED, error="too large", codes=("TOO_LARGE",))
     facts = {"mode": "identical", "producer_id": 7}
     assert told([ROW], [stopped], [stopped], [ROW]) == [
         (
             "partition.state", "orders-0",
-            {**facts, "before": "copied", "state": "stopped", "why": "too large"},
+            {
+                **facts, "before": "copied", "state": "stopped", "why": "too large",
+                "codes": ["TOO_LARGE"],
+            },
         ),
         (
             "partition.state", "orders-0",
-            {**facts, "before": "stopped", "state": "copied", "why": ""},
+            {**facts, "before": "stopped", "state": "copied", "why": "", "codes": []},
         ),
     ]  # fmt: skip
 

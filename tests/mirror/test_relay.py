@@ -120,10 +120,11 @@ def test_a_round_that_ends_behind_the_failure_of_the_next_is_not_the_last() -> N
     """The number of the next one was told as ended, and is used no more."""
     progress = RunProgress()
     progress.round = 8  # it failed
-    mirror: Any = MagicMock(progress=progress, _failures=1, _planned=8, _rested={})
+    mirror: Any = MagicMock(progress=progress, _failures=1)
     mirror._throttled = dict.fromkeys(Side, 0.0)
     mirror._session.was_repeated.return_value = False
     _Mirror._ended(mirror, 7, [])
-    assert (progress.round, mirror._failures, mirror._rested) == (8, 1, {7: True})
+    mirror._session.settled.ended.assert_called_once_with(7, settled=True)
+    assert (progress.round, mirror._failures) == (8, 1)
     _Mirror._ended(mirror, 9, [])
     assert (progress.round, mirror._failures) == (9, 0)

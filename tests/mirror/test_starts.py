@@ -76,7 +76,7 @@ def test_latest_holds_for_a_partition_without_a_leader_and_others_do_not_wait(
         assert time.monotonic() - began < 60, "it waited for a leader"
         planned = {a.source.partition: a.start for a in work.assignments}
         assert planned == {lost: UNKNOWN, **dict.fromkeys(others, 100)}
-        found = {d.tp.partition: d for d in replace(mirror, timeout="5s").catch_up()}
+        found = {d.tp.partition: d for d in replace(mirror, timeout="3s").catch_up()}
         assert [found[n].error for n in others] == ["", ""]
         assert found[lost].source_end == -1
         assert f"{mirror.topic}-{lost}" in found[lost].error

@@ -85,7 +85,7 @@ def test_behind_a_run_that_left_nothing_nobody_waits(
 ) -> None:
     made, _ = started(monkeypatch, last)
     made.close()
-    assert (made._alone.over, made.settled, made.rested) == (True, True, True)
+    assert (made._alone.over, made.settled.before, made.settled.now) == (True, True, True)
 
 
 def test_a_run_that_ends_before_its_first_round_leaves_what_it_found(

@@ -14,6 +14,7 @@ from towpath.config import MetricsConfig
 from towpath.dev import ports
 from towpath.ledger.entries import Gap
 from towpath.mirror.telling import stands, telling
+from towpath.model.findings import Cause
 from towpath.model.nouns import Detail, LinkName, ProducerId, SourceOffset
 from towpath.status.status import State
 
@@ -62,6 +63,6 @@ def test_it_is_served_only_where_the_file_asks_for_that() -> None:
     assert got.get("towpath_detail_info", detail="link") == 1
     states = {(str(state),): float(state is State.BEHIND) for state in State}
     assert got.of("towpath_partitions") == states
-    causes = {"cluster", "file", "rights", "topic", "subject", "step"}
+    causes = {*map(str, Cause), "step"}
     assert got.of("towpath_left_out") == {(cause,): 0 for cause in causes}
     assert {*threading.enumerate()} == before

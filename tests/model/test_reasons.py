@@ -73,9 +73,9 @@ TEXTS = {
     ),
     Reason.of(ReasonCode.TARGET_LOST, partition="a-0", acknowledged=10, found=5, unit="offset"): (
         "target: a-0 lost records that it had acknowledged: offset 9 was acknowledged, and the log"
-        " ends at offset 4 (a lost disk, an unclean leader election, a power cut?); run `towpath"
-        " repair` to copy them again, or delete the topic on the target to have all of it copied"
-        " again"
+        " ends at offset 4 (a lost disk, an unclean leader election, a power cut, a restored"
+        " snapshot?); stop the run, then `towpath repair` says whether it can copy them again, and"
+        " what to do if it cannot"
     ),
     Reason.of(ReasonCode.TARGET_REPLACED, topic="orders"): (
         "target: topic orders was deleted and created again while it was written; the next round or"

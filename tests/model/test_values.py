@@ -37,12 +37,13 @@ SENTENCES = [
     " that wrote it, or a newer one",
     "link l was last used by Towpath 0.3.0 and needs feature level 2 of the ledger; this program"
     " knows up to 1; use Towpath 0.3.0 or newer for this link",
-    "link l is already running (on host); stop that run first, or give this one another `link`"
-    " name",
+    "link l is already running (on host); a link has one run at a time: to run it here instead,"
+    " stop that run first (Ctrl-C or SIGTERM), then try again",
     "corrupt record batch: why",
     "target: orders-0 lost records that it had acknowledged: sequence 9 was acknowledged, and the"
-    " log ends at sequence 4 (a lost disk, an unclean leader election, a power cut?); run `towpath"
-    " repair` to copy them again, or delete the topic on the target to have all of it copied again",
+    " log ends at sequence 4 (a lost disk, an unclean leader election, a power cut, a restored"
+    " snapshot?); stop the run, then `towpath repair` says whether it can copy them again, and what"
+    " to do if it cannot",
     "target: orders-0 holds 7 records twice: the second copy lies at offsets 10 to 19; a copier"
     " that had been frozen or cut off wrote it after the target had forgotten the producer id;"
     " nothing more is copied to this partition; delete the topic on the target to have all of it"

@@ -9,7 +9,7 @@ import random
 import signal
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,10 @@ from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.plan import kinds as step_kinds
 from towpath.plan.apply import ApplyRequest, apply
+from towpath.plan.finished import already_done
 from towpath.plan.journal import JournalWriter
 from towpath.plan.kinds import Step
+from towpath.plan.saved import load_plan
 from towpath.records.copy import copy
 from towpath.topics.steps import CreateTopic
 
@@ -114,9 +116,72 @@ def test_a_saved_plan_is_applied_once(files: Files) -> None:
     assert done.code == 0, done.said
     assert [step["target"] for step in done.json["done"]] == [f"eu.{first}", f"eu.{second}"]
     assert topics(files.target, f"eu.{files.name}") == {f"eu.{first}": 2, f"eu.{second}": 1}
-    again = files.run("apply", files.plan, "--yes", "--output", "json").json
-    assert (again["done"], len(again["done_before"]), again["complete"]) == ([], 2, True)
     assert files.run("diff", files.yaml).code == 0
+
+
+def test_a_finished_plan_says_so_first_and_does_nothing(files: Files) -> None:
+    files.topic("a"), files.topic("b")
+    assert files.run("plan", files.yaml, "--save", files.plan).code == 0
+    assert files.run("apply", files.plan, "--yes").code == 0
+    with open_link(files.config) as link:
+        link.look()
+        entries = dict(link.books.journal)
+    again = files.run("apply", files.plan)  # not a terminal: it would refuse to ask
+    assert (again.code, again.err) == (0, "")
+    shown = " ".join(again.out.split())
+    assert "the plan is finished: all its 2 steps are done (2 by `towpath apply` of this" in shown
+    assert shown.endswith("); nothing to do")
+    data = files.run("apply", files.plan, "--output", "json").json
+    assert (data["done"], len(data["done_before"]), data["complete"]) == ([], 2, True)
+    with open_link(files.config) as link:
+        link.look()
+        assert link.books.journal == entries
+
+
+def test_a_plan_of_which_some_is_done_says_so_before_it_asks(files: Files) -> None:
+    first, second = files.topic("a"), files.topic("b")
+    assert files.run("plan", files.yaml, "--save", files.plan).code == 0
+    _apply_one(files)
+    asked = files.run("apply", files.plan)
+    assert asked.code == 2
+    told = " ".join(asked.err.split())
+    assert "note: 1 of 2 steps were done before by `towpath apply` of this plan, the last" in told
+    ended = files.run("apply", files.plan, "--yes", "--output", "json").json
+    assert (len(ended["done"]), len(ended["done_before"])) == (1, 1)
+    assert topics(files.target, f"eu.{files.name}") == {f"eu.{first}": 1, f"eu.{second}": 1}
+
+
+def _apply_one(files: Files) -> None:
+    """Apply the saved plan, and stop behind its first step."""
+    saved = load_plan(Path(files.plan), SUBJECTS.kinds)
+    plan = replace(saved.plan, steps=saved.plan.steps[:1])
+    wanted = ApplyRequest(saved.config, plan, saved.digest)
+    assert apply(wanted, SUBJECTS, lambda _step, _error: None, threading.Event()).complete
+
+
+def test_a_plan_that_another_command_or_a_person_has_done_is_finished(files: Files) -> None:
+    by_run, by_hand = files.topic("a", 2), files.topic("b")
+    assert files.run("plan", files.yaml, "--save", files.plan).code == 0
+    create_topic(files.target.bootstrap, f"eu.{by_hand}", 1)
+    assert not already_done(_saved(files), SUBJECTS).finished
+    assert files.run("apply", files.yaml, "--yes").code == 0
+    again = files.run("apply", files.plan, "--output", "json")
+    assert (again.code, again.err) == (0, "")
+    assert [step["source"] for step in again.json["done_elsewhere"]] == [by_run, by_hand]
+    text = " ".join(files.run("apply", files.plan).out.split())
+    assert "(2 by another command or by hand: the target is as the plan asks)" in text
+
+
+def _saved(files: Files) -> ApplyRequest:
+    saved = load_plan(Path(files.plan), SUBJECTS.kinds)
+    return ApplyRequest(saved.config, saved.plan, saved.digest)
+
+
+def test_a_plan_that_another_has_done_otherwise_is_not_finished(files: Files) -> None:
+    name = files.topic("a", 2)
+    assert files.run("plan", files.yaml, "--save", files.plan).code == 0
+    create_topic(files.target.bootstrap, f"eu.{name}", 1)
+    assert not already_done(_saved(files), SUBJECTS).finished
 
 
 def test_a_step_that_came_too_late_stops_alone(files: Files) -> None:
@@ -201,6 +266,8 @@ def test_what_came_back_to_the_source_is_not_removed(files: Files) -> None:
         late = files.run("apply", files.plan, "--yes", "--output", "json")
         wait_until(lambda: limits[1] not in target.quotas.describe().known, "the other is removed")
         assert target.quotas.describe().known[limits[0]] == 5000.0
+        for admin in (source, target):
+            admin.quotas.change(limits[0], None)  # other tests compare all quotas, too
     assert late.code == 3
     changed = "source: the cluster changed since this was planned: it should have "
     assert [each["error"].partition(";")[0] for each in late.json["failed"]] == [

@@ -14,7 +14,7 @@ from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, LinkName, TopicName
 from towpath.model.scram import Credential, Mechanism
 from towpath.plan.explain import clusters, groups, remarks, summary
-from towpath.plan.model import ClusterFacts, Plan
+from towpath.plan.model import ClusterFacts, Plan, TopicsTakenError, refuse
 from towpath.topics.advice import unmatched_expressions
 from towpath.topics.observed import ObservedTopics
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
@@ -84,6 +84,7 @@ def test_old_targets_are_told_apart() -> None:
         ((Cause.RIGHTS, Cause.FILE), 2),
         ((Cause.TOPIC, Cause.FILE), 2),
         ((Cause.TOPIC, Cause.FILE, Cause.CLUSTER), 4),
+        ((Cause.TOPIC, Cause.FILE, Cause.AWAY), 4),
     ],
 )
 def test_the_worst_cause_decides_the_exit_code(causes: tuple[Cause, ...], code: int) -> None:
@@ -103,6 +104,16 @@ def test_missing_rights_count_as_a_refusal_where_no_topic_is_left() -> None:
     both = Plan(link=LinkName("l"), source=ONE, target=OTHER, problems=(lacking, odd))
     assert (both.exit_code, both.refusals) == (4, (lacking,))
     assert Plan(link=LinkName("l"), source=ONE, target=OTHER, problems=(odd,)).exit_code == 3
+
+
+def test_a_restart_does_not_help_where_other_links_write_all_mirror_topics() -> None:
+    taken, lacking = (Problem(c, "text", c) for c in (Cause.OTHER_LINK, Cause.RIGHTS))
+    alone = Plan(link=LinkName("l"), source=ONE, target=OTHER, problems=(taken,))
+    both = Plan(link=LinkName("l"), source=ONE, target=OTHER, problems=(lacking, taken))
+    assert (alone.exit_code, both.exit_code) == (2, 4)
+    with pytest.raises(TopicsTakenError) as told:
+        refuse(alone)
+    assert (told.value.code, told.value.passing) == ("TOPICS_TAKEN", False)
 
 
 def test_a_missing_right_is_told_from_other_refusals() -> None:

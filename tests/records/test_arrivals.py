@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from tests.support.kafka import (
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import Dealt
+from towpath.ledger.entries.session import by_topic
 from towpath.model.nouns import LinkName, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.copy import Copier
@@ -39,11 +41,11 @@ def mirror(tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name:
     return Mirror(tmp_path, source, target, new_name("arriving"))
 
 
-def dealt(*assignments: Assignment) -> Dealt:
+def dealt(*assignments: Assignment, withdrawn: Sequence[TopicPartition] = ()) -> Dealt:
     parts = as_data(assignments)
     return Dealt(
         link=LINK, run_id="test", round=1, slice=0, number=0, facts_from=0,
-        settled=True, partitions=parts,
+        settled=not withdrawn, partitions=parts, withdrawn=by_topic(withdrawn),
     )  # fmt: skip
 
 
@@ -101,6 +103,57 @@ def test_terms_change_while_records_flow(mirror: Mirror) -> None:
             count += 200
             deal(replace(one, max_batch=one.max_batch - turn))
             time.sleep(0.05)  # so that some records are on their way, others not
+        wait_until(is_copied(mirror), "all is copied")
+    records = consume(mirror.target.bootstrap, mirror.topic)
+    assert len(records) == count
+    assert records == consume(boot, mirror.topic)
+    receipt = mirror.books().receipt
+    assert receipt is not None
+    assert receipt.records == count
+
+
+def test_a_partition_that_is_withdrawn_rests_until_it_is_dealt_again(mirror: Mirror) -> None:
+    mirror.create(2)
+    boot = mirror.source.bootstrap
+    paused, other = planned(mirror)
+    work = replace(endless(mirror.slices()[0]), assignments=(paused, other))
+    with copier(work, work.source, work.target) as made, going(made):
+
+        def tell(entry: Dealt) -> None:
+            made._reactor.soon(lambda: made._arrivals.dealt(entry))
+
+        def write(value: bytes) -> None:
+            for tp in (paused.source, other.source):
+                produce(boot, mirror.topic, [Record(b"k", value, partition=tp.partition)])
+
+        write(b"1")
+        for each in (paused, other):
+            wait_until(is_copied(mirror, each.source.partition), "all is copied")
+        tell(dealt(withdrawn=[paused.source]))
+        wait_until(lambda: paused.source not in made._arrivals.assigned, "the slice has left it")
+        write(b"2")
+        wait_until(is_copied(mirror, other.source.partition), "the other one goes on")
+        assert end_offsets(mirror.target.bootstrap, mirror.topic, paused.source.partition)[1] == 1
+        tell(dealt(paused))
+        wait_until(is_copied(mirror, paused.source.partition), "it goes on")
+    assert consume(mirror.target.bootstrap, mirror.topic, range(2)) == consume(
+        boot, mirror.topic, range(2)
+    )
+
+
+def test_pauses_while_records_flow(mirror: Mirror) -> None:
+    mirror.create()
+    boot, count = mirror.source.bootstrap, 0
+    [one] = planned(mirror)
+    # A slice of a run that ends would end, as it has nothing to do for a moment.
+    work = replace(endless(mirror.slices()[0]), assignments=(one,), seconds=600.0)
+    with copier(work, work.source, work.target) as made, going(made):
+        for turn in range(20):
+            produce(boot, mirror.topic, [Record(b"k", b"%d" % (count + n)) for n in range(200)])
+            count += 200
+            entry = dealt(one) if turn % 2 else dealt(withdrawn=[one.source])
+            made._reactor.soon(partial(made._arrivals.dealt, entry))
+            time.sleep(0.05 * (turn % 3))  # so that some records are on their way, others not
         wait_until(is_copied(mirror), "all is copied")
     records = consume(mirror.target.bootstrap, mirror.topic)
     assert len(records) == count

@@ -17,10 +17,10 @@ from tests.support.reasons import told
 from tests.support.records import ODD, transactions
 from tests.support.views import assert_same_view
 from towpath.cluster.admin.topics import TopicAdmin
-from towpath.cluster.metadata import TopicInfo
+from towpath.cluster.metadata import Metadata
 from towpath.dev.broker import LocalCluster
 from towpath.model.clock import now_ms
-from towpath.model.nouns import NO_TOPIC_ID, Mode, SourceOffset, TargetOffset, TopicName
+from towpath.model.nouns import NO_TOPIC_ID, Mode, SourceOffset, TargetOffset
 from towpath.records.copy import copy
 from towpath.records.landing.moved import MovedBeginnings
 
@@ -73,13 +73,14 @@ def test_topics_without_ids(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> 
     """Some brokers take requests by id, and have topics from before there were ids."""
     mirror.create()
     produce(mirror.source.bootstrap, mirror.topic, ODD)
-    describe = TopicAdmin.describe
+    with_brokers = TopicAdmin.with_brokers
 
-    def nameless(self: TopicAdmin, *names: Any) -> dict[TopicName, TopicInfo]:
-        found = describe(self, *names)
-        return {name: replace(topic, id=NO_TOPIC_ID) for name, topic in found.items()}
+    def nameless(self: TopicAdmin, *names: Any) -> Metadata:
+        found = with_brokers(self, *names)
+        topics = {name: replace(topic, id=NO_TOPIC_ID) for name, topic in found.topics.items()}
+        return replace(found, topics=topics)
 
-    monkeypatch.setattr(TopicAdmin, "describe", nameless)
+    monkeypatch.setattr(TopicAdmin, "with_brokers", nameless)
     [done] = mirror.catch_up()
     assert done.error == ""
     assert assert_same_view(mirror) == len(ODD)

@@ -25,10 +25,10 @@ from towpath.cluster.connect.border import broker_errors
 from towpath.cluster.connect.login import _our_part
 from towpath.cluster.connect.tls_errors import explain
 from towpath.config import ClusterConfig, OauthSasl, check, load
-from towpath.dev.java import _major
 from towpath.engine.batch import _source
 from towpath.engine.border import border
 from towpath.engine.desk import Desk
+from towpath.engine.java import _major
 from towpath.engine.session import cause
 from towpath.engine.source import Stream, source_of
 from towpath.ledger.entries import decode

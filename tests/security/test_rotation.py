@@ -61,7 +61,7 @@ def test_a_run_outlives_a_rotation(
         (keys.ours / "password").write_text("")
         wait_until(lambda: "password changed but cannot be used" in run.said, "it is told", 60)
         keys.give("password", 1)
-        wait_until(lambda: "all files of secrets are usable again" in run.said, "it is told", 60)
+        wait_until(lambda: "event=secrets.unusable_over" in run.said, "it is told", 60)
         _copy(run, source, target, topic, 200)
         assert run.stop() == 0, run.said
     finally:

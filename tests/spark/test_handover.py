@@ -22,7 +22,7 @@ from towpath.ledger.entries import Attempt, Released, Session
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.nouns import Side, TopicPartition
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark(own=True), pytest.mark.timeout(300)]
 MOMENTS = ("ready", "ended", "released", "left")
 
 
@@ -58,12 +58,15 @@ def kill(workers: list[psutil.Process]) -> None:
 
 @contextmanager
 def copied(link: Link, rng: random.Random, name: str) -> Iterator[tuple[Program, Heard]]:
-    """Let a link with short rounds copy what is written meanwhile; at the end all is the same."""
+    """Let a link with short rounds copy what is written meanwhile; at the end all is the same.
+
+    More slices are wished than there are cores: each of them runs all the same.
+    """
     topics = {kind: f"{link.name}.{name}.{kind}" for kind in (PLAIN, TRANSACTIONAL)}
     boot, link.run = link.source.bootstrap, "{round: 2s, discover: 500ms}"
     for topic in topics.values():
         create_topic(boot, topic, PARTITIONS)
-    run = link.start("run", "--master", "local[2]")
+    run = link.start("run", "--master", "local[2]", "--parallelism", "3")
     writers = [
         Writer(boot, topic, kind, random.Random(rng.random()), 0.05)
         for kind, topic in topics.items()

@@ -45,7 +45,7 @@ def test_a_run_goes_on_until_ctrl_c(link: Link, tmp_path: Path, here: Here) -> N
     create_topic(boot, topic, 1)
     produce(boot, topic, some())
     link.listen = metrics = f"127.0.0.1:{ports.reserve(1)[0]}"
-    link.run = "{discover: 500ms, sync_interval: 1s}"
+    link.run, link.timeout = "{discover: 500ms, sync_interval: 1s}", "10s"
     run = link.start("run", *ON_TWO, "--report", str(report))
     link.wait_for(run, topic, seconds=90)
     link.listen = ""
@@ -62,7 +62,9 @@ def test_a_run_goes_on_until_ctrl_c(link: Link, tmp_path: Path, here: Here) -> N
     for copied, partition in ((topic, 0), (topic, 2), (later, 0), (later, 1)):
         link.wait_for(run, copied, partition)
     _prometheus_gets_it(metrics, link.name)
+    children = run.children()
     assert run.interrupt() == 0, run.said
+    wait_until(lambda: not any(map(psutil.Process.is_running, children)), "Spark has ended")
     assert ports.is_free(int(metrics.rpartition(":")[2]))
     assert "stopped after" in run.said
     told = json.loads(report.read_text())
@@ -135,52 +137,47 @@ def _kill_a_worker(run: Program) -> None:
 
 
 @pytest.mark.spark
-def test_a_killed_driver_and_a_killed_jvm(link: Link, rng: random.Random, here: Here) -> None:
-    """Both where more slices are wished than there are cores: each of them runs all the same."""
+def test_a_killed_driver(link: Link, rng: random.Random, here: Here) -> None:
+    """Where more slices are wished than there are cores: each of them runs all the same."""
     boot, many = link.source.bootstrap, f"{link.name}.many"
     topics = {kind: f"{link.name}.{kind}" for kind in (PLAIN, TRANSACTIONAL)}
     create_topic(boot, many, SLICES)
     for topic in topics.values():
         create_topic(boot, topic, PARTITIONS)
+    link.timeout = "10s"
     run = _copying(link, many)
     writers = [
         Writer(boot, topic, kind, random.Random(rng.random()), 0.05)
         for kind, topic in topics.items()
     ]
     try:
-        _goes_on(link, run, topics[PLAIN], 0)
+        _goes_on(link, run, topics[PLAIN])
         run.kill9()
-        behind = end(link.target, topics[PLAIN])
-        run = _copying(link, many, *ON_TWO)
-        _goes_on(link, run, topics[PLAIN], behind)
-        run.jvm().kill()
-        assert run.wait() == 1, run.said
-        assert "Spark's JVM ended all at once (killed, or out of memory:" in run.said
     finally:
         for writer in writers:
             writer.stop()
     ended = here.run(str(link.file), "--until-caught-up", "--output", "json")
     assert ended.code == 0, ended.said
     assert (ended.json["complete"], ended.json["stopped"], ended.json["lag"]) == (True, False, 0)
-    assert link.assert_same(many, SLICES) == 2 * SLICES * len(some())
+    assert link.assert_same(many, SLICES) == SLICES * len(some())
     for topic in topics.values():
         assert link.assert_same(topic, PARTITIONS) > 0
 
 
-def _copying(link: Link, many: str, *where: str) -> Program:
+def _copying(link: Link, many: str) -> Program:
     """Start a run with as many slices as `many` has partitions; return it when each has copied."""
-    run = link.start("run", "--parallelism", str(SLICES), *where)
+    run = link.start("run", "--parallelism", str(SLICES))
     for partition in range(SLICES):
         produce(link.source.bootstrap, many, some(partition))
         link.wait_for(run, many, partition, 120)
     return run
 
 
-def _goes_on(link: Link, run: Program, topic: str, behind: int) -> None:
+def _goes_on(link: Link, run: Program, topic: str) -> None:
     """Wait until the run has copied something."""
 
     def is_further() -> bool:
         assert run.running, run.said
-        return end(link.target, topic) > behind
+        return end(link.target, topic) > 0
 
     wait_until(is_further, "the run copies", 90)

@@ -12,6 +12,7 @@ from tests.support.kafka import Record, create_topic, produce
 from tests.support.links import Link
 from towpath.cluster.connect.control import Control
 from towpath.ledger.topic import TOPIC as LEDGER
+from towpath.mirror import planner
 from towpath.mirror import run as runs
 from towpath.mirror.plan import planned
 from towpath.mirror.rounds import plan_round
@@ -68,7 +69,7 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[Requests]:
 
     monkeypatch.setattr(Control, "_ask_at", asking)
     monkeypatch.setattr(runs, "planned", planning)
-    monkeypatch.setattr(runs, "plan_round", planning_round)
+    monkeypatch.setattr(planner, "plan_round", planning_round)
     return starts
 
 
@@ -76,7 +77,7 @@ def test_both_clusters_are_observed_once(link: Link, here: Here, starts: list[Re
     """Where topics were made the target is looked at once more, and the source is not."""
     file = link.file
     file.write_text(file.read_text() + SAFE)
-    done = here("apply", str(file))  # what is left of other tests
+    done = here("apply", str(file), "--yes")  # what is left of other tests
     assert done.code == 0, done.said
     topic = create_topic(link.source.bootstrap, f"{link.name}.one", 2)
     produce(link.source.bootstrap, topic, [Record(b"k", b"v")])

@@ -133,7 +133,7 @@ class Run:
         self._fall_silent()
 
     def _slices(self, *, once: bool) -> list[Slice]:
-        settled, run_id = self._session.settled, self._session.run_id
+        settled, run_id = self._session.settled.before, self._session.run_id
         config = self._mirror.config
         return plan_round(RoundPlan(config, run_id, 1, once, settled=settled), 1)
 

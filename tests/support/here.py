@@ -43,13 +43,17 @@ class Here:
 
     def run(self, *arguments: str) -> Ended:
         """Do what `towpath run` does, until it ends by itself."""
+        return self.on_spark("run", *arguments)
+
+    def on_spark(self, *arguments: str) -> Ended:
+        """Do what `towpath` does with these arguments, on the Spark that the tests share."""
         from towpath.engine.session import session
 
         session(MASTER[1], "towpath tests", credentials=False)
         numbers = signal.SIGINT, signal.SIGTERM
         before = [signal.getsignal(number) for number in numbers]
         try:
-            return self("run", *arguments, *MASTER)
+            return self(*arguments, *MASTER)
         finally:
             for number, handler in zip(numbers, before, strict=True):
                 signal.signal(number, handler)

@@ -18,8 +18,19 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 PATIENCE = 60.0
 """Seconds that anything may take on a machine that does ten things at a time."""
 
+_IN_ORDER = {"max.in.flight": 1}
+"""Requests one by one: of several, one that comes before its partition has a leader is sent again
+behind the others."""
+
 _LOST = {KafkaError._DESTROY_BROKER, KafkaError._TRANSPORT}
 """Errors of a client whose broker has just come back."""
+
+_NO_COORDINATOR = {
+    KafkaError._WAIT_COORD,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+}
 
 Header = tuple[str, bytes | None]
 
@@ -72,7 +83,7 @@ def produce(
         config: Further configs, such as `{"compression.type": "zstd"}`. With a
             `transactional.id` all records are one committed transaction.
     """
-    configs = {"bootstrap.servers": bootstrap, "linger.ms": 5, **(config or {})}
+    configs = {"bootstrap.servers": bootstrap, "linger.ms": 5, **_IN_ORDER, **(config or {})}
     failures: list[str] = []
     producer = Producer(configs)
     transactional = "transactional.id" in configs
@@ -151,10 +162,13 @@ def topic_config(bootstrap: str, topic: str, key: str) -> str:
 
 
 def commit(bootstrap: str, group: str, topic: str, partition: int, offset: int) -> None:
-    """Let a consumer group stand at an offset."""
+    """Let a consumer group stand at an offset; a new group may have no coordinator yet."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
-    consumer.commit(offsets=[TopicPartition(topic, partition, offset)], asynchronous=False)
-    consumer.close()
+    place = TopicPartition(topic, partition, offset)
+    try:
+        wait_until(lambda: _committed(consumer, place), f"group {group} has committed")
+    finally:
+        consumer.close()
 
 
 def end_offsets(bootstrap: str, topic: str, partition: int = 0) -> tuple[int, int]:
@@ -210,15 +224,26 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = PATIEN
     Raises:
         AssertionError: It did not within the time.
     """
-    end = time.monotonic() + seconds
+    end, pause = time.monotonic() + seconds, 0.02
     while not condition():
         assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(pause * 1.1, 0.2)  # conditions that ask brokers are not cheap
 
 
 def _led(admin: AdminClient, topic: str, partitions: int) -> bool:
     found = admin.list_topics(topic, PATIENCE).topics[topic].partitions
     return len(found) == partitions and all(each.leader >= 0 for each in found.values())
+
+
+def _committed(consumer: Consumer, place: TopicPartition) -> bool:
+    try:
+        consumer.commit(offsets=[place], asynchronous=False)
+    except KafkaException as error:
+        if error.args[0].code() in _NO_COORDINATOR:
+            return False
+        raise
+    return True
 
 
 def _until_ends(consumer: Consumer, partitions: int) -> list[Record]:

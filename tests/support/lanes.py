@@ -41,15 +41,15 @@ ABORT = Record(b"\0\0\0\0", b"\0" * 6)
 COMMIT = Record(b"\0\0\0\1", b"\0" * 6)
 
 
-def tp(partition: int = 0) -> TopicPartition:
-    return TopicPartition(TopicName("orders"), partition)
+def tp(partition: int = 0, topic: str = "orders") -> TopicPartition:
+    return TopicPartition(TopicName(topic), partition)
 
 
-def lane(partition: int = 0, at: int = 0, *, end: int | None = None) -> Lane:
+def lane(partition: int = 0, at: int = 0, *, end: int | None = None, topic: str = "orders") -> Lane:
     """Return a lane that begins at `at`."""
     work = Assignment(
-        source=tp(partition),
-        target=tp(partition),
+        source=tp(partition, topic),
+        target=tp(partition, topic),
         source_id=NO_TOPIC_ID,
         target_id=NO_TOPIC_ID,
         producer_id=PRODUCER,

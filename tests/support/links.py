@@ -64,14 +64,16 @@ class Link:
     run: str = "{discover: 500ms}"
     listen: str = ""
     """Where it serves its metrics, if anywhere."""
+    timeout: str = "30s"
+    """Request timeout on both sides: a run that takes over may wait as long for late batches."""
 
     @property
     def file(self) -> Path:
         """The link's file."""
         file = self.folder / f"{self.name}.yaml"
         file.write_text(
-            f"source: {{bootstrap: '{self.source.bootstrap}'}}\n"
-            f"target: {{bootstrap: '{self.target.bootstrap}'}}\n"
+            f"source: {self._side(self.source)}\n"
+            f"target: {self._side(self.target)}\n"
             f"link: {self.name}\n"
             f"topics: {{include: ['{self.name}.*']}}\n"
             f"records: {self.records}\n"
@@ -79,6 +81,9 @@ class Link:
             + (f"metrics: {{listen: '{self.listen}'}}\n" if self.listen else "")
         )
         return file
+
+    def _side(self, cluster: LocalCluster) -> str:
+        return f"{{bootstrap: '{cluster.bootstrap}', request_timeout: {self.timeout}}}"
 
     def start(self, command: str, *arguments: str, **options: Any) -> Program:
         """Start `towpath` on the link."""

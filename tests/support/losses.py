@@ -28,7 +28,9 @@ def lose(cluster: LocalCluster, logs: Mapping[str, float], broker: int = 1) -> N
         log = folder / f"{0:020}.log"
         with log.open("r+b") as file:
             file.truncate(int(log.stat().st_size * share))
-        for path in folder.iterdir():
-            if path.suffix in {".index", ".timeindex", ".snapshot"}:
+        for path in folder.iterdir():  # later segments, too: markers of today begin one
+            if path.suffix in {".index", ".timeindex", ".snapshot"} or (
+                path.suffix == ".log" and path != log
+            ):
                 path.unlink()
     cluster.restart(broker)

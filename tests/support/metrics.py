@@ -12,7 +12,8 @@ from towpath.metrics.collector import About
 from towpath.metrics.meter import Meter, Tried
 from towpath.metrics.server import MetricsServer
 from towpath.metrics.stand import Stand
-from towpath.model.nouns import Detail
+from towpath.model.nouns import Detail, TopicName
+from towpath.model.rates import RateLimits
 
 STAND = Stand(
     topic="orders", partition=0, state="behind", mapped=False, incarnation=7, records=10, bytes=100,
@@ -25,6 +26,8 @@ def full() -> Meter:
     """Return a meter each of whose metrics has a series."""
     meter = Meter()
     meter.throttled({"source": 2.5})
+    topic = TopicName("clicks")
+    meter.limited(RateLimits(2000, {topic: 500.0}), {topic: 1.5, TopicName(""): 0.5})
     meter.looked([STAND])
     meter.looked([
         replace(STAND, records=13, bytes=160),

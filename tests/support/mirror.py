@@ -33,6 +33,8 @@ class Mirror:
     link: str = ""
     records: Mapping[str, str] = field(default_factory=dict)
     timeout: str = "30s"
+    more: str = ""
+    """Further lines of the section `topics`."""
 
     @property
     def config(self) -> LinkConfig:
@@ -44,7 +46,7 @@ class Mirror:
             f"source: {self._side(self.source)}\n"
             f"target: {self._side(self.target)}\n"
             f"link: {link}\n"
-            f"topics: {{include: ['{self.topic}']}}\n"
+            f"topics:\n  include: ['{self.topic}']\n{self.more}"
             "records:\n" + "".join(f"  {key}: {value}\n" for key, value in configs.items())
         )
         return load(file)

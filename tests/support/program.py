@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from tests.support.kafka import wait_until
-from towpath.engine.template import PYTHONS
+from towpath.engine.pythons import PYTHONS
 
 SOURCES = Path(__file__).parents[2] / "src"
 TEMPLATE, DAEMON = "towpath.engine.template", "towpath.engine.daemon"
@@ -73,6 +73,10 @@ class Program:
         """Ask it to end; return its exit code."""
         self._process.terminate()
         return self.wait(60)
+
+    def send(self, number: int) -> None:
+        """Send a signal to it alone."""
+        self._process.send_signal(number)
 
     def interrupt(self) -> int:
         """Do what Ctrl-C in a terminal does: interrupt every process of the group."""

@@ -21,7 +21,14 @@ from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.client import Records
 from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.cluster.data.produce import Produced
-from towpath.cluster.metadata import Answers, Broker, PartitionInfo, ProducerState, TopicInfo
+from towpath.cluster.metadata import (
+    Answers,
+    Broker,
+    Metadata,
+    PartitionInfo,
+    ProducerState,
+    TopicInfo,
+)
 from towpath.config import ClusterConfig, OffsetsPolicy
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
@@ -30,6 +37,7 @@ from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import KeyFilter
 from towpath.model.errors import ClusterError, TowpathError, UnreachableError
 from towpath.model.nouns import (
+    ClusterId,
     LinkName,
     ProducerId,
     Side,
@@ -332,6 +340,10 @@ class StandIn:
         one = PartitionInfo(0, NODE, (NODE,))
         return {name: TopicInfo(name, TOPIC_ID, False, (one,)) for name in names}
 
+    def with_brokers(self, names: Iterable[TopicName]) -> Metadata:
+        brokers = {each.id: each for each in self.brokers()}
+        return Metadata(ClusterId("cluster"), NODE, brokers, self.describe(names))
+
     def _all(self, tps: Iterable[TopicPartition], said: Callable[[], Any]) -> Answers[Any, Any]:
         self._world.meanwhile()
         return Answers(dict.fromkeys(tps, said()), {})
@@ -393,7 +405,7 @@ class StandIn:
             start=0,
             end=len(data),
         )
-        return Records(np.frombuffer(bytearray(data), np.uint8), said)
+        return Records(bytearray(data), said)
 
     # As `Ledger` has them
 

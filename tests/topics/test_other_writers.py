@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from tests.support.links import link
 from tests.support.topic_models import compare, observed, topic
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Opened, Phase
+from towpath.model.findings import Cause
 from towpath.model.nouns import (
     LinkName,
     Mode,
@@ -16,7 +18,7 @@ from towpath.model.nouns import (
 )
 from towpath.plan.kinds import as_data
 from towpath.plan.subject import Difference
-from towpath.topics.other_writers import beside_neighbours
+from towpath.topics.other_writers import beside_neighbours, without_taken
 from towpath.topics.steps import KINDS, CreateTopic, SetConfigs, TopicStep
 
 OURS, OTHER = LinkName("ours"), LinkName("other")
@@ -138,3 +140,37 @@ def test_other_topics_of_that_name_and_ourselves_are_no_neighbours() -> None:
     ):
         assert said(found(*facts)) == []
     assert said(found(did(MADE, number=TopicId(""), owned=True))) == [WRITES, STAYS]
+
+
+def taken(*facts: Opened | Journal, shared: bool = False) -> list[str]:
+    """Return what is said against mirroring into a topic of which the ledger knows these facts."""
+    books = LinkBooks(OURS)
+    for fact in facts:
+        books.take(fact)
+    seen = observed(topic(), target=(topic(),))
+    config = link("a:1", "b:1", ".*")
+    config = config.model_copy(
+        update={"topics": config.topics.model_copy(update={"shared": shared})}
+    )
+    found = without_taken(seen, config, books.neighbours)
+    assert {problem.cause for problem in found.problems} <= {Cause.OTHER_LINK}
+    assert compare(found).topics.keys() == {NAME} - {each.about for each in found.problems}
+    return [problem.text for problem in found.problems]
+
+
+def test_a_second_link_is_refused_unless_the_file_says_shared() -> None:
+    for facts in ((opened(OTHER),), (did(MADE, owned=True),), (opened(OTHER), opened(OURS))):
+        (text,) = taken(*facts)
+        assert text == (
+            "link other writes its mirror topic orders, so a second link could write the same"
+            " records again; to continue that copy, set `link: other`; to make another copy,"
+            " change `topics.rename`; else name the topic under `topics.exclude`, or set"
+            " `topics.shared: true` if several links may write there"
+        )
+        assert taken(*facts, shared=True) == []
+
+
+def test_the_link_that_was_there_first_goes_on() -> None:
+    assert taken(opened(OURS), opened(OTHER)) == []
+    assert taken(opened(OTHER, TopicId("again"))) == []
+    assert taken() == []

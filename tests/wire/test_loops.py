@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,27 @@ def test_one_of_several_processes_compiles(tmp_path: Path) -> None:
     (folder,) = {Path(folder) for *_, folder in answers}
     assert [each[:2] for each in answers] == [["42", "0"], ["42", "1"]]
     assert folder.is_relative_to(home)
+
+
+def test_a_package_that_moved_finds_its_loops(tmp_path: Path) -> None:
+    """An archive of packages is unpacked in another folder for each executor."""
+    answers = []
+    for place in ("here", "there"):
+        package = tmp_path / place / "towpath" / "wire"
+        for name in ("__init__.py", "loops.py"):
+            (package / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(Path(loops.__file__).with_name(name), package / name)
+        (package / "doubling.py").write_text(MODULE)
+        (package.parent / "__init__.py").touch()
+        shutil.copytree(Path(loops.__file__).parents[1] / "model", package.parent / "model")
+        env = environment({"TOWPATH_HOME": str(tmp_path / "home")})
+        env["PYTHONPATH"] = str(tmp_path / place)
+        code = IMPORT.replace("import doubling,", "from towpath.wire import doubling; import")
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+        )
+        answers.append(done.stdout.split()[:2])
+    assert answers == [["42", "1"], ["42", "0"]]
 
 
 def test_the_folder_is_the_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from towpath.plan.applier import Applied
 from towpath.plan.apply import ApplyRequest
 from towpath.plan.apply import apply as apply_plan
 from towpath.plan.explain import sentence
+from towpath.plan.finished import AlreadyDone, already_done
 from towpath.plan.kinds import Step, as_data
 from towpath.plan.model import refuse
 from towpath.plan.saved import is_saved, load_plan
@@ -49,6 +50,12 @@ def apply(
     require_writable(report)
     wanted = _wanted(file, None if only is None else _subjects(only))
     refuse(wanted.plan)
+    if wanted.digest:
+        known = already_done(wanted, SUBJECTS)
+        if known.finished:
+            return _finish(wanted, known, report)
+        if known.before:
+            console(stderr=True).print(line(f"note: {known}"))
     console(stderr=True).print(picture(wanted.narrowed()))
     if wanted.narrowed().steps and not yes and not _agreed():
         show("nothing was done", {"link": wanted.config.link, "complete": False, "done": []})
@@ -59,6 +66,15 @@ def apply(
     notes = [f"note: {applied.takeover}"] if applied.takeover else []
     lines = [*notes, *applied.left_out, _sentence(applied)]
     show(Group(*map(line, lines)), data)
+    write_report(report, data)
+    return 0 if data["complete"] else NOT_ALL
+
+
+def _finish(wanted: ApplyRequest, known: AlreadyDone, report: Path | None) -> int:
+    """Say that nothing of a saved plan is left to do."""
+    applied = Applied(SUBJECTS.kinds, before=[*known.before], elsewhere=[*known.elsewhere])
+    data = _report(wanted, applied)
+    show(line(str(known)), data)
     write_report(report, data)
     return 0 if data["complete"] else NOT_ALL
 
@@ -102,6 +118,7 @@ def _report(wanted: ApplyRequest, applied: Applied) -> dict[str, Any]:
         "complete": applied.complete and not left_out,
         "done": _steps(applied.done),
         "done_before": _steps(applied.before),
+        "done_elsewhere": _steps(applied.elsewhere),
         "failed": [
             {**as_data(step), "code": error.code, "error": str(error)}
             for step, error in applied.failed

@@ -9,13 +9,19 @@ from rich.console import Group
 
 from towpath.cli.options import (
     LinkFile,
+    LogFormatOption,
+    LogLevelOption,
     MasterOption,
+    PackagesOption,
     ReportOption,
     SlicesOption,
+    checked_packages,
+    logs_wanted,
     require_master,
     require_writable,
     write_report,
 )
+from towpath.cli.show.display import Display
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.cli.signals import stopping
 from towpath.config import LinkConfig, load
@@ -45,33 +51,45 @@ def cutover(
             min=0, help="Seconds during which no producer may have written to the source topics."
         ),
     ] = 5.0,
+    without_groups: Annotated[
+        bool,
+        typer.Option(
+            "--without-groups",
+            help="Cut over although offsets of consumer groups do not move (docs/what-moves.md).",
+        ),
+    ] = False,
     report: ReportOption = None,
     master: MasterOption = None,
+    packages_archive: PackagesOption = None,
     parallelism: SlicesOption = None,
+    log_level: LogLevelOption = None,
+    log_format: LogFormatOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """End a migration: check that nobody writes, copy the rest, sync all else, prove equality."""
     del output  # `show` reads it from the arguments
     require_writable(report)
     require_master(master)
+    packages = checked_packages(master, packages_archive)
     config = load(file)
-    with stopping() as stop:
+    logs, doing = logs_wanted(log_level, log_format), "looking at both clusters"
+    with stopping() as stop, Display(config.link, logs, doing, stop) as display:
         spark = Starting(
             master,
             f"towpath {config.link}",
             parallelism,
             credentials=config.holds_credentials,
             works=COPYING,
+            packages=packages,
         )
         # These imports take a second, during which Spark's JVM starts.
-        from towpath.cli.show.progress import Display  # noqa: PLC0415
         from towpath.cutover.cutover import cutover as cut_over  # noqa: PLC0415
         from towpath.cutover.report import CutoverRequest  # noqa: PLC0415
         from towpath.verify.verify import Scope  # noqa: PLC0415
 
-        cut = CutoverRequest(dry_run, quiet, Scope(master=master, parallelism=parallelism))
-        with Display(config.link) as display:
-            found = cut_over(config, cut, spark, stop, display.show)
+        scope = Scope(master=master, parallelism=parallelism, packages=packages)
+        cut = CutoverRequest(dry_run, quiet, scope, without_groups)
+        found = cut_over(config, cut, spark, stop, display.show)
     data = _report(config, found, dry_run=dry_run)
     lines = [*data["notes"], *map(str, found.writing), *found.trouble]
     lines.append(f"took: {_parts(found.seconds)}")
@@ -92,6 +110,9 @@ def _report(config: LinkConfig, found: CutoverReport, *, dry_run: bool) -> dict[
         "complete": found.complete,
         "writing": [str(each) for each in found.writing],
         "left_out": found.trouble,
+        "groups": found.staying.groups,
+        "share_groups": found.staying.share_groups,
+        "streams_groups": found.staying.streams_groups,
         "failure": failure and {"code": failure.code, "text": str(failure)},
         "notes": [f"note: {note}" for note in found.notes]
         + [f"note: {row.topic}-{row.partition}: {text}" for row in verdicts for text in row.notes],
@@ -113,7 +134,8 @@ def _parts(seconds: dict[str, float]) -> str:
 
 def _sentence(found: CutoverReport, data: dict[str, Any]) -> str:
     if found.complete:
-        return f"cut over: {_proven(data)}; the clients can be moved to the target"
+        without = ", without their consumer groups' offsets" if found.staying.of_groups else ""
+        return f"cut over: {_proven(data)}; the clients can be moved to the target{without}"
     mend = "stop who writes" if found.writing else "mend what stands above"
     todo = f"leave the clients where they are, {mend}, then cut over again"
     if not found.touched:

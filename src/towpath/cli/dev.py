@@ -1,4 +1,4 @@
-"""`towpath dev up` and `towpath dev down`: two local clusters to try things on."""
+"""`towpath dev up`, `status`, `down` and `reset`: two local clusters to try things on."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Group
+from rich.text import Text
 
-from towpath.cli.show.output import Output, OutputOption, show, table
+from towpath.cli.show.grid import Grid
+from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.dev import distribution, updown
+from towpath.dev.secure import MECHANISM
 from towpath.dev.updown import DevCluster
 from towpath.model.errors import ConfigError, ConfigProblem
 
 dev = typer.Typer(
     help="Start and stop a pair of local clusters to try things on.", no_args_is_help=True
 )
+
+NOT_ALL = 3
+"""Exit code of what was refused or left undone."""
 
 HomeOption = Annotated[
     Path | None,
@@ -28,22 +35,40 @@ HomeOption = Annotated[
 def up(
     *,
     home: HomeOption = None,
-    version: Annotated[str, typer.Option("--kafka", help="Kafka version.")] = distribution.NEWEST,
+    version: Annotated[
+        str | None,
+        typer.Option("--kafka", help=f"Kafka version; by default {distribution.NEWEST}."),
+    ] = None,
     source_port: Annotated[
-        int, typer.Option(min=1, max=65535, help="Port of the source.")
-    ] = updown.SOURCE_PORT,
+        int | None,
+        typer.Option(
+            min=1, max=65535, help=f"Port of the source; by default {updown.SOURCE_PORT}."
+        ),
+    ] = None,
     target_port: Annotated[
-        int, typer.Option(min=1, max=65535, help="Port of the target.")
-    ] = updown.TARGET_PORT,
+        int | None,
+        typer.Option(
+            min=1, max=65535, help=f"Port of the target; by default {updown.TARGET_PORT}."
+        ),
+    ] = None,
     elsewhere: Annotated[
         bool, typer.Option("--elsewhere", help="Use other, free ports if these are taken.")
+    ] = False,
+    secure: Annotated[
+        bool,
+        typer.Option(
+            "--secure",
+            help="Let clients need TLS, a login (SCRAM-SHA-512) and rights, and write a link file"
+            " with a login that has what a link needs.",
+        ),
     ] = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Start a source and a target on this machine; they run until `towpath dev down`."""
     del output  # `show` reads it from the arguments
-    if source_port == target_port:
-        text = f"is {target_port}, the port of the source; each needs its own"
+    source, target = source_port or updown.SOURCE_PORT, target_port or updown.TARGET_PORT
+    if source == target:
+        text = f"is {target}, the port of the source; each needs its own"
         raise ConfigError((ConfigProblem("--target-port", text),))
     clusters = updown.up(
         home,
@@ -51,28 +76,63 @@ def up(
         source_port=source_port,
         target_port=target_port,
         elsewhere=elsewhere,
+        secure=secure,
         tell=_tell,
     )
-    _show(clusters)
+    _show(clusters, home)
+
+
+@dev.command()
+def status(*, home: HomeOption = None, output: OutputOption = Output.TEXT) -> None:
+    """Show the clusters that `towpath dev up` started, and whether they still run."""
+    del output  # `show` reads it from the arguments
+    _show(updown.running(home), home)
 
 
 @dev.command()
 def down(*, home: HomeOption = None, output: OutputOption = Output.TEXT) -> None:
     """Stop the clusters that `towpath dev up` started; their data is kept."""
     del output  # `show` reads it from the arguments
-    _show(updown.down(home))
+    _show(updown.down(home), home)
+
+
+@dev.command()
+def reset(
+    *,
+    home: HomeOption = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Delete the data of both clusters, and start them anew on the same ports."""
+    del output  # `show` reads it from the arguments
+    folders = updown.data(home)
+    if folders and not yes and not _agreed(folders):
+        return NOT_ALL
+    _show(updown.reset(home, tell=_tell), home)
+    return 0
+
+
+def _agreed(folders: Sequence[Path]) -> bool:
+    for folder in folders:
+        _tell(f"to be deleted: {folder}")
+    if not sys.stdin.isatty():
+        text = "not a terminal, so no confirmation is possible; add --yes to delete what is above"
+        raise ConfigError((ConfigProblem("--yes", text),))
+    return typer.confirm("Delete these?", err=True)
 
 
 def _tell(sentence: str) -> None:
     sys.stderr.write(sentence + "\n")  # stdout holds only the result, which a program may read
 
 
-def _show(clusters: Sequence[DevCluster]) -> None:
+def _show(clusters: Sequence[DevCluster], home: Path | None) -> None:
+    link = str(updown.link_file(home)) if any(each.secure for each in clusters) else None
     facts = [
         {
             "side": str(each.side),
             "bootstrap": each.bootstrap,
             "kafka": each.version,
+            "secure": each.secure,
             "pid": each.process.pid,
             "running": each.running,
         }
@@ -83,10 +143,18 @@ def _show(clusters: Sequence[DevCluster]) -> None:
             str(each.side),
             each.bootstrap,
             each.version,
+            f"TLS, {MECHANISM}" if each.secure else "none",
             "running" if each.running else "stopped",
             str(each.process.pid),
         )
         for each in clusters
     ]
-    text = table(["side", "bootstrap", "kafka", "state", "pid"], rows) if rows else "nothing runs"
-    show(text, {"clusters": facts})
+    head = ["side", "bootstrap", "kafka", "login", "state", "pid"]
+    told = _told(link if any(each.running for each in clusters) else None)
+    text = Group(Grid(head, rows), *told) if rows else "nothing runs"
+    show(text, {"clusters": facts, "link": link})
+
+
+def _told(link: str | None) -> list[Text]:
+    """Return what to do with the file of the link between secured clusters."""
+    return [] if link is None else [line(f"link file: {link}; begin with `towpath plan {link}`")]

@@ -13,6 +13,8 @@ from towpath.model.errors import ConfigError, ConfigProblem
 EXAMPLE = """\
 ## A link mirrors topics from one Kafka cluster, the source, to another one, the target.
 ## Check this file with `towpath lint FILE`, see what would be done with `towpath plan FILE`.
+## Editors complete and check it after `towpath schema > link.schema.json` in this folder, with
+## `yaml-language-server: $schema=link.schema.json` behind a # in the first line.
 ## Lines with one # are optional keys; docs/configuration.md lists all keys.
 
 source:

@@ -17,29 +17,53 @@ import typer
 from typer.main import get_command
 
 from towpath import __version__
-from towpath.cli.show.output import INTERRUPTED, Failure, remember_form, show_failure
+from towpath.cli.show.output import Failure, remember_form, show_failure
+from towpath.cli.signals import INTERRUPTED, SignalledError, interrupting
 from towpath.model.errors import ConfigError, TowpathError
 from towpath.model.foreign import foreign, printed, watch_threads
 
 COMMANDS = {
     "init": "Write a commented example file to start from.",
     "lint": "Report all problems of the file at once, without touching a cluster.",
+    "schema": "Print the JSON schema of the file, for editors.",
     "plan": "Show what would change on the target, and what would prevent it.",
     "apply": "Apply the steps of a plan to the target.",
     "diff": "Show what differs between the target and what the file asks for.",
     "run": "Mirror until stopped, or until caught up.",
+    "pause": "Stop copying topics for a while, also over restarts.",
+    "resume": "Go on with paused topics.",
+    "rate": "Show or change how fast a link copies at most.",
     "status": "Show where each partition stands.",
+    "history": "Show what happened to a link, when, who did it, and from where.",
     "verify": "Compare source and target record by record.",
     "repair": "Copy again the records that the target lost.",
+    "restart": "Copy source topics that were deleted and created again.",
     "cutover": "End a migration: copy the rest, sync all else, and prove equality.",
+    "pack": "Make an archive of Towpath for Spark workers without it.",
+    "explain": "Show what a code or an alert means, and what to do.",
     "dev": "Start and stop a pair of local clusters to try things on.",
 }
+
+
+_SLOW = {"run", "cutover", "verify"}
+"""Commands that import for a second or more before they can show anything."""
 
 
 def run() -> None:
     """Run the program on the arguments of this process."""
     watch_threads()
-    sys.exit(main(sys.argv[1:]))
+    if sys.stderr.isatty():
+        sys.stderr.write(greeting(sys.argv[1:]))
+    with interrupting():
+        code = main(sys.argv[1:])
+    sys.exit(code)
+
+
+def greeting(arguments: Sequence[str]) -> str:
+    """Return what a terminal shows before anything is imported."""
+    wanted = next((word for word in arguments if not word.startswith("-")), "")
+    is_asked = {"-h", "--help"} & set(arguments)
+    return f"towpath {__version__} {wanted}\n" if wanted in _SLOW and not is_asked else ""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -49,12 +73,14 @@ def main(arguments: Sequence[str]) -> int:
     """
     remember_form(arguments)
     try:
-        command = get_command(_app(arguments))
+        command = get_command(program(arguments))
         code = command.main(list(arguments), prog_name="towpath", standalone_mode=False)
     except TowpathError as error:
         return show_failure(_of_ours(error))
     except typer.TyperException as error:
         return show_failure(_of_usage(error))
+    except SignalledError as error:
+        return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001, the last border: nobody should meet a traceback
@@ -64,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _app(arguments: Sequence[str]) -> typer.Typer:
+def program(arguments: Sequence[str]) -> typer.Typer:
     """Return the program with the wanted command in full, the others by name and help only."""
     app = typer.Typer(
         add_completion=False,

@@ -11,7 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
+from towpath.config import ByteRate, max_rate
+from towpath.engine.packages import OPTION, check
+from towpath.metrics.log import LogFormat, LogLevel, LogWanted
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.foreign import foreign
 
 
 def _no_plan(file: Path) -> Path:
@@ -32,14 +36,41 @@ LinkFile = Annotated[
 MasterOption = Annotated[
     str | None, typer.Option(help="Spark master; by default all cores of this machine.")
 ]
+PackagesOption = Annotated[
+    str | None,
+    typer.Option(
+        OPTION,
+        metavar="FILE",
+        help="Archive made by `towpath pack`, for workers of --master without Towpath; a file, or a"
+        " URL that Spark can read.",
+    ),
+]
 _MASTER = r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://[^/\s]+|yarn|k8s://\S+"
 SlicesOption = Annotated[
     int | None,
     typer.Option(min=1, help="Number of slices; by default the number of Spark's slots."),
 ]
+LogLevelOption = Annotated[
+    LogLevel | None,
+    typer.Option(help="Log everything that happens, only what is trouble, or nothing."),
+]
+LogFormatOption = Annotated[
+    LogFormat | None,
+    typer.Option(
+        help="Form of the log, which is written to stderr where that is no terminal, or where this"
+        " option or --log-level is given."
+    ),
+]
 ReportOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write a JSON report to this file at the end.")
 ]
+
+
+def logs_wanted(level: LogLevel | None, form: LogFormat | None) -> LogWanted | None:
+    """Return how to log; `None` where no option asks for a log."""
+    if level is None and form is None:
+        return None
+    return LogWanted(level or LogLevel.INFO, form or LogFormat.LOGFMT)
 
 
 def require_writable(file: Path | None, option: str = "--report") -> None:
@@ -78,6 +109,37 @@ def require_master(master: str | None) -> None:
         " yarn or k8s://https://host:443"
     )
     raise ConfigError((ConfigProblem("--master", text),))
+
+
+def checked_packages(master: str | None, packages: str | None) -> str | None:
+    """Return where Spark finds the archive for its workers, after a check before the work.
+
+    Raises:
+        ConfigError: The archive does not fit this Towpath, or slices run on this machine.
+    """
+    if packages is None:
+        return None
+    if master is None or re.fullmatch(r"local(\[.*)?", master):
+        text = "is for the workers of a Spark cluster; name it with --master, or drop this option"
+        raise _refusal(OPTION, text)
+    return check(packages)
+
+
+def rate_of(text: str, path: str, also: str = "") -> ByteRate:
+    """Return the bytes per second that a text means.
+
+    Args:
+        text: Such as `50MB`.
+        path: The name of the option or argument.
+        also: What may be said besides, for the sentence.
+
+    Raises:
+        ConfigError: The text means no rate.
+    """
+    try:
+        return max_rate(text)
+    except ValueError as error:
+        raise _refusal(path, foreign(error) + also) from None
 
 
 def write_report(report: Path | None, data: Mapping[str, Any]) -> None:

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from towpath.cli.options import LinkFile, require_writable
+from towpath.cli.options import LinkFile, rate_of, require_writable
 from towpath.cli.show.output import Form, FormOption
 from towpath.cli.show.plan import show_plan
 from towpath.config import load
-from towpath.mirror.plan import build
+from towpath.mirror.plan import detailed
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.plan.saved import save as save_plan
 
@@ -23,13 +23,21 @@ def plan(
         Path | None,
         typer.Option(metavar="FILE", help="Write the plan to this file, for `towpath apply`."),
     ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE",
+            help="Bytes that copying may reach in a second, such as 50MiB, for the estimate of its"
+            " time; by default the rate of the link so far.",
+        ),
+    ] = None,
     output: FormOption = Form.TEXT,
 ) -> int:
     """Show what would change on the target, and what would prevent the change; change nothing."""
     del output  # `show` reads it from the arguments
     require_writable(save, "--save")
     _require_apart(save, file)
-    made = build(load(file))
+    made = detailed(load(file), None if rate is None else rate_of(rate, "--rate"))
     saved = None if save is None else not (made.refusals or made.faults)
     if save is not None and saved:
         save_plan(made, file, save)  # first, so that only the error is shown if this fails

@@ -12,19 +12,21 @@ from rich.console import Group
 from towpath.cli.options import (
     LinkFile,
     MasterOption,
+    PackagesOption,
     ReportOption,
     SlicesOption,
+    checked_packages,
     require_master,
     require_writable,
     write_report,
 )
+from towpath.cli.pausing import names
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.model.amounts import count
 from towpath.model.errors import ConfigError, ConfigProblem
-from towpath.model.nouns import TopicName
 from towpath.repair.plan import RepairPlan
 from towpath.repair.repair import RepairReport, RepairRequest
 from towpath.repair.repair import repair as repair_link
@@ -39,6 +41,7 @@ def repair(
     topics: Annotated[str, typer.Option(metavar="TOPIC,..", help="The source topics to repair.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     master: MasterOption = None,
+    packages_archive: PackagesOption = None,
     parallelism: SlicesOption = None,
     report: ReportOption = None,
     output: OutputOption = Output.TEXT,
@@ -47,8 +50,9 @@ def repair(
     del output  # `show` reads it from the arguments
     require_writable(report)
     require_master(master)
+    packages = checked_packages(master, packages_archive)
     config = load(file)
-    names = _names(topics)
+    wanted = names(topics)
     with stopping() as stop, Bar("repairing") as bar:
 
         def agreed(plan: RepairPlan) -> bool:
@@ -56,20 +60,13 @@ def repair(
                 console(stderr=True).print(*map(line, _planned(plan)), sep="\n")
                 return yes or _agreed()
 
-        scope = Scope(master=master, parallelism=parallelism)
-        found = repair_link(config, RepairRequest(names, agreed, bar.done, stop, scope))
+        scope = Scope(master=master, parallelism=parallelism, packages=packages)
+        found = repair_link(config, RepairRequest(wanted, agreed, bar.done, stop, scope))
     data = _report(config.link, found)
     notes = [f"note: {found.takeover}"] if found.takeover else []
     show(Group(*map(line, (*notes, *found.missing, _sentence(found)))), data)
     write_report(report, data)
     return 0 if data["complete"] else NOT_ALL
-
-
-def _names(text: str) -> tuple[TopicName, ...]:
-    names = tuple(TopicName(name) for each in text.split(",") if (name := each.strip()))
-    if not names:
-        raise ConfigError((ConfigProblem("--topics", "name at least one source topic"),))
-    return names
 
 
 def _planned(plan: RepairPlan) -> list[str]:

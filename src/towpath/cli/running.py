@@ -1,37 +1,35 @@
-"""What `towpath run` shows while it runs and at its end."""
+"""What `towpath run` shows and reports at its end."""
 
 from __future__ import annotations
 
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 from rich.console import Group
-from rich.text import Text
 
 from towpath.cli.options import write_report
-from towpath.cli.show.output import show
-from towpath.cli.show.progress import Display
+from towpath.cli.show.output import console, line, show
 from towpath.cli.show.status import as_json, picture
-from towpath.config import LinkConfig
-from towpath.engine.starting import Starting
 from towpath.mirror.progress import RunProgress, Wishes
-from towpath.mirror.run import run
-from towpath.model.amounts import count, size, span
+from towpath.model.amounts import count, counted, size, span
+from towpath.status.totals import ordered
+
+_LEAST = 20
+"""Partitions that a terminal shows at least at the end; those in trouble come first."""
 
 
-def mirror(
-    config: LinkConfig, wishes: Wishes, spark: Starting, stop: threading.Event, report: Path | None
+def finish(
+    link: str, wishes: Wishes, progress: RunProgress, report: Path | None, *, stopped: bool
 ) -> int:
-    """Run, show progress and the result, and return the exit code."""
-    with Display(config.link) as display:
-        progress = run(config, wishes, spark, stop, display.show)
-    data = _report(config.link, wishes, progress, stopped=stop.is_set())
+    """Show and write the result of a run, and return the exit code."""
+    data = _report(link, wishes, progress, stopped=stopped)
     lines = [_sentence(progress, data), *progress.topics.left_out]
     lines += [f"trouble: {progress.trouble}"] if progress.trouble else []
     lines += [*progress.files, *_notes(progress)]
-    show(Group(*map(Text, lines), picture(progress.rows)), data)
+    screen = console()
+    most = max(_LEAST, screen.height) if screen.is_terminal else None
+    show(Group(*map(line, lines), picture(ordered(progress.rows), most)), data)
     write_report(report, data)
     return 0 if data["complete"] else 3
 
@@ -40,6 +38,7 @@ def _report(link: str, wishes: Wishes, progress: RunProgress, *, stopped: bool) 
     copied = [progress.copied(row) for row in progress.rows]
     behind = [row for row in progress.rows if not progress.caught_up(row)]
     untold = {row for row in behind if row.topic not in progress.topics.topics}
+    still = [row for row in progress.rows if row.stands_still]
     missing = [
         row for row in progress.rows if row.left_out or (wishes.until_caught_up and row in untold)
     ]
@@ -51,7 +50,8 @@ def _report(link: str, wishes: Wishes, progress: RunProgress, *, stopped: bool) 
         "complete": not told and not progress.trouble,
         "records": sum(records for records, _ in copied),
         "bytes": sum(size_ for _, size_ in copied),
-        "caught_up": not behind,
+        "caught_up": not behind and not still,
+        "standing_still": len(still),
         "lag": sum(max(0, row.lag_records) for row in progress.rows),
         "left_out": told,
         "trouble": progress.trouble,
@@ -65,12 +65,15 @@ def _report(link: str, wishes: Wishes, progress: RunProgress, *, stopped: bool) 
 
 
 def _notes(progress: RunProgress) -> list[str]:
-    return [text for text in (progress.takeover, progress.events) if text]
+    told = progress.takeover, progress.events, progress.cut_over
+    return [*progress.paused, *progress.limited, *(text for text in told if text)]
 
 
 def _sentence(progress: RunProgress, data: dict[str, Any]) -> str:
     how = "stopped" if data["stopped"] else "caught up" if data["caught_up"] else "ended"
+    still = data["standing_still"]
     return (
         f"{how} after {span(time.monotonic() - progress.began)}: {count(data['records'])} records,"
         f" {size(data['bytes'])} copied, lag {count(data['lag'])}"
+        + (f"; {counted(still, 'partition')} not copied (below)" if still else "")
     )

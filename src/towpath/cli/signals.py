@@ -1,36 +1,95 @@
-"""Ctrl-C and SIGTERM as an event, so that commands stop at a safe point."""
+"""Ctrl-C, SIGTERM and SIGHUP, which end every command in good order.
+
+A command that changes something or runs long asks an event whether to stop, and ends at a safe
+point. Any other command is interrupted as by Ctrl-C. What `nohup` ignores stays ignored.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+import stat
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from types import FrameType
 
-from towpath.cli.show.output import INTERRUPTED
-
+NUMBERS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+KILLED = 128
+"""Shells expect this, plus the signal's number, as the exit code of a program that it ended."""
+INTERRUPTED = KILLED + signal.SIGINT
+_Handler = Callable[[int, FrameType | None], None]
 _SHOW_CURSOR = "\x1b[?25h"
+
+
+class SignalledError(BaseException):
+    """A signal ends the command, as Ctrl-C does; Typer keeps its hands off this one."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command."""
+        return KILLED + self.number
+
+
+@contextmanager
+def interrupting() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP interrupt the command, as Ctrl-C does."""
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        _leave_the_terminal(number)
+        raise SignalledError(number)
+
+    with _handling({signal.SIGTERM: on_signal, signal.SIGHUP: on_signal}):
+        yield
 
 
 @contextmanager
 def stopping() -> Iterator[threading.Event]:
-    """Set the event on the first signal; exit at once on the second."""
-    stop = threading.Event()
+    """Set the event on the first signal; exit at once on the second.
 
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        if stop.is_set():
+    SIGHUP is never the second one: service managers and shells send it behind another signal, and
+    more than once.
+    """
+    stop = threading.Event()
+    asked = threading.Event()
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        _leave_the_terminal(number)
+        if asked.is_set() and number != signal.SIGHUP:
             # The display hides the cursor. Nothing else must be undone: slices may be cut off.
             sys.stderr.write(_SHOW_CURSOR if sys.stderr.isatty() else "")
-            os._exit(INTERRUPTED)
+            os._exit(KILLED + number)
+        if number != signal.SIGHUP:
+            asked.set()
         stop.set()
 
-    numbers = signal.SIGINT, signal.SIGTERM
-    before = {number: signal.signal(number, on_signal) for number in numbers}
-    try:
+    with _handling(dict.fromkeys(NUMBERS, on_signal)):
         yield stop
+
+
+@contextmanager
+def _handling(handlers: Mapping[signal.Signals, _Handler]) -> Iterator[None]:
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    wanted = {n: h for n, h in handlers.items() if not (ignored and n is signal.SIGHUP)}
+    before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
+    try:
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _leave_the_terminal(number: int) -> None:
+    """Write nothing more to a terminal that has hung up: each write would fail."""
+    if number != signal.SIGHUP:
+        return
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  # a device, not a path
+        for stream in (1, 2):
+            with suppress(OSError):
+                if stat.S_ISCHR(os.fstat(stream).st_mode):
+                    os.dup2(nowhere.fileno(), stream)

@@ -2,74 +2,108 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import asdict
-from functools import partial
+import re
+import threading
+from contextlib import nullcontext
+from typing import Annotated
 
-from rich.console import Group
+import typer
+from rich.console import Group, RenderableType
 
 from towpath.cli.options import LinkFile
-from towpath.cli.show.output import Output, OutputOption, line, show
-from towpath.cli.show.status import as_json, picture
-from towpath.cluster.admin import Admin
-from towpath.cluster.data.client import Client
+from towpath.cli.show.output import Output, OutputOption, console, line, show
+from towpath.cli.show.status import link_as_json, link_picture
+from towpath.cli.signals import stopping
 from towpath.config import load
-from towpath.ledger.books import LinkBooks
-from towpath.ledger.ledger import Ledger
-from towpath.model.clock import readable
-from towpath.model.nouns import Side
-from towpath.plan.journal import failures
-from towpath.plan.lease import last_lease, lease_lines
-from towpath.records.source.beginnings import PATIENCE
-from towpath.status import status as standing
-from towpath.status.status import PartitionStatus, State
+from towpath.model.clock import now_ms, readable
+from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
+from towpath.model.foreign import foreign
+from towpath.status.look import LinkLook, LinkStatus, looking
+from towpath.status.totals import SortOrder
 
-_ELECTION = 1.0
-"""Seconds to wait for the election of a leader; most elections take less."""
+_PAUSE = 2.0
+"""Seconds between two looks of `--watch`."""
+_AROUND = 8
+"""Lines of a terminal that `--watch` keeps for what stands above and below the table."""
 
 
 def status(
     file: LinkFile,
     *,
+    topics: Annotated[
+        str,
+        typer.Option(
+            metavar="PATTERN",
+            help="Show only source topics whose whole name matches this regular expression.",
+        ),
+    ] = ".*",
+    sort: Annotated[
+        SortOrder | None,
+        typer.Option(
+            help="Sort by this; by default text shows what is in trouble first, then by lag, and"
+            " JSON is sorted by name."
+        ),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Look again every 2 seconds, until Ctrl-C.")
+    ] = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Show where each partition stands, from the target's ledger and both clusters."""
-    del output  # `show` reads it from the arguments
+    if watch and output is Output.JSON:
+        raise _refusal("--watch", "shows text only; leave out `--output json`")
+    pattern = _pattern(topics)
     config = load(file)
-    with (
-        Admin(config.source, Side.SOURCE) as source,
-        Admin(config.target, Side.TARGET) as target,
-        Client(config.target, Side.TARGET, target) as client,
-    ):
-        clusters = source.cluster.id(), target.cluster.id()
-        ledger = Ledger(target, client)
-        books = ledger.books(config.link, runs=False)
-        books.check_clusters(*clusters)
-        rows = _look(ledger, books, partial(standing.status, config, books, source, target))
-        lease = last_lease(ledger, config.link) if ledger.usable() else None
-    failed = failures(books)
-    lines = [f"step {e.do} {e.name} failed at {readable(e.at)}: {e.error}" for e in failed]
-    lines += lease_lines(lease)
-    data = {
-        "link": config.link,
-        "lease": asdict(lease) if lease else None,
-        "partitions": [as_json(row) for row in rows],
-        "failed_steps": [asdict(entry) for entry in failed],
-    }
-    show(Group(picture(rows), *map(line, lines)), data)
-    return 3 if any(row.left_out for row in rows) else 0
+    with looking(config) as look:
+        if watch:
+            with stopping() as stop:
+                return _watch(look, pattern, sort or SortOrder.TROUBLE, stop)
+        seen = look.once(pattern)
+    show(
+        link_picture(seen, sort or SortOrder.TROUBLE),
+        link_as_json(seen, sort or SortOrder.NAME),
+    )
+    return _exit_code(seen)
 
 
-def _look(
-    ledger: Ledger, books: LinkBooks, look: Callable[..., tuple[PartitionStatus, ...]]
-) -> tuple[PartitionStatus, ...]:
-    """Look where partitions stand, again after an election, and again if records were lost."""
-    rows = look(patience=PATIENCE)
-    if any(row.state is State.NO_LEADER for row in rows):
-        time.sleep(_ELECTION)
-        rows = look(patience=PATIENCE)
-    if any(row.lost for row in rows):
-        ledger.read_runs(books)  # they tell which source offsets were lost
-        rows = look(patience=PATIENCE)
-    return rows
+def _watch(look: LinkLook, topics: re.Pattern[str], sort: SortOrder, stop: threading.Event) -> int:
+    """Show the link again and again, in place on a terminal, until the user stops it."""
+    from rich.live import Live  # noqa: PLC0415  # it loads much that a single look does not need
+
+    screen = console()
+    seen, live = look.once(topics), None
+    if screen.is_terminal:
+        live = Live(console=screen, auto_refresh=False)
+    with live or nullcontext():
+        trouble = ""
+        while True:
+            most = max(1, screen.height - _AROUND) if live else None
+            parts: list[RenderableType] = [link_picture(seen, sort, most)]
+            parts += [line(trouble)] if trouble else []
+            if live:
+                live.update(Group(*parts), refresh=True)
+            else:
+                screen.print(*parts, "", sep="\n")
+            if stop.wait(_PAUSE):
+                return _exit_code(seen)
+            try:
+                seen, trouble = look.once(topics), ""
+            except ClusterError as error:
+                trouble = f"not looked at since {readable(now_ms())}: {error}"
+
+
+def _exit_code(seen: LinkStatus) -> int:
+    return 3 if seen.lost or any(row.left_out for row in seen.rows) else 0
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise _refusal(
+            "--topics", f"{text!r} is not a regular expression: {foreign(error)}"
+        ) from None
+
+
+def _refusal(option: str, text: str) -> ConfigError:
+    return ConfigError((ConfigProblem(option, text),))

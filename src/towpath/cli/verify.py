@@ -18,18 +18,22 @@ from rich.text import Text
 from towpath.cli.options import (
     LinkFile,
     MasterOption,
+    PackagesOption,
     ReportOption,
+    checked_packages,
     require_master,
     require_writable,
     write_report,
 )
 from towpath.cli.show.bar import Bar
-from towpath.cli.show.output import Output, OutputOption, show, table
+from towpath.cli.show.grid import Grid
+from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.model.amounts import count, size, span
 from towpath.model.clock import is_ms
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.runbook import pointers
 from towpath.verify.verdict import PartitionVerdict, Verdict
 from towpath.verify.verify import Scope
 from towpath.verify.verify import verify as compare_all
@@ -52,11 +56,17 @@ def verify(
     sample: Annotated[
         bool, typer.Option(help="Compare only the first, the last and some random ranges.")
     ] = False,
-    since: Annotated[
+    first: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME|OFFSET", help="Compare only from this time or source offset on."
+            "--from",
+            metavar="TIME|OFFSET",
+            help="Compare only from this time or source offset on.",
         ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", hidden=True, help="The name of --from in earlier versions."),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed for --sample, to take the same sample again.")
@@ -69,6 +79,7 @@ def verify(
         ),
     ] = Isolation.COMMITTED,
     master: MasterOption = None,
+    packages_archive: PackagesOption = None,
     parallelism: Annotated[
         int | None,
         typer.Option(
@@ -82,23 +93,36 @@ def verify(
     del output  # `show` reads it from the arguments
     require_writable(report)
     require_master(master)
-    offset, ms = _since(since)
+    packages = checked_packages(master, packages_archive)
+    offset, ms = _from(_renamed(first, since))
     if sample and seed is None:
         seed = random.SystemRandom().randrange(1 << 32)
     both = isolation is Isolation.BOTH
-    scope = Scope(offset, ms, seed if sample else None, master, parallelism, both)
+    scope = Scope(offset, ms, seed if sample else None, master, parallelism, both, packages)
     config = load(file)
     began = time.monotonic()
     with stopping() as stop, Bar("comparing") as bar:
         rows = compare_all(config, scope, bar.done, stop)
     data = _report(config.link, scope, rows, time.monotonic() - began)
     notes = [Text(f"{r.topic}-{r.partition}: {note}") for r in rows for note in r.notes]
-    show(Group(_picture(rows), *notes, Text(_sentence(scope, rows, data))), data)
+    lines = [*pointers(code for row in rows for code in row.codes), _sentence(scope, rows, data)]
+    show(Group(_picture(rows), *notes, *map(Text, lines)), data)
     write_report(report, data)
     return 0 if data["equal"] else 3
 
 
-def _since(text: str | None) -> tuple[int, int | None]:
+def _renamed(first: str | None, since: str | None) -> str | None:
+    """Return the value of `--from`, which was `--since` in earlier versions."""
+    if since is None:
+        return first
+    if first is not None:
+        raise ConfigError((ConfigProblem("--since", "is called --from now; give only --from"),))
+    note = "note: --since of `towpath verify` is called --from now; the old name still works"
+    console(stderr=True).print(line(note))
+    return since
+
+
+def _from(text: str | None) -> tuple[int, int | None]:
     """Return the offset, or the time in ms since 1970, that a text means."""
     if text is None:
         return 0, None
@@ -111,12 +135,14 @@ def _since(text: str | None) -> tuple[int, int | None]:
         moment = None
     if moment is None or moment.tzinfo is None:
         wanted = "an offset, or a time with its zone such as 2025-01-31T08:00:00Z"
-        raise ConfigError((ConfigProblem("--since", f"{text!r} is not {wanted}"),))
+        raise ConfigError((ConfigProblem("--from", f"{text!r} is not {wanted}"),))
     return 0, max(0, round(moment.timestamp() * 1000))
 
 
 def _picture(rows: Sequence[PartitionVerdict]) -> RenderableType:
-    return table(_HEADERS, map(_line, rows), right=("partition", "records"))
+    return Grid(
+        _HEADERS, map(_line, rows), right=("partition", "records"), spare=["digest"], below=["why"]
+    )
 
 
 def _line(row: PartitionVerdict) -> tuple[str, ...]:
@@ -155,8 +181,11 @@ def _as_json(row: PartitionVerdict) -> dict[str, Any]:
         "mode": row.mode,
         "verdict": str(row.verdict),
         "why": row.why,
+        "codes": row.codes,
         "behind": row.behind,
         "notes": list(row.notes),
+        "others": [asdict(each) for each in row.others],
+        "clients": [asdict(each) for each in row.clients],
     }
     found = row.comparison
     if found is not None:

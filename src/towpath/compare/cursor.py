@@ -14,6 +14,7 @@ from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.data.client import Client, Records
 from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.compare.doubled import SequenceCheck
+from towpath.compare.others import OtherRecords
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
@@ -59,7 +60,8 @@ class Cursor:
         have: The offset up to which batches were read. `pieces` hold the batches between.
         log_start: The log start offset, as far as it is known.
         log_end: The log end offset, if that is before `end`.
-        foreign: Number of records of other producers, which were passed over.
+        others: Records of other producers, which were passed over.
+        behind_cut: Further ones of these, from the offset `cut` on, if that is not -1.
         uncommitted: Number of records that only consumers with isolation.level=read_uncommitted
             see.
         uncommitted_at: Offset of the first of these, -1 if there is none.
@@ -74,8 +76,9 @@ class Cursor:
         end: int,
         only: AbstractSet[ProducerId] | None,
         check: SequenceCheck | None = None,
+        cut: int = -1,
     ) -> None:
-        self._reader, self._tp = reader, tp
+        self._reader, self._tp, self._cut = reader, tp, cut
         self._only = None if only is None else [*only]
         self._check = check
         self.position = self.have = first
@@ -83,7 +86,7 @@ class Cursor:
         self.pieces: deque[Piece] = deque()
         self.log_start = 0
         self.log_end: int | None = None
-        self.foreign = 0
+        self.others, self.behind_cut = OtherRecords(), OtherRecords()
         self.uncommitted, self.uncommitted_at = 0, -1
         self.bytes = 0
         self._undone: list[Undone] | None = None
@@ -164,11 +167,17 @@ class Cursor:
             if self._check is not None:
                 self._check.look(buffer, table[table[:, wire.LAST] >= self.have])
             ours = np.isin(table[:, wire.PRODUCER], self._only)
-            self.foreign += int(table[seen & ~ours, wire.COUNT].sum())
+            self._pass_over(table[seen & ~ours])
             seen &= ours
         if seen.any():
             self.pieces.append(Piece(buffer, table[seen]))
         self.have = min(self.end, max(self.have, int(table[-1, wire.LAST]) + 1))
+
+    def _pass_over(self, rows: wire.Table) -> None:
+        """Count batches of other producers."""
+        late = (rows[:, wire.BASE] >= self._cut) & (self._cut >= 0)
+        self.others = self.others.then(OtherRecords.of(rows[~late]))
+        self.behind_cut = self.behind_cut.then(OtherRecords.of(rows[late]))
 
     def _note(self, aborted: wire.Table) -> None:
         """Count records of aborted transactions."""

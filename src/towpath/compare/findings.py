@@ -46,7 +46,6 @@ class Findings:
                     f"the {side} log ends at offset {cursor.log_end},"
                     f" but records were copied up to offset {cursor.end}"
                 )
-        self.counts.foreign = target.foreign
         self.counts.uncommitted = target.uncommitted
         if target.uncommitted:
             self.note(

@@ -23,9 +23,9 @@ from towpath.compare.doubled import SequenceCheck
 from towpath.compare.findings import Findings
 from towpath.compare.join import Joined, Segment, join, what_differs
 from towpath.compare.keys import Lacking, lost
+from towpath.compare.others import OtherRecords
 from towpath.compare.work import CompareSlice, Comparison, Range
 from towpath.config import ClusterConfig
-from towpath.ledger.producers import generations
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Side, SourceOffset, TargetOffset
 from towpath.wire import batch as wire
@@ -71,7 +71,13 @@ class _Comparing:
         self._source = Cursor(source, part.source, part.first, part.end, None)
         self._check = SequenceCheck(part.own, part.target_first, part.target_end)
         self._target = Cursor(
-            target, part.target, part.target_first, part.target_end, part.producers, self._check
+            target,
+            part.target,
+            part.target_first,
+            part.target_end,
+            part.producers,
+            self._check,
+            part.cut,
         )
         self._reach = 1
         self._found = Findings(self._map)
@@ -94,7 +100,12 @@ class _Comparing:
             )
             self._counts.changed += 1
         self._found.read(self._source, self._target)
-        part, behind = self._part, self._behind()
+        part, check = self._part, self._check_behind()
+        logs = self._before(), self._target, self._behind(check)
+        others, late = OtherRecords(), OtherRecords()
+        for log in logs:
+            others, late = others.then(log.others), late.then(log.behind_cut)
+        self._counts.foreign = others.records + late.records
         return Comparison(
             source=part.source,
             target=part.target,
@@ -106,21 +117,41 @@ class _Comparing:
             bytes=self._source.bytes + self._target.bytes,
             difference=self._found.first,
             notes=tuple(self._found.notes),
-            doubled=self._check.found.then(replace(behind.found, seen=())),
-            beyond=behind.beyond,
+            doubled=self._check.found.then(replace(check.found, seen=())),
+            beyond=check.beyond,
+            others=others,
+            behind_cut=late,
         )
 
-    def _behind(self) -> SequenceCheck:
-        """Check our records after the end of the copied records, as far as they are visible."""
-        part, reader = self._part, self._readers[Side.TARGET]
-        check = SequenceCheck(part.own, part.target_end, wire.NO_END, part.following)
-        end = reader.admin.offsets.latest([part.target])[part.target] if part.following else 0
-        own = generations(*part.own)
-        log = Cursor(reader, part.target, part.target_end, end, own, check)
+    def _check_behind(self) -> SequenceCheck:
+        part = self._part
+        return SequenceCheck(part.own, part.target_end, wire.NO_END, part.following)
+
+    def _before(self) -> Cursor:
+        """Read what is before the range, for records of others."""
+        part = self._part
+        first = part.front if part.front >= 0 else part.target_first
+        return self._outside(first, part.target_first)
+
+    def _behind(self, check: SequenceCheck) -> Cursor:
+        """Read what is after the copied records, as far as it is visible, for records of others.
+
+        Our own records there are checked.
+        """
+        part, admin = self._part, self._readers[Side.TARGET].admin
+        end = admin.offsets.latest([part.target])[part.target] if part.following else 0
+        return self._outside(part.target_end, end, check)
+
+    def _outside(self, first: int, end: int, check: SequenceCheck | None = None) -> Cursor:
+        """Read target offsets [first, end), which are not compared."""
+        reader = self._readers[Side.TARGET]
+        log = Cursor(
+            reader, self._part.target, first, end, self._part.producers, check, self._part.cut
+        )
         while not log.done:
             log.fill()
             log.advance(log.have)
-        return check
+        return log
 
     # Without opening
 

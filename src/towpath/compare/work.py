@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from pydantic import TypeAdapter
 
 from towpath.compare.doubled import Doubled
+from towpath.compare.others import OtherRecords
 from towpath.config import ClusterConfig
 from towpath.ledger.entries import Run
 from towpath.ledger.offsets import Extent, OffsetMap
@@ -33,6 +34,9 @@ class Range:
         own: The part of `ids` whose sequences number the copied records.
         following: The sequence after the copied records, by producer id, if the range reaches to
             their end. Then the records after the range are checked too.
+        front: The target offset from which the records before `target_first` are looked at for
+            those of others; -1 if they are not.
+        cut: The target offset from which on a cutover lets others write; -1 without a cutover.
     """
 
     source: TopicPartition
@@ -50,6 +54,8 @@ class Range:
     writers: frozenset[ProducerId] = frozenset()
     own: frozenset[ProducerId] = frozenset()
     following: tuple[tuple[ProducerId, int], ...] = ()
+    front: int = -1
+    cut: int = -1
 
     @property
     def producers(self) -> frozenset[ProducerId]:
@@ -135,6 +141,8 @@ class Comparison:
     Attributes:
         doubled: Records of ours that the target holds twice, in the range and after it.
         beyond: Number of our records after the copied ones that are not doubled.
+        others: Records of others on the target, in the range, and before and after it.
+        behind_cut: Further records of others, from the cutover on.
     """
 
     source: TopicPartition
@@ -149,6 +157,13 @@ class Comparison:
     notes: tuple[str, ...] = field(default=())
     doubled: Doubled = field(default_factory=Doubled)
     beyond: int = 0
+    others: OtherRecords = field(default_factory=OtherRecords)
+    behind_cut: OtherRecords = field(default_factory=OtherRecords)
+
+    @property
+    def empty(self) -> bool:
+        """Whether the range had no records, so that only records of others were looked for."""
+        return self.first >= self.end
 
     @property
     def equal(self) -> bool:
@@ -171,6 +186,8 @@ class Comparison:
             notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
             doubled=self.doubled.then(other.doubled),
             beyond=self.beyond + other.beyond,
+            others=self.others.then(other.others),
+            behind_cut=self.behind_cut.then(other.behind_cut),
         )
 
     def to_json(self) -> str:

@@ -23,14 +23,16 @@ from towpath.config.link import (
 )
 from towpath.config.load import check, from_tree, load, tree
 from towpath.config.metrics import MetricsConfig
+from towpath.config.rates import RateConfig, max_rate
 from towpath.config.secrets import PemFile, certificates
 from towpath.config.topics import INTERNAL_TOPICS, ConfigRules, Replicas, TopicsConfig
-from towpath.config.units import Duration, Size
+from towpath.config.units import ByteRate, Duration, Size
 
 __all__ = [
     "INTERNAL_TOPICS",
     "AccessConfig",
     "AclMode",
+    "ByteRate",
     "ClusterConfig",
     "ConfigRules",
     "Duration",
@@ -43,6 +45,7 @@ __all__ = [
     "OnGap",
     "PasswordSasl",
     "PemFile",
+    "RateConfig",
     "RecordsConfig",
     "Replicas",
     "Size",
@@ -53,6 +56,7 @@ __all__ = [
     "check",
     "from_tree",
     "load",
+    "max_rate",
     "note",
     "stamps",
     "tree",

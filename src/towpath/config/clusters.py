@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from towpath.config.address import check_address, host_and_port
-from towpath.config.problems import not_empty, placed_error
+from towpath.config.problems import must_be, not_empty, placed_error
 from towpath.config.secrets import Pem, SecretText, certificates
 from towpath.config.shape import Section
 from towpath.config.units import Duration, between
@@ -100,7 +100,12 @@ class OauthSasl(Section):
     mechanism: Literal["OAUTHBEARER"] = Field(description="How to log in.")
     token: SecretText | None = Field(None, description="Secret: the token itself.")
     token_command: (
-        Annotated[tuple[str, ...], BeforeValidator(_command), AfterValidator(not_empty)] | None
+        Annotated[
+            tuple[str, ...],
+            BeforeValidator(_command, json_schema_input_type=str | tuple[str, ...]),
+            AfterValidator(not_empty),
+        ]
+        | None
     ) = Field(
         None,
         description="Command that prints a new token; it runs on each machine that logs in.",
@@ -153,7 +158,9 @@ def _tls(value: object) -> object:
     """Read `tls: true` as encryption with all defaults, `tls: false` as no encryption."""
     if isinstance(value, bool):
         return {} if value else None
-    return value
+    if isinstance(value, dict | Tls) or value is None:
+        return value
+    raise ValueError(must_be("true, false, or a mapping of ca, cert, key, ...", value))
 
 
 class ClusterConfig(Section):
@@ -161,12 +168,12 @@ class ClusterConfig(Section):
 
     bootstrap: Annotated[
         tuple[Annotated[str, AfterValidator(_address)], ...],
-        BeforeValidator(_listed),
+        BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...]),
         AfterValidator(not_empty),
     ] = Field(
         description="Brokers to connect to first, HOST:PORT each: a list, or a text with commas.",
     )
-    tls: Annotated[Tls | None, BeforeValidator(_tls)] = Field(
+    tls: Annotated[Tls | None, BeforeValidator(_tls, json_schema_input_type=bool | Tls)] = Field(
         None, description="Encryption: `true` for the defaults, or a mapping of the keys below."
     )
     sasl: Sasl | None = Field(None, description="Login. Default: no login.")
@@ -174,7 +181,7 @@ class ClusterConfig(Section):
         None,
         description="Our rack (`client.rack`): replicas in this rack are preferred for reading.",
     )
-    request_timeout: Annotated[Duration, AfterValidator(between("100ms", "1h"))] = Field(
+    request_timeout: Annotated[Duration, between("100ms", "1h")] = Field(
         Duration.parse("30s"), description="Timeout of one request."
     )
 

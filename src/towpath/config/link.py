@@ -22,6 +22,7 @@ from towpath.config.access import AccessConfig
 from towpath.config.clusters import ClusterConfig
 from towpath.config.metrics import MetricsConfig
 from towpath.config.problems import not_one_of, placed_error
+from towpath.config.rates import MaxRates, RateConfig
 from towpath.config.shape import Section
 from towpath.config.topics import Count, TopicsConfig
 from towpath.config.units import Duration, Size, between
@@ -88,7 +89,11 @@ def _time(text: str) -> int:
     return round(since_1970 * 1000)
 
 
-Start = Annotated[StartAt | int, PlainValidator(_start), PlainSerializer(lambda start: start)]
+Start = Annotated[
+    StartAt | int,
+    PlainValidator(_start, json_schema_input_type=str | int),
+    PlainSerializer(lambda start: start),
+]
 
 
 class RecordsConfig(Section):
@@ -140,23 +145,34 @@ class RecordsConfig(Section):
 class RunConfig(Section):
     """Limits and intervals of a run; the defaults suit nearly everyone."""
 
-    round: Annotated[Duration, AfterValidator(between("1s", "1d"))] = Field(
+    round: Annotated[Duration, between("1s", "1d")] = Field(
         Duration.parse("4h"), description="Longest duration of a round."
     )
-    discover: Annotated[Duration, AfterValidator(between("100ms", "1h"))] = Field(
+    discover: Annotated[Duration, between("100ms", "1h")] = Field(
         Duration.parse("5s"), description="How often to look for new topics and partitions."
     )
-    sync_interval: Annotated[Duration, AfterValidator(between("1s", "1d"))] = Field(
+    sync_interval: Annotated[Duration, between("1s", "1d")] = Field(
         Duration.parse("5m"),
         description="How often to compare everything else that the file asks for: configs, ACLs,"
         " users, quotas.",
     )
-    receipts: Annotated[Duration, AfterValidator(between("10ms", "1m"))] = Field(
+    balance: Annotated[Duration, between("1s", "1d")] = Field(
+        Duration.parse("1m"),
+        description="How long partitions of one slice must lag, while another slice has room,"
+        " before all partitions are spread over the slices anew by their load; within five times as"
+        " long that is not done again.",
+    )
+    receipts: Annotated[Duration, between("10ms", "1m")] = Field(
         Duration.parse("1s"),
         description="How often the progress of a partition is written to the ledger.",
     )
-    memory: Annotated[Size, AfterValidator(between("8MiB", "4GiB"))] = Field(
+    memory: Annotated[Size, between("8MiB", "4GiB")] = Field(
         Size.parse("96MiB"), description="Memory for record bytes in one slice."
+    )
+    max_rate: MaxRates = Field(
+        RateConfig(),
+        description="The most bytes per second to copy, such as `50MB` for the link as a whole, or"
+        " a mapping. `towpath rate` changes it while the link runs (docs/rate.md).",
     )
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from towpath.config.document import Tree, parse, path_text, read
+from towpath.config.document import Tree, parse, read
 from towpath.config.link import LinkConfig
-from towpath.config.problems import ENVIRONMENT, problems_of
+from towpath.config.problems import ENVIRONMENT, faults_of
 from towpath.config.secrets import SECRET_KEYS, VARIABLE, variable
-from towpath.config.shape import Place
-from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.config.shape import Place, path_text
+from towpath.config.spots import Fault
+from towpath.model.errors import ConfigError, ConfigProblem, Spot
 from towpath.model.foreign import foreign
 from towpath.model.secret import remember
 
@@ -26,7 +27,11 @@ def load(path: Path) -> LinkConfig:
     Raises:
         ConfigError: With every problem of the file.
     """
-    return from_tree(tree(path), path.parent)
+    document = parse(read(path), str(path))
+    config, faults = _examine(document.tree, path.parent, with_environment=True)
+    if config is None or faults or document.faults:
+        raise ConfigError(check(path))
+    return config
 
 
 def tree(path: Path) -> Mapping[str, Tree]:
@@ -35,11 +40,11 @@ def tree(path: Path) -> Mapping[str, Tree]:
     Raises:
         ConfigError: The file is not valid YAML.
     """
-    found, form = parse(read(path))
-    if form:
+    document = parse(read(path), str(path))
+    if document.faults:
         # Syntax errors may hide further problems; report both kinds at once.
         raise ConfigError(check(path))
-    return found
+    return document.tree
 
 
 def from_tree(tree: Mapping[str, Tree], folder: Path) -> LinkConfig:
@@ -52,51 +57,53 @@ def from_tree(tree: Mapping[str, Tree], folder: Path) -> LinkConfig:
     Raises:
         ConfigError: With every problem of the tree.
     """
-    config, problems = _examine(tree, folder, with_environment=True)
-    if config is None or problems:
-        raise ConfigError(problems)
+    config, faults = _examine(tree, folder, with_environment=True)
+    if config is None or faults:
+        raise ConfigError(tuple(ConfigProblem(path_text(each.place), each.text) for each in faults))
     return config
 
 
 def check(path: Path, *, with_environment: bool = True) -> tuple[ConfigProblem, ...]:
-    """Return every problem of the file.
+    """Return every problem of the file, in the order in which they stand there.
 
     Args:
         path: The YAML file.
         with_environment: Whether its variables, secrets and PEM files must exist on this machine.
     """
     try:
-        found, form = parse(read(path))
+        document = parse(read(path), str(path))
     except ConfigError as error:
         return error.problems
-    known = {problem.path for problem in form}
-    _, problems = _examine(found, path.parent, with_environment=with_environment)
-    return (*form, *(problem for problem in problems if problem.path not in known))
+    known = {fault.place for fault in document.faults}
+    _, found = _examine(document.tree, path.parent, with_environment=with_environment)
+    faults = (*document.faults, *(fault for fault in found if fault.place not in known))
+    problems = map(document.spots.problem, faults)
+    return tuple(sorted(problems, key=lambda problem: problem.spot or Spot("", 0, 0)))
 
 
 def _examine(
     tree: Mapping[str, Tree], folder: Path, *, with_environment: bool
-) -> tuple[LinkConfig | None, tuple[ConfigProblem, ...]]:
+) -> tuple[LinkConfig | None, tuple[Fault, ...]]:
     variables = _Variables(with_environment=with_environment)
     filled = {key: variables.fill(value, (key,)) for key, value in tree.items()}
-    problems = list(variables.problems)
-    known = {problem.path for problem in problems}
+    faults = list(variables.faults)
+    known = {fault.place for fault in faults}
     config = None
     try:
         config = LinkConfig.model_validate(filled, context={"folder": folder})
     except ValidationError as error:
-        for place, kind, problem in problems_of(error, LinkConfig):
-            told = problem.path in known or variables.left_open(place)
+        for kind, fault in faults_of(error, LinkConfig):
+            told = fault.place in known or variables.left_open(fault.place)
             if not told and (with_environment or kind != ENVIRONMENT):
-                problems.append(problem)
-    return config, tuple(problems)
+                faults.append(fault)
+    return config, tuple(faults)
 
 
 class _Variables:
     """Replaces `${NAME}` in texts, except where the whole value refers to a secret."""
 
     def __init__(self, *, with_environment: bool) -> None:
-        self.problems: list[ConfigProblem] = []
+        self.faults: list[Fault] = []
         self._with_environment = with_environment
         self._open: set[Place] = set()
 
@@ -132,9 +139,9 @@ class _Variables:
                 return self._value(name, at)
             except PydanticCustomError as missing:
                 if self._with_environment:
-                    self.problems.append(ConfigProblem(path_text(at), missing.message()))
+                    self.faults.append(Fault(at, missing.message()))
             except ValueError as error:
-                self.problems.append(ConfigProblem(path_text(at), foreign(error)))
+                self.faults.append(Fault(at, foreign(error)))
             self._open.add(at)
             return ""
 

@@ -8,19 +8,22 @@ from difflib import get_close_matches
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from towpath.config.document import path_text
-from towpath.config.shape import Place, keys_at, parents_of, without_tags
-from towpath.model.errors import ConfigProblem
+from towpath.config.kafka_names import advice
+from towpath.config.shape import keys_at, parents_of, without_tags
+from towpath.config.spots import Fault
 
 ENVIRONMENT = "towpath_environment"
 """Type of an error about this machine (a variable or file), not about the YAML text."""
 
 _PLACED = "towpath_placed"
+_OF_KEY = "[key]"
+"""What pydantic puts behind a key of a mapping that is wrong itself."""
 
 _WANTED = {
     "string_type": "a text",
     "bool_type": "true or false",
     "bool_parsing": "true or false",
+    "int_type": "a whole number",
     "dict_type": "a mapping of keys to values",
     "tuple_type": "a list, such as [a, b]",
     "model_type": "a mapping of keys to values",
@@ -36,6 +39,13 @@ _SENTENCES = {
     "union_tag_not_found": "is required",
     "string_too_short": "must not be empty",
 }
+_BOUNDS = {
+    "greater_than_equal": ("small", "least", "ge"),
+    "less_than_equal": ("large", "most", "le"),
+}
+_BOOLEANS = {"yes": True, "no": False, "on": True, "off": False, "true": True, "false": False}
+_SHOWN = 40
+"""Most characters of a wrong value to show."""
 
 
 def not_empty(entries: tuple[str, ...]) -> tuple[str, ...]:
@@ -55,48 +65,69 @@ def placed_error(text: str, *below: str) -> PydanticCustomError:
     return PydanticCustomError(_PLACED, "{text}", {"text": text, "below": below})
 
 
-def problems_of(
-    error: ValidationError, root: type[BaseModel]
-) -> Iterable[tuple[Place, str, ConfigProblem]]:
-    """Yield place, type and sentence of each problem that pydantic found."""
+def faults_of(error: ValidationError, root: type[BaseModel]) -> Iterable[tuple[str, Fault]]:
+    """Yield pydantic's type and our sentence of each problem that pydantic found."""
     for details in error.errors(include_url=False):
-        place = without_tags(details["loc"])
+        place = without_tags(tuple(part for part in details["loc"] if part != _OF_KEY))
         place += tuple(details.get("ctx", {}).get("below", ()))
         text = _text(details, root)
         if details["type"] in {"union_tag_invalid", "union_tag_not_found"}:
             place += ("mechanism",)
-        yield place, details["type"], ConfigProblem(path_text(place), text)
+        unknown = details["type"] == "extra_forbidden"
+        yield details["type"], Fault(place, text, on_key=unknown)
 
 
 def _text(details: ErrorDetails, root: type[BaseModel]) -> str:
     kind, ctx = details["type"], details.get("ctx", {})
     if kind in _WANTED:
-        return must_be(_WANTED[kind], details["input"])
+        return must_be(_WANTED[kind], details["input"]) + _mirror_maker(details)
     if kind in _CHOICES:
         return not_one_of(_chosen(details["input"]), _listed(ctx[_CHOICES[kind]]))
+    if kind in _BOUNDS:
+        how, end, bound = _BOUNDS[kind]
+        return f"{details['input']} is too {how}; write at {end} {ctx[bound]}"
     if kind == "extra_forbidden":
-        return _unknown_key(details["loc"], root)
+        return _unknown_key(details, root)
     if kind == "value_error":
         return str(ctx["error"])
     return _SENTENCES.get(kind, details["msg"])
 
 
 def must_be(wanted: str, value: object) -> str:
-    """Return the sentence for a value of the wrong type; the value itself stays hidden."""
-    got = _kind_of(value)
-    quotes = (
-        "; put it in quotes" if wanted == "a text" and got in {"a number", "true or false"} else ""
-    )
-    return f"must be {wanted}, not {got}{quotes}"
+    """Return the sentence for a value of the wrong type.
+
+    A text is shown only where true, false or a number is wanted: elsewhere it may be a secret.
+    """
+    if isinstance(value, str) and (_is_flag(wanted) or wanted == "a whole number"):
+        return f"must be {wanted}, not the text {shown(value)!r}{_meant(wanted, value)}"
+    quotes = "; put it in quotes" if wanted == "a text" and isinstance(value, int | float) else ""
+    return f"must be {wanted}, not {_kind_of(value)}{quotes}"
+
+
+def _is_flag(wanted: str) -> bool:
+    return wanted.startswith("true")
+
+
+def _meant(wanted: str, value: str) -> str:
+    if not _is_flag(wanted):
+        return "; remove the quotes" if value.isdigit() else ""
+    meant = _BOOLEANS.get(value.lower())
+    return "" if meant is None else f"; write {str(meant).lower()} without quotes"
+
+
+def _mirror_maker(details: ErrorDetails) -> str:
+    """Return how to write `topics: "a,b"`, which is MirrorMaker 2's form."""
+    told = advice("topics", details["input"], "") if details["loc"] == ("topics",) else None
+    return f"; {told}" if told else ""
 
 
 def _kind_of(value: object) -> str:
-    """Return the type of a value, in the words of YAML."""
+    """Return the type of a value, in the words of YAML; numbers, true and false as they are."""
     match value:
         case bool():
-            return "true or false"
+            return str(value).lower()
         case int() | float():
-            return "a number"
+            return f"the number {str(value)[:_SHOWN]}"
         case str():
             return "a text"
         case dict():
@@ -105,15 +136,17 @@ def _kind_of(value: object) -> str:
             return "a list"
 
 
-def not_one_of(value: object, choices: list[str]) -> str:
-    """Return the sentence for a word that is none of the choices.
+def shown(value: str) -> str:
+    """Return the first word of a value: where a comma is missing, the next may be a secret."""
+    first, blank, _ = value[:_SHOWN].partition(" ")
+    return first + "*" * len(blank)
 
-    Only the first word of the value is shown: where a comma is missing, the next may be a secret.
-    """
+
+def not_one_of(value: object, choices: list[str]) -> str:
+    """Return the sentence for a word that is none of the choices."""
     if not isinstance(value, str):
         return must_be(f"one of {', '.join(choices)}", value)
-    first, blank, _ = value[:40].partition(" ")
-    return f"{first + '*' * len(blank)!r} is not one of {', '.join(choices)}"
+    return f"{shown(value)!r} is not one of {', '.join(choices)}"
 
 
 def _chosen(value: object) -> object:
@@ -124,7 +157,8 @@ def _listed(listed: str) -> list[str]:
     return [word.strip("' ") for word in listed.replace(" or ", ", ").split(",")]
 
 
-def _unknown_key(loc: tuple[int | str, ...], root: type[BaseModel]) -> str:
+def _unknown_key(details: ErrorDetails, root: type[BaseModel]) -> str:
+    loc = details["loc"]
     *_, key = loc
     known, elsewhere = keys_at(root, loc[:-1])
     if key in elsewhere:
@@ -132,6 +166,10 @@ def _unknown_key(loc: tuple[int | str, ...], root: type[BaseModel]) -> str:
     parents = parents_of(root, str(key))
     if parents:
         return f"unknown key here; it belongs into {' or '.join(parents)}"
+    below = str(loc[0]) if loc[0] in {"source", "target"} else ""
+    theirs = advice(str(key), details["input"], below)
+    if theirs:
+        return theirs
     near = get_close_matches(str(key), known, n=1)
     if near:
         return f"unknown key, did you mean {near[0]}?"

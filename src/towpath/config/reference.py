@@ -17,7 +17,7 @@ from towpath.config.link import LinkConfig
 from towpath.config.secrets import PemFile
 from towpath.config.shape import sections, tags
 from towpath.config.topics import Count
-from towpath.config.units import Duration, Size
+from towpath.config.units import ByteRate, Duration, Size
 from towpath.model.secret import Secret
 
 _INTRODUCTION = """\
@@ -26,7 +26,11 @@ _INTRODUCTION = """\
 <!-- Written by `python -m towpath.config.reference`; change the fields, not this page. -->
 
 One YAML 1.2 file describes one link. `towpath init` writes an example, `towpath lint FILE` checks
-it. Keys that are not listed here are refused, and so are duplicate keys.
+it. Keys that are not listed here are refused, and so are duplicate keys. Each problem is told as
+`FILE:LINE:COLUMN: KEY: what is wrong`, which editors and terminals make a link of.
+`towpath schema > link.schema.json` writes a JSON schema (docs/link.schema.json), with which editors
+complete and check the file; those with a YAML language server find it by the first line
+`# yaml-language-server: $schema=link.schema.json`, whose path is relative to the file.
 
 - **Secrets** are never written into the file: write `env:NAME` (an environment variable), `${NAME}`
   (the same) or `file:PATH` (the text of a file). Files of secrets and certificates are read again
@@ -34,7 +38,7 @@ it. Keys that are not listed here are refused, and so are duplicate keys.
 - **Variables**: `${NAME}` may stand in any other text, too.
 - **Paths** are relative to the folder of the file.
 - **Durations** have a unit: `500ms`, `5s`, `10m`, `2h`, `1d`. **Sizes** too: `512KiB`, `4MiB`,
-  `1GiB`.
+  `1GiB`. **Rates** are bytes per second: `500KB`, `50MB`, `50MiB/s`.
 - Kafka's internal topics, and Towpath's own topics on the target, are never mirrored.
 """
 
@@ -45,6 +49,7 @@ _WORDS: dict[object, str] = {
     bool: "true or false",
     Duration: "duration",
     Size: "size",
+    ByteRate: "rate",
     Secret: "secret",
     PemFile: "path",
 }

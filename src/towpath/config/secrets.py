@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import PlainSerializer, PlainValidator, ValidationInfo
+from pydantic import Field, PlainSerializer, PlainValidator, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from towpath.config.files import FileSecret, Stamp
@@ -132,7 +132,14 @@ def _pem(value: object, info: ValidationInfo) -> PemFile:
     return PemFile(str(path), FileSecret(str(path.absolute()), text, stamp, pem=True))
 
 
-SecretText = Annotated[Secret, PlainValidator(_secret), PlainSerializer(repr, return_type=str)]
+_REFERENCE = Annotated[str, Field(pattern=r"^(env:.+|file:.+|\$\{[^{}]*\})$")]
+SecretText = Annotated[
+    Secret,
+    PlainValidator(_secret, json_schema_input_type=_REFERENCE),
+    PlainSerializer(repr, return_type=str),
+]
 Pem = Annotated[
-    PemFile, PlainValidator(_pem), PlainSerializer(lambda pem: pem.path, return_type=str)
+    PemFile,
+    PlainValidator(_pem, json_schema_input_type=str),
+    PlainSerializer(lambda pem: pem.path, return_type=str),
 ]

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
 
+from towpath.config.kafka_names import NAMES
+
 Place = tuple[str | int, ...]
+"""The keys and list indexes that lead to a value of the file."""
+
+_KEY = re.compile(r"[A-Za-z_]{0,60}")
 
 
 class Section(BaseModel):
     """A frozen mapping that refuses unknown keys and never shows its input."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+def path_text(place: Place) -> str:
+    """Return a place in the file as people write it: `topics.include[0]`.
+
+    A key is shown as far as it could be one of ours, and `*` for the rest, unless Kafka has that
+    key: where a colon or a blank is missing, as in `password hunter2`, the rest may be a secret.
+    """
+    text = ""
+    for part in place:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            start = key_start(part)
+            key = start if start == part else part if part in NAMES else f"{start}*"
+            text += f".{key}" if text else key
+    return text
+
+
+def key_start(key: str) -> str:
+    """Return the part of a key that could be a key of ours or of a SASL extension."""
+    match = _KEY.match(key)
+    return match[0] if match else ""
 
 
 def sections(annotation: Any) -> tuple[type[BaseModel], ...]:

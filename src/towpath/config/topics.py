@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     PlainValidator,
+    StrictBool,
     ValidationInfo,
     field_validator,
 )
@@ -91,7 +92,7 @@ def _replicas(value: object) -> Replicas | Count:
             raise ValueError(f"{value} is not between 1 and {_MOST_REPLICAS}")
         return Count(value)
     if not isinstance(value, str) or value not in set(Replicas):
-        raise ValueError(not_one_of(value, [*Replicas, "a number"]))
+        raise ValueError(not_one_of(value, [*Replicas, "a whole number"]))
     return Replicas(value)
 
 
@@ -102,11 +103,16 @@ def _as_text(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
+Whole = Annotated[int, Field(ge=1, le=_MOST_REPLICAS)]
 Expression = Annotated[str, AfterValidator(_expression)]
 ReplicationFactor = Annotated[
-    Replicas | Count, PlainValidator(_replicas), PlainSerializer(lambda wish: wish)
+    Replicas | Count,
+    PlainValidator(_replicas, json_schema_input_type=Replicas | Whole),
+    PlainSerializer(lambda wish: wish),
 ]
-ConfigValue = Annotated[str, BeforeValidator(_as_text)]
+ConfigValue = Annotated[
+    str, BeforeValidator(_as_text, json_schema_input_type=str | int | float | bool)
+]
 
 
 class ConfigRules(Section):
@@ -130,7 +136,7 @@ class ConfigRules(Section):
 
     def selects(self, config: str) -> bool:
         """Return whether a config is kept equal to the source."""
-        return _fits(config, self.include) and not _fits(config, self.exclude)
+        return fits(config, self.include) and not fits(config, self.exclude)
 
 
 class Listed(Protocol):
@@ -165,6 +171,13 @@ class TopicsConfig(Section):
         " `broker_default`, or a number; never more than the target has brokers.",
     )
     configs: ConfigRules = Field(ConfigRules(), description="The topic configs that are copied.")
+    shared: StrictBool = Field(
+        False,
+        description="Whether others may write to the mirror topics, too: other links, or producers"
+        " before the cutover. Without it, a topic that another link writes is refused, and `verify`"
+        " and `cutover` fail where a mirror topic holds records of others; with it, these are"
+        " counted.",
+    )
 
     @field_validator("rename")
     @classmethod
@@ -189,7 +202,7 @@ class TopicsConfig(Section):
         """
         if internal or topic in INTERNAL_TOPICS:
             return False
-        return _fits(topic, self.include) and not _fits(topic, self.exclude)
+        return fits(topic, self.include) and not fits(topic, self.exclude)
 
     def mirrors(self, topic: Listed) -> bool:
         """Return whether a topic that the source lists is mirrored."""
@@ -267,5 +280,6 @@ def _groups_of(expression: str) -> tuple[str, ...]:
     return (*map(str, range(1, pattern.groups + 1)), *pattern.groupindex)
 
 
-def _fits(text: str, expressions: tuple[str, ...]) -> bool:
+def fits(text: str, expressions: tuple[str, ...]) -> bool:
+    """Return whether one of the regular expressions matches the whole text."""
     return any(_pattern(each).fullmatch(text) for each in expressions)

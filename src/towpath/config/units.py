@@ -1,22 +1,30 @@
-"""Durations and sizes with their unit: `5m`, `4MiB`."""
+"""Durations, sizes and rates with their unit: `5m`, `4MiB`, `50MB`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import (
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 from pydantic_core import CoreSchema, core_schema
 
-_WRITTEN = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([A-Za-z]*)")
+from towpath.config.problems import shown
+
+_WRITTEN_NUMBER = r"\d{1,12}(?:\.\d{1,6})?"
+_WRITTEN = re.compile(rf"({_WRITTEN_NUMBER})\s*([A-Za-z]*)")
 
 
 def _read(value: object, units: dict[str, float], like: str) -> float:
     text = str(value).strip() if isinstance(value, str | int | float) else ""
     match = _WRITTEN.fullmatch(text)
     if match is None or isinstance(value, bool):
-        raise ValueError(f"must be a number with a unit, such as {like}")
+        written = f", not {shown(value)!r}" if isinstance(value, str) else ""
+        raise ValueError(f"must be a number with a unit, such as {like}{written}")
     number, unit = match.groups()
     if not unit:
         raise ValueError(f"{number} has no unit; write one of {', '.join(units)}, such as {like}")
@@ -29,6 +37,11 @@ def _write(number: float, units: dict[str, float]) -> str:
     fitting = [(size, unit) for unit, size in units.items() if number % size == 0 and number]
     size, unit = max(fitting, default=min((size, unit) for unit, size in units.items()))
     return f"{number / size:g}{unit}" if fitting else f"{number / size:.6g}{unit}"
+
+
+def _json_schema(units: dict[str, float], behind: str = "") -> dict[str, Any]:
+    written = rf"{_WRITTEN_NUMBER}\s*({'|'.join(units)}){behind}"
+    return {"type": "string", "pattern": rf"^\s*{written}\s*$"}
 
 
 class Duration(float):
@@ -59,11 +72,19 @@ class Duration(float):
             cls.parse, serialization=core_schema.to_string_ser_schema()
         )
 
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        del schema, handler
+        return _json_schema(cls.UNITS)
+
 
 class Size(int):
     """A number of bytes, written as `512KiB`, `4MiB` or `1GiB`."""
 
     UNITS: ClassVar[dict[str, float]] = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+    LIKE: ClassVar[str] = "512KiB or 4MiB"
 
     @classmethod
     def parse(cls, value: object) -> Self:
@@ -72,7 +93,7 @@ class Size(int):
         Raises:
             ValueError: The number or the unit is missing.
         """
-        return value if isinstance(value, cls) else cls(_read(value, cls.UNITS, "512KiB or 4MiB"))
+        return value if isinstance(value, cls) else cls(_read(value, cls.UNITS, cls.LIKE))
 
     def __str__(self) -> str:
         return _write(int(self), self.UNITS)
@@ -88,16 +109,53 @@ class Size(int):
             cls.parse, serialization=core_schema.to_string_ser_schema()
         )
 
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        del schema, handler
+        return _json_schema(cls.UNITS)
 
-Unit = TypeVar("Unit", Duration, Size)
+
+class ByteRate(Size):
+    """Bytes per second, written as `500KB`, `50MB` or `50MB/s`."""
+
+    UNITS: ClassVar[dict[str, float]] = {
+        **Size.UNITS, "KB": 10**3, "MB": 10**6, "GB": 10**9
+    }  # fmt: skip
+    LIKE: ClassVar[str] = "500KB or 50MB"
+    _EACH: ClassVar[str] = "/s"
+
+    @classmethod
+    def parse(cls, value: object) -> Self:
+        """Return the bytes per second that a text such as `50MB` means.
+
+        Raises:
+            ValueError: The number or the unit is missing.
+        """
+        written = value.strip().removesuffix(cls._EACH) if isinstance(value, str) else value
+        return super().parse(written)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}{self._EACH}"
+
+    __repr__ = __str__
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        del schema, handler
+        return _json_schema(cls.UNITS, f"({cls._EACH})?")
 
 
-def between(low: str, high: str) -> Callable[[Unit], Unit]:
+def between(low: str, high: str) -> WrapValidator:
     """Return a check that a value lies between two bounds, given as texts."""
 
-    def check(value: Unit) -> Unit:
-        if not value.parse(low) <= value <= value.parse(high):
-            raise ValueError(f"{value} is not between {low} and {high}")
-        return value
+    def check(value: object, handler: ValidatorFunctionWrapHandler) -> Any:
+        read: Duration | Size = handler(value)
+        if not type(read).parse(low) <= read <= type(read).parse(high):
+            raise ValueError(f"{str(value).strip()} is not between {low} and {high}")
+        return read
 
-    return check
+    return WrapValidator(check)

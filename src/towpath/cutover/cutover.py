@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig
-from towpath.cutover.estimate import RehearsalTimes, bytes_behind
+from towpath.cutover.cuts import cuts
+from towpath.cutover.estimate import RehearsalTimes
 from towpath.cutover.order import Order, named, told
 from towpath.cutover.report import CutoverReport, CutoverRequest
 from towpath.cutover.writers import SourceSnapshot, look, moved
@@ -27,12 +28,16 @@ from towpath.model.errors import (
     LinkBusyError,
 )
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.reasons import ReasonCode
 from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
-from towpath.records.trouble import DELETED
 from towpath.status.status import PartitionStatus, status
+from towpath.status.totals import bytes_behind
+from towpath.staying.observe import look as look_at_staying
 from towpath.verify.verdict import PartitionVerdict, Verdict
 from towpath.verify.verify import verify
+
+_ACKNOWLEDGE = "to cut over all the same, add --without-groups"
 
 
 def cutover(
@@ -108,9 +113,12 @@ class _Parts:
         with Admin(self._config.source, Side.SOURCE) as source:
             self._matching = self._matching_now(source)
             first = look(source, topics)
+            report.staying = look_at_staying(self._config, source, topics)
             self._stop.wait(self._cut.quiet)
             self._seen = look(source, topics)
             report.writing = moved(source, first, self._seen)
+        if not self._cut.without_groups:
+            report.trouble += [f"{text}; {_ACKNOWLEDGE}" for text in report.staying.of_groups]
 
     def _matching_now(self, source: Admin) -> frozenset[TopicName]:
         found = source.topics.describe()
@@ -185,6 +193,19 @@ class _Parts:
             for name in sorted(self.report.appeared)
         ]
 
+    def record(self) -> None:
+        """Write into the ledger where each partition was cut over."""
+        rows = self.report.progress.rows if self.report.progress else ()
+        clients = {
+            TopicPartition(each.topic, each.partition)
+            for each in self.report.verdicts
+            if each.clients
+        }
+        if self._lease is not None:
+            self._lease.require()
+        with open_link(self._config) as link:
+            link.ledger.append(cuts(self._config.link, rows, clients))
+
     def rehearse(self) -> None:
         """Find further problems, compare what is copied, and measure how long that takes."""
         report = self.report
@@ -217,7 +238,8 @@ class _Parts:
             if books.begun:
                 self._require_alone(link.target)
             rows = status(self._config, books, link.source, link.target)
-        self.report.trouble += [_why(row) for row in rows if row.error]
+        paused = {row.pause: None for row in rows if row.pause is not None}
+        self.report.trouble += [*map(str, paused), *(_why(row) for row in rows if row.error)]
         return rows
 
     def _require_alone(self, target: Admin) -> None:
@@ -229,7 +251,7 @@ class _Parts:
 
 def _why(row: PartitionStatus) -> str:
     """Return why a partition is not copied, and what to do if no run can mend it."""
-    if str(DELETED) in row.error:
+    if ReasonCode.SOURCE_TOPIC_DELETED in row.codes and row.error:
         how = "name it under `topics.exclude` to cut over without it, its mirror topic stays"
         return f"{row.why}; {how}"
     return row.why

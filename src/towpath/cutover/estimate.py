@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from towpath.status.status import PartitionStatus
+from towpath.model.amounts import time_left
 
 ASSUMED = 10 << 20
 """Bytes per second if too little was read to measure the rate; most clusters are faster."""
@@ -13,8 +13,6 @@ _ENOUGH = 16 << 20
 _ROUND = 2.0
 """Seconds that Spark needs to begin and end a round."""
 _STEP = 0.1
-_RECORD = 1000
-"""Assumed size of a record in bytes if none was copied yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,16 +46,12 @@ class RehearsalTimes:
         """Return the estimated duration of each part, in seconds."""
         rate = self.read / max(self.verify, 0.001)
         rate = max(rate, ASSUMED) if self.read < _ENOUGH else rate
+        left = time_left(self.behind, rate) or 0.0
         parts = {
             "look": self.look,
             # A drain observes both clusters before and after.
-            "drain": self.spark + 2 * self.plan + _ROUND + self.behind / rate,
+            "drain": self.spark + 2 * self.plan + _ROUND + left,
             "sync": self.plan + self.steps * _STEP,
-            "verify": self.verify + 2 * self.behind / rate,
+            "verify": self.verify + 2 * left,
         }
         return {part: round(seconds, 1) for part, seconds in parts.items()}
-
-
-def bytes_behind(row: PartitionStatus) -> float:
-    """Estimate the bytes still to be copied by the mean size of copied records."""
-    return max(0, row.lag_records) * (row.bytes / row.records if row.records else _RECORD)

@@ -40,6 +40,10 @@ class Parts(Protocol):
         """Find records and topics that appeared since the first look."""
         ...
 
+    def record(self) -> None:
+        """Write into the ledger where each partition was cut over."""
+        ...
+
 
 class Order:
     """Does the parts in order, as long as each succeeds.
@@ -72,6 +76,8 @@ class Order:
                 # Records that differ may have been written since the first look.
                 self._do("look again", self._parts.look_again)
             judge(self._report)
+            if self._report.complete:
+                self._do("record", self._parts.record)
 
     def _do(self, name: str, part: Callable[[], None]) -> bool:
         """Do a part; return whether the next one may begin."""

@@ -12,6 +12,7 @@ from towpath.model.errors import TowpathError
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
 from towpath.plan.model import Plan
+from towpath.staying.staying import Staying
 from towpath.verify.verdict import PartitionVerdict
 from towpath.verify.verify import Scope
 
@@ -25,11 +26,13 @@ class CutoverRequest:
             the rest.
         quiet: Seconds for which no producer must have written.
         scope: What is compared, and on which Spark.
+        without_groups: The user knows that the offsets of consumer groups do not move.
     """
 
     dry_run: bool = False
     quiet: float = 5.0
     scope: Scope = field(default_factory=Scope)
+    without_groups: bool = False
 
 
 @dataclass(slots=True)
@@ -48,6 +51,7 @@ class CutoverReport:
         behind: The number of records still to be copied, in a rehearsal.
         trouble: Why the cutover is not complete, or would not be.
         failure: The error that ended the cutover, if one did.
+        staying: What clients use at the source that does not move.
     """
 
     plan: Plan
@@ -61,6 +65,7 @@ class CutoverReport:
     behind: int = 0
     trouble: list[str] = field(default_factory=list)
     failure: TowpathError | None = None
+    staying: Staying = field(default_factory=Staying)
 
     @property
     def complete(self) -> bool:
@@ -72,7 +77,7 @@ class CutoverReport:
         """Facts that a person should know."""
         found = self.synced.notes if self.synced else self.plan.notes
         taken = self.progress.takeover if self.progress else ""
-        return (*found, *([Note("link", taken)] if taken else []))
+        return (*found, *([Note("link", taken)] if taken else []), *self.staying.notes)
 
     @property
     def touched(self) -> bool:

@@ -189,6 +189,7 @@ class LocalCluster:
             folder = self._folder(node)
             data = folder / "data"
             folder.mkdir(exist_ok=True)
+            self._configs(node).touch(mode=0o600)  # it may hold the password of a key
             self._configs(node).write_text(properties_text(self._broker_properties(node)))
             if not (data / "meta.properties").exists():
                 shutil.rmtree(data, ignore_errors=True)

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from towpath.dev import java
 from towpath.dev.errors import DistributionError
+from towpath.engine import java
 from towpath.model.foreign import printed
 from towpath.model.home import home_folder
 

@@ -2,7 +2,6 @@
 
 TowpathError
 └── DevError                    2  this machine lacks something
-    ├── JavaError                  no Java, or one too old
     ├── DistributionError          Kafka's jars could not be fetched
     ├── PortTakenError             another process listens on the port of a broker
     └── BrokerError                a broker did not start or stop
@@ -25,12 +24,6 @@ class DevError(TowpathError):
 
     def __str__(self) -> str:
         return f"{self.what}; {self.advice}" if self.advice else self.what
-
-
-class JavaError(DevError):
-    """Java is missing or too old."""
-
-    code = "DEV_JAVA"
 
 
 class DistributionError(DevError):

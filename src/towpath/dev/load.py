@@ -11,11 +11,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
 from towpath.dev.errors import BrokerError
+from towpath.dev.secure import client_options
 
 TRANSACTION = 500
 """Number of records in one transaction of payments; every fifth transaction is aborted."""
@@ -72,6 +74,7 @@ def load(
     *,
     scale: float = 1.0,
     seed: int = 1,
+    login: Mapping[str, Any] | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[Loaded, ...]:
     """Create the demo's topics and fill them; about 200,000 records at scale 1.
@@ -80,29 +83,31 @@ def load(
         bootstrap: A cluster that has none of these topics.
         scale: Factor on the number of records.
         seed: The same seed makes the same records.
+        login: Options of kafka-python for TLS and a login.
         tell: Called for each topic that is ready.
     """
     done = []
-    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
+    way = {"bootstrap_servers": bootstrap, **(login or {})}
+    with KafkaAdminClient(**way) as admin:
         wanted = {
             each.topic: {"num_partitions": each.partitions, "configs": dict(each.config)}
             for each in SHAPES
         }
         admin.create_topics(wanted, wait_for_metadata=True)
         for shape in SHAPES:
-            loaded = _fill(bootstrap, shape, int(shape.records * scale), random.Random(seed))  # noqa: S311 - no secret
+            loaded = _fill(way, shape, int(shape.records * scale), random.Random(seed))  # noqa: S311 - no secret
             _forget(admin, shape)
             tell(str(loaded))
             done.append(loaded)
     return tuple(done)
 
 
-def _fill(bootstrap: str, shape: Shape, records: int, rng: random.Random) -> Loaded:
+def _fill(way: Mapping[str, Any], shape: Shape, records: int, rng: random.Random) -> Loaded:
     began = time.monotonic()
     configs: dict[str, Any] = {"compression_type": shape.codec, "linger_ms": 20, "acks": "all"}
     if shape.transactional:
         configs["transactional_id"] = f"load-{shape.topic}"
-    producer = KafkaProducer(bootstrap_servers=bootstrap, batch_size=128 * 1024, **configs)
+    producer = KafkaProducer(**way, batch_size=128 * 1024, **configs)
     try:
         rows = shape.rows(records, rng)
         futures = (
@@ -237,10 +242,11 @@ SHAPES = (
 
 
 def main() -> None:
-    """Load the cluster that the only argument names."""
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m towpath.dev.load BOOTSTRAP")
-    load(sys.argv[1], tell=_say)
+    """Load the cluster that the first argument names, with the login of the second one."""
+    if len(sys.argv) not in {2, 3}:
+        sys.exit("usage: python -m towpath.dev.load BOOTSTRAP [ADMIN.properties]")
+    login = client_options(Path(sys.argv[2])) if len(sys.argv) == 3 else None
+    load(sys.argv[1], login=login, tell=_say)
 
 
 def _say(text: str) -> None:

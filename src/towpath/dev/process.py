@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from towpath.dev import java
+from towpath.engine import java
 from towpath.model.classes import ClassArchive
 from towpath.model.foreign import printed
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import re
 
-from towpath.model.errors import ClusterError, TowpathError
+from towpath.model.errors import ClusterError, TowpathError, WorkersError
 
-_OURS = re.compile(r"towpath\.[\w.]+\.\w+Error: (.+)")
+_OURS = re.compile(r"towpath\.[\w.]+\.(\w+Error): (.+)")
+_OF_WORKERS = WorkersError.__name__
+"""What the program that starts a worker's Python prints (`engine/packages.py`)."""
 
 
 def of_spark(error: RuntimeError) -> TowpathError:
-    """Return the error behind a failed job, a `ClusterError` if one of our errors was raised."""
+    """Return the error behind a failed job.
+
+    A `WorkersError` if workers cannot run slices, a `ClusterError` if another of our errors was
+    raised.
+    """
     text = str(error).strip()
     found = _OURS.findall(text)
     if found:
-        return ClusterError(found[-1])
+        name, said = found[-1]
+        return WorkersError(said) if name == _OF_WORKERS else ClusterError(said)
     return TowpathError(f"Spark failed: {text.splitlines()[0] if text else type(error).__name__}")

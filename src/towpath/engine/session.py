@@ -6,17 +6,21 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from towpath.engine import classes, template
+from towpath.engine import classes, java, pythons
 from towpath.engine.daemon import WORKS
 from towpath.engine.encryption import BY_US, lacking
+from towpath.engine.master import require_answer
+from towpath.engine.packages import locate
+from towpath.engine.packages import settings as archive_settings
 from towpath.engine.slots import SLOTS
 from towpath.model.errors import SparkStartError, SparkUnencryptedError, TowpathError
 from towpath.model.foreign import printed
@@ -39,6 +43,7 @@ _FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _TELLING = re.compile(r" ERROR \S+: |^Caused by: |^Exception in thread|^[\w.$]+(Exception|Error): ")
+_SEPARATOR = re.compile(r"\s*[\s=:]\s*")
 _STAMP = re.compile(r"^[\d/]+ [\d:]+ ERROR ")
 _TOLD = 3
 """Lines of Spark's log to show when it does not start."""
@@ -54,6 +59,7 @@ def session(
     credentials: bool,
     works: Sequence[str] = (),
     rounds: int = 1,
+    packages: str | None = None,
     on_allowed: Callable[[], None] = lambda: None,
 ) -> SparkSession:
     """Start Spark, or return the running session. The output of its JVM goes to a file.
@@ -66,13 +72,17 @@ def session(
         works: Modules that slices need; they are imported once, before the first slice arrives.
         rounds: Number of rounds whose slices run at the same time; on this machine Spark gets that
             many threads for each slot.
+        packages: Where Spark finds an archive of `towpath pack` for its workers, if they need one.
         on_allowed: Called before any connection is made, unless the start is refused.
 
     Raises:
+        JavaError: Java is missing, or too old.
         SparkStartError: Spark did not start.
         SparkUnencryptedError: Credentials would leave this machine unencrypted.
+        WorkersError: An archive for workers cannot be used with this machine.
     """
-    template.start(master, works)
+    java.candidate()
+    pythons.start(master, works, packed=packages is not None)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     chosen = master or f"local[{parallelism or '*'}]"
@@ -82,19 +92,35 @@ def session(
     settings[f"spark.executorEnv.{WORKS}"] = ",".join(works)
     theirs = _defaults()
     conf = SparkConf(loadDefaults=False).setAppName(name).setMaster(chosen)
-    conf.setAll([(key, settings[key]) for key in settings.keys() - theirs])
+    conf.setAll([(key, settings[key]) for key in settings.keys() - theirs.keys()])
     with _apart() as log:
         try:
+            if packages is not None:
+                _ship(conf, packages, theirs)
             if credentials and not here:
                 _require_encryption(conf, chosen)
             on_allowed()
+            require_answer(master)
             if here and "-" not in chosen:
                 _make_room(conf, chosen, rounds)
             return SparkSession.builder.config(conf=conf).getOrCreate()
         except TowpathError:
             raise
         except Exception as error:  # noqa: BLE001  # for any reason, Spark did not start
+            java.find()  # Java may be the reason
             raise SparkStartError(cause(log.read_text(errors="replace"), error)) from None
+
+
+def _ship(conf: SparkConf, packages: str, theirs: Mapping[str, str]) -> None:
+    """Start the JVM where it finds a Python by the path that the archive's has on workers."""
+    template = pythons.running()
+    python = template.theirs.get(pythons.PYTHONS[0]) if template else None
+    conf.setAll([*archive_settings(packages, python, theirs).items()])
+    if template is None or SparkContext._gateway is not None:  # noqa: SLF001
+        return
+    locate()
+    gateway = launch_gateway(conf, {"cwd": template.folder})  # type: ignore[no-untyped-call]
+    SparkContext._ensure_initialized(gateway=gateway, conf=conf)  # noqa: SLF001  # no other way
 
 
 def _require_encryption(ours: SparkConf, master: str) -> None:
@@ -121,18 +147,19 @@ def stop_and_wait(spark: SparkSession) -> None:
         gateway.shutdown()
         gateway.proc.stdin.close()
         gateway.proc.wait()
-    template.stop()
+    pythons.stop()
 
 
-def _defaults() -> set[str]:
-    """Return the keys that the user's spark-defaults.conf sets."""
+def _defaults() -> dict[str, str]:
+    """Return the settings of the user's spark-defaults.conf."""
     home = os.environ.get("SPARK_HOME")
     folder = os.environ.get("SPARK_CONF_DIR") or (home and Path(home, "conf"))
     file = Path(folder or ".", "spark-defaults.conf")
     if not folder or not file.is_file():
-        return set()
+        return {}
     lines = (line.strip() for line in file.read_text().splitlines())
-    return {re.split(r"[\s=:]", line, maxsplit=1)[0] for line in lines if line and line[0] != "#"}
+    pairs = (_SEPARATOR.split(line, maxsplit=1) for line in lines if line and line[0] != "#")
+    return {pair[0]: pair[1] if len(pair) > 1 else "" for pair in pairs}
 
 
 def _make_room(conf: SparkConf, master: str, rounds: int) -> None:

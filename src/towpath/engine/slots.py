@@ -25,8 +25,9 @@ class Slots:
     row have found it.
 
     Args:
-        count: Returns the current number, 0 while no executor is known.
+        count: Returns how many tasks Spark can run now, 0 while no executor is known.
         first: The initial number.
+        most: Upper bound on the number.
         every: Seconds between two looks.
         here: Whether slices run on this machine.
         asks: Whether Spark asks for an executor wherever a slice has none.
@@ -41,13 +42,22 @@ class Slots:
         first: int,
         every: float = _LOOK_AGAIN,
         *,
+        most: int = sys.maxsize,
         here: bool = False,
         asks: bool = False,
     ) -> None:
-        self._count, self._every = count, every
+        self._count, self._every, self._most = count, every, most
         self.here, self.asks = here, asks
-        self._found = self.number = first
+        self._found = self._places = self.number = first
         self._due = time.monotonic() + every
+
+    @property
+    def doubled(self) -> bool:
+        """Whether the slices of two rounds can run at the same time.
+
+        On this machine Spark has twice as many threads as there are slices (`engine/session.py`).
+        """
+        return self.here or (not self.asks and self._places >= 2 * self.number)
 
     def look(self) -> bool:
         """Look if it is time to; return whether the number has changed for good.
@@ -58,7 +68,8 @@ class Slots:
         """
         if time.monotonic() < self._due:
             return False
-        before, self._found = self._found, self._count() or self.number
+        self._places = self._count() or self.number
+        before, self._found = self._found, min(self._most, self._places)
         self._due = time.monotonic() + self._every
         changed = self._found == before != self.number
         if changed:
@@ -78,7 +89,7 @@ def following(spark: SparkSession, wished: int | None) -> Slots:
     here = str(context.master).startswith("local")
     if here or (asks and wished is not None):
         return Slots(lambda: first, first, here=here, asks=asks)
-    return Slots(lambda: min(wished or sys.maxsize, _places(spark)), first, asks=asks)
+    return Slots(lambda: _places(spark), first, asks=asks, most=wished or sys.maxsize)
 
 
 def slots(spark: SparkSession, wished: int | None = None) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from towpath.engine import template
+from towpath.engine import pythons
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,8 +25,9 @@ class Starting:
         credentials: bool,
         works: Sequence[str],
         rounds: int = 1,
+        packages: str | None = None,
     ) -> None:
-        template.start(master, works)
+        pythons.start(master, works, packed=packages is not None)
         from towpath.engine.session import session  # noqa: PLC0415  # it imports PySpark
 
         pool = ThreadPoolExecutor(1, thread_name_prefix="towpath-spark")
@@ -39,6 +40,7 @@ class Starting:
             credentials=credentials,
             works=works,
             rounds=rounds,
+            packages=packages,
             on_allowed=self._known.set,
         )
         self._answer.add_done_callback(lambda _: self._known.set())

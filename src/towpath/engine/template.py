@@ -2,17 +2,15 @@
 
 Spark starts Python five times, one after the other, before the first slice runs, and then its
 workers. Each would import PySpark, and each worker all that copies records: nine CPU seconds. The
-template imports it once, while Spark's JVM starts. What Spark takes for Python is a launcher
-(`engine/launcher.py`), which hands over its streams, arguments and environment; the template forks
-a process that goes on with them (docs/decisions/0025).
+template imports it once, while Spark's JVM starts. The launcher that Spark takes for Python
+(`engine/pythons.py`) hands over its streams, arguments and environment. The template forks a
+process that goes on with them (docs/decisions/0025).
 
-It serves the driver's machine only, listens in a folder that only this user can enter, and ends
-with the driver. It has one thread, since of several threads only one would survive a fork.
+It ends with the driver. It has one thread, since of several threads only one would survive a fork.
 """
 
 from __future__ import annotations
 
-import errno
 import gc
 import os
 import runpy
@@ -20,21 +18,17 @@ import selectors
 import shutil
 import signal
 import socket
-import subprocess
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import NoReturn
 
 from towpath.engine import daemon, launcher
 from towpath.engine.daemon import load
-from towpath.engine.folder import short_folder
 
 _PLANNING = (
     "pyspark.daemon",
@@ -45,94 +39,6 @@ _PLANNING = (
     "pyspark.sql.worker.plan_data_source_read",
 )
 """What those processes run that plan a query."""
-PYTHONS = "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"
-"""Variables that name the program that Spark takes for Python."""
-_PREFIX = "towpath-"
-"""What the name of a template's folder begins with; the driver's process id comes next."""
-_LAUNCHER = """#!/bin/sh
-exec {python} -I -S {script} {socket} "$@"
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """The template of this process, and the launcher that Spark takes for Python."""
-
-    process: subprocess.Popen[bytes]
-    launcher: Path
-
-
-_RUNNING: list[Running] = []
-
-
-def start(master: str | None, works: Sequence[str]) -> None:
-    """Start the template of this process, unless it has one, or Spark has a Python of its own.
-
-    Args:
-        master: Elsewhere than on this machine Spark needs a Python that all machines have.
-        works: Modules that workers need.
-    """
-    here = master is None or master.startswith("local")
-    if _RUNNING or not here or not {"SPARK_HOME", *PYTHONS}.isdisjoint(os.environ):
-        return
-    _sweep(Path(short_folder() or tempfile.gettempdir()))
-    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=short_folder()))
-    path = _launcher(folder)
-    if not os.access(path, os.X_OK):  # programs may be forbidden where temporary files are
-        shutil.rmtree(folder)
-        return
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(folder / "socket"))
-        listener.listen()  # whoever asks before the template has begun waits for it
-        process = subprocess.Popen(  # noqa: S603  # our own program
-            [sys.executable, "-m", "towpath.engine.template", str(listener.fileno()), *works],
-            stdin=subprocess.PIPE,  # it ends when this process does
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=[listener.fileno()],
-            process_group=0,  # a key that ends this process lets the workers end their work
-        )
-    os.environ.update(dict.fromkeys(PYTHONS, str(path)))
-    _RUNNING.append(Running(process, path))
-
-
-def stop() -> None:
-    """Stop the template of this process; what it has forked ends with Spark."""
-    while _RUNNING:
-        _RUNNING.pop().process.communicate()
-        for name in PYTHONS:
-            os.environ.pop(name, None)
-
-
-def _sweep(place: Path) -> None:
-    """Delete the folders of templates that were killed, so that they could not do it themselves."""
-    for folder in place.glob(f"{_PREFIX}*"):
-        with suppress(OSError, ValueError):
-            if _is_abandoned(folder):
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_abandoned(folder: Path) -> bool:
-    """Whether neither the driver lives, which needs the launcher, nor a template listens.
-
-    Raises:
-        OSError: Both belong to another user.
-        ValueError: The folder is none of a template.
-    """
-    with suppress(ProcessLookupError):
-        os.kill(int(folder.name.removeprefix(_PREFIX).split("-")[0]), 0)
-        return False
-    with socket.socket(socket.AF_UNIX) as asking:
-        asking.setblocking(False)
-        return asking.connect_ex(str(folder / "socket")) in {errno.ECONNREFUSED, errno.ENOENT}
-
-
-def _launcher(folder: Path) -> Path:
-    words = {"python": sys.executable, "script": launcher.__file__, "socket": folder / "socket"}
-    path = folder / "python"
-    path.write_text(_LAUNCHER.format(**{name: quote(str(word)) for name, word in words.items()}))
-    path.chmod(0o700)
-    return path
 
 
 @dataclass(frozen=True, slots=True)

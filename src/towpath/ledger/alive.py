@@ -1,12 +1,79 @@
-"""Whether the process that gave a sign of life in the ledger has ended."""
+"""Whether the process that gave a sign of life in the ledger lives, and since when."""
 
 from __future__ import annotations
 
 import os
 import socket
 from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
 
 from towpath.ledger.entries import LinkLease, Session
+from towpath.model.amounts import span
+from towpath.model.clock import now_ms, readable
+
+_SILENCE = 10.0
+"""Seconds after the last heartbeat until which a run counts as alive: it writes one every two, and
+the clocks of two machines may differ a little."""
+
+
+class Life(StrEnum):
+    """Whether a run of a link lives."""
+
+    ALIVE = "alive"
+    SILENT = "silent"
+    """It has not said that it is over, and its last heartbeat is too old."""
+    DEAD = "dead"
+    """It ran on this machine, and ended without saying so."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLife:
+    """The last run of a link; `str()` of it is a sentence.
+
+    Attributes:
+        state: Whether it lives.
+        host: The host name.
+        pid: The process id.
+        since: When it started, in ms since 1970; `beat`, its last heartbeat, likewise. Both by the
+            clock of that host.
+        silence: Seconds since the last heartbeat, by the clock of this machine.
+    """
+
+    state: Life
+    host: str
+    pid: int
+    since: int
+    beat: int
+    silence: float
+
+    @classmethod
+    def of(cls, last: Session) -> Self:
+        """Return what the last heartbeat of a run tells."""
+        silence = max(0.0, (now_ms() - last.beat) / 1000)
+        state = Life.ALIVE if silence <= _SILENCE else Life.SILENT
+        if last.over or is_gone(last):
+            state = Life.ENDED if last.over else Life.DEAD
+        return cls(
+            state=state, host=last.host, pid=last.pid, since=last.started, beat=last.beat,
+            silence=silence,
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        where = f"on {self.host}, pid {self.pid}, since {readable(self.since)}"
+        match self.state:
+            case Life.ALIVE:
+                return f"alive {where}, last heartbeat {span(self.silence)} ago"
+            case Life.SILENT:
+                return (
+                    f"silent for {span(self.silence)}: the run {where} is dead, frozen or cut off"
+                )
+            case Life.DEAD:
+                return f"none is alive; the last one, {where}, died at about {readable(self.beat)}"
+            case _:
+                return f"none is alive; the last one, {where}, ended {readable(self.beat)}"
 
 
 def this_host() -> str:

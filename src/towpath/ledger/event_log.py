@@ -48,7 +48,11 @@ class EventLog:
     def __init__(self, config: ClusterConfig, target: Admin, link: LinkName) -> None:
         self._config, self._target, self._link = config, target, link
         self._origin = Origin(
-            user=_user(), login=config.login, host=this_host(), pid=os.getpid(), version=__version__
+            user=this_user(),
+            login=config.login,
+            host=this_host(),
+            pid=os.getpid(),
+            version=__version__,
         )
         self._waiting: deque[Event] = deque()
         self._news, self._closed, self._ready = threading.Condition(), False, False
@@ -203,7 +207,7 @@ def _of_step(entry: Journal) -> dict[str, Any]:
     }
 
 
-def _user() -> str:
+def this_user() -> str:
     """Return the user of this process; a container may have none by name."""
     try:
         return getpass.getuser()

@@ -44,16 +44,22 @@ class What(StrEnum):
     ROUND_STARTED = "round.started"
     ROUND_ENDED = "round.ended"
     ROUND_FAILED = "round.failed"
+    ROUND_UNEVEN = "round.uneven"
     LEASE_TAKEN_OVER = "lease.taken_over"
     STEP_DONE = "step.done"
     STEP_FAILED = "step.failed"
     PARTITION_STATE = "partition.state"
     PARTITION_GAP = "partition.gap"
     PARTITION_REPAIRED = "partition.repaired"
+    LINK_PAUSED = "link.paused"
+    LINK_RESUMED = "link.resumed"
+    RATE_SET = "rate.set"
+    TOPIC_RESTARTED = "topic.restarted"
     CUTOVER_STARTED = "cutover.started"
     CUTOVER_ENDED = "cutover.ended"
 
 
+_KNOWN = frozenset(What)
 _TROUBLE = {What.ROUND_FAILED, What.STEP_FAILED, What.PARTITION_GAP}
 
 
@@ -110,6 +116,11 @@ class Event:
     origin: Origin
     v: int = field(default=_FORMAT)
 
+    @property
+    def is_trouble(self) -> bool:
+        """Whether somebody should look at it; what a later version added counts as none."""
+        return self.what in _KNOWN and is_trouble(What(self.what), self.facts)
+
     def encode(self) -> tuple[bytes, bytes]:
         """Return key and value of the record."""
         return self.link.encode(), _json.dump_json(self)
@@ -138,6 +149,17 @@ class EventReader:
         self._admin, self._client = admin, client
         self.foreign = 0
 
+    def exists(self) -> bool:
+        """Whether there is a topic of events.
+
+        Raises:
+            ClusterError: The target cannot be asked, or refuses to describe the topic.
+        """
+        info = self._admin.topics.describe([EVENTS]).get(EVENTS)
+        if info is not None and info.error is not None:
+            raise info.error
+        return info is not None
+
     def read(self, link: LinkName | None = None, since: int = 0) -> Iterator[Event]:
         """Return the events that are there now, in the order in which they were written.
 
@@ -159,7 +181,7 @@ class EventReader:
                     yield event
 
     def _values(self, since: int) -> Iterator[bytes | None]:
-        if EVENTS not in self._admin.topics.describe([EVENTS]):
+        if not self.exists():
             return
         end = self._admin.offsets.latest([PLACE]).sure(PLACE)
         at = self._admin.offsets.at_time([PLACE], since).sure(PLACE)
@@ -169,7 +191,7 @@ class EventReader:
             except RefusedError as error:
                 at = max(at + 1, self._first(error))
                 continue
-            for batch in split(chunk.buffer[chunk.start : chunk.end].data):
+            for batch in split(chunk.batches):
                 yield from (value for offset, _, value in rows(batch) if at <= offset < end)
                 header = BatchHeader.read(batch)
                 at = header.base_offset + header.last_offset_delta + 1

@@ -173,7 +173,7 @@ class Ledger:
         """Return offset, key and value of all records up to the end."""
         while True:
             chunk = self._fetch(tp, wait)
-            batches = list(split(chunk.buffer[chunk.start : chunk.end].data))
+            batches = list(split(chunk.batches))
             if not batches:
                 return
             for batch in batches:

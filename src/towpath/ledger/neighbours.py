@@ -1,12 +1,13 @@
-"""What the ledger knows of the mirror topics of other links: two links may share one."""
+"""Which links write to which topics of the target, as the ledger tells: two may share one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from towpath.ledger.entries import Journal, Opened, Phase, ReadEntry
-from towpath.model.nouns import NO_TOPIC_ID, LinkName, TopicId, TopicName
+from towpath.ledger.entries import Journal, Opened, Phase, ReadEntry, TransactionalProducer
+from towpath.ledger.producers import GENERATIONS
+from towpath.model.nouns import NO_TOPIC_ID, LinkName, ProducerId, TopicId, TopicName
 
 _TOPICS, _CREATE, _CHANGE, _DELETE = "topics", "CreateTopic", "SetConfigs", "DeleteTopic"
 
@@ -28,20 +29,32 @@ class Neighbour:
 
 @dataclass(slots=True)
 class Neighbours:
-    """All other links, by the topics of the target that they opened or created."""
+    """The links of the ledger, by the topics of the target that they opened or created.
 
+    Attributes:
+        mine: The link that asks.
+    """
+
+    mine: LinkName
     _known: dict[TopicName, dict[tuple[LinkName, TopicId], frozenset[str]]] = field(
         default_factory=dict
     )
+    _private: dict[ProducerId, LinkName] = field(default_factory=dict)
+    """The link of each private producer id of generation 0."""
+    _given: dict[ProducerId, LinkName] = field(default_factory=dict)
+    """The link of each producer id that the target gave out."""
 
     def take(self, entry: ReadEntry) -> None:
-        """Add one fact of another link, in the order of the ledger.
+        """Add one fact of any link, in the order of the ledger.
 
         What a newer version wrote about another link is passed over.
         """
         if isinstance(entry, Opened):
             known = self._known.setdefault(entry.target_topic, {})
             known.setdefault((entry.link, entry.target_topic_id), frozenset())
+            self._private[entry.producer_id] = entry.link
+        elif isinstance(entry, TransactionalProducer):
+            self._given[entry.writer] = entry.link
         elif isinstance(entry, Journal) and (entry.subject, entry.phase) == (_TOPICS, Phase.DONE):
             self._done(entry)
 
@@ -58,8 +71,25 @@ class Neighbours:
 
     def of(self, name: TopicName, number: TopicId) -> Iterable[Neighbour]:
         """Return the other links that write to a topic; without topic ids, its name counts."""
+        merged = self._merged(name, number)
+        merged.pop(self.mine, None)
+        return [Neighbour(link, number, held) for link, held in sorted(merged.items())]
+
+    def link_of(self, producer: ProducerId) -> LinkName | None:
+        """Return the link that writes under a producer id, `None` if no link is known to."""
+        firsts = (ProducerId(producer - number) for number in range(GENERATIONS))
+        private = (self._private[each] for each in firsts if each in self._private)
+        return self._given.get(producer) or next(private, None)
+
+    def before(self, name: TopicName, number: TopicId) -> LinkName | None:
+        """Return the link that wrote to a topic first, `None` if it is this link, or nobody."""
+        first = next(iter(self._merged(name, number)), self.mine)
+        return None if first == self.mine else first
+
+    def _merged(self, name: TopicName, number: TopicId) -> dict[LinkName, frozenset[str]]:
+        """Return the links of a topic, in the order of the ledger, with what they withhold."""
         merged: dict[LinkName, frozenset[str]] = {}
         for (link, id_), held in self._known.get(name, {}).items():
             if number == id_ or NO_TOPIC_ID in (number, id_):
                 merged[link] = merged.get(link, frozenset()) | held
-        return [Neighbour(link, number, held) for link, held in sorted(merged.items())]
+        return merged

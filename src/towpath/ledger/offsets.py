@@ -1,14 +1,15 @@
 """The offset map: which target offset belongs to which source offset, and the other way round.
 
-It is made of runs: offsets that moved together. It never interpolates: an offset between two runs
-leads to the next record that was mirrored, and the answer says so.
+It is made of runs: offsets that moved together. It never interpolates. A position between two runs
+has no record that was left out without a gap in the ledger, only offsets of markers, of aborted
+transactions and of compaction, so it leads behind the run before it, to the same next record.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
 
@@ -17,6 +18,7 @@ import numpy as np
 from towpath.ledger.entries import Gap, Run
 from towpath.ledger.packed import Table
 from towpath.model.nouns import SourceOffset, TargetOffset
+from towpath.model.reasons import ReasonCode
 
 O = TypeVar("O", bound=int)  # noqa: E741  # an offset
 NOWHERE = -1
@@ -29,12 +31,13 @@ class Exactness(StrEnum):
     """How far an answer can be relied on."""
 
     EXACT = "exact"
+    """A consumer that goes on there reads neither a record twice nor one too few."""
     BOUNDED = "bounded"
-    """No record was mirrored there; the answer is the next one that was."""
+    """The map no longer tells what was mirrored there; the answer is the next record it knows."""
     BEFORE_START = "before the start"
     NOT_YET = "not yet mirrored"
     LOST = "lost"
-    """The records there will never be mirrored, or are no longer at the source."""
+    """The records there were never mirrored, or one side no longer has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,8 @@ class OffsetMap:
         runs: Ascending on both sides; those of a cut source log may lie over others.
         extent: What was mirrored; by default from the first run to the last.
         gaps: Source offsets that were not mirrored.
+        log_start: Where the target log begins now, if that is known. Records and runs below it may
+            be gone.
 
     Attributes:
         replaced: Target offsets [first, end) that were mirrored before the source log was cut
@@ -87,12 +92,14 @@ class OffsetMap:
         runs: Iterable[Run] | Table,
         extent: Extent | None = None,
         gaps: Iterable[Gap] = (),
+        log_start: TargetOffset | None = None,
     ) -> None:
         table, self.replaced = _last_word(as_table(runs))
         self._starts, self._targets, lengths = (column.copy() for column in table.T)
         self._ends, self._target_ends = self._starts + lengths, self._targets + lengths
         self._extent = extent or self._whole()
-        self._gaps = tuple(gap for gap in gaps if gap.end > gap.first)
+        self._gaps = tuple(gap for gap in gaps if _left_out(gap))
+        self._log_start = log_start
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -103,6 +110,16 @@ class OffsetMap:
 
     def to_target(self, offset: SourceOffset) -> TranslatedOffset[TargetOffset]:
         """Translate a source position: the offset of the next record to read."""
+        answer = self._to_target(offset)
+        start = self._log_start
+        if start is None or answer.offset >= start:
+            return answer
+        if self.next_target(offset) >= start:
+            return replace(answer, offset=start)
+        why = f"the target has deleted offsets {answer.offset} to {start - 1}"
+        return TranslatedOffset(start, Exactness.LOST, why)
+
+    def _to_target(self, offset: SourceOffset) -> TranslatedOffset[TargetOffset]:
         for gap in self._gaps:
             if gap.first <= offset < gap.end:
                 why = f"offsets {gap.first} to {gap.end - 1} were not mirrored: {gap.cause}"
@@ -114,10 +131,12 @@ class OffsetMap:
             return _not_yet(extent.target_end, extent.end)
         if offset == extent.end:
             return TranslatedOffset(extent.target_end, Exactness.EXACT)
-        found = _inside(offset, self._starts, self._ends, self._targets)
+        found = _behind_run(offset, self._starts, self._ends, self._targets)
+        following = self.next_target(offset)
         if found is None:
-            return _bounded(self.next_target(offset), offset)
-        return TranslatedOffset(TargetOffset(found), Exactness.EXACT)
+            return self._at_front(following, offset)
+        gone = any(first < following and found < end for first, end in self.replaced)
+        return TranslatedOffset(following if gone else TargetOffset(found), Exactness.EXACT)
 
     def to_source(self, offset: TargetOffset) -> TranslatedOffset[SourceOffset]:
         """Translate a target position: the offset of the next record to read."""
@@ -132,10 +151,17 @@ class OffsetMap:
             return _not_yet(extent.end, extent.target_end)
         if offset == extent.target_end:
             return TranslatedOffset(extent.end, Exactness.EXACT)
-        found = _inside(offset, self._targets, self._target_ends, self._starts)
+        found = _behind_run(offset, self._targets, self._target_ends, self._starts)
         if found is None:
-            return _bounded(self.next_source(offset), offset)
+            return self._at_front(self.next_source(offset), offset)
         return TranslatedOffset(SourceOffset(found), Exactness.EXACT)
+
+    def _at_front(self, following: O, offset: int) -> TranslatedOffset[O]:
+        """Translate a position before the first run; runs of deleted records are not kept."""
+        if self._log_start is not None and self._log_start <= self._extent.target_start:
+            return TranslatedOffset(following, Exactness.EXACT)
+        why = f"it is no longer known what was mirrored at offset {offset}"
+        return TranslatedOffset(following, Exactness.BOUNDED, why)
 
     def targets(self, offsets: Table) -> Table:
         """Return the target offset of each source record, `NOWHERE` where none was mirrored."""
@@ -170,6 +196,11 @@ class OffsetMap:
             SourceOffset(int(self._ends[-1])),
             TargetOffset(int(self._target_ends[-1])),
         )
+
+
+def _left_out(gap: Gap) -> bool:
+    """Whether records were not mirrored; where the source log was cut they were, before that."""
+    return gap.end > gap.first and gap.why.code is not ReasonCode.SOURCE_CUT
 
 
 def as_table(runs: Iterable[Run] | Table) -> Table:
@@ -237,12 +268,12 @@ def _last_word(table: Table) -> tuple[Table, tuple[tuple[int, int], ...]]:
     return as_table(np.array(kept, np.int64)), tuple(sorted(replaced))
 
 
-def _inside(offset: int, starts: Table, ends: Table, other: Table) -> int | None:
-    """Translate a position in a run, or right behind one; `None` for any other."""
+def _behind_run(offset: int, starts: Table, ends: Table, other: Table) -> int | None:
+    """Translate a position in a run or anywhere behind one; `None` before the first run."""
     index = bisect_right(starts, offset) - 1
-    if index < 0 or offset > ends[index]:
+    if index < 0:
         return None
-    return int(other[index] + offset - starts[index])
+    return int(other[index] + min(offset, int(ends[index])) - starts[index])
 
 
 def _of_records(offsets: Table, starts: Table, ends: Table, other: Table) -> Table:
@@ -266,7 +297,3 @@ def _before_start(there: O, start: int) -> TranslatedOffset[O]:
 
 def _not_yet(there: O, end: int) -> TranslatedOffset[O]:
     return TranslatedOffset(there, Exactness.NOT_YET, f"mirrored up to offset {end} so far")
-
-
-def _bounded(there: O, offset: int) -> TranslatedOffset[O]:
-    return TranslatedOffset(there, Exactness.BOUNDED, f"no record was mirrored at offset {offset}")

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from towpath.metrics import names
 from towpath.metrics.meter import CREATE, GROW, Meter, Reading
 from towpath.metrics.names import Kind, Metric
-from towpath.metrics.stand import Sum, chosen, sums
+from towpath.metrics.stand import LIMIT, Sum, chosen, sums
 from towpath.model.nouns import Detail, Side
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
@@ -111,6 +111,12 @@ def _steps(now: Reading, about: About) -> Iterator[Family]:
 
 def _waits(now: Reading) -> Iterator[Family]:
     yield _family(names.THROTTLED, (((side,), now.throttled.get(side, 0.0)) for side in Side))
+    limits = {"": now.limits.link} if now.limits.link is not None else {}
+    few = len(now.limits.topics) <= LIMIT
+    limits |= {str(name): rate for name, rate in now.limits.topics.items()} if few else {}
+    yield _family(names.MAX_RATE, (((topic,), rate) for topic, rate in limits.items()))
+    waits = {topic: seconds for topic, seconds in now.limit_waits.items() if few or not topic}
+    yield _family(names.MAX_RATE_WAITS, (((topic,), seconds) for topic, seconds in waits.items()))
 
 
 def _known(samples: Iterable[tuple[tuple[str, ...], float | None]]) -> Samples:

@@ -10,6 +10,8 @@ from typing import TypeVar
 
 from towpath.metrics.stand import Stand
 from towpath.model.clock import now_ms
+from towpath.model.nouns import TopicName
+from towpath.model.rates import NO_LIMIT, RateLimits
 
 CREATE = ("topics", "CreateTopic")
 GROW = ("topics", "AddPartitions")
@@ -41,6 +43,8 @@ class Reading:
         left_out: How many things, by cause.
         slots: How many slices Spark runs at the same time.
         throttled: For how many seconds brokers asked us to wait, by side.
+        limits: The limits in bytes per second that hold.
+        limit_waits: For how many seconds slices waited for limits, by topic; "" for the link.
         events_lost: How many events were not written.
         failed_rounds: How many rounds, by the error's code.
         round_seconds: How long the last round took that ended.
@@ -59,6 +63,8 @@ class Reading:
     failed_rounds: Mapping[str, int] = field(default_factory=dict)
     round_seconds: float | None = None
     throttled: Mapping[str, float] = field(default_factory=dict)
+    limits: RateLimits = NO_LIMIT
+    limit_waits: Mapping[str, float] = field(default_factory=dict)
     events_lost: int = 0
     trouble: bool = False
     looked_at: int | None = None
@@ -96,12 +102,21 @@ class Meter:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._copied = Copied()
-        self._began = time.monotonic()
+        self._began = self._turned = time.monotonic()
         self._reading = Reading()
 
     def read(self) -> Reading:
         """Return what was counted so far."""
         return self._reading
+
+    def turned(self) -> None:
+        """Take in that the run's main loop has gone round once more, whatever came of that."""
+        self._turned = time.monotonic()
+
+    @property
+    def idle(self) -> float:
+        """Seconds since the main loop last went round, or since the start."""
+        return time.monotonic() - self._turned
 
     def looked(self, stands: Iterable[Stand]) -> None:
         """Take in where every partition stands now."""
@@ -160,6 +175,12 @@ class Meter:
         """Take in for how long brokers of each side asked us to wait so far."""
         with self._lock:
             self._reading = replace(self._reading, throttled=dict(seconds))
+
+    def limited(self, limits: RateLimits, waits: Mapping[TopicName, float]) -> None:
+        """Take in the limits that hold, and for how many seconds slices waited for each so far."""
+        with self._lock:
+            found = {str(topic): seconds for topic, seconds in waits.items()}
+            self._reading = replace(self._reading, limits=limits, limit_waits=found)
 
     def events_lost(self, number: int) -> None:
         """Take in how many events were not written so far."""

@@ -176,6 +176,19 @@ THROTTLED = _counter(
     " what they asked slices is added when their round ends.",
     labels=("side",),
 )
+MAX_RATE = _gauge(
+    "towpath_max_rate_bytes_per_second",
+    "bytes per second",
+    "The limits that hold (`run.max_rate`, `towpath rate`): that of the link without `topic`, and"
+    " those of topics while they are at most 1,000. No series where there is no limit.",
+    labels=("topic",),
+)
+MAX_RATE_WAITS = _counter(
+    "towpath_max_rate_wait_seconds_total",
+    "seconds",
+    "How long slices waited for these limits, the seconds of all slices added up.",
+    labels=("topic",),
+)
 EVENTS_LOST = _counter(
     "towpath_events_lost_total",
     "events",
@@ -217,6 +230,8 @@ ALL = (
     STEPS_FAILED,
     LEFT_OUT,
     THROTTLED,
+    MAX_RATE,
+    MAX_RATE_WAITS,
     EVENTS_LOST,
     TROUBLE,
     LAST_LOOK,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from towpath.metrics.names import ALL
+from towpath.metrics.server import STALLED
 from towpath.metrics.stand import LIMIT
 
 _INTRODUCTION = f"""\
@@ -13,10 +14,18 @@ _INTRODUCTION = f"""\
 <!-- Written by `python -m towpath.metrics.reference`; change the names there, not this page. -->
 
 With `metrics: {{listen: "127.0.0.1:9404"}}` in the link's file, `towpath run` serves what it counts
-as long as it runs: `/metrics` in the text format of Prometheus, `/ready` (200 once both clusters
-were looked at, 503 before), nothing else. There is no login, and topic names can be read: keep it
-on loopback or in a network of your own. An address that cannot be listened on ends `run` with 2,
-before anything is touched.
+as long as it runs:
+
+| path | answer |
+|---|---|
+| `/metrics` | all metrics, in the text format of Prometheus |
+| `/live` | 200; 503 when the main loop of the run has stood still for {STALLED:.0f} s |
+| `/ready` | 200 once both clusters were looked at, 503 before |
+
+Restart a run whose `/live` answers 503 or nothing. A cluster that is away does not stop the loop.
+Nothing else is served. There is no login, and topic names can be read: keep the address on loopback
+or in a network of your own. If the address cannot be listened on, `run` ends with 2 before it
+touches anything.
 
 ```yaml
 # prometheus.yml
@@ -50,7 +59,8 @@ what holds. All other metrics have a few series, however large the link is.
 ## Alerts and dashboard
 
 `deploy/prometheus/towpath.rules.yml` has alerts, `towpath.tests.yml` beside it their tests (for
-`promtool test rules`), and `deploy/grafana/towpath.json` is a dashboard.
+`promtool test rules`), and `deploy/grafana/towpath.json` is a dashboard. Each alert names its page
+of the runbook (annotation `runbook`): `towpath explain TowpathGap` prints it.
 
 ## All metrics
 

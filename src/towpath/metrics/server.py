@@ -27,6 +27,9 @@ _POLL = 0.2
 """Seconds that the end of the server may take."""
 _PATIENCE = 10.0
 """Seconds that a client may be silent."""
+STALLED = 600.0
+"""Seconds without a turn of the run's main loop, after which only a restart helps. A turn may wait
+for several requests; the first one comes after everything that is done at the start."""
 _TEXT = "text/plain; charset=utf-8"
 _WHY = {
     errno.EADDRINUSE: "the port is taken; stop what listens there (the same link, running already?)"
@@ -110,13 +113,18 @@ class _Handler(BaseHTTPRequestHandler):
         match self.path.partition("?")[0]:
             case "/metrics":
                 self._answer(generate_latest(self.server.registry), CONTENT_TYPE_PLAIN_0_0_4)
+            case "/live" if self.server.meter.idle < STALLED:
+                self._answer(b"alive\n")
+            case "/live":
+                text = f"stalled: nothing was done for {self.server.meter.idle:.0f} s\n".encode()
+                self._answer(text, status=HTTPStatus.SERVICE_UNAVAILABLE)
             case "/ready" if self.server.meter.read().looked_at is not None:
                 self._answer(b"ready\n")
             case "/ready":
                 text = b"not ready: the clusters were not looked at yet\n"
                 self._answer(text, status=HTTPStatus.SERVICE_UNAVAILABLE)
             case _:
-                text = b"only /metrics and /ready are served\n"
+                text = b"only /metrics, /live and /ready are served\n"
                 self._answer(text, status=HTTPStatus.NOT_FOUND)
 
     def _answer(

@@ -1,48 +1,69 @@
-"""Gives partitions that appear during a round to its running slices."""
+"""Gives partitions that appear during a round to its running slices, and takes paused ones."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from itertools import count
 
 from towpath.ledger.books.partition import PartitionBooks
 from towpath.ledger.entries import Dealt
+from towpath.ledger.entries.session import by_topic
 from towpath.ledger.link import OpenLink
 from towpath.mirror.deals import TOGETHER, Table
+from towpath.mirror.pacing import Pacing
 from towpath.mirror.rounds import Look, RoundPlan, plan_more
 from towpath.mirror.session import LinkSession
-from towpath.model.nouns import TopicPartition
+from towpath.model.nouns import TopicName, TopicPartition
 from towpath.records.work import Assignment, Slice, as_data
+
+_WITHDRAWN = 1000
+"""Most partitions to withdraw in one entry of the ledger."""
 
 
 class Dealer:
     """Knows the partitions of the slices of the current round, and deals new ones to them.
+
+    Args:
+        link: The link.
+        session: Tells the slices.
+        pacing: Tells them their limits before.
 
     Attributes:
         table: The slices of the last planned round.
         again: Source partitions to try again; a slice ignores those that it is still copying.
     """
 
-    def __init__(self, link: OpenLink, session: LinkSession) -> None:
-        self._link, self._session = link, session
+    def __init__(self, link: OpenLink, session: LinkSession, pacing: Pacing) -> None:
+        self._link, self._session, self._pacing = link, session, pacing
         self._numbers = count()
         self._unsent: list[Dealt] = []
         self.table: Table | None = None
+        self._leaving: Table | None = None
+        """The slices of the round that hands over to the last planned one."""
         self.again: set[TopicPartition] = set()
 
     def planned(self, slices: Sequence[Slice], number: int) -> None:
         """Remember the slices of a new round; any thread may call this."""
-        self.table = Table.of(slices, number, settled=self._session.settled)
+        follows = any(each.follows for each in slices)
+        self._leaving = self.table if follows else None
+        self.table = Table.of(slices, number, settled=self._session.settled.before)
 
-    def left(self, number: int, *, rested: bool) -> None:
+    @property
+    def tables(self) -> list[Table]:
+        """The slices of all rounds that go on: two while one hands over to the next."""
+        return [table for table in (self._leaving, self.table) if table is not None]
+
+    def left(self, number: int, *, settled: bool) -> None:
         """No slice of a round runs any more; the next one took over.
 
         Args:
             number: The round.
-            rested: Nothing that its slices sent can still arrive.
+            settled: Nothing that its slices sent can still arrive.
         """
         if self.table is not None and self.table.round == number + 1:
-            self.table.settled = self._session.settled and rested
+            self._leaving = None
+            self.table.settled = self._session.settled.before and settled
 
     def deal(self, plan: RoundPlan, table: Table, look: Look | None = None) -> None:
         """Deal partitions that no slice has, that are to be tried again, or that have new terms.
@@ -61,6 +82,25 @@ class Dealer:
         self.again.clear()
         for number, assignments in table.deal(found).items():
             self._tell(table, number, assignments)
+        self._pacing.look(self.tables)  # a slice knows the limit of a topic before it gets it
+        self.flush()
+
+    def withdraw(self, table: Table, topics: Callable[[TopicName], bool]) -> None:
+        """Take the partitions of some source topics from the slices.
+
+        Args:
+            table: The slices.
+            topics: Tells of which topics.
+
+        Raises:
+            ClusterError: The ledger could not be written.
+        """
+        taken = table.withdraw([tp for tp in table.held if topics(tp.topic)])
+        if taken:
+            self._session.settled.doubt()
+            table.settled = False
+        for number, tps in taken.items():
+            self._tell_withdrawn(table, number, tps)
         self.flush()
 
     def mended(self, topics: Collection[str]) -> None:
@@ -71,8 +111,10 @@ class Dealer:
         )
 
     def lacks(self, tps: Iterable[TopicPartition]) -> bool:
-        """Whether one of these source partitions belongs to no slice."""
-        held = self.table.held if self.table is not None else {}
+        """Whether one of these source partitions belongs to no slice, once a round is planned."""
+        if self.table is None:
+            return False
+        held = self.table.held
         return any(tp not in held for tp in tps)
 
     def repeat(self) -> None:
@@ -87,6 +129,7 @@ class Dealer:
                 continue
             later = tuple(table.hands[begun.slice].later.values())
             self._tell(table, begun.slice, later, facts_from=0)
+            self._tell_withdrawn(table, begun.slice, sorted(table.hands[begun.slice].withdrawn))
         self.flush()
 
     def flush(self) -> None:
@@ -109,17 +152,26 @@ class Dealer:
         for first in range(0, len(assignments), TOGETHER):
             part = assignments[first : first + TOGETHER]
             first_fact = self._facts_from(part) if facts_from is None else facts_from
-            entry = Dealt(
-                link=self._link.config.link,
-                run_id=self._session.run_id,
-                round=table.round,
-                slice=number,
-                number=next(self._numbers),
-                facts_from=first_fact,
-                settled=table.settled,
-                partitions=as_data(part),
-            )
-            self._unsent.append(entry)
+            entry = self._entry(table, number)
+            self._unsent.append(replace(entry, facts_from=first_fact, partitions=as_data(part)))
+
+    def _tell_withdrawn(self, table: Table, number: int, tps: Sequence[TopicPartition]) -> None:
+        for first in range(0, len(tps), _WITHDRAWN):
+            part = by_topic(tps[first : first + _WITHDRAWN])
+            self._unsent.append(replace(self._entry(table, number), withdrawn=part))
+
+    def _entry(self, table: Table, number: int) -> Dealt:
+        """Return an entry for a slice that tells nothing yet."""
+        return Dealt(
+            link=self._link.config.link,
+            run_id=self._session.run_id,
+            round=table.round,
+            slice=number,
+            number=next(self._numbers),
+            facts_from=0,
+            settled=table.settled,
+            partitions=(),
+        )
 
     def _facts_from(self, assignments: Sequence[Assignment]) -> int:
         """Return the ledger offset from which on slices must read facts about these partitions."""

@@ -20,8 +20,9 @@ _SPARING = 10
 _TRY_AGAIN = 600.0
 """Seconds after which partitions that stopped are tried again."""
 _IDLE = {State.STOPPED, State.NOT_STARTED}
-_FRESH = 30.0
-"""Seconds for which a look at both clusters is good enough to plan a round."""
+_FRESH = 120.0
+"""Seconds for which a look at both clusters is good enough to plan a round. What changes after it
+is found and dealt all the same."""
 
 
 class Discovery:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers
@@ -18,11 +18,24 @@ from towpath.model.nouns import SourceOffset, TargetOffset, TopicId, TopicName, 
 from towpath.plan.subject import Difference
 from towpath.records.modes import why_mapped
 from towpath.records.source.beginnings import PATIENCE, find_starts
-from towpath.records.trouble import RECREATED
+from towpath.records.trouble import told_again
 from towpath.topics.observed import ObservedTopics
 from towpath.topics.steps import CreateTopic, TopicStep
 
 Finding = Note | Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a run would decide about new partitions.
+
+    Attributes:
+        findings: What a person should know of it.
+        begins: The first source offset to copy of each new partition, as far as known.
+    """
+
+    findings: Sequence[Finding] = ()
+    begins: Offsets = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +57,7 @@ def forecast(
     seen: ObservedTopics,
     found: Difference[TopicStep],
     fill: int = 0,
-) -> list[Finding]:
+) -> Forecast:
     """Return what a run would decide about each new partition.
 
     Args:
@@ -63,16 +76,16 @@ def forecast(
     made_again: list[Finding] = []
     if config.records.on_gap is OnGap.STOP:
         names = {each.source.topic for each in fresh if each.again}
-        made_again += [Problem(name, f"source: {RECREATED}", Cause.TOPIC) for name in names]
+        made_again += [Problem(name, told_again(name), Cause.TOPIC) for name in names]
         fresh = [each for each in fresh if each.source.topic not in names]
     if not fresh:
-        return made_again
+        return Forecast(made_again)
     begins, said = _begins(config, source, books, fresh)
     ends = target.offsets.latest([each.target for each in fresh if each.exists], patience=PATIENCE)
     mapped = _mapped(config.records.offsets, fresh, begins, ends, fill)
     told = [*_told(config.records.offsets, mapped), *_filled(source, fresh, mapped, fill)]
     aged = history(source, target, {tp: at for tp, at in begins.items() if at >= 0})
-    return [*made_again, *said, *told, *aged]
+    return Forecast([*made_again, *said, *told, *aged], begins)
 
 
 def _filled(

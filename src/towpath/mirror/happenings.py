@@ -66,7 +66,8 @@ class Partitions:
                 mode=now.mode,
                 before=last.state if last is not None else "",
                 producer_id=now.incarnation,
-                why=row.error or row.reason,
+                why=row.error or str(row.pause or "") or row.reason,
+                codes=list(row.codes),
             )
         for gap in row.gaps:
             if (gap.producer_id, gap.first) not in gaps:

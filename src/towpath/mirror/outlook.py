@@ -14,6 +14,7 @@ from towpath.mirror.progress import RunProgress
 from towpath.mirror.telling import stands
 from towpath.model.errors import ClusterError
 from towpath.records.source.beginnings import PATIENCE
+from towpath.status.cutovers import still_running
 from towpath.status.losses import Losses
 from towpath.status.status import PartitionStatus, State, status
 
@@ -93,6 +94,8 @@ class Outlook:
         self._meter.looked(stands(progress.rows))
         self._partitions.look(progress.rows)
         progress.trouble = progress.held
+        progress.paused = tuple(map(str, self._link.books.pauses.values()))
+        progress.cut_over = still_running(self._link.books)
 
     def _rows(self, patience: float | None) -> tuple[PartitionStatus, ...]:
         link = self._link

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from towpath.cluster.connect.exchange import Versions
 from towpath.config import LinkConfig
+from towpath.ledger.entries import WHOLE_LINK
 from towpath.ledger.link import OpenLink, open_link
+from towpath.ledger.rates import Limits
 from towpath.mirror.forecast import forecast
 from towpath.mirror.gaps import markers
+from towpath.mirror.starts import Offsets
 from towpath.mirror.subjects import SUBJECTS
+from towpath.mirror.volume import estimated
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicName
@@ -18,7 +23,11 @@ from towpath.plan.build import build as build_plan
 from towpath.plan.differences import Differences
 from towpath.plan.model import Plan
 from towpath.plan.subjects import SubjectClients
+from towpath.status.cutovers import still_running
+from towpath.status.ledger_lost import lost_entries
 from towpath.status.status import caught_up, status
+from towpath.staying.observe import look
+from towpath.topics.disk_space import DiskLook, look_at_disks, room
 from towpath.topics.subject import TOPICS
 
 _PRODUCE, _DESCRIBE_PRODUCERS = 0, 61
@@ -31,37 +40,107 @@ def build(config: LinkConfig) -> Plan:
         return planned(link, clients).plan
 
 
-def planned(link: OpenLink, clients: SubjectClients) -> Planned:
+def detailed(config: LinkConfig, rate: float | None = None) -> Plan:
+    """Return the same with what copying takes, what is paused, and what stays at the source.
+
+    Args:
+        config: The link.
+        rate: The bytes per second that copying may reach; by default the rate of the link so far.
+    """
+    with open_link(config) as link, SUBJECTS.open(link) as clients:
+        records = _Records()
+        made = planned(link, clients, records)
+        plan = made.plan
+        if plan.source is None or not plan.topics:
+            return plan
+        notes = (*plan.notes, *_paused(link, plan), *_staying(link, plan))
+        plan = replace(plan, notes=notes)
+        if made.found is None or plan.refusals:
+            return plan
+        return records.estimated(link, made.found, plan, rate)
+
+
+def _paused(link: OpenLink, plan: Plan) -> Iterator[Note]:
+    """Yield the pauses that keep records of the plan's topics from being copied."""
+    for topic, pause in sorted(link.books.pauses.items()):
+        if topic == WHOLE_LINK or topic in plan.topics:
+            yield Note(topic or "link", str(pause))
+
+
+def _staying(link: OpenLink, plan: Plan) -> Iterator[Note]:
+    try:
+        found = look(link.config, link.source, plan.topics)
+    except ClusterError as error:
+        yield Note("source", f"could not look for what stays there: {error}")
+        return
+    yield from (Note("groups", text) for text in found.of_groups)
+    yield from found.notes
+
+
+def planned(link: OpenLink, clients: SubjectClients, records: _Records | None = None) -> Planned:
     """Return the plan of an open link, with the differences it was made from."""
-    return build_plan(link, clients, LinkContext(_caught_up, _of_records))
+    records = records or _Records()
+    return build_plan(link, clients, LinkContext(_caught_up, records.findings))
 
 
 def _caught_up(link: OpenLink) -> frozenset[TopicName]:
     return caught_up(status(link.config, link.books, link.source, link.target))
 
 
-def _of_records(link: OpenLink, found: Differences | None) -> Iterator[Note | Problem]:
-    """Return findings about records, and about a target that is too old."""
-    yield from old_target(link.target.cluster.api_versions())
-    fill, notes = markers(link.config, link.target)
-    yield from notes
-    if found is None:
-        return
-    topics = found.of(TOPICS)
+@dataclass
+class _Records:
+    """What a plan says of records, and what was seen for that."""
+
+    disks: DiskLook = field(default_factory=DiskLook)
+    begins: Offsets = field(default_factory=dict)
+
+    def findings(self, link: OpenLink, found: Differences, known: bool) -> Iterator[Note | Problem]:
+        """Return findings about records, disks, and a target that is too old."""
+        yield from old_target(link.target.cluster.api_versions())
+        topics = found.of(TOPICS)
+        self.disks = look_at_disks(link.source, link.target, topics.seen.topics, topics.found)
+        yield from self.disks.notes
+        yield from room(link.config, self.disks, topics.found.topics)
+        fill, notes = markers(link.config, link.target)
+        yield from notes
+        if not known:
+            return
+        yield from _lost_entries(link)
+        if warning := still_running(link.books):
+            yield Note("link", warning)
+        seen, steps = topics.seen.topics, topics.found
+        try:
+            told = forecast(link.config, link.source, link.target, link.books, seen, steps, fill)
+        except ClusterError as error:
+            # A partition without a leader, for example, is no reason to refuse the others.
+            text = f"{error}; so it is not known yet where new partitions begin"
+            yield Note("partitions", text)
+            return
+        self.begins = told.begins
+        yield from told.findings
+
+    def estimated(self, link: OpenLink, found: Differences, plan: Plan, said: float | None) -> Plan:
+        """Return the plan with what copying takes, or with a note on why that is not known."""
+        seen, books = found.of(TOPICS).seen, link.books
+        limit = Limits.of(link.config, books).link
+        try:
+            told = estimated(
+                link.source, books, seen, plan.topics, self.begins, self.disks, said, limit
+            )
+        except ClusterError as error:
+            note = Note("source", f"{error}; so it is not known how many bytes there are to copy")
+            return replace(plan, notes=(*plan.notes, note))
+        return replace(plan, to_copy=told)
+
+
+def _lost_entries(link: OpenLink) -> Iterator[Note | Problem]:
     try:
-        yield from forecast(
-            link.config,
-            link.source,
-            link.target,
-            link.books,
-            topics.seen.topics,
-            topics.found,
-            fill,
-        )
+        lost = lost_entries(link.config, link.books, link.source, link.target)
     except ClusterError as error:
-        # A partition without a leader, for example, is no reason to refuse the others.
-        text = f"{error}; so it is not known yet where new partitions begin"
-        yield Note("partitions", text)
+        yield Note("link", f"{error}; so it is not known whether the ledger lost entries")
+        return
+    if lost is not None:
+        yield Problem("link", str(lost), Cause.CLUSTER)
 
 
 def old_target(versions: Versions) -> Iterator[Problem]:

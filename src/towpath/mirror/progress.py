@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
+from towpath.cluster.connect.answering import Silence
 from towpath.mirror.reconcile import Reconciled
 from towpath.model.nouns import TopicName
+from towpath.model.rates import NO_LIMIT, RateLimits
 from towpath.status.status import PartitionStatus, State
 
 
@@ -17,13 +20,33 @@ class Wishes:
 
     until_caught_up: bool = False
     parallelism: int | None = None
+    wait: bool = False
+    """Wait for clusters that do not answer at the start, instead of ending with an error."""
+
+
+class RunPhase(StrEnum):
+    """What a run does now."""
+
+    LOOKING = "looking at both clusters"
+    APPLYING = "preparing the target"
+    STARTING = "Spark is starting"
+    COPYING = "copying"
+    DRAINING = "stopping: slices finish what they have begun"
 
 
 @dataclass(slots=True)
 class RunProgress:
-    """What the run tells while it goes on; `rows` is replaced, never changed."""
+    """What the run tells while it goes on; `rows` is replaced, never changed.
+
+    Other threads may read it at any time.
+    """
 
     began: float = field(default_factory=time.monotonic)
+    phase: RunPhase = RunPhase.LOOKING
+    silences: Callable[[], tuple[Silence, ...]] = tuple
+    """Returns which clusters do not answer now."""
+    away: Callable[[], tuple[str, ...]] = tuple
+    """Returns a sentence about each broker that is away now."""
     round: int = 0
     rows: tuple[PartitionStatus, ...] = ()
     before: Mapping[int, tuple[int, int]] = field(default_factory=dict)
@@ -40,6 +63,16 @@ class RunProgress:
     """Files of secrets that changed but cannot be used as they are now."""
     events: str = ""
     """Why events are not written, "" where they are."""
+    paused: tuple[str, ...] = ()
+    """A sentence about each pause that holds."""
+    cut_over: str = ""
+    """That clients were moved to the mirror topics, "" where no cutover was."""
+    limited: tuple[str, ...] = ()
+    """A sentence about each limit in bytes per second."""
+    waiting: tuple[str, ...] = ()
+    """A sentence about each limit that slices wait for now."""
+    rates: RateLimits = NO_LIMIT
+    """The limits that hold."""
     takeover: str = ""
     """The dead process that the lease was taken over from, "" where there was none."""
 
@@ -56,7 +89,7 @@ class RunProgress:
     def caught_up(self, row: PartitionStatus) -> bool:
         """Whether everything of a partition was copied that was there when the run began."""
         end = self.ends.get((row.topic, row.partition), 0)
-        if row.lost is not None:
+        if row.lost is not None or row.state is State.PAUSED:
             return False
         return row.lag_records == 0 if end is None else row.source_end >= end
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.admin.leaders import KnownLeaders
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, OffsetsPolicy, OnGap
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.link import OpenLink
 from towpath.ledger.producers import producer_id
-from towpath.mirror.deals import Weighed, spread
+from towpath.mirror.deals import Demand, Weighed, spread
 from towpath.mirror.ends import Ends
 from towpath.mirror.gaps import markers
 from towpath.mirror.starts import beginnings, first_look, from_earliest, looks_first
@@ -27,6 +28,7 @@ from towpath.topics.configs import stamps_itself
 from towpath.topics.diff import diff
 from towpath.topics.observe import observe
 from towpath.topics.observed import ObservedTopics, Topic
+from towpath.topics.other_writers import without_taken
 
 WORK = "towpath.mirror.slices:run_slice"
 """The function that runs a slice; only Python workers import it."""
@@ -58,6 +60,8 @@ class RoundPlan:
     """The round that hands over to this one, 0 if none does."""
     ends: Ends = field(default_factory=Ends)
     """The offsets at which partitions are done, if the run ends `once` it has caught up."""
+    demand: Demand = field(default_factory=Demand)
+    """What was written to partitions lately; partitions are spread by it and by their lag."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +75,15 @@ class Look:
     topics: Mapping[TopicName, TopicName]
 
 
-def look_at_topics(config: LinkConfig, source: Admin, target: Admin) -> Look:
+def look_at_topics(config: LinkConfig, source: Admin, target: Admin, books: LinkBooks) -> Look:
     """Look at both clusters.
 
     Raises:
         ClusterError: One of them could not be reached.
     """
     known = origins(config, source)
-    seen = without_circles(observe(source, target, config), known, config, target)
+    seen = without_taken(observe(source, target, config), config, books.neighbours)
+    seen = without_circles(seen, known, config, target)
     return Look(seen, diff(seen, config).topics)
 
 
@@ -177,12 +182,13 @@ class _Assigner:
     ) -> None:
         self._config, self._run_id = plan.config, plan.run_id
         self._ends = plan.ends if plan.once else None
+        self._demand = plan.demand
         self._source, self._target = source, target
         self._books, self._ledger, self._look = books, ledger, look
         self._fill = 0
 
     def assignments(self, held: Mapping[TopicPartition, Assignment] = _NONE) -> list[Weighed]:
-        """Return each partition that is not held, with its lag in records as weight.
+        """Return each partition that is not held, with its weight.
 
         No partition waits for the leader of another. The slice finds offsets that are unknown now
         (`records/source/beginnings.py`).
@@ -190,17 +196,18 @@ class _Assigner:
         self._fill, _ = markers(self._config, self._target)
         raw = self._raw(self._topics(), self._source.cluster.id())
         made = [a for a in raw if a.source not in held or held[a.source].terms != a.terms]
+        leaders = KnownLeaders()
         latest = self._source.offsets.latest(
-            [a.source for a in made], committed=True, patience=PATIENCE
+            [a.source for a in made], committed=True, patience=PATIENCE, leaders=leaders
         )
         fresh = {a.source: a.source_id for a in made if self._new(a)}
         begins = beginnings(self._config.records, self._source, self._books, fresh)
-        starts = find_starts(self._source, begins)
+        starts = find_starts(self._source, begins, leaders)
         return [self._finished(a, begins, starts, latest) for a in made]
 
     def _topics(self) -> list[tuple[Topic, Topic]]:
         """Return the topics that can be mirrored, each with its mirror topic."""
-        look = self._look or look_at_topics(self._config, self._source, self._target)
+        look = self._look or look_at_topics(self._config, self._source, self._target, self._books)
         seen, mirrored = look.seen, look.topics
         again = self._books.made_again({topic.name: topic.id for topic in seen.source})
         self._look_first([topic for topic in seen.source if topic.name in mirrored])
@@ -210,6 +217,7 @@ class _Assigner:
             if topic.name in mirrored
             and (copy := mirrored[topic.name]) in seen.target
             and not (self._stops and topic.name in again)
+            and self._books.pause_of(topic.name) is None
         ]
 
     def _look_first(self, topics: list[Topic]) -> None:
@@ -270,7 +278,9 @@ class _Assigner:
         start = starts.get(a.source, UNKNOWN) if a.source in begins else SourceOffset(0)
         at = receipt.source_end if receipt and not self._new(a) else start
         end = self._ends.of(a, latest) if self._ends is not None else None
-        behind = max(0, latest.get(a.source, at) - at)
+        until = latest.get(a.source, at) if end in {None, UNKNOWN} else end
+        copied = (receipt.records, receipt.bytes) if receipt else (0, 0)
+        weight = self._demand.weight(a.source, max(0, until - at), *copied)
         moves = from_earliest(self._config.records, self._books, a.source, a.source_id)
         begin = begins.get(a.source, EARLIEST)
-        return behind, replace(a, start=start, end=end, begin=begin, from_earliest=moves)
+        return weight, replace(a, start=start, end=end, begin=begin, from_earliest=moves)

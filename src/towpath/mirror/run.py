@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import replace
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
 from towpath.config import LinkConfig, stamps, troubles
 from towpath.engine.failure import of_spark
-from towpath.engine.rounds import Job, Rounds
+from towpath.engine.rounds import Rounds
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
 from towpath.ledger.events import What
@@ -19,27 +18,28 @@ from towpath.ledger.link import OpenLink, open_link
 from towpath.metrics.meter import Meter
 from towpath.mirror.dealer import Dealer
 from towpath.mirror.discovery import Discovery
-from towpath.mirror.ends import Ends
 from towpath.mirror.happenings import told_run
 from towpath.mirror.outlook import Outlook
+from towpath.mirror.pacing import Pacing
+from towpath.mirror.pausing import Pausing
 from towpath.mirror.plan import planned
-from towpath.mirror.progress import RunProgress, Wishes
+from towpath.mirror.planner import Planner
+from towpath.mirror.progress import RunPhase, RunProgress, Wishes
+from towpath.mirror.pulse import Pulse
 from towpath.mirror.reconcile import Reconciler
 from towpath.mirror.relay import Relay
-from towpath.mirror.rounds import SUMMARY, WORK, RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
 from towpath.mirror.subjects import SUBJECTS
 from towpath.mirror.telling import telling
 from towpath.mirror.tidying import Tidying
+from towpath.mirror.waiting import Waiting
 from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ClusterError
+from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import Side
 from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
 from towpath.records.permit import TAKEOVER
-from towpath.records.source.beginnings import PATIENCE
-from towpath.records.work import Slice
 
 _LOOK = 1.0
 _DRAIN = 30.0
@@ -66,23 +66,27 @@ def run(
         lease: The lease of the link, if the caller holds it.
 
     Raises:
-        ClusterError: A cluster could not be reached when the run began, or refused access.
+        ClusterError: A cluster refused access, or could not be reached when the run began and
+            `wishes` do not ask to wait for it.
         ConfigError: The file asks for something impossible.
         LedgerError: Another run of the link is alive, or the link belongs to other clusters.
         SparkStartError: Spark did not start.
         SparkUnencryptedError: Credentials would leave this machine unencrypted.
     """
-    with ExitStack() as stack:
-        meter = stack.enter_context(telling(config))
-        link = stack.enter_context(open_link(config))
-        mirror = _Mirror(link, wishes, stop, show, stack, meter, lease)
-        spark.require_allowed()
-        mirror.prepare()
-        stack.enter_context(mirror.told())
-        session = spark.result()
-        if not stop.is_set():
-            mirror.go(session)
-        return mirror.progress
+    with telling(config) as meter:
+        waiting = Waiting(wanted=wishes.wait, stop=stop, meter=meter, show=show)
+        while True:
+            with ExitStack() as stack:
+                link = stack.enter_context(open_link(config))
+                mirror = _Mirror(link, wishes, stop, show, stack, meter, lease)
+                spark.require_allowed()
+                waiting.begin(mirror.progress)
+                mirror.watch(stack.enter_context(Pulse(config.link, link.source, link.target)))
+                if waiting.tried(mirror.prepare, mirror.progress):
+                    mirror.go_on(spark)
+                    return mirror.progress
+                if stop.is_set():
+                    return mirror.progress
 
 
 class _Mirror:
@@ -103,11 +107,20 @@ class _Mirror:
         self._clients = stack.enter_context(SUBJECTS.open(link))
         self.progress = RunProgress()
         self._outlook = Outlook(link, meter, self.progress, ends=wishes.until_caught_up)
-        self._dealer = Dealer(link, self._session)
+        self._pacing = Pacing(link, self._session)
+        self._dealer = Dealer(link, self._session, self._pacing)
         reconciler = Reconciler(link, self._clients, meter, stop, self._hold)
         self._discovery = Discovery(link, reconciler, self._dealer, self.progress)
+        self._planner = Planner(
+            link,
+            self._session,
+            self._dealer,
+            self._discovery,
+            self._pacing,
+            once=wishes.until_caught_up,
+        )
+        self._pausing = Pausing(link, self._dealer)
         self._failures = 0
-        self._settled: dict[int, bool] = {}
         self._round_over = threading.Event()
         self._redeal = False
         self._secrets = stamps()
@@ -115,21 +128,31 @@ class _Mirror:
         """Whether there may be partitions that no slice has."""
         self._throttled = dict.fromkeys(Side, 0.0)
         """Seconds for which brokers throttled the slices of earlier rounds."""
-        self._ends = Ends()
-        self._planned = 0
-        """The last round that was planned."""
-        self._rested: dict[int, bool] = {}
-        """Of each round that ended, whether nothing that it sent can still arrive."""
 
-    def told(self) -> AbstractContextManager[None]:
-        """Write events at the start and at the end of the run."""
-        caught_up = self._wishes.until_caught_up
-        return told_run(self._link.events, self._session.run_id, until_caught_up=caught_up)
+    def go_on(self, spark: Starting) -> None:
+        """Copy as soon as Spark has started, with an event at the start and at the end."""
+        caught_up, run_id = self._wishes.until_caught_up, self._session.run_id
+        with told_run(self._link.events, run_id, until_caught_up=caught_up):
+            self.enter(RunPhase.STARTING)
+            session = spark.result()
+            if not self._stop.is_set():
+                self.go(session)
+
+    def watch(self, pulse: Pulse) -> None:
+        """Show the run from now on, and the silence of clusters."""
+        self.progress.silences, self.progress.away = pulse.silences, pulse.away
+        self.enter(RunPhase.LOOKING)
+
+    def enter(self, phase: RunPhase) -> None:
+        """Show what the run does now."""
+        self.progress.phase = phase
+        self._show(self.progress)
 
     def prepare(self) -> None:
         """Prepare the ledger and the topics, before anything is copied."""
         plan = planned(self._link, self._clients)
         refuse(plan.plan)
+        self.enter(RunPhase.APPLYING)
         self._link.prepare()
         self._session.start()
         self._stack.callback(self._session.close)
@@ -138,11 +161,12 @@ class _Mirror:
             self._lease = self._stack.enter_context(lease)
         self.progress.takeover = self._lease.takeover
         self._link.read()
+        self.progress.limited = self._pacing.limits.sentences
         tidying = Tidying(self._config, self._link.target)
         tidying.start()
         self._stack.callback(tidying.close)
         self._discovery.first(plan)
-        self._outlook.look(PATIENCE)
+        self._outlook.look_when_due()
         self.progress.start()
 
     def _hold(self) -> None:
@@ -155,13 +179,14 @@ class _Mirror:
         slots = following(spark, self._wishes.parallelism)
         self._count(slots.number)
         self._session.wait(self._stop)
+        self.enter(RunPhase.COPYING)
         over = False
         while not over:
             relay = Relay(
                 partial(self._begin, spark, slots),
                 self._session,
                 self.progress.round + 1,
-                self._is_ready,
+                self._planner.is_ready,
             )
             try:
                 over = self._attend(relay, slots)
@@ -175,36 +200,7 @@ class _Mirror:
     def _begin(self, spark: Any, slots: Slots, number: int, follows: int) -> Rounds:
         """Begin a round, which takes over from the round that it `follows`, if there is one."""
         self._meter.round_begins()
-        plan = partial(self._plan, slots, follows)
-        return Rounds(spark, Job(plan, WORK, SUMMARY, number, once=True), self._ended)
-
-    def _is_ready(self, number: int) -> bool:
-        """Whether all slices of a round are connected."""
-        table = self._dealer.table
-        if table is None or table.round != number:
-            return False
-        return {(number, each) for each in range(len(table.hands))} <= self._session.ready
-
-    def _plan(self, slots: Slots, follows: int, number: int) -> list[Slice]:
-        """Plan a round with as many slices as Spark can run now."""
-        self._planned = number
-        settled = self._is_settled(number) and not follows
-        plan = replace(self._round_plan(slots), settled=settled, follows=follows)
-        slices = plan_round(plan, number, self._discovery.fresh_look())
-        self._dealer.planned(slices, number)
-        partitions = sum(len(each.assignments) for each in slices)
-        events = self._link.events
-        events.tell(What.ROUND_STARTED, number=number, slices=len(slices), partitions=partitions)
-        return slices
-
-    def _round_plan(self, slots: Slots) -> RoundPlan:
-        return RoundPlan(
-            self._config,
-            self._session.run_id,
-            parallelism=slots.number,
-            once=self._wishes.until_caught_up,
-            ends=self._ends,
-        )
+        return self._planner.begin(spark, slots, self._ended, number, follows)
 
     def _count(self, slots: int) -> None:
         self.progress.slots = slots
@@ -221,17 +217,10 @@ class _Mirror:
         for side in Side:
             self._throttled[side] += sum(row[f"throttled_{side}"] or 0.0 for row in rows)
         under_way = any(row["under_way"] for row in rows)
-        self._rested[number] = not (under_way or self._session.was_repeated(number))
+        settled = not (under_way or self._session.was_repeated(number))
+        self._session.settled.ended(number, settled=settled)
         self._meter.round_ended()
-        if number == self._planned:
-            self._session.rested = self._rested[number]
         self._round_over.set()
-
-    def _is_settled(self, number: int) -> bool:
-        """Whether nothing that was sent before this round can still arrive at the target."""
-        if number not in self._settled:
-            self._settled[number], self._session.rested = self._session.rested, False
-        return self._settled[number]
 
     def _attend(self, relay: Relay, slots: Slots) -> bool:
         """Attend to rounds until none goes on; return whether the run is over."""
@@ -239,14 +228,8 @@ class _Mirror:
             if self._session.taken_over is not None:
                 raise self._session.taken_over
             try:
-                number = relay.number
-                if relay.wait(_LOOK):
+                if self._turn(relay, slots):
                     return self._wishes.until_caught_up
-                if relay.number > number:
-                    self._dealer.left(number, rested=self._rested.get(number, False))
-                self._outlook.look_when_due()
-                if not relay.hands_over:
-                    self._end_round_when_due(slots, relay)
             except RuntimeError as error:
                 self._failed(error, relay.last)
                 return False
@@ -256,29 +239,53 @@ class _Mirror:
         self._drain(relay)
         return True
 
+    def _turn(self, relay: Relay, slots: Slots) -> bool:
+        """Wait a moment, then do what is due; return whether no round goes on."""
+        number = relay.number
+        if relay.wait(_LOOK):
+            return True
+        if relay.number > number:
+            self._dealer.left(number, settled=self._session.settled.left(number))
+        self._outlook.look_when_due()
+        self._pacing.look(self._dealer.tables)
+        if relay.hands_over:
+            # Whoever pauses a topic need not wait until the next round has taken over.
+            self._more |= self._pausing.look(self._dealer.tables)
+        else:
+            self._end_round_when_due(slots, relay)
+        return False
+
     def _end_round_when_due(self, slots: Slots, relay: Relay) -> None:
-        """Begin the next round after `run.round`, for new executors, or for new secrets."""
+        """Begin the next round after `run.round`, for executors, secrets, or another spread."""
         if slots.look():
             self._count(slots.number)
             self._redeal = True
         self._redeal |= self._secrets_changed() and not slots.here
-        if not self._wishes.until_caught_up:
+        goes_on = not self._wishes.until_caught_up
+        if goes_on:
             self._more |= self._discovery.look_when_due()
-            self._deal(slots)
             self._redeal |= relay.age >= self._config.run.round
+        self._deal(slots, checks=goes_on)
+        self._redeal |= self._planner.is_uneven(relay.number, slots, self.progress.rows)
         if self._redeal:
             self._redeal, table = False, self._dealer.table
             lost = table is not None and slots.number < len(table.hands)
             relay.hand_over(room=not (slots.asks or lost))
 
-    def _deal(self, slots: Slots) -> None:
-        """Deal new partitions to the slices of the current round."""
+    def _deal(self, slots: Slots, *, checks: bool) -> None:
+        """Take paused partitions from the slices of the current round, and deal new ones.
+
+        Args:
+            slots: How many slices Spark can run.
+            checks: Whether to look for partitions that appeared while the round was planned.
+        """
         table = self._dealer.table
         if table is None or table.round <= self.progress.round or not table.hands:
             return  # the next round is not planned yet
         self._dealer.repeat()
-        if self._more or not table.checked:
-            self._dealer.deal(self._round_plan(slots), table, self._discovery.fresh_look())
+        self._more |= self._pausing.look([table])
+        if self._more or (checks and not table.checked):
+            self._dealer.deal(self._planner.terms(slots), table, self._discovery.fresh_look())
             self._more, table.checked = False, True
             self._redeal |= table.is_crowded(slots.number)
 
@@ -288,28 +295,36 @@ class _Mirror:
         return any(before.get(path, stamp) != stamp for path, stamp in self._secrets.items())
 
     def _tell(self) -> None:
+        self._meter.turned()
         self._meter.in_trouble(bool(self.progress.trouble))
         link, slices = self._link, self._throttled
         source = link.source.throttled + slices[Side.SOURCE]
         target = link.target.throttled + slices[Side.TARGET]
         self._meter.throttled({Side.SOURCE: source, Side.TARGET: target})
         self._meter.events_lost(self._link.events.lost)
+        self._tell_limits()
         self.progress.files = troubles()
         self.progress.events = self._link.events.trouble
         self._show(self.progress)
 
+    def _tell_limits(self) -> None:
+        progress, limits = self.progress, self._pacing.limits
+        progress.limited, progress.waiting = limits.sentences, self._pacing.waiting
+        progress.rates = limits.rates({row.topic for row in progress.rows} if limits else ())
+        self._meter.limited(progress.rates, self._pacing.waited)
+
     def _drain(self, relay: Relay) -> None:
         """Tell the slices to drain, if the ledger can be reached, and wait until they have."""
+        self.enter(RunPhase.DRAINING)
         rounds, until = {relay.number, relay.last}, Deadline.after(_DRAIN)
         try:
             self._session.end()
         except ClusterError as error:
             self.progress.trouble = str(error)
         else:
-            while not until.over and not rounds <= self._rested.keys():
+            while not until.over and not all(map(self._session.settled.has_ended, rounds)):
                 self._round_over.wait(until.left())
                 self._round_over.clear()
-        self._session.rested &= all(self._rested.get(each, False) for each in rounds)
 
     def _failed(self, error: RuntimeError, number: int) -> None:
         """Raise after too many failures in a row; otherwise wait before the next query.
@@ -320,18 +335,20 @@ class _Mirror:
         """
         self._failures += 1
         self.progress.round = number
+        self._session.settled.failed()
         with suppress(ClusterError):
-            self._session.end_round(self.progress.round)
+            self._session.end_round(number)
         said = of_spark(error)
-        self._link.events.tell(
-            What.ROUND_FAILED, number=self.progress.round, error=str(said), code=said.code
-        )
-        self.progress.trouble = str(said)
-        self._meter.round_failed(said.code)
+        self._tell_failure(said)
         of_cluster = isinstance(said, ClusterError)
         if self._failures > _FAILURES and (self._wishes.until_caught_up or not of_cluster):
             raise said from error
         self._tell()
         # Slices of the failed round may go on until they have read that it ended.
         self._stop.wait(max(TAKEOVER, _AGAIN.after(self._failures)))
-        self._session.rested = False
+
+    def _tell_failure(self, said: TowpathError) -> None:
+        number, error = self.progress.round, str(said)
+        self._link.events.tell(What.ROUND_FAILED, number=number, error=error, code=said.code)
+        self.progress.trouble = error
+        self._meter.round_failed(said.code)

@@ -14,8 +14,9 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig
 from towpath.ledger.alive import is_gone, this_host
-from towpath.ledger.entries import MIRROR, Attempt, Dealt, Session, Unreadable
+from towpath.ledger.entries import MIRROR, Attempt, Dealt, Paced, Session, Share, Unreadable
 from towpath.ledger.ledger import SESSIONS, Ledger
+from towpath.mirror.settled import Settled
 from towpath.model.clock import now_ms, readable
 from towpath.model.deadline import Deadline
 from towpath.model.errors import LinkBusyError, TowpathError
@@ -33,10 +34,10 @@ class LinkSession:
     Attributes:
         taken_over: The error to raise after a younger run has considered this one dead.
         dead: Host and process id of the previous run, if it ended without saying so.
-        settled: Nothing that the previous run sent can still arrive at the target.
-        rested: Nothing that this run or an earlier one sent can still arrive at the target.
+        settled: Whether anything that this run or an earlier one sent can still arrive.
         begun: Attempts at slices of this run that have begun; the reader removes them.
         ready: Round and number of each slice that is connected and waits for the previous round.
+        paced: The last report of each slice on its limits, by round and number of the slice.
     """
 
     def __init__(self, config: LinkConfig, target: Admin) -> None:
@@ -51,10 +52,10 @@ class LinkSession:
         self._heard: Counter[str] = Counter()
         self.taken_over: LinkBusyError | None = None
         self.dead: tuple[str, int] | None = None
-        self.settled = True
-        self.rested = True
+        self.settled = Settled()
         self.begun: deque[Attempt] = deque()
         self.ready: set[tuple[int, int]] = set()
+        self.paced: dict[tuple[int, int], Paced] = {}
         self._names: dict[tuple[int, int], set[str]] = {}
         """The attempts at each slice, by round and number of the slice."""
         self._alone = Deadline.after(0)
@@ -69,7 +70,7 @@ class LinkSession:
         try:
             self._refuse_second()
             self._tell()
-            if not self.settled:  # slices that have not read of this run by then stop writing
+            if not self.settled.before:  # slices that have not read of this run stop then
                 self._alone = Deadline.after(TAKEOVER)
             self._refuse_later()
         except TowpathError:
@@ -101,8 +102,8 @@ class LinkSession:
         self.ready.clear()
         self._tell()
 
-    def deal(self, entries: Iterable[Dealt]) -> None:
-        """Give partitions to running slices."""
+    def deal(self, entries: Iterable[Dealt | Share]) -> None:
+        """Give partitions, or shares of limits, to running slices."""
         with self._lock:
             self._ledger.append(entries, SESSIONS)
 
@@ -123,7 +124,7 @@ class LinkSession:
 
     def _refuse_second(self) -> None:
         last = self._last()
-        self.settled = self.rested = last is None or (last.over and last.rested)
+        self.settled = Settled(before=last is None or (last.over and last.rested))
         if last is not None and not last.over:
             self.dead = last.host, last.pid  # or else this raises below
         if last is None or not last.may_live or is_gone(last):
@@ -159,6 +160,8 @@ class LinkSession:
                 raise entry.error
             if isinstance(entry, Attempt) and entry.run_id == self.run_id:
                 self._has_begun(entry)
+            if isinstance(entry, Paced) and entry.run_id == self.run_id:
+                self.paced[entry.round, entry.slice] = entry
         return [e for e in entries if isinstance(e, Session) and e.work == MIRROR]
 
     def was_repeated(self, number: int) -> bool:
@@ -200,7 +203,7 @@ class LinkSession:
                 beat=now_ms(),
                 ended_round=self._ended_round,
                 over=self._over,
-                rested=self._over and self.rested,
+                rested=self._over and self.settled.now,
                 left_round=self._left_round,
             )
             self._ledger.append([entry], SESSIONS)

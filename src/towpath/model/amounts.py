@@ -31,3 +31,11 @@ def span(seconds: float) -> str:
         return f"{minutes}m {rest:02}s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours}h {minutes:02}m" if hours < 24 else f"{hours // 24}d {hours % 24}h"
+
+
+def time_left(left: float, rate: float) -> float | None:
+    """Return the seconds until nothing is left at a rate per second; `None` if it never ends.
+
+    All estimates of time are made here. Nothing left has no time either.
+    """
+    return left / rate if left > 0 and rate > 0 else None

@@ -13,13 +13,17 @@ class Cause(StrEnum):
     """Cause of a problem, which decides the exit code of a command."""
 
     CLUSTER = "cluster"
-    """A cluster was not reached, or refuses what the whole link needs."""
+    """A cluster was not reached, or refuses what the whole link needs; somebody must act."""
+    AWAY = "away"
+    """A cluster does not answer, or asks to try again: it may pass by itself."""
     FILE = "file"
     """The file asks for what cannot be."""
     RIGHTS = "rights"
     """The login lacks a right on one topic."""
     TOPIC = "topic"
     """One topic cannot be mirrored."""
+    OTHER_LINK = "other link"
+    """Another link writes the mirror topic."""
     SUBJECT = "subject"
     """A config, a user or another item besides records cannot be made the same."""
 

@@ -75,6 +75,14 @@ class Reason:
         """Return a reason with the values that the sentence of its code takes."""
         return cls(code, tuple(sorted(values.items())))
 
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes that the runbook explains: of the reason, then of the cause of it."""
+        values = dict(self.values)
+        code = str(values["error"]) if self.code is ReasonCode.ERROR else str(self.code)
+        causes = [value for value in values.values() if isinstance(value, Reason)]
+        return (code, *(inner for cause in causes for inner in cause.codes))
+
     def __str__(self) -> str:
         return SENTENCES[self.code](**dict(self.values))
 
@@ -108,6 +116,13 @@ def from_data(data: Mapping[str, Any]) -> Reason | None:
     return None if None in inner.values() else Reason.of(code, **(values | inner))
 
 
+LOST = (
+    "(a lost disk, an unclean leader election, a power cut, a restored snapshot?); stop the run,"
+    " then `towpath repair` says whether it can copy them again, and what to do if it cannot"
+)
+"""Why a target may have lost records, and what to do. Repair is not possible in each case."""
+
+
 def _holes(text: str, fill: int) -> str:
     return f"{text}, and `records.fill` lets {fill} offsets be filled in all" if fill else text
 
@@ -116,9 +131,7 @@ def _target_lost(partition: str, acknowledged: int, found: int, unit: str) -> st
     return (
         f"target: {partition} lost records that it had acknowledged: {unit}"
         f" {acknowledged - 1} was acknowledged, and the log ends at {unit}"
-        f" {found - 1} (a lost disk, an unclean leader election, a power cut?); run"
-        " `towpath repair` to copy them again, or delete the topic on the target to have all"
-        " of it copied again"
+        f" {found - 1} {LOST}"
     )
 
 
@@ -166,7 +179,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             " was there first"
         ),
         ReasonCode.RECORDS_MISSING: lambda first, last, why: (
-            f"offsets {first} to {last} are missing: {why}"
+            f"offsets {first} to {last} are missing: {why}" if last >= first else str(why)
         ),
         ReasonCode.IDS_REFUSED: lambda error: (
             f"the target refuses producer ids that it did not give out ({error}), so records are"
@@ -184,8 +197,8 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             "the topic was deleted and created again at the source"
         ),
         ReasonCode.GAP: lambda first, last, why: (
-            f"offsets {first} to {last} were not copied: {why}; set `records.on_gap: record` to go"
-            " on behind them"
+            (f"offsets {first} to {last} were not copied: " if last >= first else "")
+            + f"{why}; set `records.on_gap: record` to go on behind them"
         ),
         ReasonCode.NOT_IDENTICAL: lambda why: (
             f"offsets cannot stay identical: {why}; set `records.offsets: auto` to have this"

@@ -25,6 +25,7 @@ class Applied:
         kinds: All kinds of steps.
         done: Steps that this call has done.
         before: Steps that an earlier `towpath apply` of the same saved plan has done.
+        elsewhere: Steps that another command or a person has done.
         failed: Steps that failed, each with its error.
         rest: Steps that were not reached.
         takeover: A sentence about the dead process whose lease was taken over, or "".
@@ -33,6 +34,7 @@ class Applied:
     kinds: StepKinds
     done: list[Step] = field(default_factory=list)
     before: list[Step] = field(default_factory=list)
+    elsewhere: list[Step] = field(default_factory=list)
     failed: list[tuple[Step, TowpathError]] = field(default_factory=list)
     rest: list[Step] = field(default_factory=list)
     takeover: str = ""

@@ -59,7 +59,7 @@ def apply(
         LinkHeldError: Another process changes the target for the link now.
     """
     with open_link(wanted.config) as link, subjects.open(link) as clients:
-        _require_clusters(wanted.plan, link)
+        require_clusters(wanted.plan, link)
         link.prepare()
         with Lease(link, "apply") as lease:
             link.read()
@@ -77,7 +77,12 @@ def apply(
             return applied
 
 
-def _require_clusters(plan: Plan, link: OpenLink) -> None:
+def require_clusters(plan: Plan, link: OpenLink) -> None:
+    """Raise if a plan was made for other clusters.
+
+    Raises:
+        ConfigError: It was.
+    """
     problems = [
         ConfigProblem(
             side,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.rights import Right, lacks
+from towpath.cluster.connect.control import may_pass
 from towpath.config import ClusterConfig
 from towpath.ledger import topic as ledger_topic
 from towpath.ledger.books import LinkBooks
@@ -30,12 +31,12 @@ class LinkContext:
 
     Attributes:
         caught_up: Returns the source topics whose mirror topics have caught up.
-        findings: Returns further notes and problems. Its second argument is `None` if the ledger
-            cannot tell what the link has done.
+        findings: Returns further notes and problems. Its last argument tells whether the ledger
+            knows what the link has done.
     """
 
     caught_up: Callable[[OpenLink], Iterable[TopicName]]
-    findings: Callable[[OpenLink, Differences | None], Findings]
+    findings: Callable[[OpenLink, Differences, bool], Findings]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def _met(link: OpenLink) -> Plan:
 
 
 def _whole(error: ClusterError, side: str) -> Problem:
-    return Problem(side, str(error), Cause.CLUSTER)
+    return Problem(side, str(error), Cause.AWAY if may_pass(error) else Cause.CLUSTER)
 
 
 def _facts(admin: Admin, config: ClusterConfig) -> ClusterFacts:
@@ -134,7 +135,7 @@ def _compared(
         for part in found.parts
         for each in clients.of(part.subject).foresee(part.seen, part.found)
     ]
-    further = [*foreseen, *beside.findings(link, found if known else None)]
+    further = [*foreseen, *beside.findings(link, found, known)]
     plan = replace(
         plan,
         topics={name: copy for name, copy in found.topics.items() if name not in missing},
@@ -173,4 +174,4 @@ def _refused_ledger(target: Admin, brokers: int) -> Iterator[Problem]:
     try:
         ledger_topic.create(target, brokers, validate_only=True)
     except ClusterError as error:
-        yield Problem(Side.TARGET, str(error), Cause.CLUSTER)
+        yield _whole(error, Side.TARGET)

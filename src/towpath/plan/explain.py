@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from towpath.model.amounts import counted
+from towpath.model.amounts import counted, size
 from towpath.model.findings import Note, beside
 from towpath.model.quoting import quoted
 from towpath.plan.kinds import Step, StepKinds
@@ -13,6 +13,7 @@ from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.subjects import Subjects
 
 _NAMED = 5
+_LARGEST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,30 @@ def clusters(plan: Plan) -> list[str]:
         f"source  {_cluster(plan.source)}",
         f"target  {_cluster(plan.target)}",
     ]
+
+
+def copying(plan: Plan) -> list[str]:
+    """Return a few lines about what copying takes."""
+    told = plan.to_copy.lines() if plan.to_copy else ()
+    return [f"{name:<8} {text}" for name, text in told]
+
+
+def largest(plan: Plan) -> Group | None:
+    """Return a table of the topics with the most bytes to copy."""
+    topics = [each for each in (plan.to_copy.topics if plan.to_copy else ()) if each.bytes]
+    if not topics:
+        return None
+    shown = topics[:_LARGEST]
+    more = f", the largest {len(shown)} of {len(topics)}" if len(shown) < len(topics) else ""
+    return Group(
+        f"to copy, by topic{more}",
+        ("topic", "to copy", "held", "on the target"),
+        tuple(
+            (each.topic, size(each.bytes), size(each.held), size(each.bytes * each.replicas))
+            for each in shown
+        ),
+        ("to copy", "held", "on the target"),
+    )
 
 
 def summary(plan: Plan, subjects: Subjects) -> str:

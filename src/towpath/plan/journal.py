@@ -89,6 +89,11 @@ class JournalWriter:
         done = entry is not None and (entry.phase, entry.plan) == (Phase.DONE, self._plan)
         return bool(self._plan) and done
 
+    def unsettled(self, step: Step) -> bool:
+        """Whether a step was begun or failed, so that what it owns is not known for sure."""
+        entry = self._books.journal.get(self._kinds.key(step))
+        return entry is not None and entry.phase is not Phase.DONE
+
     def close(self) -> None:
         """Write all recorded entries."""
         held, self._held = self._held, []

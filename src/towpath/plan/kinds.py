@@ -104,6 +104,11 @@ class StepKinds:
         """Return the kind of a step."""
         return self._of[type(step)][1]
 
+    def verb(self, name: str) -> str:
+        """Return the verb of the kind with this name; another version's kind by its name."""
+        kind = self._named.get(name)
+        return kind.verb if kind is not None else name
+
     def key(self, step: Step) -> Key:
         """Return the journal's key of a step: subject, name, kind, and part."""
         kind = self.of(step)

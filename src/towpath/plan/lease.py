@@ -15,7 +15,7 @@ from typing import Self
 
 from towpath.cluster.data.client import Client
 from towpath.ledger.alive import is_gone, this_host
-from towpath.ledger.entries import MIRROR, LeaseHolder, LinkLease, Unreadable
+from towpath.ledger.entries import MIRROR, LeaseHolder, LinkLease, Session, Unreadable
 from towpath.ledger.events import What
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.link import OpenLink
@@ -202,15 +202,40 @@ class Lease:
         return LinkHeldError(self._link.config.link, other.command, other.holder.where)
 
 
+def require_free(link: OpenLink) -> None:
+    """Make sure that no process holds the lease of a link, before it is worth asking for it.
+
+    Raises:
+        LinkHeldError: A process that lives holds it.
+        ClusterError: The ledger cannot be asked.
+    """
+    lease = last_lease(link.ledger, link.config.link)
+    if lease is not None and lease.may_live and not is_gone(lease):
+        raise LinkHeldError(link.config.link, lease.command, lease.holder.where)
+
+
 def last_lease(ledger: Ledger, link: LinkName) -> LinkLease | None:
     """Return the last sign of life of a process that held the lease of a link.
 
     Raises:
         ClusterError: The ledger cannot be asked.
     """
-    found = ledger.read(SESSIONS, wanted=lambda key: key[:2] == (LinkLease.kind, link))
+    return last_signs(ledger, link)[1]
+
+
+def last_signs(ledger: Ledger, link: LinkName) -> tuple[Session | None, LinkLease | None]:
+    """Return the last signs of life of a run of a link, and of a holder of its lease.
+
+    Both are those that were added since the last call of this ledger.
+
+    Raises:
+        ClusterError: The ledger cannot be asked.
+    """
+    kinds = {Session.kind, LinkLease.kind}
+    found = ledger.read(SESSIONS, wanted=lambda key: key.kind in kinds and key.link == link)
+    runs = [each for each in found if isinstance(each, Session) and each.work == MIRROR]
     leases = [each for each in found if isinstance(each, LinkLease) and each.work == MIRROR]
-    return leases[-1] if leases else None
+    return runs[-1] if runs else None, leases[-1] if leases else None
 
 
 def taken_over(dead: LeaseHolder) -> str:

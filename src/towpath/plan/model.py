@@ -9,6 +9,7 @@ from typing import Any
 from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, LinkName, TopicName
+from towpath.plan.estimate import CopyEstimate
 from towpath.plan.kinds import Step, as_data
 
 
@@ -43,6 +44,7 @@ class Plan:
         steps: Changes to the target, in the order in which they are done.
         notes: Facts that a person should know.
         problems: What prevents mirroring of some topics, or of all.
+        to_copy: What copying takes; `None` if nobody asked for it, or if it is not known.
     """
 
     link: LinkName
@@ -52,12 +54,13 @@ class Plan:
     steps: tuple[Step, ...] = ()
     notes: tuple[Note, ...] = ()
     problems: tuple[Problem, ...] = ()
+    to_copy: CopyEstimate | None = None
 
     @property
     def refusals(self) -> tuple[Problem, ...]:
-        """Why a cluster cannot be used for this link; also missing rights, if no topic is left."""
-        whole = {Cause.CLUSTER} if self.topics else {Cause.CLUSTER, Cause.RIGHTS}
-        return self._of(whole)
+        """Why the link cannot run; if no topic is left, also missing rights and other links."""
+        of_topics = () if self.topics else (Cause.RIGHTS, Cause.OTHER_LINK)
+        return self._of({Cause.CLUSTER, Cause.AWAY, *of_topics})
 
     @property
     def faults(self) -> tuple[Problem, ...]:
@@ -71,7 +74,7 @@ class Plan:
         A problem of a whole cluster has precedence over one of the file, and that over others.
         """
         if self.refusals:
-            return ClusterError.exit_code
+            return _refusal(self).exit_code
         return ConfigError.exit_code if self.faults else 3 if self.problems else 0
 
     def _of(self, causes: Set[Cause]) -> tuple[Problem, ...]:
@@ -87,17 +90,42 @@ class Plan:
             "steps": [as_data(step) for step in self.steps],
             "notes": [asdict(note) for note in self.notes],
             "problems": [asdict(problem) for problem in self.problems],
+            **({"to_copy": self.to_copy.as_data()} if self.to_copy else {}),
         }
+
+
+class PlanRefusedError(ClusterError):
+    """Problems of a whole plan.
+
+    Attributes:
+        passing: Whether all of them may pass by themselves.
+    """
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("\n".join(problem.text for problem in problems))
+        self.passing = all(problem.cause is Cause.AWAY for problem in problems)
+
+
+class TopicsTakenError(PlanRefusedError):
+    """Other links write all mirror topics, which stays so until the file is another one."""
+
+    code = "TOPICS_TAKEN"
+    exit_code = ConfigError.exit_code
 
 
 def refuse(plan: Plan) -> None:
     """Raise if a problem concerns more than single topics, so that nothing is changed.
 
     Raises:
-        ClusterError: A cluster cannot be used.
+        PlanRefusedError: A cluster cannot be used, or other links write all mirror topics.
         ConfigError: The file asks for something impossible.
     """
     if plan.refusals:
-        raise ClusterError("\n".join(o.text for o in plan.refusals))
+        raise _refusal(plan)(plan.refusals)
     if plan.faults:
         raise ConfigError(tuple(ConfigProblem(o.about, o.text) for o in plan.faults))
+
+
+def _refusal(plan: Plan) -> type[PlanRefusedError]:
+    taken = all(problem.cause is Cause.OTHER_LINK for problem in plan.refusals)
+    return TopicsTakenError if taken else PlanRefusedError

@@ -25,6 +25,7 @@ from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.findings import Note, Problem
 from towpath.model.foreign import foreign
 from towpath.model.nouns import LinkName, TopicName
+from towpath.plan.estimate import CopyEstimate
 from towpath.plan.kinds import StepKinds
 from towpath.plan.model import ClusterFacts, Plan
 
@@ -47,6 +48,7 @@ class _File:
     notes: tuple[Note, ...]
     problems: tuple[Problem, ...]
     digest: str
+    to_copy: CopyEstimate | None = None
 
 
 _FILE = TypeAdapter(_File)
@@ -154,6 +156,7 @@ def _plan(file: _File, kinds: StepKinds) -> Plan:
         steps=tuple(kinds.from_data(step, f"steps[{at}]") for at, step in enumerate(file.steps)),
         notes=file.notes,
         problems=file.problems,
+        to_copy=file.to_copy,
     )
 
 

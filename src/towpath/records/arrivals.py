@@ -12,6 +12,7 @@ from functools import partial
 from towpath.cluster.connect.control import healable
 from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.entries import Dealt
+from towpath.ledger.entries.session import named_partitions
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicName, TopicPartition
 from towpath.model.reasons import Reason
@@ -25,8 +26,9 @@ from towpath.records.work import UNKNOWN, Assignment, Summary, from_data
 
 _AGAIN = 1.0
 """Seconds before a failed opening is tried again."""
-_TOGETHER = 500
-"""Partitions to open together, so that the first of thousands do not wait for the last."""
+_AT_FIRST, _TOGETHER = 100, 500
+"""Partitions to open together, at first and later, so that the first of thousands do not wait for
+the last. Those with the most new records are the first."""
 
 
 class Arrivals:
@@ -51,6 +53,8 @@ class Arrivals:
         self._left_out: dict[TopicPartition, Reason] = {}
         self._unopened: dict[TopicPartition, Reason] = {}
         """Why partitions could not be opened yet."""
+        self._withdrawn: set[TopicPartition] = set()
+        """Partitions that the slice leaves once their lanes have left."""
 
     @property
     def settled(self) -> bool:
@@ -80,7 +84,9 @@ class Arrivals:
 
     def assign(self, assignments: Iterable[Assignment]) -> None:
         """Count partitions as part of the slice from now on."""
-        self.assigned |= {each.source: each for each in assignments}
+        fresh = {each.source: each for each in assignments}
+        self.assigned |= fresh
+        self._withdrawn -= fresh.keys()
         self._landing.share_out(len(self.assigned))
 
     def begin(self, assignments: Iterable[Assignment]) -> None:
@@ -90,11 +96,12 @@ class Arrivals:
         for each in assignments:
             (unknown if UNKNOWN in (each.start, each.end) else known).append(each)
         if self._beginnings is not None:
-            self._beginnings.find(unknown, self._found, self._close_out)
+            self._beginnings.find(unknown, self._open, self._close_out)
         self._open(known)
 
     def dealt(self, dealt: Dealt) -> None:
-        """Copy more partitions. Partitions that need no change are passed over."""
+        """Copy more partitions, or leave some. Those that need no change are passed over."""
+        self._withdraw(named_partitions(dealt.withdrawn))
         fresh = [each for each in from_data(dealt.partitions) if not self._goes_on(each)]
         if not fresh or self._landing.feed.ended:
             return
@@ -105,10 +112,31 @@ class Arrivals:
         going = [lanes[each.source] for each in fresh if each.source in lanes]
         self._landing.leaving.let_go(going, lambda: self._learn(dealt, fresh))
 
+    def _withdraw(self, tps: Iterable[TopicPartition]) -> None:
+        """Leave partitions, once the target has answered what was sent for them."""
+        going = [] if self._landing.feed.ended else [tp for tp in tps if tp in self.assigned]
+        for tp in going:
+            self._left_out.pop(tp, None)
+            self._unopened.pop(tp, None)
+        self._withdrawn.update(going)
+        lanes = [lane for tp in going if (lane := self._landing.lanes.get(tp)) is not None]
+        self._forget(tp for tp in going if tp not in self._landing.lanes)
+        if lanes:
+            there = [lane.source for lane in lanes]
+            self._landing.leaving.let_go(lanes, lambda: self._forget(there))
+
+    def _forget(self, tps: Iterable[TopicPartition]) -> None:
+        """Count partitions as part of the slice no more, if they were not dealt to it again."""
+        for tp in [tp for tp in tps if tp in self._withdrawn]:
+            self._withdrawn.remove(tp)
+            del self.assigned[tp]
+
     def _goes_on(self, a: Assignment) -> bool:
         """Whether a partition is copied or being opened already, on the same terms."""
         known, lane = self.assigned.get(a.source), self._landing.lanes.get(a.source)
-        if known is None or known.terms != a.terms or a.source in self._left_out:
+        if known is None or known.terms != a.terms:
+            return False
+        if a.source in self._left_out or a.source in self._withdrawn:
             return False
         return lane is None or not lane.stopped
 
@@ -116,9 +144,14 @@ class Arrivals:
         """Return the partitions that are still to be opened, none at the end of the round."""
         if self._landing.feed.ended:
             return []
-        lanes = self._landing.lanes
-        terms = {tp: a.terms for tp, a in self.assigned.items() if tp not in lanes}
-        return [each for each in assignments if terms.get(each.source) == each.terms]
+        return [each for each in assignments if self._is_awaited(each)]
+
+    def _is_awaited(self, a: Assignment) -> bool:
+        """Whether a partition has no lane yet and belongs to the slice on the same terms."""
+        known = self.assigned.get(a.source)
+        if known is None or a.source in self._landing.lanes:
+            return False
+        return known is a or known.terms == a.terms
 
     def _learn(self, dealt: Dealt, fresh: Sequence[Assignment]) -> None:
         wanted = self._wanted(fresh)
@@ -136,9 +169,6 @@ class Arrivals:
             self.begin(fresh)
         else:
             self._reactor.later(_AGAIN, lambda: self._learn(dealt, fresh))
-
-    def _found(self, assignment: Assignment) -> None:
-        self._open([assignment])
 
     def _open(self, assignments: Sequence[Assignment], failures: int = 0) -> None:
         for part in _parts(self._wanted(assignments)):
@@ -176,7 +206,8 @@ class Arrivals:
             self._reactor.later(_AGAIN, lambda: self._open(later, failures + 1))
 
     def _close_out(self, a: Assignment, error: TowpathError) -> None:
-        self._left_out[a.source] = error.reason
+        if a.source in self.assigned:
+            self._left_out[a.source] = error.reason
 
     def _leave_out(self, a: Assignment, why: Reason) -> None:
         self._left_out[a.source] = why
@@ -189,5 +220,7 @@ def _parts(assignments: Sequence[Assignment]) -> Iterator[list[Assignment]]:
     for each in assignments:
         topics.setdefault(each.target.topic, []).append(each)
     ordered = [each for together in topics.values() for each in together]
-    for first in range(0, len(ordered), _TOGETHER):
-        yield ordered[first : first + _TOGETHER]
+    first, end = 0, _AT_FIRST
+    while first < len(ordered):
+        yield ordered[first:end]
+        first, end = end, end + _TOGETHER

@@ -20,9 +20,10 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.errors import ClusterError, RepeatedError, TowpathError
 from towpath.model.nouns import Side
 from towpath.records.arrivals import Arrivals
-from towpath.records.handover import Handover, released, rests
+from towpath.records.handover import Handover, releases, rests
 from towpath.records.landing.landing import Landing
 from towpath.records.lane.lane import Lane
+from towpath.records.reports import PaceReports
 from towpath.records.source.beginnings import Beginnings
 from towpath.records.source.fetcher import Fetcher
 from towpath.records.source.reader import Feed
@@ -83,6 +84,7 @@ def fetching(work: Slice, source: Admin) -> Callable[[Landing], Fetcher[Lane]]:
             stop=landing.stop,
             on_gap=landing.note_gap,
             begin_later=landing.begin_later,
+            pace=landing.pace,
         ).fetcher
 
     return feed
@@ -125,7 +127,10 @@ class Copier:
             self._reactor,
             self._arrivals.dealt,
             self._handover,
+            lambda share: self.landing.pace.follow(share.rates),
         )
+        landing = self.landing
+        self._reports = PaceReports(work, target, self._reactor, landing.jobs, landing.pace)
         self._ended: SliceEnd | None = None
 
     def run(self) -> None:
@@ -137,6 +142,7 @@ class Copier:
         self._watch.start()
         self._handover.start(self._watch.attempt(ready=True))
         self.landing.receipts.begin()
+        self._reports.begin()
         while not self._ended and time.monotonic() < limit and not self.finished:
             self.landing.turn(_TURN)
         self._drain()
@@ -152,7 +158,7 @@ class Copier:
         while time.monotonic() < limit:
             try:
                 if self._watch.announce() or self._work.attempt:
-                    self._opener.repeated()
+                    self._opener.preceded()
             except ClusterError as error:
                 if not healable(error):
                     raise
@@ -170,6 +176,7 @@ class Copier:
         if self._watch.is_alive():
             self._watch.join()
         self.landing.close()
+        self._reports.close()
 
     def summaries(self) -> Iterator[Summary]:
         """Yield the summary of each partition."""
@@ -225,6 +232,6 @@ class Copier:
         """Let slices of the next round begin what nothing of this one can arrive for any more."""
         resting = [tp for tp, lane in self.landing.lanes.items() if rests(lane)]
         free = [*resting, *self._arrivals.left_out]
-        entries = released(self._work, filter(self._opener.settled, free))
+        entries = releases(self._work, filter(self._opener.settled, free))
         with suppress(TowpathError):  # then they wait until this slice has ended
             self.landing.receipts.tell(entries)

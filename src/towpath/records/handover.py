@@ -7,14 +7,14 @@ another copier had been killed (docs/decisions/0029).
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 
 from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.entries import Attempt, Released
+from towpath.ledger.entries.session import by_topic
 from towpath.model.errors import TowpathError
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.nouns import TopicPartition
 from towpath.records.landing.landing import Landing
 from towpath.records.lane.lane import Lane
 from towpath.records.target.opening import Opener
@@ -85,18 +85,15 @@ def rests(lane: Lane) -> bool:
     return not (doubtful or lane.unanswered or lane.queue.in_flight)
 
 
-def released(work: Slice, tps: Iterable[TopicPartition]) -> Iterator[Released]:
-    """Return what tells the next round that a slice copies these partitions no more."""
+def releases(work: Slice, tps: Iterable[TopicPartition]) -> Iterator[Released]:
+    """Yield the entries that tell the next round which partitions a slice has released."""
     tps = [*tps]
     for number, first in enumerate(range(0, len(tps), _TOGETHER)):
-        partitions: defaultdict[TopicName, list[int]] = defaultdict(list)
-        for tp in tps[first : first + _TOGETHER]:
-            partitions[tp.topic].append(tp.partition)
         yield Released(
             link=work.link,
             run_id=work.run_id,
             round=work.round,
             slice=work.number,
             number=number,
-            partitions={topic: tuple(numbers) for topic, numbers in partitions.items()},
+            partitions=by_topic(tps[first : first + _TOGETHER]),
         )

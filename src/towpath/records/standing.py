@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from towpath.cluster.data.leaders import Leader
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Receipt, Run
 from towpath.ledger.keys import is_abandoned
@@ -70,6 +71,8 @@ class Standing:
     """Receipts of this incarnation whose copiers write no more."""
     front: TargetOffset | None = None
     """Log end offset of a new target partition that must be filled up to `position`."""
+    leader: Leader | None = None
+    """The leader of the target partition just now, `None` where it has to be looked up."""
 
     def become_transactional(self, why: Reason, writer: TransactionalWriter) -> None:
         """Let `writer` write in transactions.

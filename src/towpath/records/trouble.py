@@ -5,7 +5,7 @@ from __future__ import annotations
 from towpath.cluster.codes import SASL_AUTHENTICATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from towpath.model.backoff import BackOff
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
-from towpath.model.nouns import Side
+from towpath.model.nouns import Side, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 
 CORRUPT = 2
@@ -29,6 +29,11 @@ _PATIENCE = 6
 seconds, in which a new right or a new topic reaches all brokers."""
 RECREATED = Reason.of(ReasonCode.SOURCE_TOPIC_RECREATED)
 DELETED = Reason.of(ReasonCode.SOURCE_TOPIC_DELETED)
+
+
+def told_again(topic: TopicName) -> str:
+    """Return the sentence about a source topic that was made again, and what to do."""
+    return f"source: {RECREATED}; `towpath restart FILE --topics {topic}` copies the new one"
 
 
 def throttled(side: Side, node: int, seconds: float) -> UnreachableError:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Protocol
 
 from towpath.cluster.data.reactor import Reactor
-from towpath.ledger.entries import MIRROR, Attempt, Dealt, ReadEntry, Released, Session
+from towpath.ledger.entries import MIRROR, Attempt, Dealt, ReadEntry, Released, Session, Share
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.deadline import Deadline
@@ -69,6 +69,7 @@ class SessionWatch(threading.Thread):
         reactor: `on_dealt` and `before` are called in its thread.
         on_dealt: Gets the partitions that are added to the slice.
         before: Hears of the slices of the round before.
+        on_share: Gets each share of the limits that is given to the slice.
     """
 
     def __init__(
@@ -80,11 +81,12 @@ class SessionWatch(threading.Thread):
         reactor: Reactor,
         on_dealt: Callable[[Dealt], None],
         before: Before,
+        on_share: Callable[[Share], None] = lambda _: None,
     ) -> None:
         super().__init__(name="towpath-watch", daemon=True)
         self._ledger, self._work, self._permit = ledger, work, permit
         self._on_end, self._reactor, self._on_dealt = on_end, reactor, on_dealt
-        self._round_before = before
+        self._round_before, self._on_share = before, on_share
         self._ours: Session | None = None
         """The last session entry of our run."""
         self._others: Counter[str] = Counter()
@@ -181,7 +183,7 @@ class SessionWatch(threading.Thread):
             ready=ready,
         )
 
-    def _is_mine(self, entry: Attempt | Dealt) -> bool:
+    def _is_mine(self, entry: Attempt | Dealt | Share) -> bool:
         """Whether an entry is about this slice."""
         work = self._work
         mine = work.link, work.run_id, work.round, work.number
@@ -201,6 +203,8 @@ class SessionWatch(threading.Thread):
         for entry in entries:
             if isinstance(entry, Dealt) and self._is_mine(entry):
                 self._reactor.soon(partial(self._on_dealt, entry))
+            elif isinstance(entry, Share) and self._is_mine(entry):
+                self._reactor.soon(partial(self._on_share, entry))
             elif isinstance(entry, Released) and self._is_of_before(entry):
                 self._reactor.soon(partial(self._round_before.released, entry))
             elif isinstance(entry, Session) and self._tells_of_left(entry):

@@ -19,6 +19,7 @@ from towpath.model.nouns import (
     TopicId,
     TopicPartition,
 )
+from towpath.model.rates import NO_LIMIT, RateLimits
 from towpath.model.reasons import Reason, sentence
 
 UNKNOWN = SourceOffset(-1)
@@ -132,6 +133,8 @@ class Slice:
     """How often Spark had tried the slice before."""
     follows: int = 0
     """The round before this one, if its slices may still copy the assignments; 0 if none does."""
+    rates: RateLimits = NO_LIMIT
+    """The limits of the slice when it begins."""
 
     @property
     def ends(self) -> bool:

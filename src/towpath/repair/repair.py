@@ -45,7 +45,7 @@ class RepairRequest:
         agreed: Called with the plan; returns whether to carry it out.
         on_done: Called with the number of slices that are done, and the total number.
         stop: Set to end early.
-        scope: Spark's master, and the number of slices at a time.
+        scope: Spark's master, the archive for its workers, and the number of slices at a time.
     """
 
     topics: tuple[TopicName, ...]
@@ -171,6 +171,7 @@ class _Repair:
             asked.scope.parallelism,
             credentials=config.holds_credentials,
             works=COPYING,
+            packages=asked.scope.packages,
         )
         parallelism = slots(spark, asked.scope.parallelism)
         slices = plan_round(RoundPlan(config, self._run_id, parallelism, once=True), 1)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from towpath.cluster.admin import Admin
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.offsets import OffsetMap
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
+from towpath.model.reasons import LOST
+
+if TYPE_CHECKING:
+    from towpath.ledger.offsets import OffsetMap
 
 _AGAIN = 1.0
 """Seconds between two looks at a log that ends too early. Acknowledged records are in the log of
@@ -41,9 +45,7 @@ class LostRecords:
             f"target: the log ends at offset {self.target_end}, but records up to offset"
             f" {self.acknowledged - 1} had been acknowledged; lost are target offsets"
             f" {self.target_end} to {self.acknowledged - 1}, which are source offsets"
-            f" {self.source_first} to {self.source_end - 1}, at most {self.records} records (a disk"
-            " was lost, an unclean leader election, a power cut, a restored snapshot?); stop the"
-            " run, then let `towpath repair` say whether it can copy them again"
+            f" {self.source_first} to {self.source_end - 1}, at most {self.records} records {LOST}"
         )
 
 
@@ -82,9 +84,11 @@ class Losses:
 
     Attributes:
         patient: Wait for the second look. Callers that look every second need not wait.
+        ends: Log end offsets on the target at the last look, by source partition.
     """
 
     patient: bool = True
+    ends: dict[TopicPartition, int] = field(default_factory=dict)
     _doubted: dict[TopicPartition, float] = field(default_factory=dict)
     """When a log first seemed to end too early, in seconds of the monotonic clock."""
 
@@ -105,6 +109,7 @@ class Losses:
         Returns:
             The lost records, and why a log end offset is unknown; both by source partition.
         """
+        self.ends = {}
         found, failed = self._look(target, books, books, patience)
         doubted = found.keys() - self._sure(found)
         if doubted and self.patient:
@@ -127,6 +132,7 @@ class Losses:
             ends = target.offsets.log_ends(there.values(), patience=patience)
         except ClusterError as error:  # no partition at all has an answer
             return {}, dict.fromkeys(there, error)
+        self.ends |= {tp: ends[copy] for tp, copy in there.items() if copy in ends}
         found: dict[TopicPartition, LostRecords] = {}
         for tp, copy in there.items():
             lost = loss(books[tp], TargetOffset(ends[copy])) if copy in ends else None

@@ -11,10 +11,12 @@ from towpath.cluster.admin.leaders import leader_is_away
 from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig, OnGap
 from towpath.ledger.books import LinkBooks, PartitionBooks
-from towpath.ledger.entries import Gap
+from towpath.ledger.entries import Cut, Gap, Pause, Receipt, Restarted
 from towpath.model.clock import now_ms
+from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
-from towpath.records.trouble import DELETED, RECREATED
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.records.trouble import DELETED, RECREATED, told_again
 from towpath.status.losses import Losses, LostRecords
 
 _MOMENTS = 60.0
@@ -30,6 +32,8 @@ class State(StrEnum):
     NO_LEADER = "no leader now"
     """The partition has no leader at the source or target, or the leader does not answer."""
     STOPPED = "stopped"
+    PAUSED = "paused"
+    """Somebody paused the topic or the link."""
     EXCLUDED = "excluded"
     """The file no longer asks for its topic."""
 
@@ -40,11 +44,21 @@ class PartitionStatus:
 
     Attributes:
         producer_id: Our private producer id, which names the incarnation; -1 before the opening.
+        source_end: The source offset up to which records are copied; `target_end` is the offset
+            on the target behind the last of them.
+        source_log_end: Where the source log ends for consumers with
+            isolation.level=read_committed; -1 if unknown.
+        target_log_end: Where the target log ends; -1 if unknown, or if nothing is copied yet.
         lag_records: Lag in source offsets; -1 if the end of the source is unknown.
         lag_seconds: Lag in seconds; -1 if unknown.
         lost: Acknowledged records that the target lost; `error` then says so.
         holes: Number of offsets left empty by compaction and filled with markers.
         transacted: Number of offsets filled in transactions, as the target takes no markers.
+        pause: The pause that holds for the topic, `None` if it is not paused.
+        restart: Who accepted that the source topic was made again, `None` if it was not. It is no
+            gap then.
+        cut: The last cutover of the partition, `None` if there was none.
+        codes: Codes of `error`, `gaps` and `reason`, each of which `towpath explain` explains.
     """
 
     topic: TopicName
@@ -65,11 +79,25 @@ class PartitionStatus:
     lost: LostRecords | None = None
     holes: int = 0
     transacted: int = 0
+    codes: tuple[str, ...] = ()
+    source_log_end: int = -1
+    target_log_end: int = -1
+    pause: Pause | None = None
+    cut: Cut | None = None
+    restart: Restarted | None = None
 
     @property
     def tp(self) -> TopicPartition:
         """The source partition."""
         return TopicPartition(self.topic, self.partition)
+
+    @property
+    def clients_own(self) -> int:
+        """Number of target offsets behind the cutover that the link did not write; 0 if unknown."""
+        if self.cut is None or self.target_log_end < 0:
+            return 0
+        copied = max(0, self.records - self.cut.records)
+        return max(0, self.target_log_end - self.cut.target_end - copied)
 
     @property
     def left_out(self) -> bool:
@@ -85,6 +113,8 @@ class PartitionStatus:
             gap = self.gaps[0]
             copied = f"offsets {gap.first} to {gap.end - 1} were not copied: "
             return self.named((copied if gap.end > gap.first else "") + gap.cause)
+        if self.pause is not None:
+            return self.named(str(self.pause))
         if self.lag_records < 0:
             return self.named("the source did not tell where it ends")
         return self.named(self.behind)
@@ -102,8 +132,21 @@ class PartitionStatus:
     @property
     def behind(self) -> str:
         """A sentence about the offsets that are not yet copied."""
+        if self.lag_records == 0:
+            return "all that the source has now is copied"
         first, last = self.source_end, self.source_end + self.lag_records - 1
         return f"offsets {first} to {last} not yet copied"
+
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """Why a partition is not copied: a sentence, and the codes that it has in the runbook."""
+
+    text: str = ""
+    codes: tuple[str, ...] = ()
+
+
+_NONE = _Trouble()
 
 
 def status(
@@ -128,11 +171,11 @@ def status(
     Raises:
         ClusterError: A cluster could not be reached.
     """
-    topics = {
-        n: info for n, info in source.topics.describe().items() if config.topics.mirrors(info)
-    }
+    told = source.topics.with_brokers()
+    topics = {n: info for n, info in told.topics.items() if config.topics.mirrors(info)}
     tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
-    ends = source.offsets.latest(tps, committed=True, patience=patience)
+    leaders = {tp: leader for tp in tps if (leader := told.leader(tp)) is not None}
+    ends = source.offsets.latest(tps, committed=True, patience=patience, leaders=leaders)
     known = {tp for tp, b in books.partitions.items() if b.opened is not None}
     gone = {tp.topic for tp in known} - topics.keys()
     hidden = (
@@ -141,57 +184,70 @@ def status(
     names, misnamed = config.topics.target_names({tp.topic for tp in {*tps, *known}})
     there = target.topics.describe(names.values())
     stop = config.records.on_gap is OnGap.STOP
-    troubles: dict[TopicPartition, str] = {}
+    again = books.made_again({name: info.id for name, info in topics.items()})
+    troubles: dict[TopicPartition, _Trouble] = {}
     for tp in filter(lambda tp: config.topics.matches(tp.topic), {*tps, *known}):
         info, copy = topics.get(tp.topic) or hidden.get(tp.topic), names.get(tp.topic)
-        trouble = _identity(books.of(tp), info, there.get(copy) if copy else None, stop=stop)
-        troubles[tp] = misnamed.get(tp.topic) or trouble
-    untold = {tp: error for tp, error in ends.failed.items() if troubles.get(tp) == ""}
-    begun = {tp: books.of(tp) for tp in known if troubles.get(tp) == "" and tp not in untold}
-    lost, hidden_ends = (losses or Losses()).find(target, begun, patience)
+        made_again = stop and tp.topic in again
+        trouble = _identity(books.of(tp), info, there.get(copy) if copy else None, stop=made_again)
+        troubles[tp] = _Trouble(misnamed[tp.topic]) if tp.topic in misnamed else trouble
+    untold = {tp: error for tp, error in ends.failed.items() if troubles.get(tp) == _NONE}
+    begun = {tp: books.of(tp) for tp in known if troubles.get(tp) == _NONE and tp not in untold}
+    losses = losses or Losses()
+    lost, hidden_ends = losses.find(target, begun, patience)
     untold |= hidden_ends
-    troubles |= {tp: str(error) for tp, error in untold.items()}
+    troubles |= {tp: _told(error) for tp, error in untold.items()}
     away = {tp for tp, error in untold.items() if leader_is_away(error)}
     rows = {
-        tp: _row(tp, names.get(tp.topic, TopicName("")), books.of(tp), ends, trouble, lost.get(tp))
+        tp: _row(tp, names.get(tp.topic, TopicName("")), books, ends, trouble, lost.get(tp))
         for tp, trouble in troubles.items()
     }
+    rows = {tp: replace(row, target_log_end=losses.ends.get(tp, -1)) for tp, row in rows.items()}
     rows |= {tp: replace(rows[tp], state=State.NO_LEADER) for tp in away}
-    return tuple(
-        rows[tp] if tp in rows else _excluded(tp, books.of(tp)) for tp in sorted({*tps, *known})
-    )
+    rows = {tp: _with_pause(row, books.pause_of(tp.topic)) for tp, row in rows.items()}
+    return tuple(rows[tp] if tp in rows else _excluded(tp, books) for tp in sorted({*tps, *known}))
 
 
 def _identity(
     books: PartitionBooks, source: TopicInfo | None, target: TopicInfo | None, *, stop: bool
-) -> str:
-    """Return why the topics are not those of the books, or cannot be described, else ""."""
+) -> _Trouble:
+    """Return why the topics are not those of the books, or cannot be described."""
     if books.opened is None:
-        return ""
+        return _NONE
     if source is None:
-        return f"source: {DELETED}"
+        return _Trouble(f"source: {DELETED}", DELETED.codes)
     for seen in (source, target):
         if seen is not None and seen.error is not None:
-            return str(seen.error)
+            return _told(seen.error)
     if books.opened.source_topic_id != source.id:
-        return f"source: {RECREATED}" if stop else ""
+        return _Trouble(told_again(source.name), RECREATED.codes) if stop else _NONE
     if target is None or target.id != books.opened.target_topic_id:
-        return "target: the topic is not the one that was written; `towpath run` copies it again"
-    return ""
+        text = "target: the topic is not the one that was written; `towpath run` copies it again"
+        return _Trouble(text, (ReasonCode.TARGET_REPLACED,))
+    return _NONE
+
+
+def _told(error: ClusterError) -> _Trouble:
+    return _Trouble(str(error), error.reason.codes)
 
 
 def _row(
     tp: TopicPartition,
     target: TopicName,
-    books: PartitionBooks,
+    link: LinkBooks,
     ends: Mapping[TopicPartition, int],
-    trouble: str,
+    trouble: _Trouble = _NONE,
     lost: LostRecords | None = None,
 ) -> PartitionStatus:
+    books, restart = link.of(tp), link.restart_of(tp)
     opened, receipt = books.opened, books.receipt
+    gaps = tuple(gap for gap in books.gaps if restart is None or not _is_accepted(gap))
     position = receipt.source_end if receipt else opened.source_start if opened else 0
     lag = max(0, ends[tp] - position) if tp in ends else -1
-    error = trouble or str(lost or (receipt.error if receipt else ""))
+    if trouble == _NONE:
+        trouble = _found(lost, receipt)
+    error = trouble.text
+    reasons = receipt.reasons if receipt else opened.reasons if opened else ()
     mode = receipt.mode if receipt else opened.mode if opened else ""
     return PartitionStatus(
         topic=tp.topic,
@@ -207,19 +263,49 @@ def _row(
         lag_seconds=_lag_seconds(lag, receipt.last_timestamp if receipt else -1),
         records=receipt.records if receipt else 0,
         bytes=receipt.bytes if receipt else 0,
-        gaps=books.gaps,
+        gaps=gaps,
         error=error,
         lost=lost,
         holes=receipt.holes if receipt else 0,
         transacted=receipt.transacted if receipt else 0,
+        codes=_codes(trouble, gaps, reasons),
+        source_log_end=ends.get(tp, -1),
+        cut=books.cut,
+        restart=restart,
     )
 
 
-def _excluded(tp: TopicPartition, books: PartitionBooks) -> PartitionStatus:
+def _is_accepted(gap: Gap) -> bool:
+    """Whether a gap only says that the source topic was made again, which a restart accepts."""
+    return gap.end == gap.first and gap.why.code == ReasonCode.SOURCE_TOPIC_RECREATED
+
+
+def _found(lost: LostRecords | None, receipt: Receipt | None) -> _Trouble:
+    """Return what the target log, or else the last receipt, says is wrong."""
+    if lost is not None:
+        return _Trouble(str(lost), (ReasonCode.TARGET_LOST,))
+    if receipt is None or receipt.trouble is None:
+        return _NONE
+    return _Trouble(str(receipt.trouble), receipt.trouble.codes)
+
+
+def _codes(trouble: _Trouble, gaps: Iterable[Gap], reasons: Iterable[Reason]) -> tuple[str, ...]:
+    told = (code for reason in (*(gap.why for gap in gaps), *reasons) for code in reason.codes)
+    return tuple(dict.fromkeys((*trouble.codes, *told)))
+
+
+def _excluded(tp: TopicPartition, link: LinkBooks) -> PartitionStatus:
     """Return the last status of a partition that the file no longer asks for."""
-    target = books.opened.target_topic if books.opened else TopicName("")
-    row = _row(tp, target, books, {tp: 0}, "")
-    return replace(row, state=State.EXCLUDED, error="", gaps=())
+    opened = link.of(tp).opened
+    row = _row(tp, opened.target_topic if opened else TopicName(""), link, {tp: 0})
+    return replace(row, state=State.EXCLUDED, error="", gaps=(), codes=(), source_log_end=-1)
+
+
+def _with_pause(row: PartitionStatus, pause: Pause | None) -> PartitionStatus:
+    """Return the row of a partition whose topic may be paused; an error shows all the same."""
+    if pause is None:
+        return row
+    return replace(row, pause=pause, state=row.state if row.error else State.PAUSED)
 
 
 def _state(lag: int, error: str, *, started: bool) -> State:
@@ -243,7 +329,7 @@ def caught_up(rows: Iterable[PartitionStatus]) -> frozenset[TopicName]:
     behind = {
         row.topic
         for row in known
-        if row.state is State.NOT_STARTED
+        if row.state in {State.NOT_STARTED, State.PAUSED}
         or row.stands_still
         or (row.lag_records and not 0 < row.lag_seconds < _MOMENTS)
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from towpath.config import ConfigRules, LinkConfig, Replicas, StartAt, TopicsConfig
 from towpath.model.findings import Cause, Note, Problem
@@ -45,24 +45,33 @@ def diff(
     left_out = {problem.about for problem in problems} | observed.circular
     left_out.update(name for claimants in shared.values() for name in claimants)
     topics = [topic for topic in observed.source if topic.name not in left_out]
-    steps: list[TopicStep] = []
-    notes = [*observed.notes, *_colliding(observed)]
-    for topic in topics:
-        name = observed.names[topic.name]
-        there = observed.target.get(name)
-        if there is None:
-            made, said = _create(topic, name, observed, config, ours)
-        else:
-            made, said = _follow(topic, there, observed, config, ours)
-        steps += made
-        notes += (Note(topic.name, text) for text in said)
+    steps, said = _mirrored(topics, observed, config, ours)
     pruned, said_of_them = _orphans(observed, ours, prune=config.prune)
+    notes = (*observed.notes, *_colliding(observed), *said, *said_of_them)
     return Difference(
         {topic.name: observed.names[topic.name] for topic in topics},
         (*steps, *pruned),
-        tuple(dict.fromkeys((*notes, *said_of_them))),
+        tuple(dict.fromkeys(notes)),
         tuple(problems),
     )
+
+
+def _mirrored(
+    topics: Iterable[Topic], seen: ObservedTopics, config: LinkConfig, ours: OwnedTopics
+) -> tuple[list[TopicStep], list[Note]]:
+    """Return the steps that create mirror topics or bring them back in line, and what to know."""
+    steps: list[TopicStep] = []
+    notes: list[Note] = []
+    for topic in topics:
+        name = seen.names[topic.name]
+        there = seen.target.get(name)
+        if there is None:
+            made, said = _create(topic, name, seen, config, ours)
+        else:
+            made, said = _follow(topic, there, seen, config, ours)
+        steps += made
+        notes += (Note(topic.name, text) for text in said)
+    return steps, notes
 
 
 def _create(

@@ -1,53 +1,92 @@
-"""Whether the target's disks have space for the records that are still to be copied."""
+"""Bytes on the disks of both clusters, and whether the target has space for what will be copied."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.admin.disks import Disks
 from towpath.config import LinkConfig, StartAt
 from towpath.model.amounts import size
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.plan.subject import Difference
 from towpath.topics.observed import ObservedTopics
 from towpath.topics.steps import CreateTopic, TopicStep
 
 
+@dataclass(frozen=True, slots=True)
+class DiskLook:
+    """What both clusters said of the bytes of the mirrored topics.
+
+    Attributes:
+        source: The disks of the source; `None` if it does not tell.
+        target: The disks of the target, likewise.
+        replicas: The number of replicas that each mirror topic has or will have, by source topic.
+        notes: Why something is not known.
+    """
+
+    source: Disks | None = None
+    target: Disks | None = None
+    replicas: Mapping[TopicName, int] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+
+
+def look_at_disks(
+    source: Admin, target: Admin, seen: ObservedTopics, found: Difference[TopicStep]
+) -> DiskLook:
+    """Ask both clusters for the bytes of the topics that can be mirrored."""
+    replicas = _replicas(seen, found)
+    if not replicas:
+        return DiskLook()
+    here = {topic.name: topic.partitions for topic in seen.source if topic.name in replicas}
+    there = {found.topics[name]: count for name, count in here.items()}
+    notes: list[Note] = []
+    return DiskLook(
+        _ask(source, Side.SOURCE, here, "how many bytes there are to copy", notes),
+        _ask(target, Side.TARGET, there, "how many bytes its disks have free", notes),
+        replicas,
+        tuple(notes),
+    )
+
+
+def _ask(
+    admin: Admin, side: Side, topics: Mapping[TopicName, int], what: str, notes: list[Note]
+) -> Disks | None:
+    try:
+        return admin.disks.describe(topics)
+    except ClusterError as error:
+        space = "whether the target's disks have space for the mirror topics"
+        notes.append(Note(side, f"{error}; until then it is not known {what}, nor {space}"))
+        return None
+
+
 def room(
-    config: LinkConfig,
-    source: Admin,
-    target: Admin,
-    seen: ObservedTopics,
-    found: Difference[TopicStep],
+    config: LinkConfig, disks: DiskLook, names: Mapping[TopicName, TopicName]
 ) -> Iterator[Note | Problem]:
     """Compare the free space on the target's disks with the bytes still to be copied.
 
     Batches are copied as they are, so a mirror topic needs as much space as its source topic. The
     placement of new replicas is not known, so the disks of all brokers count together.
+
+    Args:
+        config: The link.
+        disks: What both clusters said.
+        names: The mirrored topics, with their names on the target.
     """
-    replicas = _replicas(seen, found)
-    if not replicas or config.records.start is not StartAt.EARLIEST:
-        return
-    topics = {topic.name: topic for topic in seen.source if topic.name in replicas}
-    names = found.topics
-    mirrors = {names[name]: topic.partitions for name, topic in topics.items()}
-    try:
-        there = target.disks.describe(mirrors)
-        here = source.disks.describe({name: topic.partitions for name, topic in topics.items()})
-    except ClusterError as error:
-        what = "whether the disks have space for the mirror topics"
-        text = f"{error}; until then it is not known {what}"
-        yield Note("target", text)
+    here, there = disks.source, disks.target
+    if here is None or there is None or config.records.start is not StartAt.EARLIEST:
         return
     if there.free is None:
         yield Note("target", _UNKNOWN)
         return
-    lacking = sum(
-        max(0, replicas[tp.topic] * max(sizes) - sum(there.replicas.get(_copy(tp, names), ())))
-        for tp, sizes in here.replicas.items()
-    )
+    lacking = 0
+    for tp in here.replicas:
+        has = there.replicas.get(TopicPartition(names[tp.topic], tp.partition), {})
+        needed = disks.replicas[tp.topic] * (here.size(tp) or 0)
+        lacking += max(0, needed - sum(has.values()))
     if lacking > there.free:
         yield Problem("target", _full(lacking, there.free), Cause.SUBJECT)
 
@@ -78,7 +117,3 @@ def _replicas(seen: ObservedTopics, found: Difference[TopicStep]) -> dict[TopicN
             asked = step.replication_factor
             replicas[step.source] = asked if asked > 0 else seen.default_replicas or 1
     return replicas
-
-
-def _copy(tp: TopicPartition, names: Mapping[TopicName, TopicName]) -> TopicPartition:
-    return TopicPartition(names[tp.topic], tp.partition)

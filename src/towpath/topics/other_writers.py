@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
+from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.neighbours import Neighbours
-from towpath.model.findings import Note
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import LinkName, Mode, TopicId, TopicName, TopicPartition
 from towpath.plan.subject import Difference
 from towpath.topics.observed import ObservedTopics, Topic
@@ -23,6 +24,32 @@ _THEIRS = (
     "stays although the file no longer asks for it: it has records that this link did not write,"
     " as after a cutover; delete it by hand if it is not needed"
 )
+
+
+def without_taken(seen: ObservedTopics, config: LinkConfig, others: Neighbours) -> ObservedTopics:
+    """Return the observed topics, with a problem for each whose mirror topic is another link's.
+
+    The link that opened or created the mirror topic first goes on. A second one would write each
+    record twice, or mix records of several sources, unless the file says that this is wanted.
+    """
+    if config.topics.shared:
+        return seen
+    taken = []
+    for topic in seen.source:
+        mirror = seen.target.get(seen.names[topic.name])
+        first = others.before(mirror.name, mirror.id) if mirror is not None else None
+        if mirror is not None and first is not None:
+            taken.append(Problem(topic.name, _taken(mirror.name, first), Cause.OTHER_LINK))
+    return replace(seen, problems=(*seen.problems, *taken))
+
+
+def _taken(mirror: TopicName, first: LinkName) -> str:
+    return (
+        f"link {first} writes its mirror topic {mirror}, so a second link could write the same"
+        f" records again; to continue that copy, set `link: {first}`; to make another copy, change"
+        " `topics.rename`; else name the topic under `topics.exclude`, or set `topics.shared: true`"
+        " if several links may write there"
+    )
 
 
 def beside_neighbours(

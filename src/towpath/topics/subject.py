@@ -28,10 +28,14 @@ from towpath.topics.advice import unmatched_expressions
 from towpath.topics.apply import apply_all, settled
 from towpath.topics.circles import MirrorOrigins, origins, without_circles
 from towpath.topics.diff import diff
-from towpath.topics.disk_space import room
 from towpath.topics.observe import look_at_source, observe
 from towpath.topics.observed import ObservedTopics, SourceTopics
-from towpath.topics.other_writers import beside_neighbours, spared, writes_of_others
+from towpath.topics.other_writers import (
+    beside_neighbours,
+    spared,
+    without_taken,
+    writes_of_others,
+)
 from towpath.topics.owned import OwnedTopics, ours_of
 from towpath.topics.refused_configs import narrowed
 from towpath.topics.steps import (
@@ -86,6 +90,7 @@ class TopicClient:
         ids = {name: info.id for name, info in there.items() if not info.error}
         ours = ours_of(link.books, ids)
         seen = observe(link.source, link.target, link.config, ours, there, source)
+        seen = without_taken(seen, link.config, link.books.neighbours)
         topics = without_circles(seen, known, link.config, link.target)
         return TopicSnapshot(source, known, there, topics, ours)
 
@@ -102,9 +107,8 @@ class TopicClient:
         self, seen: TopicSnapshot, found: Difference[TopicStep]
     ) -> Iterator[Note | Problem]:
         """See `SubjectClient`."""
-        link = self.link
-        yield from unmatched_expressions(seen.topics, link.config)
-        yield from room(link.config, link.source, link.target, seen.topics, found)
+        del found
+        yield from unmatched_expressions(seen.topics, self.link.config)
 
     def check(self, steps: Sequence[TopicStep]) -> CheckedSteps[TopicStep]:
         """See `SubjectClient`."""

@@ -21,13 +21,17 @@ _MOST_RANGES = 64
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Log start offsets, the first source offset to compare, and whether topics are compacted."""
+    """Log offsets, the first source offset to compare, and whether topics are compacted.
+
+    `target_latest` is the log end of the target, or 0 if empty ranges need no look.
+    """
 
     source_earliest: int
     target_earliest: int
     since: int = 0
     source_compacted: bool = False
     target_compacted: bool = False
+    target_latest: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,10 @@ class Sized:
 
 
 def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> Sized | None:
-    """Return the copied range that both sides still have, `None` if there is none."""
+    """Return the copied range that both sides still have, `None` if there is none.
+
+    An empty range is returned if the target has records that only others can have written.
+    """
     opened, receipt = books.opened, books.receipt
     if opened is None or receipt is None:
         return None
@@ -52,7 +59,7 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
         kept_from if bounds.target_earliest > 0 else SourceOffset(0),
     )
     if first >= end or (receipt.records == 0 and not books.repairs):
-        return None
+        return _empty(tp, books, bounds)
     part = Range(
         source=tp,
         target=opened.target,
@@ -68,8 +75,32 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
         target_compacted=bounds.target_compacted,
         own=books.own,
         following=((opened.producer_id, receipt.sequence),),
+        front=bounds.target_earliest if bounds.since == 0 else -1,
+        cut=_cut(books),
     )
     return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
+
+
+def _empty(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> Sized | None:
+    """Return an empty range, behind which the log of the target is looked at from its start."""
+    opened = books.opened
+    if opened is None or bounds.since or bounds.target_earliest >= bounds.target_latest:
+        return None
+    at = TargetOffset(bounds.target_earliest)
+    part = Range(
+        source=tp,
+        target=opened.target,
+        ids=books.own,
+        writers=frozenset(books.writers),
+        first=opened.source_start,
+        end=opened.source_start,
+        target_first=at,
+        target_end=at,
+        runs=(),
+        following=((opened.producer_id, 0),),
+        cut=_cut(books),
+    )
+    return Sized(part, 0)
 
 
 def kept_range(
@@ -94,6 +125,10 @@ def kept_range(
         target_compacted=bounds.target_compacted,
     )
     return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
+
+
+def _cut(books: PartitionBooks) -> int:
+    return books.cut.target_end if books.cut is not None else -1
 
 
 def _share(books: PartitionBooks, receipt: Receipt, first: int, end: int) -> float:
@@ -161,6 +196,7 @@ def _between(whole: Sized, spans: Iterable[tuple[SourceOffset, SourceOffset]]) -
             replaced=tuple(r for r in part.replaced if r[0] < target_end and r[1] > target_first),
             whole=(first, end) == (part.first, part.end),
             following=part.following if end == part.end else (),
+            front=part.front if first == part.first else -1,
         )
         made.append(Sized(one, whole.bytes * (end - first) // (part.end - part.first)))
     return made

@@ -8,8 +8,10 @@ from enum import StrEnum
 
 from towpath.compare.work import Comparison
 from towpath.ledger.books import PartitionBooks
-from towpath.model.nouns import TopicName
+from towpath.model.nouns import Mode, TopicName
+from towpath.model.reasons import ReasonCode
 from towpath.status.status import PartitionStatus
+from towpath.verify.surplus import NOBODY, OthersRule, OtherWriter
 
 
 class Verdict(StrEnum):
@@ -24,7 +26,9 @@ class Verdict(StrEnum):
 class PartitionVerdict:
     """The verdict on a source partition; `why` is "" if everything was compared and is equal.
 
-    `late` tells that the only reason is that the source has newer records.
+    `late` tells that the only reason is that the source has newer records. `codes` are those of
+    the reasons, for the runbook. `others` are those who wrote to the target partition beside the
+    link, `clients` those who wrote there after a cutover.
     """
 
     topic: TopicName
@@ -36,7 +40,10 @@ class PartitionVerdict:
     behind: int
     comparison: Comparison | None
     late: bool
+    codes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    others: tuple[OtherWriter, ...] = ()
+    clients: tuple[OtherWriter, ...] = ()
 
 
 def verdict(
@@ -47,6 +54,7 @@ def verdict(
     hidden: str,
     *,
     uncommitted: bool = False,
+    others: OthersRule = NOBODY,
 ) -> PartitionVerdict:
     """Return the verdict on a partition.
 
@@ -57,8 +65,16 @@ def verdict(
         trouble: Why the partition could not be compared, "" if it could.
         hidden: Why it is unknown whether the partition is compacted, "" if it is known.
         uncommitted: Whether consumers with isolation.level=read_uncommitted must see the same.
+        others: Who else may write to the target partition.
     """
     reasons = [trouble] if trouble else []
+    beside = others.judge(comparison, mapped=row.mode == Mode.MAPPED)
+    clients = others.judge_clients(comparison, books.cut)
+    judged = beside, clients
+    surplus = any(each.surplus for each in judged)
+    reasons += [each.text for each in judged if each.surplus]
+    if comparison is not None and comparison.empty:
+        comparison = None
     if comparison is not None and not comparison.equal:
         reasons += _told(comparison)
     seen = comparison.counts.uncommitted if comparison is not None and uncommitted else 0
@@ -69,7 +85,9 @@ def verdict(
     if row.lag_records and not trouble:
         behind = row.behind if row.lag_records > 0 else "the source did not tell where it ends"
         reasons.append(behind if row.lost or not row.error else f"{behind}: {row.error}")
-    different = bool(row.lost or seen) or (comparison is not None and not comparison.equal)
+    different = bool(row.lost or seen or surplus) or (
+        comparison is not None and not comparison.equal
+    )
     verdict = Verdict.DIFFERENT if different else Verdict.LEFT_OUT if reasons else Verdict.EQUAL
     return PartitionVerdict(
         topic=row.topic,
@@ -81,8 +99,23 @@ def verdict(
         behind=max(0, row.lag_records),
         comparison=comparison,
         late=not different and row.lag_records > 0 and not (trouble or row.error),
-        notes=tuple(_notes(books, comparison, hidden)),
+        codes=_codes(row, comparison, different=different),
+        notes=(
+            *_notes(books, comparison, hidden),
+            *(each.text for each in judged if each.writers and not each.surplus),
+        ),
+        others=beside.writers,
+        clients=clients.writers,
     )
+
+
+def _codes(
+    row: PartitionStatus, comparison: Comparison | None, *, different: bool
+) -> tuple[str, ...]:
+    """Return what `towpath explain` is asked for: the status's codes, and those of a difference."""
+    doubled = comparison is not None and comparison.doubled.records > 0
+    found = [ReasonCode.DOUBLED] if doubled else ["DIFFERENT"] if different else []
+    return (*(row.codes if row.error else ()), *map(str, found))
 
 
 def _told(comparison: Comparison) -> Iterator[str]:
@@ -125,7 +158,6 @@ def _notes(books: PartitionBooks, comparison: Comparison | None, hidden: str) ->
         (counts.compacted, "left out: compacted away on one side"),
         (counts.expired, "left out: deleted by retention on one side meanwhile"),
         (counts.replaced, "left out: on the target from before the source log was cut"),
-        (counts.foreign, "of other writers in the target partition, not compared"),
         (counts.untimed, "compared without timestamps, which the target sets by its own clock"),
     )
     for number, text in texts:

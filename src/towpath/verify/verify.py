@@ -25,6 +25,7 @@ from towpath.model.nouns import Side, TopicPartition
 from towpath.status.status import PartitionStatus, State, status
 from towpath.verify.ranges import SLICE_BYTES, Bounds, Sized, common_range, cut, pack, sample
 from towpath.verify.stoppable import until
+from towpath.verify.surplus import OthersRule
 from towpath.verify.verdict import PartitionVerdict, verdict
 
 _SMALLEST_SLICE = 16 << 20
@@ -43,6 +44,7 @@ class Scope:
         parallelism: Number of slices at a time, on this machine.
         uncommitted: Whether the target must hold no record that only consumers with
             isolation.level=read_uncommitted see.
+        packages: Where Spark finds an archive of `towpath pack` for its workers.
     """
 
     since_offset: int = 0
@@ -51,6 +53,7 @@ class Scope:
     master: str | None = None
     parallelism: int | None = None
     uncommitted: bool = False
+    packages: str | None = None
 
     @property
     def narrowed(self) -> bool:
@@ -101,9 +104,9 @@ def _verify(
         bounds = observed.bounds([_tp(row) for row in rows if _tp(row) not in troubles])
     ranges = {tp: common_range(tp, books.of(tp), each) for tp, each in bounds.items()}
     wanted = [sized for sized in ranges.values() if sized]
-    if scope.narrowed and ranges and not wanted:
+    if scope.narrowed and ranges and not any(each.part.first < each.part.end for each in wanted):
         text = "no partition has copied records from there on, so nothing would be compared"
-        raise ConfigError((ConfigProblem("--since", text),))
+        raise ConfigError((ConfigProblem("--from", text),))
     found = compared(config, scope, wanted, on_done, stop)
     return tuple(
         verdict(
@@ -113,6 +116,7 @@ def _verify(
             troubles.get(tp, ""),
             observed.hidden.get(tp, ""),
             uncommitted=scope.uncommitted,
+            others=OthersRule(config.link, books.neighbours.link_of, shared=config.topics.shared),
         )
         for row in rows
     )
@@ -171,6 +175,7 @@ class Observed:
             return {}
         earliest = self._source.offsets.earliest(targets)
         target_earliest = self._target.offsets.earliest(targets.values())
+        target_latest = self._target.offsets.latest(targets.values())
         since = self._since(targets)
         source_configs = self._source.configs.describe({tp.topic for tp in targets})
         target_configs = self._target.configs.describe({tp.topic for tp in targets.values()})
@@ -188,6 +193,7 @@ class Observed:
                 since.sure(tp),
                 _may_compact(source_configs.get(tp.topic)),
                 _may_compact(target_configs.get(there.topic)),
+                target_latest.sure(there),
             )
             for tp, there in targets.items()
         }
@@ -221,7 +227,14 @@ def compared(
     if not wholes:
         return {}
     name, secret = f"towpath verify {config.link}", config.holds_credentials
-    spark = session(scope.master, name, scope.parallelism, credentials=secret, works=COMPARING)
+    spark = session(
+        scope.master,
+        name,
+        scope.parallelism,
+        credentials=secret,
+        works=COMPARING,
+        packages=scope.packages,
+    )
     slices = _slices(config, scope, wholes, slots(spark, scope.parallelism))
     try:
         rows = run_slices(spark, slices, compare_rows, SCHEMA, on_done, stop)

@@ -15,11 +15,10 @@ from typing import Any
 
 import cramjam
 import lz4.frame
-import numpy as np
 
 from towpath.model.errors import CorruptBatchError
 from towpath.model.foreign import foreign
-from towpath.wire.header import Buffer, Bytes
+from towpath.wire.header import Buffer, Bytes, view
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -34,6 +33,7 @@ _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = 16
 _SNAPPY_RATIO = 22  # a copy of 64 bytes takes three
 _FIRST_CHUNK = 1 << 16
+_SMALL = 1 << 18
 _ZSTD_RATIO = 4
 """The ratio assumed for zstd at first. Above it, a second attempt is needed."""
 _BROKEN = (cramjam.DecompressionError, OSError, ValueError, RuntimeError, MemoryError, zlib.error)
@@ -42,7 +42,16 @@ _BROKEN = (cramjam.DecompressionError, OSError, ValueError, RuntimeError, Memory
 def decompress(
     codec: int, data: Bytes, limit: int = LIMIT, readers: Mapping[int, Reader] | None = None
 ) -> Buffer:
-    """Return the decompressed data. Uncompressed data is returned as an array.
+    """Return the decompressed data as an array; see `unpacked`."""
+    import numpy as np  # noqa: PLC0415  # commands that only read the ledger do not load it
+
+    return np.frombuffer(unpacked(codec, data, limit, readers), np.uint8)
+
+
+def unpacked(
+    codec: int, data: Bytes, limit: int = LIMIT, readers: Mapping[int, Reader] | None = None
+) -> memoryview:
+    """Return the decompressed data.
 
     Args:
         codec: Number of the codec, the low three bits of the attributes.
@@ -53,14 +62,14 @@ def decompress(
     Raises:
         CorruptBatchError: Unknown codec, damaged or cut data, or more than `limit` bytes.
     """
-    source = np.frombuffer(data, np.uint8)
+    source = view(data)
     if codec == NONE:
         return source
     read = (READERS if readers is None else readers).get(codec)
     if read is None:
         raise CorruptBatchError(f"codec {codec}, known are 0 to {ZSTD}")
     try:
-        found = np.frombuffer(read(source.data, limit), np.uint8)
+        found = memoryview(read(source, limit))
     except _BROKEN as error:
         raise CorruptBatchError(f"{NAMES[codec]}: {foreign(error)}") from error
     if len(found) > limit:
@@ -74,7 +83,7 @@ def compress(codec: int, data: Bytes) -> bytes:
     Raises:
         ValueError: There is no such codec.
     """
-    source = np.frombuffer(data, np.uint8).data
+    source = view(data)
     if codec == NONE:
         return source.tobytes()
     if codec == GZIP:
@@ -156,14 +165,23 @@ def _unzstd(source: memoryview, limit: int) -> Any:
         return b""  # as Arrow's streams do
     size = min(limit, max(_FIRST_CHUNK, _ZSTD_RATIO * len(source)))
     while True:
-        out = np.empty(size, np.uint8)
+        out = _room(size)
         try:
-            return out[: cramjam.zstd.decompress_into(source, out.data)]
+            return out[: cramjam.zstd.decompress_into(source, out)]
         except cramjam.DecompressionError as error:
             if size == limit:
                 text = f"zstd: damaged, or more than {limit} bytes when decompressed"
                 raise CorruptBatchError(text) from error
             size = min(limit, 4 * size)
+
+
+def _room(size: int) -> memoryview:
+    """Return memory to write to; that for large data is not filled with zeros first."""
+    if size <= _SMALL:
+        return memoryview(bytearray(size))
+    import numpy as np  # noqa: PLC0415  # commands that only read the ledger do not load it
+
+    return np.empty(size, np.uint8).data
 
 
 READERS: Mapping[int, Reader] = {

@@ -7,8 +7,8 @@ Layout (big endian, Kafka protocol page, "Record Batch"; KIP-98):
     max time i64 @35     producer i64 @43     epoch i16 @51          sequence i32 @53
     count i32 @57        records @61
 
-The checksum covers everything from @21 on. Nothing here needs numba, so that commands which only
-read the ledger start quickly; the loops over many batches are in `wire/batch.py`.
+The checksum covers everything from @21 on. Nothing here loads numpy or numba, so that commands
+which only read the ledger start quickly; the loops over many batches are in `wire/batch.py`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import google_crc32c
-import numpy as np
-import numpy.typing as npt
 
 from towpath.model.errors import CorruptBatchError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 HEADER_SIZE = 61
 MAGIC = 2
@@ -32,12 +35,17 @@ CONTROL = 0x20
 KEPT_ATTRIBUTES = CODEC_MASK | LOG_APPEND_TIME
 """Attributes that a copied batch keeps: not the transactional, control and delete-horizon bits."""
 
-Buffer = npt.NDArray[np.uint8]
-Bytes = bytes | bytearray | memoryview | Buffer
+Buffer: TypeAlias = "npt.NDArray[np.uint8]"
+Bytes: TypeAlias = "bytes | bytearray | memoryview | npt.NDArray[np.uint8]"
 
 _PLAIN = struct.Struct(">qiibIhiqqqhii")
 _BEFORE_SIZE = 12
 """Bytes of base offset and length, which the length field does not count."""
+
+
+def view(data: Bytes) -> memoryview:
+    """Return the bytes of an object without copying them."""
+    return memoryview(data)  # type: ignore[arg-type]  # arrays are buffers, which mypy cannot know
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +123,7 @@ def sealed(
         base_sequence=producer[2],
         count=count,
     ).write()
-    batch[HEADER_SIZE:] = np.frombuffer(records, np.uint8).data
+    batch[HEADER_SIZE:] = view(records)
     return seal(batch)
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import config
+from numba.core import caching, config
 
 from towpath.model.home import home_folder
 
@@ -35,6 +35,28 @@ MODULES = ("batch", "reencode", "digest", "filler", "records", "opened", "rows")
 _LOCKS = 1 << 20
 _SETTINGS = vars(config)
 """The settings of numba, which it reads when a loop is defined."""
+
+
+class LoopLocator(caching.UserProvidedCacheLocator):
+    """Finds the compiled loops of this package wherever the package lies.
+
+    The name of the cache folder tells the source. numba's own locator also asks for the same path,
+    which an archive of packages has never twice (`engine/packages.py`).
+    """
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        """Return the same folder for any path."""
+        return Path(py_file).parent.name
+
+    @classmethod
+    def from_function(cls, py_func: Loop, py_file: str) -> LoopLocator | None:
+        """Return a locator for a loop of this package, and none for others."""
+        if Path(py_file).parent != Path(__file__).parent:
+            return None
+        found: LoopLocator | None = super().from_function(py_func, py_file)  # type: ignore[no-untyped-call]
+        return found
+
 
 inlined = numba.njit
 """Marks a function that is compiled into the loops that call it."""
@@ -122,5 +144,8 @@ def _alone(name: str) -> Iterator[None]:
         yield
 
 
+_SETTINGS["CACHE_LOCATOR_CLASSES"] = _SETTINGS["CACHE_LOCATOR_CLASSES"] or ",".join(
+    [f"{__name__}.LoopLocator", *(each.__name__ for each in caching.CacheImpl._locator_classes)]  # noqa: SLF001
+)
 # The user may have set NUMBA_CACHE_DIR.
 _SETTINGS["CACHE_DIR"] = _SETTINGS["CACHE_DIR"] or str(_folder() or "")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from towpath.model.errors import CorruptBatchError
-from towpath.wire.codec import NONE, compress, decompress
+from towpath.wire.codec import NONE, compress, unpacked
 from towpath.wire.header import (
     CODEC_MASK,
     HEADER_SIZE,
@@ -59,7 +59,7 @@ def decode(batch: bytes | bytearray | memoryview) -> tuple[Record, ...]:
     if not sound(batch):
         raise CorruptBatchError("its checksum is wrong")
     packed = memoryview(batch)[HEADER_SIZE:]
-    data = decompress(header.attributes & CODEC_MASK, packed).tobytes()
+    data = unpacked(header.attributes & CODEC_MASK, packed).tobytes()
     return tuple(_read_records(header, data))
 
 

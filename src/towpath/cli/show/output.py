@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,16 +13,14 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.console import Console, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from towpath.model.errors import ConfigProblem
+from towpath.runbook import pointers
 
-_FILE_WIDTH = 200  # a pipe has no width, and grep cannot search wrapped tables
-INTERRUPTED = 130
-"""Exit code that shells expect of a program ended by Ctrl-C."""
+_PIPE_WIDTH = 1_000_000
+"""Characters of a line where there is no terminal: grep cannot search wrapped lines."""
 
 
 class Output(StrEnum):
@@ -97,11 +96,22 @@ def show(text: RenderableType, data: Mapping[str, Any], markdown: str = "") -> N
 def show_failure(failure: Failure) -> int:
     """Print a failure and return the exit code; JSON goes to stdout, as results do."""
     if _asked.get() is Form.JSON:
-        problems = [{"path": problem.path, "text": problem.text} for problem in failure.problems]
+        problems = [_facts(problem) for problem in failure.problems]
         _print_json({"error": {"code": failure.code, "text": failure.text, "problems": problems}})
     else:
-        sys.stderr.write(failure.text + "\n")
+        sys.stderr.write("\n".join([failure.text, *pointers([failure.code])]) + "\n")
     return failure.exit_code
+
+
+def _facts(problem: ConfigProblem) -> dict[str, str | int | None]:
+    spot = problem.spot
+    return {
+        "path": problem.path,
+        "text": problem.text,
+        "file": spot.file if spot else None,
+        "line": spot.line if spot else None,
+        "column": spot.column if spot else None,
+    }
 
 
 def _print_json(data: Mapping[str, Any]) -> None:
@@ -109,29 +119,13 @@ def _print_json(data: Mapping[str, Any]) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return the console to print on."""
-    terminal = (sys.stderr if stderr else sys.stdout).isatty()
-    return Console(
-        stderr=stderr, width=None if terminal else _FILE_WIDTH, highlight=False, markup=False
-    )
+    """Return the console to print on: as wide as the terminal, or as `COLUMNS` says.
 
-
-def table(
-    headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[str] = ()
-) -> Table:
-    """Return a plain table.
-
-    Args:
-        headers: Its column names.
-        rows: One text per column.
-        right: Names of the columns that hold numbers.
+    Without either, lines are as long as they are.
     """
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for header in headers:
-        made.add_column(header, justify="right" if header in right else "left")
-    for row in rows:
-        made.add_row(*row)
-    return made
+    known = (sys.stderr if stderr else sys.stdout).isatty() or "COLUMNS" in os.environ
+    width = None if known else _PIPE_WIDTH  # rich reads `COLUMNS` itself
+    return Console(stderr=stderr, width=width, highlight=False, markup=False)
 
 
 def line(text: str) -> Text:

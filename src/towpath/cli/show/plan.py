@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.console import Group, RenderableType
+from rich.console import Group as Parts
+from rich.console import RenderableType
 
-from towpath.cli.show.output import line, show, table
+from towpath.cli.show.grid import Grid
+from towpath.cli.show.output import line, show
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.findings import beside
-from towpath.plan.explain import clusters, grouped, groups, remarks, summary
+from towpath.plan.explain import (
+    Group,
+    clusters,
+    copying,
+    grouped,
+    groups,
+    largest,
+    remarks,
+    summary,
+)
 from towpath.plan.model import Plan
 
 _UNSAVED = (
@@ -26,7 +37,7 @@ def show_plan(plan: Plan, *, saved: bool | None = None) -> None:
     """
     data = plan.as_data() if saved is None else {**plan.as_data(), "saved": saved}
     if saved is False:
-        show(Group(picture(plan), line(_UNSAVED)), data, f"{as_markdown(plan)}\n{_UNSAVED}.\n")
+        show(Parts(picture(plan), line(_UNSAVED)), data, f"{as_markdown(plan)}\n{_UNSAVED}.\n")
     else:
         show(picture(plan), data, as_markdown(plan))
 
@@ -35,9 +46,17 @@ def picture(plan: Plan) -> RenderableType:
     """Return a plan for people."""
     parts: list[RenderableType] = [*map(line, clusters(plan)), ""]
     for group in groups(plan, SUBJECTS):
-        parts += [line(group.title), table(group.headers, group.rows, right=group.right), ""]
+        parts += [line(group.title), _grid(group), ""]
+    if told := copying(plan):
+        parts += [*map(line, told), ""]
     parts += map(line, remarks(plan))
-    return Group(*parts, line(summary(plan, SUBJECTS)))
+    return Parts(*parts, line(summary(plan, SUBJECTS)))
+
+
+def _grid(group: Group) -> Grid:
+    """Return the steps of a subject; their last column tells most, such as all configs."""
+    last = [name for name in group.headers[-1:] if name not in group.right]
+    return Grid(group.headers, group.rows, right=group.right, whole=["step"], below=last)
 
 
 def as_markdown(plan: Plan) -> str:
@@ -53,7 +72,10 @@ def _lines(plan: Plan) -> Iterator[str]:
         "",
         summary(plan, SUBJECTS) + ".",
     )
-    for group in groups(plan, SUBJECTS):
+    if told := copying(plan):
+        yield from ("", *(f"- {_plain(text)}" for text in told))
+    biggest = largest(plan)
+    for group in (*groups(plan, SUBJECTS), *([biggest] if biggest else [])):
         yield from ("", f"## {group.title[:1].upper()}{group.title[1:]}", "")
         yield from _table(group.headers, group.rows)
     if plan.notes:

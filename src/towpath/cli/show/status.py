@@ -1,42 +1,130 @@
-"""Partition status as a table and as JSON; `status` and `run` share them."""
+"""The status of a link as tables and as JSON; `status` and `run` share them. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.text import Text
 
-from towpath.cli.show.output import table
-from towpath.model.amounts import count, span
+from towpath.cli.show import limits
+from towpath.cli.show.grid import Cell, Grid
+from towpath.cli.show.output import line
+from towpath.cli.show.states import counts, marked
+from towpath.model.amounts import count, counted, size, span
+from towpath.model.clock import readable
+from towpath.plan.lease import lease_lines
+from towpath.runbook import pointers
+from towpath.status.cutovers import cutovers
+from towpath.status.look import LinkStatus
 from towpath.status.status import PartitionStatus
+from towpath.status.totals import SortOrder, Totals, ordered, totals
 
-_HEADERS = ("partition", "target", "state", "mode", "source end", "target end", "lag", "lag time")
+_NUMBERS = ("copied to", "source end", "written to", "target end", "lag", "lag time")
+_HEADERS = ("partition", "target", "state", "mode", *_NUMBERS)
+_SPARE = ("target", "mode", "written to", "lag time", "target end")
+_UNKNOWN = "?"
 
 
-def picture(rows: Iterable[PartitionStatus]) -> RenderableType:
-    """Return a table of all partitions, and below it remarks about some of them."""
-    kept = tuple(rows)
-    shown = table(
-        _HEADERS,
-        (
-            (
-                f"{row.topic}-{row.partition}",
-                row.target_topic,
-                row.state,
-                row.mode,
-                count(row.source_end),
-                count(row.target_end),
-                "?" if row.lag_records < 0 else count(row.lag_records),
-                "?" if row.lag_seconds < 0 else span(row.lag_seconds),
-            )
-            for row in kept
-        ),
-        right=("source end", "target end", "lag", "lag time"),
+def link_picture(
+    seen: LinkStatus, order: SortOrder = SortOrder.TROUBLE, most: int | None = None
+) -> RenderableType:
+    """Return a link for people, with at most so many partitions."""
+    lines = [f"step {e.do} {e.name} failed at {readable(e.at)}: {e.error}" for e in seen.failed]
+    lines += lease_lines(seen.lease)
+    lines += map(str, seen.pauses)
+    lines += [told] if (told := cutovers(seen.rows)) else []
+    lines += _of_limits(seen)
+    lines += [f"link: {seen.lost}"] if seen.lost else []
+    return Group(
+        line(f"link {seen.link}; run: {seen.run or 'none is alive'}"),
+        summed(totals(seen.rows)),
+        "",
+        picture(ordered(seen.rows, order), most),
+        *map(line, lines),
     )
-    return Group(shown, *(Text(line) for row in kept for line in remarks(row)))
+
+
+def link_as_json(seen: LinkStatus, order: SortOrder = SortOrder.NAME) -> dict[str, Any]:
+    """Return a link for programs."""
+    return {
+        "link": seen.link,
+        "run": {**asdict(seen.run), "state": str(seen.run.state)} if seen.run else None,
+        "lease": asdict(seen.lease) if seen.lease else None,
+        "lost_entries": str(seen.lost) if seen.lost else None,
+        "totals": totals(seen.rows).as_data(),
+        "partitions": [as_json(row) for row in ordered(seen.rows, order)],
+        "max_rate": limits.as_data(seen.limits),
+        "lag_seconds_at_least": limits.least_seconds(seen.limits, seen.rows),
+        "paused": [asdict(pause) for pause in seen.pauses],
+        "failed_steps": [asdict(entry) for entry in seen.failed],
+    }
+
+
+def _of_limits(seen: LinkStatus) -> Iterable[str]:
+    yield from seen.limits.sentences
+    least = limits.least_seconds(seen.limits, seen.rows)
+    if least is not None:
+        yield f"with these limits, what is not copied yet takes {span(least)} at least"
+
+
+def summed(sums: Totals) -> RenderableType:
+    """Return what was copied of all partitions and the lag, and below it their states."""
+    lag = f"lag {count(sums.lag_records)}"
+    if sums.lag_records:
+        lag += f" (about {size(sums.lag_bytes)}, {span(sums.lag_seconds)})"
+    if sums.unknown:
+        lag += f", unknown of {counted(sums.unknown, 'partition')}"
+    copied = f"{count(sums.records)} records, {size(sums.bytes)} copied; {lag}"
+    states = line(counted(sums.partitions, "partition"))
+    if sums.partitions:
+        states.append(": ").append_text(counts(sums.states))
+    return Group(line(copied), states)
+
+
+def picture(rows: Iterable[PartitionStatus], most: int | None = None) -> RenderableType:
+    """Return a table of partitions in their order, and below it remarks about some of them.
+
+    Args:
+        rows: The partitions.
+        most: Show at most so many of them; `None` shows all.
+    """
+    kept = tuple(rows)
+    shown = kept[:most]
+    told = [line(each) for row in shown for each in remarks(row)]
+    told += map(line, pointers([code for row in shown for code in row.codes]))
+    if len(shown) < len(kept):
+        told.append(line(f"… and {counted(len(kept) - len(shown), 'more partition')}"))
+    return Group(*([_grid(shown)] if shown else []), *told)
+
+
+def _grid(rows: Sequence[PartitionStatus]) -> Grid:
+    """Return the table; columns that would only repeat another one are left out of it."""
+    repeats = {"target": all(row.target_topic in {row.topic, ""} for row in rows)}
+    repeats["written to"] = all(row.source_end == row.target_end for row in rows)
+    kept = [at for at, name in enumerate(_HEADERS) if not repeats.get(name)]
+    cells = ([_cells(row)[at] for at in kept] for row in rows)
+    return Grid([_HEADERS[at] for at in kept], cells, right=_NUMBERS, whole=["state"], spare=_SPARE)
+
+
+def _cells(row: PartitionStatus) -> tuple[Cell, ...]:
+    return (
+        f"{row.topic}-{row.partition}",
+        row.target_topic,
+        marked(row.state),
+        row.mode,
+        count(row.source_end),
+        _known(row.source_log_end),
+        count(row.target_end),
+        _known(row.target_log_end),
+        _known(row.lag_records),
+        _UNKNOWN if row.lag_seconds < 0 else span(row.lag_seconds),
+    )
+
+
+def _known(number: int) -> str:
+    return _UNKNOWN if number < 0 else count(number)
 
 
 def remarks(row: PartitionStatus) -> Iterable[str]:
@@ -50,13 +138,23 @@ def remarks(row: PartitionStatus) -> Iterable[str]:
             " `towpath plan` tells which right is missing"
         )
     for gap in row.gaps:
-        went = "went on behind it" if gap.went_on else "stopped there"
-        what = f"offsets {gap.first} to {gap.end - 1}" if gap.end > gap.first else "nothing more"
-        yield row.named(f"gap, {what}: {gap.cause}; {went}")
+        if gap.end > gap.first:
+            went = "went on behind it" if gap.went_on else "stopped there"
+            offsets = f"offsets {gap.first} to {gap.end - 1}"
+            yield row.named(f"gap, {offsets}: {gap.cause}; {went}")
+        else:
+            yield row.named(f"ended at offset {gap.first}: {gap.cause}")
+    if row.restart is not None:
+        yield row.named(str(row.restart))
     if row.error:
         yield row.named(row.error)
 
 
 def as_json(row: PartitionStatus) -> Mapping[str, Any]:
     """Return a partition's status for programs."""
-    return {**asdict(row), "state": str(row.state), "gaps": [asdict(gap) for gap in row.gaps]}
+    return {
+        **asdict(row),
+        "state": str(row.state),
+        "gaps": [asdict(gap) for gap in row.gaps],
+        "clients_own": row.clients_own,
+    }

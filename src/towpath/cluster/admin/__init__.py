@@ -30,6 +30,7 @@ class Admin:
     the others in `failed`; those about partitions raise when none has an answer.
 
     Attributes:
+        answering: Knows how long no broker has answered.
         cluster: The cluster as a whole: its id, its brokers and their configs.
         topics: Topics: found, created, grown, deleted.
         configs: The configs of topics.
@@ -44,6 +45,7 @@ class Admin:
 
     def __init__(self, config: ClusterConfig, side: Side) -> None:
         self._control = control = Control(config, side)
+        self.answering = control.answering
         self.cluster = ClusterAdmin(control)
         self.topics = TopicAdmin(control)
         self.configs = ConfigAdmin(control)

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
-from towpath.cluster.connect.retrying import repeated
+from towpath.cluster.connect.retrying import polled
 from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
@@ -72,6 +72,4 @@ def wait_for_brokers(
     deadline = Deadline.after(_PATIENCE)
     for broker in control.found().brokers.values():
         with suppress(ClusterError):  # the change is made, whether or not this broker shows it
-            repeated(
-                partial(control.ask, broker, request, deadline, what), deadline, _AGAIN, is_told
-            )
+            polled(partial(control.ask, broker, request, deadline, what), deadline, _AGAIN, is_told)

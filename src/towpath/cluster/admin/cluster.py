@@ -6,7 +6,6 @@ from collections.abc import Collection
 from typing import Any
 
 from kafka.protocol.admin import DescribeClusterRequest
-from kafka.protocol.broker_version_data import BrokerVersionData
 
 from towpath.cluster.admin.changes import check
 from towpath.cluster.admin.numbers import BROKER, OPERATIONS, describe_configs
@@ -35,6 +34,18 @@ class ClusterAdmin:
     def brokers(self) -> tuple[Broker, ...]:
         """Return the live brokers, sorted by id."""
         found = self._control.found().brokers.values()
+        return tuple(sorted(found, key=lambda broker: broker.id))
+
+    def pulse(self, patience: float) -> tuple[Broker, ...]:
+        """Return the live brokers, asked once.
+
+        Args:
+            patience: Seconds to wait for the answer.
+
+        Raises:
+            ClusterError: No broker answered in time.
+        """
+        found = self._control.metadata(Deadline.after(patience)).brokers.values()
         return tuple(sorted(found, key=lambda broker: broker.id))
 
     def broker_config(self, name: str) -> str | None:
@@ -116,5 +127,8 @@ class ClusterAdmin:
 def broker_version(control: Control) -> tuple[int, ...]:
     """Return the Kafka version that a broker's request versions imply, at most the newest known."""
     versions = dict(control.retried(control.versions))
+    # Its table of all versions takes as long to import as most messages together.
+    from kafka.protocol.broker_version_data import BrokerVersionData  # noqa: PLC0415
+
     version: tuple[int, ...] = BrokerVersionData(api_versions=versions).broker_version
     return version

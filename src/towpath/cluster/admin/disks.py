@@ -24,11 +24,16 @@ class Disks:
 
     Attributes:
         free: Bytes that are free; `None` where a broker does not tell (before Kafka 3.3).
-        replicas: The bytes of each replica, by partition.
+        replicas: The bytes of each replica, by partition and broker id.
     """
 
     free: int | None
-    replicas: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    replicas: Mapping[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
+
+    def size(self, tp: TopicPartition, leader: int = -1) -> int | None:
+        """Return the bytes of the leader, or else of the largest replica; `None` if unknown."""
+        sizes = self.replicas.get(tp, {})
+        return sizes.get(leader, max(sizes.values(), default=None))
 
 
 class DiskAdmin:
@@ -47,16 +52,18 @@ class DiskAdmin:
 
     def _describe(self, topics: Mapping[TopicName, int], deadline: Deadline) -> Disks:
         free: list[int] = []
-        replicas: dict[TopicPartition, list[int]] = defaultdict(list)
-        for folder in self._folders(topics, deadline):
+        replicas: dict[TopicPartition, dict[int, int]] = defaultdict(dict)
+        for broker, folder in self._folders(topics, deadline):
             free.append(folder.usable_bytes)
             for tp, size in _sizes(folder):
-                replicas[tp].append(size)
+                replicas[tp][broker] = size
         known = bool(free) and min(free) >= 0
-        return Disks(sum(free) if known else None, {tp: tuple(s) for tp, s in replicas.items()})
+        return Disks(sum(free) if known else None, dict(replicas))
 
-    def _folders(self, topics: Mapping[TopicName, int], deadline: Deadline) -> Iterator[Any]:
-        """Ask all brokers; the sums would be wrong without one of them."""
+    def _folders(
+        self, topics: Mapping[TopicName, int], deadline: Deadline
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield each folder with its broker's id; the sums would be wrong without one broker."""
         what = "asking for the disks"
         for broker in self._control.metadata(deadline).brokers.values():
             answer = self._control.ask(broker, _request(topics), deadline, what)
@@ -65,7 +72,7 @@ class DiskAdmin:
                     raise refused(
                         self._control.side, what, said.error_code, acl="Describe on the cluster"
                     )
-            yield from (folder for folder in answer.results if not folder.error_code)
+            yield from ((broker.id, each) for each in answer.results if not each.error_code)
 
 
 def _request(topics: Mapping[TopicName, int]) -> DescribeLogDirsRequest:

@@ -16,7 +16,7 @@ from towpath.cluster.codes import (
 )
 from towpath.cluster.connect.connection import UnresolvedError
 from towpath.cluster.connect.control import AGAIN, UNKNOWN_PATIENCE, Control, healable
-from towpath.cluster.connect.retrying import repeated
+from towpath.cluster.connect.retrying import polled
 from towpath.cluster.metadata import Answers, Broker, Metadata
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
@@ -87,7 +87,7 @@ def ask_leaders(
     if patience is not None:
         asking.ask()
     else:
-        repeated(asking.ask, deadline, AGAIN, enough=lambda left: not left)
+        polled(asking.ask, deadline, AGAIN, enough=lambda left: not left)
         asking.require_one()
     return Answers(asking.done, asking.failed)
 

@@ -79,7 +79,10 @@ class OffsetAdmin:
             epochs: The leader epochs, by callers who know them already.
         """
         wanted = tuple(tps)
-        now = self._epochs(wanted) if epochs is None else epochs
+        if epochs is None:
+            epochs, told = self._epochs(wanted)
+            leaders = told if leaders is None else leaders
+        now = epochs
         question = Question(
             "asking for the log end of",
             lambda theirs: _for_epochs(theirs, now),
@@ -154,10 +157,19 @@ class OffsetAdmin:
         )
         return ask_leaders(self._control, question, before)
 
-    def _epochs(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    def _epochs(
+        self, tps: Sequence[TopicPartition]
+    ) -> tuple[dict[TopicPartition, int], KnownLeaders]:
+        """Return the leader epoch and the leader of each partition that has them."""
         found = self._control.found({tp.topic for tp in tps})
-        infos = {tp: found.partition(tp) for tp in tps}
-        return {tp: info.epoch for tp, info in infos.items() if info is not None}
+        epochs, leaders = dict[TopicPartition, int](), KnownLeaders()
+        for tp in tps:
+            info, leader = found.partition(tp), found.leader(tp)
+            if info is not None:
+                epochs[tp] = info.epoch
+            if leader is not None:
+                leaders[tp] = leader
+        return epochs, leaders
 
     def _list_offsets(
         self,

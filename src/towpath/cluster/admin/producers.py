@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from kafka.protocol.admin import DescribeProducersRequest
+from kafka.protocol.admin import DescribeProducersRequest, ListTransactionsRequest
 
 from towpath.cluster.admin.leaders import (
     KnownLeaders,
@@ -16,8 +16,10 @@ from towpath.cluster.admin.leaders import (
 )
 from towpath.cluster.admin.markers import MarkersOf, refusal, write_markers
 from towpath.cluster.admin.transactions import Transactions
+from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers, ProducerState
+from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import ProducerId, TopicPartition
 
@@ -59,6 +61,31 @@ class ProducerAdmin:
     def transactions(self, transactional_id: str) -> Transactions:
         """Return the transactions of a transactional id, without asking a broker yet."""
         return Transactions(self._control, transactional_id)
+
+    def transactional_ids(self) -> dict[ProducerId, str]:
+        """Return the transactional ids that the login may describe, by producer id (KIP-664).
+
+        Brokers silently leave out ids on which the login lacks Describe.
+
+        Raises:
+            ClusterError: A broker does not answer, or is older than Kafka 3.0.
+        """
+        return self._control.retried(self._transactional_ids)
+
+    def _transactional_ids(self, deadline: Deadline) -> dict[ProducerId, str]:
+        """Ask every broker, because each lists only the ids that it coordinates."""
+        what = "listing transactional ids"
+        found: dict[ProducerId, str] = {}
+        for broker in self._control.metadata(deadline).brokers.values():
+            request = ListTransactionsRequest(
+                state_filters=[], producer_id_filters=[], duration_filter=-1
+            )
+            answer = self._control.ask(broker, request, deadline, what, newest=1)
+            if answer.error_code:
+                raise refused(self._control.side, what, answer.error_code)
+            for state in answer.transaction_states:
+                found[ProducerId(state.producer_id)] = state.transactional_id
+        return found
 
     def _describe(
         self,

@@ -41,8 +41,11 @@ class TopicAdmin:
 
     def describe(self, names: Iterable[TopicName] | None = None) -> dict[TopicName, TopicInfo]:
         """Return the topics of these names that exist; by default all topics."""
-        wanted = None if names is None else sorted(set(names))
-        return dict(self._control.found(wanted).topics)
+        return dict(self.with_brokers(names).topics)
+
+    def with_brokers(self, names: Iterable[TopicName] | None = None) -> Metadata:
+        """Return the topics of these names that exist, and the live brokers, in one request."""
+        return self._control.found(None if names is None else sorted(set(names)))
 
     def nowhere(self, names: Iterable[TopicName]) -> frozenset[TopicName]:
         """Return the topics that no broker knows; empty if a broker does not answer."""

@@ -113,7 +113,8 @@ def _reach(side: str, what: str, address: Address, deadline: Deadline) -> socket
             side,
             what,
             f"the name {address[0]} does not resolve",
-            "check it for typing errors, or make it resolve on this machine",
+            f"correct it in `{side}.bootstrap` if it is misspelt, and start again; if DNS learns it"
+            " later, a run that waits goes on by itself",
         ) from error
     last: OSError | None = None
     for position, (family, kind, protocol, _, at) in enumerate(found):

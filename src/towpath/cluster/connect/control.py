@@ -15,8 +15,9 @@ from towpath.cluster.codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     refused,
 )
+from towpath.cluster.connect.answering import Answering
 from towpath.cluster.connect.border import broker_errors
-from towpath.cluster.connect.connection import Connected, connect, connect_to
+from towpath.cluster.connect.connection import Connected, UnresolvedError, connect, connect_to
 from towpath.cluster.connect.exchange import (
     Address,
     Versions,
@@ -56,10 +57,15 @@ class Control:
 
     A broker that throttles us is asked again only after its throttle time (KIP-219), during which
     it reads nothing. The throttle time does not count towards deadlines.
+
+    Attributes:
+        side: `source` or `target`.
+        answering: Knows how long no broker has answered.
     """
 
     def __init__(self, config: ClusterConfig, side: str) -> None:
         self._config, self.side = config, side
+        self.answering = Answering(side)
         self._brokers: Mapping[int, Broker] = {}
         self._pool = ConnectionPool(self._connect)
         self._metadata = RememberedMetadata(lambda *said: read_metadata(side, decoded(*said)))
@@ -206,7 +212,8 @@ class Control:
             f"{address_text(address)}: {getattr(error, 'why', error)}"
             for address, error in zip(addresses, errors, strict=True)
         )
-        return UnreachableError(
+        unresolved = all(isinstance(error, UnresolvedError) for error in errors)
+        return (UnresolvedError if unresolved else UnreachableError)(
             self.side,
             "asking " + ", ".join(map(address_text, addresses)),
             f"no broker answered ({whys})",
@@ -225,6 +232,7 @@ class Control:
     ) -> Any:
         self._pool.wait_unmuted(address, deadline)
         with (
+            self.answering.asking(name),
             self._pool.lend(address, deadline) as connected,
             broker_errors(self.side, f"{what}, {name}"),
         ):

@@ -39,7 +39,7 @@ def retried(
     return loop(call)
 
 
-def repeated(
+def polled(
     call: Callable[[], T], deadline: Deadline, back_off: BackOff, enough: Callable[[T], bool]
 ) -> T:
     """Return the first result of `call` that is enough, or the last one before the deadline.

@@ -8,10 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, TypeVar
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION, refused
@@ -31,18 +28,38 @@ from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.foreign import foreign
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 T = TypeVar("T")
 _AGAIN = BackOff(first=0.1, longest=0.1)
 _NAP = 0.1
 _ADVICE = "look whether the broker is up and its network is open"
 
 
+Once = Callable[[Leader, Connected, Deadline], T]
+"""Asks a leader once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Record batches of one partition as received, at [start, end) of `buffer`."""
+    """Record batches of one partition as received, at [start, end) of `data`."""
 
-    buffer: npt.NDArray[np.uint8]
+    data: bytearray
     said: Fetched
+
+    @property
+    def buffer(self) -> npt.NDArray[np.uint8]:
+        """All of `data` as an array; commands that never ask for it do not load numpy."""
+        import numpy as np  # noqa: PLC0415
+
+        return np.frombuffer(self.data, np.uint8)
+
+    @property
+    def batches(self) -> memoryview:
+        """The bytes of the batches."""
+        return memoryview(self.data)[self.start : self.end]
 
     @property
     def start(self) -> int:
@@ -129,14 +146,14 @@ class Client:
             body = session.request(int(wait * 1000))
             connected.socket.settimeout(deadline.left() + wait)
             buffer = self._ask(connected, fetching.API, version, body, tags=session.flexible)
-            said = (session.response(buffer.data) or [None])[0]  # type: ignore[list-item]
+            said = (session.response(memoryview(buffer)) or [None])[0]  # type: ignore[list-item]
             self._muted[leader.node] = Deadline.after(session.throttle)
             if said is None:
                 raise refused(self._side, f"fetching {tp}", UNKNOWN_TOPIC_OR_PARTITION)
             self._check(said.error, f"fetching {tp} at {offset}")
             return Records(buffer, said)
 
-        return self._retried(tp, f"fetching {tp}", once)
+        return self._retried(tp, f"fetching {tp}", once, wait)
 
     def produce(self, tp: TopicPartition, batch: Part, transactional_id: str | None = None) -> int:
         """Append one batch, acknowledged by all in-sync replicas; return its base offset.
@@ -153,7 +170,7 @@ class Client:
             body = producing.request([(tp, batch)], int(deadline.left() * 1000), transactional_id)
             connected.socket.settimeout(deadline.left() + 1)
             buffer = self._ask(connected, producing.API, version, body)
-            answer = producing.response(buffer.data, version)
+            answer = producing.response(memoryview(buffer), version)
             self._muted[leader.node] = Deadline.after(answer.throttle)
             said = answer.batches[0]
             self._check(said.error, f"producing to {tp}", said.text)
@@ -161,19 +178,15 @@ class Client:
 
         return self._retried(tp, f"producing to {tp}", once)
 
-    def _retried(
-        self, tp: TopicPartition, what: str, once: Callable[[Leader, Connected, Deadline], T]
-    ) -> T:
+    def _retried(self, tp: TopicPartition, what: str, once: Once[T], wait: float = 0.0) -> T:
         try:
             with self._calling:
-                return self._tried(tp, what, once)
+                return self._tried(tp, what, once, wait)
         finally:
             if self._closed:
                 self._drop()
 
-    def _tried(
-        self, tp: TopicPartition, what: str, once: Callable[[Leader, Connected, Deadline], T]
-    ) -> T:
+    def _tried(self, tp: TopicPartition, what: str, once: Once[T], wait: float) -> T:
         deadline = Deadline.after(self._config.request_timeout)
 
         def attempt() -> T:
@@ -181,7 +194,8 @@ class Client:
             try:
                 leader = self._leader(tp)
                 self._wait_unmuted(leader.node, deadline)
-                return once(leader, self._connected(leader, deadline), deadline)
+                with self._admin.answering.asking(str(leader.broker), wait):
+                    return once(leader, self._connected(leader, deadline), deadline)
             except (OSError, UnreachableError, RefusedError) as error:
                 self._recover(tp, leader, error)
                 if isinstance(error, ClusterError):
@@ -232,11 +246,11 @@ class Client:
 
     def _ask(
         self, connected: Connected, api: int, version: int, body: list[Part], *, tags: bool = False
-    ) -> npt.NDArray[np.uint8]:
+    ) -> bytearray:
         self._correlation = self._correlation + 1 & 0x7FFFFFFF
         for part in request(api, version, self._correlation, body, tags=tags):
             connected.socket.sendall(part)
-        size = int.from_bytes(_receive(connected, 4).tobytes(), "big")
+        size = int.from_bytes(_receive(connected, 4), "big")
         return _receive(connected, size)
 
     def _check(self, error: int, what: str, text: str = "") -> None:
@@ -244,7 +258,7 @@ class Client:
             raise refused(self._side, what, error, text)
 
 
-def _receive(connected: Connected, size: int) -> npt.NDArray[np.uint8]:
-    buffer = np.empty(size, np.uint8)
-    receive(connected.socket, buffer.data, connected.socket.gettimeout)
+def _receive(connected: Connected, size: int) -> bytearray:
+    buffer = bytearray(size)
+    receive(connected.socket, memoryview(buffer), connected.socket.gettimeout)
     return buffer

@@ -37,11 +37,10 @@ class Leaders(dict[TopicPartition, Leader]):
 def find_leaders(admin: Admin, tps: Iterable[TopicPartition]) -> Leaders:
     """Look up leaders; partitions without one, and topics that do not exist, are left out."""
     wanted = set(tps)
-    found = Leaders({broker.id: broker for broker in admin.cluster.brokers()})
-    for name, topic in admin.topics.describe({tp.topic for tp in wanted}).items():
-        for partition in topic.partitions:
-            tp = TopicPartition(name, partition.partition)
-            broker = found.brokers.get(partition.leader)
-            if tp in wanted and broker is not None:
-                found[tp] = Leader(broker, topic.id)
+    told = admin.topics.with_brokers(tp.topic for tp in wanted)
+    found = Leaders(told.brokers)
+    for tp in wanted:
+        broker = told.leader(tp)
+        if broker is not None:
+            found[tp] = Leader(broker, told.topics[tp.topic].id)
     return found

@@ -129,6 +129,12 @@ class Nodes:
         self._awaited |= tps
         self.look_up(tps)
 
+    def learn(self, tp: TopicPartition, leader: Leader) -> None:
+        """Take the leader of `tp` from someone who has just looked it up."""
+        self._leaders[tp] = leader
+        self._brokers[leader.node] = leader.broker
+        self._wanted.pop(tp, None)
+
     def forget(self, tp: TopicPartition) -> None:
         """Forget the leader of `tp` until it is looked up again."""
         self._leaders.pop(tp, None)

@@ -9,6 +9,7 @@ from towpath.ledger.books.partition import PartitionBooks
 from towpath.ledger.entries import (
     LEVEL,
     MIRROR,
+    WHOLE_LINK,
     Attempt,
     Dealt,
     EndOffsets,
@@ -18,19 +19,25 @@ from towpath.ledger.entries import (
     LinkIdentity,
     LinkLease,
     Opened,
+    Paced,
+    Pause,
     ReadEntry,
     Receipt,
     Released,
     Removed,
+    Restarted,
     Runs,
     Session,
+    SetRate,
+    Share,
+    TransactionalProducer,
     Unreadable,
 )
 from towpath.ledger.neighbours import Neighbours
 from towpath.model.errors import LedgerError, NewerLinkError
 from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName, TopicPartition
 
-_OF_NEIGHBOURS = {Opened.kind, Journal.kind}
+_OF_NEIGHBOURS = {Opened.kind, Journal.kind, TransactionalProducer.kind}
 
 
 @dataclass(slots=True)
@@ -54,8 +61,17 @@ class LinkBooks:
     first_look: FirstLook | None = None
     ends: dict[tuple[TopicName, TopicId], EndOffsets] = field(default_factory=dict)
     """Where source topics ended when the link ran first, with `start: latest`."""
-    neighbours: Neighbours = field(default_factory=Neighbours)
-    """The mirror topics of other links."""
+    pauses: dict[TopicName, Pause] = field(default_factory=dict)
+    """The pauses that hold, by source topic."""
+    restarts: dict[TopicName, Restarted] = field(default_factory=dict)
+    """Source topics that may be copied though they were made again, by their names."""
+    rates: dict[TopicName, SetRate] = field(default_factory=dict)
+    """Limits that were set in the place of those of the file, by source topic."""
+    neighbours: Neighbours = field(init=False)
+    """The topics of the target that links write to."""
+
+    def __post_init__(self) -> None:
+        self.neighbours = Neighbours(self.link)
 
     @property
     def begun(self) -> bool:
@@ -77,17 +93,41 @@ class LinkBooks:
             )
 
     def made_again(self, ids: Mapping[TopicName, TopicId]) -> frozenset[TopicName]:
-        """Return which of these source topics were copied when they had another id."""
+        """Return which of these source topics were copied when they had another id.
+
+        Those that somebody has restarted are not among them.
+        """
         return frozenset(
             tp.topic
             for tp, books in self.partitions.items()
             if books.opened is not None
             and ids.get(tp.topic, books.opened.source_topic_id) != books.opened.source_topic_id
+            and not self._is_restarted(tp.topic, ids.get(tp.topic))
         )
+
+    def restart_of(self, tp: TopicPartition) -> Restarted | None:
+        """Return the restart that allowed what is copied of a partition now, `None` for none."""
+        books = self.partitions.get(tp)
+        if books is None or books.opened is None:
+            return None
+        allowed = self._is_restarted(tp.topic, books.opened.source_topic_id)
+        return self.restarts[tp.topic] if allowed else None
+
+    def _is_restarted(self, topic: TopicName, topic_id: TopicId | None) -> bool:
+        """Whether somebody has allowed to copy the topic with this id."""
+        restart = self.restarts.get(topic)
+        return restart is not None and restart.source_topic_id == topic_id
+
+    def pause_of(self, topic: TopicName) -> Pause | None:
+        """Return the pause that holds for a source topic, `None` if it is not paused."""
+        return self.pauses.get(WHOLE_LINK) or self.pauses.get(topic)
 
     def of(self, tp: TopicPartition) -> PartitionBooks:
         """Return the books of a source partition, empty ones when there are none yet."""
-        return self.partitions.setdefault(tp, PartitionBooks())
+        known = self.partitions.get(tp)
+        if known is None:
+            known = self.partitions[tp] = PartitionBooks()
+        return known
 
     def wants(self, key: EntryKey) -> bool:
         """Whether to read the fact with this key; runs are read apart (`Ledger.read_runs`)."""
@@ -105,8 +145,8 @@ class LinkBooks:
             NewerLinkError: The link needs a feature level that this program does not know.
             LedgerError: A record with a key of this link is no entry.
         """
+        self.neighbours.take(entry)
         if entry.link != self.link:
-            self.neighbours.take(entry)
             return
         match entry:
             case Unreadable():
@@ -118,11 +158,10 @@ class LinkBooks:
             case Session():
                 if entry.work == MIRROR:
                     self.session = entry
-            case Dealt() | Attempt() | Released() | LinkLease():
+            case Dealt() | Attempt() | Released() | LinkLease() | Share() | Paced():
                 pass  # they concern who runs now
-            case Journal():
-                self.journal.pop(entry.about(), None)
-                self.journal[entry.about()] = entry
+            case Journal() | Pause() | Restarted() | SetRate():
+                self._note(entry)
             case Removed():
                 self._remove(entry)
             case _:
@@ -135,6 +174,17 @@ class LinkBooks:
         newest = max(known, entry, key=lambda each: each.level)
         self.identity = replace(known, level=newest.level, version=newest.version)
 
+    def _note(self, entry: Journal | Pause | Restarted | SetRate) -> None:
+        if isinstance(entry, Pause):
+            self.pauses[entry.topic] = entry
+        elif isinstance(entry, SetRate):
+            self.rates[entry.topic] = entry
+        elif isinstance(entry, Restarted):
+            self.restarts[entry.topic] = entry
+        else:
+            self.journal.pop(entry.about(), None)
+            self.journal[entry.about()] = entry
+
     def _look(self, entry: FirstLook | EndOffsets) -> None:
         if isinstance(entry, FirstLook):
             self.first_look = self.first_look or entry
@@ -142,7 +192,11 @@ class LinkBooks:
             self.ends.setdefault((entry.topic, entry.topic_id), entry)
 
     def _remove(self, entry: Removed) -> None:
-        if entry.kind in {Receipt.kind, Runs.kind}:
+        if entry.kind == Pause.kind:
+            self.pauses.pop(TopicName(str(entry.key[0])), None)
+        elif entry.kind == SetRate.kind:
+            self.rates.pop(TopicName(str(entry.key[0])), None)
+        elif entry.kind in {Receipt.kind, Runs.kind}:
             tp = EntryKey(entry.kind, entry.link, entry.key).partition
             if tp is not None:
                 self.of(tp).forget(entry)

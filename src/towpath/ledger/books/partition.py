@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from towpath.ledger.entries import (
+    Cut,
     Gap,
     Opened,
     Receipt,
@@ -15,9 +15,11 @@ from towpath.ledger.entries import (
     Runs,
     TransactionalProducer,
 )
-from towpath.ledger.offsets import Extent, OffsetMap, joined
-from towpath.ledger.packed import Packer, Table, unpack
 from towpath.model.nouns import Mode, ProducerId, SourceOffset, TargetOffset
+
+if TYPE_CHECKING:
+    from towpath.ledger.offsets import Extent, OffsetMap
+    from towpath.ledger.packed import Table
 
 
 @dataclass(slots=True)
@@ -35,6 +37,8 @@ class PartitionBooks:
     """Producer ids of our transactions; empty where the target accepts our private producer id."""
     repairs: list[Repaired] = field(default_factory=list)
     """The repairs from which the present incarnation came, in order."""
+    cuts: dict[ProducerId, Cut] = field(default_factory=dict)
+    """The last cutover of each incarnation, by producer id."""
     _first: dict[tuple[ProducerId, int], str] = field(default_factory=dict)
     """Who told of a generation of an incarnation first, in the order of the ledger."""
 
@@ -93,6 +97,12 @@ class PartitionBooks:
         return frozenset(now | {repair.producer_id for repair in self.repairs})
 
     @property
+    def cut(self) -> Cut | None:
+        """The last cutover of the present incarnation, or of one that a repair continued."""
+        known = (self.cuts[each] for each in self.own if each in self.cuts)
+        return max(known, key=lambda cut: cut.at, default=None)
+
+    @property
     def start(self) -> SourceOffset:
         """The first source offset of what was copied, before repairs too; 0 if never opened."""
         if self.repairs:
@@ -104,7 +114,9 @@ class PartitionBooks:
         repaired = bool(self.repairs) and self.repairs[0].producer_id == first
         return self.repairs[-1].successor if repaired else first
 
-    def take(self, entry: Opened | Receipt | Runs | Gap | TransactionalProducer | Repaired) -> None:
+    def take(
+        self, entry: Opened | Receipt | Runs | Gap | TransactionalProducer | Repaired | Cut
+    ) -> None:
         """Add one fact."""
         match entry:
             case Opened():
@@ -115,11 +127,12 @@ class PartitionBooks:
                 self.noted[entry.producer_id, entry.first] = entry
             case Runs():
                 chunk = entry.chunk or str(entry.about()[-1])
-                packed = entry.packed or Packer(entry.runs).text()
-                self.runs[entry.producer_id, chunk] = packed
+                self.runs[entry.producer_id, chunk] = entry.packed or _packed(entry)
             case TransactionalProducer():
                 if self.is_of(entry.producer_id):
                     self.writers.setdefault(entry.writer, entry)
+            case Cut():
+                self.cuts[entry.producer_id] = entry
             case Repaired():
                 self.repairs.extend([entry] if self.is_of(entry.producer_id) else ())
 
@@ -150,6 +163,12 @@ class PartitionBooks:
         Raises:
             LedgerError: Packed runs are damaged.
         """
+        # Commands that never ask for the map do not load numpy.
+        import numpy as np  # noqa: PLC0415
+
+        from towpath.ledger.offsets import OffsetMap, joined  # noqa: PLC0415
+        from towpath.ledger.packed import unpack  # noqa: PLC0415
+
         receipt = self.receipt
         few = [receipt.run] if receipt is not None else []
         few += [(r.start, TargetOffset(r.start), r.offset - r.start) for r in self.repairs[-1:]]
@@ -160,6 +179,8 @@ class PartitionBooks:
         return OffsetMap(table, self._extent(table), self.gaps)
 
     def _extent(self, runs: Table) -> Extent | None:
+        from towpath.ledger.offsets import Extent  # noqa: PLC0415
+
         opened, receipt = self.opened, self.receipt
         if opened is None:
             return None
@@ -170,3 +191,10 @@ class PartitionBooks:
         if receipt is None:
             return Extent(self.start, began, opened.source_start, opened.target_start)
         return Extent(self.start, began, receipt.source_end, receipt.target_end)
+
+
+def _packed(entry: Runs) -> str:
+    """Return the runs of an entry of an older version as later versions write them."""
+    from towpath.ledger.packed import Packer  # noqa: PLC0415
+
+    return Packer(entry.runs).text()

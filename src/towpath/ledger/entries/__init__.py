@@ -1,4 +1,7 @@
-"""The entries of the ledger: `link`, `partition`, `step`, `session`; `coding` is their format."""
+"""The entries of the ledger: `link`, `partition`, `step`, `session`, `operator`.
+
+`coding` is their format.
+"""
 
 from towpath.ledger.entries.coding import (
     Entry,
@@ -11,7 +14,10 @@ from towpath.ledger.entries.coding import (
     encode,
 )
 from towpath.ledger.entries.link import LEVEL, EndOffsets, FirstLook, LinkIdentity
+from towpath.ledger.entries.operator import WHOLE_LINK, Pause, Restarted, SetRate
+from towpath.ledger.entries.pace import Paced, Share, Used
 from towpath.ledger.entries.partition import (
+    Cut,
     Gap,
     Opened,
     Receipt,
@@ -35,7 +41,9 @@ from towpath.ledger.entries.step import Journal, Phase
 __all__ = [
     "LEVEL",
     "MIRROR",
+    "WHOLE_LINK",
     "Attempt",
+    "Cut",
     "Dealt",
     "EndOffsets",
     "Entry",
@@ -48,17 +56,23 @@ __all__ = [
     "LinkLease",
     "MissingEvents",
     "Opened",
+    "Paced",
+    "Pause",
     "Phase",
     "ReadEntry",
     "Receipt",
     "Released",
     "Removed",
     "Repaired",
+    "Restarted",
     "Run",
     "Runs",
     "Session",
+    "SetRate",
+    "Share",
     "TransactionalProducer",
     "Unreadable",
+    "Used",
     "decode",
     "decode_key",
     "encode",

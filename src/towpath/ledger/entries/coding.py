@@ -23,7 +23,10 @@ from pydantic import TypeAdapter
 
 from towpath.ledger.entries import told
 from towpath.ledger.entries.link import EndOffsets, FirstLook, LinkIdentity
+from towpath.ledger.entries.operator import Pause, Restarted, SetRate
+from towpath.ledger.entries.pace import Paced, Share
 from towpath.ledger.entries.partition import (
+    Cut,
     Gap,
     Opened,
     Receipt,
@@ -71,12 +74,18 @@ Written = (
     | Gap
     | TransactionalProducer
     | Repaired
+    | Cut
     | Journal
     | Session
     | LinkLease
     | Dealt
     | Attempt
     | Released
+    | Pause
+    | Restarted
+    | SetRate
+    | Share
+    | Paced
 )
 Entry = Written | Removed
 """An entry that can be written."""

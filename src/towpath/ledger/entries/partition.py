@@ -239,3 +239,25 @@ class Repaired(_OfPartition):
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""
         return (self.topic, self.partition, self.producer_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut(_OfPartition):
+    """A cutover ended the migration of a partition: its clients write to the mirror topic now.
+
+    What others write from the target offset `target_end` on is the clients' own, and no surplus.
+    The source was copied up to `source_end` then, which came to `records`. A later cutover of the
+    same incarnation replaces the entry; it keeps `target_end` if clients have written behind it.
+    """
+
+    kind: ClassVar[str] = "cutover"
+
+    producer_id: ProducerId
+    source_end: SourceOffset
+    target_end: TargetOffset
+    records: int
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the part of the key after kind and link."""
+        return (self.topic, self.partition, self.producer_id)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from towpath.model.clock import now_ms, readable
@@ -155,7 +156,7 @@ def _may_live(beat: int, *, over: bool) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dealt:
-    """Partitions that a driver gives to a slice that runs already.
+    """Partitions that a driver gives to a slice that runs already, or takes from it.
 
     Attributes:
         round: The round of the slice.
@@ -165,6 +166,7 @@ class Dealt:
             is about these partitions.
         settled: No request of an earlier copier can still arrive for these partitions.
         partitions: The assignments, as `records/work.py` writes and reads them.
+        withdrawn: Source partitions that the slice must leave, by topic.
     """
 
     kind: ClassVar[str] = "dealt"
@@ -177,6 +179,7 @@ class Dealt:
     facts_from: int
     settled: bool
     partitions: tuple[Mapping[str, Any], ...]
+    withdrawn: Mapping[TopicName, tuple[int, ...]] = field(default_factory=dict)
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""
@@ -235,5 +238,18 @@ class Released:
     @property
     def tps(self) -> Iterator[TopicPartition]:
         """The source partitions."""
-        for topic, numbers in self.partitions.items():
-            yield from (TopicPartition(topic, number) for number in numbers)
+        return named_partitions(self.partitions)
+
+
+def by_topic(tps: Iterable[TopicPartition]) -> dict[TopicName, tuple[int, ...]]:
+    """Return partitions by topic, as entries name them."""
+    found: defaultdict[TopicName, list[int]] = defaultdict(list)
+    for tp in tps:
+        found[tp.topic].append(tp.partition)
+    return {topic: tuple(numbers) for topic, numbers in found.items()}
+
+
+def named_partitions(topics: Mapping[TopicName, Iterable[int]]) -> Iterator[TopicPartition]:
+    """Yield the partitions that an entry names by topic."""
+    for topic, numbers in topics.items():
+        yield from (TopicPartition(topic, number) for number in numbers)

@@ -5,9 +5,12 @@
     ├── ClusterError                4  a cluster could not be used
     │   ├── UnreachableError           nobody answered
     │   └── RefusedError               a broker answered with an error code
+    ├── JavaError                   2  no Java, or one that is too old
     ├── SparkStartError             4  Spark did not start
     ├── SparkUnencryptedError       4  Spark would send credentials unencrypted
     ├── SparkLostError              1  Spark's JVM ended
+    ├── WorkersError                4  the workers of a Spark cluster cannot run slices
+    ├── PackError                   2  the environment cannot be packed for them
     ├── RepeatedError               1  Spark has begun a slice again
     ├── LedgerError                 4  the ledger cannot be used
     │   ├── NewerLedgerError           it was written by a newer Towpath
@@ -32,7 +35,13 @@ Every constructor hands all of its positional arguments to `Exception`, else an 
 be unpickled.
 """
 
-from towpath.model.errors.base import ConfigError, ConfigProblem, StoppedError, TowpathError
+from towpath.model.errors.base import (
+    ConfigError,
+    ConfigProblem,
+    Spot,
+    StoppedError,
+    TowpathError,
+)
 from towpath.model.errors.cluster import ClusterError, RefusedError, UnreachableError
 from towpath.model.errors.ledger import (
     LedgerError,
@@ -49,10 +58,13 @@ from towpath.model.errors.partition import (
     TargetReplacedError,
 )
 from towpath.model.errors.spark import (
+    JavaError,
+    PackError,
     RepeatedError,
     SparkLostError,
     SparkStartError,
     SparkUnencryptedError,
+    WorkersError,
 )
 from towpath.model.errors.step import StepHeldBackError, StepOutdatedError
 
@@ -62,17 +74,20 @@ __all__ = [
     "ConfigProblem",
     "CorruptBatchError",
     "DoubledError",
+    "JavaError",
     "LedgerError",
     "LinkBusyError",
     "LinkHeldError",
     "NewerLedgerError",
     "NewerLinkError",
     "NotIdenticalError",
+    "PackError",
     "RefusedError",
     "RepeatedError",
     "SparkLostError",
     "SparkStartError",
     "SparkUnencryptedError",
+    "Spot",
     "StepHeldBackError",
     "StepOutdatedError",
     "StoppedError",
@@ -80,4 +95,5 @@ __all__ = [
     "TargetReplacedError",
     "TowpathError",
     "UnreachableError",
+    "WorkersError",
 ]

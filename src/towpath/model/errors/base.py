@@ -21,14 +21,39 @@ class TowpathError(Exception):
 
 
 @dataclass(frozen=True, slots=True, order=True)
+class Spot:
+    """A place in a text file; lines and columns (characters) count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
 class ConfigProblem:
-    """A problem in the YAML file or the arguments: its YAML path or option, and a sentence."""
+    """A problem in the YAML file or the arguments.
+
+    Attributes:
+        path: The YAML path or the option, "" for the file as a whole.
+        text: What is wrong, and what to do.
+        spot: Where in the file, `None` for a problem that is not in a file.
+    """
 
     path: str
     text: str
+    spot: Spot | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The path and the text, without the place in the file."""
+        return f"{self.path}: {self.text}" if self.path else self.text
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.text}" if self.path else self.text
+        """`file:line:column: path: text`, which editors and terminals make a link of."""
+        return f"{self.spot}: {self.sentence}" if self.spot else self.sentence
 
 
 class ConfigError(TowpathError):

@@ -64,8 +64,8 @@ class LinkBusyError(LedgerError):
 
     def __str__(self) -> str:
         return (
-            f"link {self.link} is already running ({self.where}); stop that run first,"
-            " or give this one another `link` name"
+            f"link {self.link} is already running ({self.where}); a link has one run at a time: to"
+            " run it here instead, stop that run first (Ctrl-C or SIGTERM), then try again"
         )
 
 
@@ -81,6 +81,7 @@ class LinkHeldError(LedgerError):
     def __str__(self) -> str:
         known = (
             "; it does by itself what the file asks for, so stop it first to apply a saved plan"
+            " or to replace a mirror topic"
             if self.command == "run"
             else "; wait until it has ended, or stop it, then try again"
         )

@@ -1,8 +1,22 @@
-"""Errors about Spark."""
+"""Errors about Spark, and about the Java that it and local brokers need."""
 
 from __future__ import annotations
 
 from towpath.model.errors.base import TowpathError
+
+
+class JavaError(TowpathError):
+    """Java is missing or too old: `what` is wrong, and `advice` how to correct it."""
+
+    code = "JAVA"
+    exit_code = 2
+
+    def __init__(self, what: str, advice: str) -> None:
+        super().__init__(what, advice)
+        self.what, self.advice = what, advice
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self.advice}"
 
 
 class SparkStartError(TowpathError):
@@ -60,3 +74,34 @@ class RepeatedError(TowpathError):
 
     def __str__(self) -> str:
         return "Spark has begun this slice again in another task, so this task has ended"
+
+
+class WorkersError(TowpathError):
+    """The workers of a Spark cluster cannot run slices; `why` is what one of them said."""
+
+    code = "SPARK_WORKERS"
+    exit_code = 4
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+    def __str__(self) -> str:
+        return self.why
+
+
+class PackError(TowpathError):
+    """This environment cannot be packed for workers; `why` is the reason."""
+
+    code = "PACK"
+    exit_code = 2
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+    def __str__(self) -> str:
+        return (
+            f"{self.why}; install Towpath with pip into an environment of its own, and run that"
+            " environment's `towpath pack`"
+        )

@@ -29,6 +29,7 @@ from towpath.records.lane.lane import LANE_BYTES, Lane
 from towpath.records.lane.reshape import SMALL, SMALL_TOGETHER
 from towpath.records.permit import WritePermit
 from towpath.records.receipts import Receipts
+from towpath.records.source.pace import Pace
 from towpath.records.source.reader import Feed
 from towpath.records.source.trouble import SourceLoss
 from towpath.records.standing import Standing
@@ -46,14 +47,15 @@ class Landing:
         reactor: Everything happens in its thread.
         target: The control plane of the target.
         opener: Finds where partitions stand.
-        feed: Makes the feed of the lanes, which may call `go`, `stop`, `note_gap` and `begin_later`
-            from then on.
+        feed: Makes the feed of the lanes, which keeps to `pace`, and may call `go`, `stop`,
+            `note_gap` and `begin_later` from then on.
 
     Attributes:
         lanes: By source partition.
         feed: Hands batches to the lanes.
         permit: The right to write.
         pool: Memory for all batches between source and target.
+        pace: Limits on the bytes per second that are fetched.
         receipts: Writes receipts to the ledger.
         leaving: Removes lanes.
     """
@@ -73,6 +75,8 @@ class Landing:
         self._small = SMALL
         self.pool = BufferPool(work.memory)
         self.jobs = Jobs(reactor)
+        self.pace = Pace(reactor)
+        self.pace.follow(work.rates)
         self.feed = feed(self)
         Relief(reactor, self.pool, self.lanes, self.feed)
         self.producers = Producers[Lane](
@@ -178,6 +182,8 @@ class Landing:
         """Make a lane for an opened partition."""
         lane = Lane(assignment, standing, self._small)
         self.lanes[assignment.source] = lane
+        if standing.leader is not None:
+            self.producers.of(lane).nodes.learn(lane.target, standing.leader)
         self._start(lane, standing.front)
 
     def go(self, lane: Lane) -> None:

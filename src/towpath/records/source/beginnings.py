@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.admin.leaders import KnownLeaders
 from towpath.cluster.data.reactor import Reactor
 from towpath.cluster.metadata import Answers
 from towpath.model.deadline import Deadline
@@ -45,14 +46,14 @@ class Beginnings:
     def find(
         self,
         assignments: Sequence[Assignment],
-        on_found: Callable[[Assignment], None],
+        on_found: Callable[[Sequence[Assignment]], None],
         on_failed: Callable[[Assignment, ClusterError], None],
     ) -> None:
         """Ask until all offsets are known.
 
         Args:
             assignments: Assignments that lack an offset.
-            on_found: Gets each assignment whose offsets are known.
+            on_found: Gets the assignments whose offsets are known, those of one look together.
             on_failed: Gets each assignment that was given up, and why.
         """
         if assignments and not self._closed:
@@ -64,7 +65,7 @@ class Beginnings:
     def _told(
         self,
         asked: Sequence[Assignment],
-        on_found: Callable[[Assignment], None],
+        on_found: Callable[[Sequence[Assignment]], None],
         on_failed: Callable[[Assignment, ClusterError], None],
         answers: Answers[TopicPartition, Assignment] | TowpathError,
     ) -> None:
@@ -74,16 +75,17 @@ class Beginnings:
             answers = Answers({}, dict.fromkeys((a.source for a in asked), answers))
         elif isinstance(answers, TowpathError):
             raise answers
-        later = []
+        found, later = [], []
         for assignment in asked:
-            found = answers.get(assignment.source)
             failed = answers.failed.get(assignment.source)
-            if found is not None:
-                on_found(found)
+            if assignment.source in answers:
+                found.append(answers[assignment.source])
             elif failed is not None and assignment.end is not None and self._until.over:
                 on_failed(assignment, failed)
             else:
                 later.append(assignment)
+        if found:
+            on_found(found)
         if later:
             self._reactor.later(_AGAIN, lambda: self.find(later, on_found, on_failed))
 
@@ -109,8 +111,18 @@ def complete(
     return Answers(found, failed)
 
 
-def find_starts(source: Admin, wanted: Mapping[TopicPartition, Beginning]) -> Offsets:
-    """Return the first source offset to copy of each partition that has a leader."""
+def find_starts(
+    source: Admin,
+    wanted: Mapping[TopicPartition, Beginning],
+    leaders: KnownLeaders | None = None,
+) -> Offsets:
+    """Return the first source offset to copy of each partition that has a leader.
+
+    Args:
+        source: The source cluster.
+        wanted: The partitions.
+        leaders: Leaders that have just answered.
+    """
     exact = {tp: begin.offset for tp, begin in wanted.items() if begin.exact}
     epochs = {tp: begin.epoch for tp, begin in wanted.items() if begin.epoch >= 0}
     times: dict[int, list[TopicPartition]] = defaultdict(list)
@@ -126,6 +138,6 @@ def find_starts(source: Admin, wanted: Mapping[TopicPartition, Beginning]) -> Of
     }
     failed = {tp: error for part in parts for tp, error in part.failed.items()}
     left = [tp for tp in wanted if tp not in found and tp not in failed]
-    earliest = source.offsets.earliest(left, patience=PATIENCE)
+    earliest = source.offsets.earliest(left, patience=PATIENCE, leaders=leaders)
     found |= {tp: max(SourceOffset(first), wanted[tp].offset) for tp, first in earliest.items()}
     return Answers(found, {**failed, **earliest.failed})

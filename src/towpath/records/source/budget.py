@@ -65,7 +65,7 @@ class FetchBudget:
         self.pool.promised -= promised
         self.promised[node] = 0
         if size > promised + _OVERHEAD:
-            self._least = size
+            self._least = max(self._least, size)
 
     def over(self, node: int) -> None:
         """Note that the answer of a broker was handled, or that the request was lost."""

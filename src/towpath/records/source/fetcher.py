@@ -16,9 +16,10 @@ from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.model.backoff import BackOff
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
+from towpath.model.nouns import NO_TOPIC_ID, Side, TopicName, TopicPartition
 from towpath.records.source.budget import PARTITION_BYTES, RESPONSE_BYTES, FetchBudget
 from towpath.records.source.near import REVIEW, Near
+from towpath.records.source.pace import Pace, whole_batches
 from towpath.records.source.reader import R
 from towpath.records.source.trouble import SourceTrouble, source_trouble
 from towpath.records.trouble import TOLD, throttled
@@ -26,10 +27,6 @@ from towpath.records.trouble import TOLD, throttled
 _WAIT_MS = 500
 _SHORT_WAIT_MS = 10
 """Long poll while a partition is held back, so that it can be fetched again soon."""
-_LITTLE = 8 << 10, 64 << 10
-"""Sizes of answers from a busy broker that bring little for what they cost."""
-_PAUSE = 0.004
-"""Seconds until the next request after such an answer, in which more records come together."""
 _PARKED = BackOff(first=10.0, longest=300.0)
 """Seconds before a parked reader is fetched for again, doubled each time."""
 
@@ -56,6 +53,7 @@ class Fetcher(Generic[R]):
         wait_ms: How long brokers wait for the first byte of an answer.
         response_bytes: Approximate upper bound on the size of an answer.
         beside: Other connections to the same cluster, with which leaders are looked up together.
+        pace: Limits on the bytes per second; by default there are none.
     """
 
     def __init__(
@@ -71,9 +69,16 @@ class Fetcher(Generic[R]):
         wait_ms: int = _WAIT_MS,
         response_bytes: int = RESPONSE_BYTES,
         beside: Nodes | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self._reactor = reactor
         self._wait_ms = wait_ms
+        self._pace = pace or Pace(reactor)
+        self._pace.listen(self._topic_due)
+        self._granted: dict[int, int] = {}
+        """Bytes that the limit of the link has granted to the request in flight, by broker."""
+        self._late: dict[TopicName, dict[TopicPartition, None]] = {}
+        """Readers that wait for the limit of their topic, the longest waiting first."""
         self._coming: dict[int, list[tuple[R, Fetcher[R]]]] = {}
         """Readers to take over with the next request to a broker, each with its present fetcher."""
         self.budget = FetchBudget(pool, share, response_bytes)
@@ -122,6 +127,7 @@ class Fetcher(Generic[R]):
         self._readers[reader.source] = reader
         self._held.discard(reader.source)
         self._parked.pop(reader.source, None)
+        self._wait_no_more(reader.source)
         self.again(reader)
 
     def remove(self, reader: R) -> None:
@@ -131,6 +137,8 @@ class Fetcher(Generic[R]):
         self._near.forget(tp)
         self._held.discard(tp)
         self._parked.pop(tp, None)
+        self._pace.forget(tp)
+        self._wait_no_more(tp)
         self._leave(tp)
 
     def park(self, reader: R) -> None:
@@ -142,6 +150,7 @@ class Fetcher(Generic[R]):
         self._leave(tp)
         self._at[tp] = node
         self._held.discard(tp)
+        self._wait_no_more(tp)
         times = self._parked[tp] = self._parked.get(tp, 0) + 1
         self._reactor.later(_PARKED.after(times), lambda: self._try_again(reader, times))
 
@@ -243,12 +252,16 @@ class Fetcher(Generic[R]):
         session = self._sessions.get(self._at.get(tp, -1))
         if session is None:
             return
+        size = self._pace.share(tp) if self._pace.on else PARTITION_BYTES
+        if not size:
+            self._late.setdefault(tp.topic, {})[tp] = None
+            session.drop(tp)
+            return
+        if self._late:
+            self._wait_no_more(tp)
         by_id = session.by_id
         topic_id = reader.source_id if by_id else NO_TOPIC_ID
-        session.want(
-            tp,
-            FetchFrom(reader.expected, PARTITION_BYTES, topic_id, reader.fetch_epoch),
-        )
+        session.want(tp, FetchFrom(reader.expected, size, topic_id, reader.fetch_epoch))
 
     def _opened(self, node: int) -> None:
         channel = self.nodes.channel(node)
@@ -292,7 +305,7 @@ class Fetcher(Generic[R]):
     def give(self, reader: R, node: int) -> bool:
         """Leave a reader to another fetcher. Returns whether it was fetched for from `node`."""
         tp = reader.source
-        held_back = tp in self._held or tp in self._parked
+        held_back = tp in self._held or tp in self._parked or self._is_late(tp)
         if self._readers.get(tp) is not reader or self._at.get(tp) != node or held_back:
             return False
         del self._readers[tp]
@@ -303,6 +316,7 @@ class Fetcher(Generic[R]):
         self._sessions.pop(node, None)
         self._short.pop(node, None)
         self.budget.over(node)
+        self._pace.give_back(self._granted.pop(node, 0))
         self._stale.pop(node, None)
         self._coming.pop(node, None)
         gone = [tp for tp, at in self._at.items() if at == node]
@@ -322,6 +336,8 @@ class Fetcher(Generic[R]):
         if channel is None:
             return
         size = self.budget.next_size
+        if size and self._pace.on:
+            size = self._granted[node] = self._pace.ask(size, len(self._sessions))
         if not size:
             self._short[node] = None
             return
@@ -329,11 +345,10 @@ class Fetcher(Generic[R]):
         session.max_bytes = size
         self.budget.promise(node, size)
         session.rack = self._near.told(node)
-        wait = _SHORT_WAIT_MS if self._held else self._wait_ms
         channel.send(
             fetching.API,
             session.version,
-            session.request(wait),
+            session.request(self._longest_wait),
             lambda frame: self._came(node, session, channel, frame),
             tags=session.flexible,
         )
@@ -341,6 +356,8 @@ class Fetcher(Generic[R]):
     def _came(self, node: int, session: FetchSession, channel: Channel, frame: Frame) -> None:
         self.budget.came(node, frame.size)
         answers = session.response(frame.view) or ()
+        if self._pace.on:
+            self._charge(node, frame, answers)
         channel.mute(session.throttle)
         self._throttled += session.throttle
         if session.throttle >= TOLD:
@@ -364,9 +381,55 @@ class Fetcher(Generic[R]):
                 self._go_on(reader, session)
         self.budget.over(node)
         self._stale.pop(node, None)
-        if _LITTLE[0] <= frame.size < _LITTLE[1]:
-            self._reactor.later(_PAUSE, lambda: self._pump(node))
-        elif not channel.closed:
+        if not channel.closed:
+            self._pump(node)
+
+    # Limits
+
+    @property
+    def _longest_wait(self) -> int:
+        """Milliseconds for which a broker may wait for the first byte of an answer."""
+        if self._held:
+            return _SHORT_WAIT_MS
+        if not self._late:
+            return self._wait_ms
+        due = round(1000 * self._pace.wait(self._late))
+        return max(_SHORT_WAIT_MS, min(due, self._wait_ms))
+
+    def _charge(self, node: int, frame: Frame, answers: Iterable[Fetched]) -> None:
+        """Count the bytes of an answer before its readers ask on."""
+        sizes = (
+            (said.tp.topic, sum(whole_batches(frame.view[said.start : said.end])))
+            for said in answers
+        )
+        self._pace.came(self._granted.pop(node, 0), sizes)
+
+    def _is_late(self, tp: TopicPartition) -> bool:
+        return tp in self._late.get(tp.topic, ())
+
+    def _wait_no_more(self, tp: TopicPartition) -> None:
+        """Forget that a reader waits for the limit of its topic."""
+        late = self._late.get(tp.topic)
+        if late is not None:
+            late.pop(tp, None)
+            if not late:
+                del self._late[tp.topic]
+
+    def _topic_due(self, topic: TopicName) -> None:
+        """Fetch again for readers of a topic, as far as its limit allows."""
+        left, nodes = self._pace.left(topic), set[int]()
+        while left > 0 and topic in self._late:
+            tp = next(iter(self._late[topic]))
+            size = self._pace.share(tp)
+            if not size:
+                break
+            left -= size
+            self._wait_no_more(tp)  # first, as its broker may be away now
+            self._want(self._readers[tp])
+            nodes.add(self._at.get(tp, -1))
+        if topic in self._late:
+            self._pace.remind(topic)
+        for node in nodes:
             self._pump(node)
 
     def _go_near(self, reader: R, replica: int) -> None:

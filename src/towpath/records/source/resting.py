@@ -19,6 +19,7 @@ from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicPartition
 from towpath.records.source.fetcher import Fetcher
+from towpath.records.source.pace import Pace
 from towpath.records.source.reader import R
 
 RESTING = 256
@@ -53,6 +54,7 @@ class RestingFetcher(Fetcher[R]):
         share: int,
         on_data: Callable[[R, Frame, Fetched], None],
         on_trouble: Callable[[R, ClusterError, bool], None],
+        pace: Pace | None = None,
     ) -> None:
         self._told = on_data
         self._news: dict[TopicPartition, float] = {}
@@ -66,6 +68,7 @@ class RestingFetcher(Fetcher[R]):
             on_data=self._came_here,
             on_trouble=on_trouble,
             response_bytes=_RESPONSE_BYTES,
+            pace=pace,
         )
         wait = min(_WAIT, config.request_timeout / _PATIENCE)
         self._resting = Fetcher[R](
@@ -79,6 +82,7 @@ class RestingFetcher(Fetcher[R]):
             wait_ms=round(wait * 1000),
             response_bytes=_RESTING_BYTES,
             beside=self.nodes,
+            pace=self._pace,
         )
         reactor.later(_LOOK, self._look)
 

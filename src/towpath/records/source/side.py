@@ -20,6 +20,7 @@ from towpath.model.nouns import Side, SourceOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.jobs import Jobs
 from towpath.records.source.fetcher import Fetcher
+from towpath.records.source.pace import Pace
 from towpath.records.source.reader import R
 from towpath.records.source.resting import RestingFetcher
 from towpath.records.source.trouble import (
@@ -50,6 +51,7 @@ class SourceSide(Generic[R]):
         stop: Stops a reader.
         on_gap: Gets the missing offsets, and whether the reader continues after them.
         begin_later: Lets a reader that `begins_later` begin at an offset.
+        pace: Limits on the bytes per second; by default there are none.
 
     Attributes:
         fetcher: Readers are added to it and removed from it.
@@ -70,6 +72,7 @@ class SourceSide(Generic[R]):
         stop: Callable[[R, Reason], None],
         on_gap: Callable[[R, SourceLoss, bool], None],
         begin_later: Callable[[R, SourceOffset], None],
+        pace: Pace | None = None,
     ) -> None:
         self._source, self._jobs, self._stop_on_gap = source, jobs, stop_on_gap
         self._go, self._stop = go, stop
@@ -84,6 +87,7 @@ class SourceSide(Generic[R]):
             share=share,
             on_data=self._came,
             on_trouble=self._unreachable,
+            pace=pace,
         )
 
     def _came(self, reader: R, frame: Frame, said: Fetched) -> None:

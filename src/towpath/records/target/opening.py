@@ -7,15 +7,14 @@ passed over, not sent again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import OffsetsPolicy
 from towpath.ledger.books import LinkBooks, PartitionBooks
-from towpath.ledger.entries import Attempt, Entry, Gap, Opened
+from towpath.ledger.entries import Attempt, Entry
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.producers import of_generation
 from towpath.model.clock import now_ms
@@ -25,14 +24,12 @@ from towpath.model.errors import (
     TowpathError,
 )
 from towpath.model.nouns import Mode, TargetOffset, TopicPartition
-from towpath.model.reasons import Reason
-from towpath.records.modes import why_mapped
 from towpath.records.standing import Standing, known_standing
 from towpath.records.target.fencing import Fences
+from towpath.records.target.first import first_entries
 from towpath.records.target.generations import Generations, overtaken, require_no_fence
 from towpath.records.target.state import TargetState, observed
 from towpath.records.target.tail import BACKWARDS, Tails, Underway, ahead_of
-from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment, Slice
 
 Openings = dict[TopicPartition, Standing | TowpathError]
@@ -56,7 +53,7 @@ class Opener:
         self._fences = Fences(work, admin)
         self._tails = Tails(client, work.target.request_timeout, work.target_memory_ms)
         self._generations = Generations(work, admin, self._tails)
-        self._repeated = False
+        self._preceded = False
         if not work.settled:
             self._doubt(work.assignments)
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="towpath-opener")
@@ -65,9 +62,9 @@ class Opener:
         """Open no more. A running opening ends by itself."""
         self.thread.shutdown(wait=False, cancel_futures=True)
 
-    def repeated(self) -> None:
+    def preceded(self) -> None:
         """An earlier attempt at the slice was announced: what it sent may still arrive."""
-        self._repeated = True
+        self._preceded = True
         self._doubt(self._work.assignments)
 
     def _doubt(self, assignments: Iterable[Assignment]) -> None:
@@ -91,7 +88,7 @@ class Opener:
 
         An earlier attempt at this slice may have.
         """
-        for assignment in () if self._repeated else assignments:
+        for assignment in () if self._preceded else assignments:
             self._tails.opened(assignment.source)
 
     def rehearse(self, assignments: Iterable[Assignment], ready: Attempt) -> None:
@@ -122,7 +119,7 @@ class Opener:
             self._books.only |= fresh
         for entry in self._ledger.read_about(fresh, self._books, facts_from):
             self._books.take(entry)
-        if self._repeated or not settled:
+        if self._preceded or not settled:
             self._doubt(assignments)
 
     def open(self, assignments: Iterable[Assignment]) -> Openings:
@@ -140,7 +137,9 @@ class Opener:
             if books is not None and assignment.source not in answers:
                 try:
                     state = states[assignment.target]
-                    answers[assignment.source] = self._resume(assignment, books, state)
+                    standing = self._resume(assignment, books, state)
+                    standing.leader = state.leader
+                    answers[assignment.source] = standing
                 except TowpathError as error:
                     answers[assignment.source] = error
         return answers
@@ -164,59 +163,14 @@ class Opener:
     ) -> None:
         entries: list[Entry] = []
         for assignment in fresh:
-            state = states[assignment.target]
-            policy = self._work.offsets
-            why = why_mapped(
-                policy,
-                assignment.start,
-                state.log_end,
-                compacted=assignment.compacted,
-                fill=assignment.fill,
-            )
-            if why is not None and policy is OffsetsPolicy.IDENTICAL:
-                answers[assignment.source] = NotIdenticalError(str(assignment.source), why)
-                continue
-            entries.extend(self._recreated(assignment))
-            entries.append(self._opened(assignment, why, state))
+            books, state = self._books.of(assignment.source), states[assignment.target]
+            try:
+                entries += first_entries(self._work, assignment, books, state)
+            except NotIdenticalError as error:
+                answers[assignment.source] = error
         if entries:
             self._ledger.append(entries)
             self._read()
-
-    def _recreated(self, a: Assignment) -> Iterator[Gap]:
-        """Yield a gap if the source topic is another one than the ledger knows."""
-        books = self._books.of(a.source)
-        if books.opened is None or books.opened.source_topic_id == a.source_id:
-            return
-        yield Gap(
-            link=self._work.link,
-            topic=a.source.topic,
-            partition=a.source.partition,
-            producer_id=a.producer_id,
-            first=a.start,
-            end=a.start,
-            why=RECREATED,
-            went_on=True,
-            at=now_ms(),
-        )
-
-    def _opened(self, a: Assignment, why: Reason | None, state: TargetState) -> Opened:
-        mode, reasons = (Mode.IDENTICAL, ()) if why is None else (Mode.MAPPED, (why,))
-        target_start = TargetOffset(a.start) if why is None else state.log_end
-        return Opened(
-            link=self._work.link,
-            topic=a.source.topic,
-            partition=a.source.partition,
-            source_topic_id=a.source_id,
-            target_topic=a.target.topic,
-            target_topic_id=a.target_id,
-            producer_id=a.producer_id,
-            mode=mode,
-            reasons=reasons,
-            source_start=a.start,
-            target_start=target_start,
-            run_id=self._work.run_id,
-            at=now_ms(),
-        )
 
     def _take_over(
         self,

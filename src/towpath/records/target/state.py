@@ -10,9 +10,10 @@ from typing import Protocol, TypeVar
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.leaders import KnownLeaders
+from towpath.cluster.data.leaders import Leader
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.model.errors import ClusterError, TargetReplacedError, TowpathError
-from towpath.model.nouns import ProducerId, TargetOffset, TopicPartition
+from towpath.model.nouns import ProducerId, TargetOffset, TopicId, TopicPartition
 from towpath.records.work import Assignment
 
 T = TypeVar("T")
@@ -33,6 +34,7 @@ class TargetState:
         log_end: The log end offset; the high watermark may be lower.
         producers: Producer state, by producer id.
         asked: When the leader was asked, by the monotonic clock.
+        leader: The leader with its address, if it answered without being looked up again.
         fenced_at: The last sequence of the generation that was fenced just now, because a fence
             hides it; `None` if the leader had no producer state.
     """
@@ -42,6 +44,7 @@ class TargetState:
     log_end: TargetOffset
     producers: Mapping[ProducerId, ProducerState]
     asked: float = field(default_factory=time.monotonic)
+    leader: Leader | None = None
     fenced_at: int | None = None
 
     def last_sequence(self, producer: ProducerId) -> int | None:
@@ -57,11 +60,16 @@ class TargetState:
 
 @dataclass(frozen=True, slots=True)
 class _Led:
-    """Who leads partitions: the node or `ANY_NODE`, its address, and the leader epoch."""
+    """Who leads partitions: the node or `ANY_NODE`, its address, topic id, and leader epoch."""
 
     nodes: dict[TopicPartition, int] = field(default_factory=dict)
     known: KnownLeaders = field(default_factory=dict)
+    ids: dict[TopicPartition, TopicId] = field(default_factory=dict)
     epochs: dict[TopicPartition, int] = field(default_factory=dict)
+
+    def leader(self, tp: TopicPartition) -> Leader | None:
+        """Return the leader of a partition, unless it failed to answer."""
+        return Leader(self.known[tp], self.ids[tp]) if tp in self.known else None
 
 
 class Ask(Protocol[T]):
@@ -101,6 +109,7 @@ def observed(
             TargetOffset(ends[tp]),
             {p.id: p for p in producers[tp]},
             asked,
+            led.leader(tp),
         )
         for tp in left
     }
@@ -109,20 +118,16 @@ def observed(
 
 def _leaders(admin: Admin, wanted: Sequence[Assignment]) -> tuple[_Led, Failed]:
     """Return who leads the target partitions whose topics are still those to be written."""
-    topics = admin.topics.describe({a.target.topic for a in wanted})
-    brokers = {broker.id: broker for broker in admin.cluster.brokers()}
-    partitions = {
-        TopicPartition(name, each.partition): each
-        for name, topic in topics.items()
-        for each in topic.partitions
-    }
+    told = admin.topics.with_brokers(a.target.topic for a in wanted)
     led, replaced = _Led(), Failed()
     for a in wanted:
-        topic, tp = topics.get(a.target.topic), a.target
+        topic, tp = told.topics.get(a.target.topic), a.target
         if topic is not None and not topic.error and topic.id != a.target_id:
             replaced[a.source] = TargetReplacedError(tp.topic)
             continue
-        led.nodes[tp] = partitions[tp].leader if tp in partitions else ANY_NODE
-        if led.nodes[tp] in brokers:
-            led.known[tp], led.epochs[tp] = brokers[led.nodes[tp]], partitions[tp].epoch
+        info = told.partition(tp)
+        led.nodes[tp] = ANY_NODE if info is None else info.leader
+        if topic is not None and info is not None and info.leader in told.brokers:
+            led.known[tp], led.epochs[tp] = told.brokers[info.leader], info.epoch
+            led.ids[tp] = topic.id
     return led, replaced

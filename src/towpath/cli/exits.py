@@ -1,0 +1,128 @@
+"""The exit codes of all commands, and the page of them.
+
+`python -m towpath.cli.exits > docs/reference/exit-codes.md` writes the page.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from dataclasses import dataclass
+
+from towpath.cli.signals import KILLED
+from towpath.cluster.connect.connection import UnresolvedError
+from towpath.cluster.connect.login import SecurityError
+from towpath.dev.errors import DevError
+from towpath.model import errors
+from towpath.plan.model import TopicsTakenError
+
+_INTRODUCTION = """\
+# Exit codes
+
+<!-- Written by `python -m towpath.cli.exits`; change the codes there, not this page. -->
+
+All commands use the same exit codes. With `--output json`, an error also has a stable `code`;
+`towpath explain CODE` explains it. Of `CONFIG`, `STOPPED` and those of local clusters (`DEV...`)
+the sentence says all.
+"""
+
+_COMMANDS = """\
+## What 0 and 3 mean for each command
+
+| command | 0 | 3 |
+|---|---|---|
+| `lint` | the file is right | |
+| `plan` | the plan can be applied | something would be left out |
+| `diff` | the target is as the file asks | it differs, or something would be left out |
+| `apply` | all steps are done | some are not done, or the answer was no |
+| `run` | stopped or caught up, and nothing is left out | something is left out or in trouble |
+| `pause` | the topics are paused | |
+| `resume` | the topics go on | |
+| `rate` | the limits are shown, or changed | |
+| `status` | nothing is left out | a partition is stopped, or has a gap |
+| `verify` | all is equal | something differs, or was not compared |
+| `repair` | all that was lost is there again | something is left |
+| `restart` | all topics of the request are copied anew | a topic is left as it is |
+| `cutover` | the clients can be moved | leave the clients where they are |
+"""
+
+_SIGNALS = """\
+## Signals
+
+SIGINT (Ctrl-C), SIGTERM and SIGHUP end every command in good order.
+
+- `run`, `verify`, `repair`, `cutover` and the steps of `apply` end at a safe point, within seconds,
+  with the exit code of what was done until then (0 or 3). A second SIGINT or SIGTERM ends them at
+  once. Nothing is lost then either: the next command goes on from the ledger.
+- Any other command ends at once. So does `apply` while it still makes its plan.
+- SIGHUP is never the second signal. After it, nothing more is written to a terminal.
+- `nohup towpath run link.yaml` ignores SIGHUP.
+
+## Restarts by a service manager
+
+The column "restart" says what to do after an exit that nobody asked for. In the systemd unit
+(`deploy/systemd/towpath@.service`) that is `Restart=on-failure` with `RestartPreventExitStatus=2`;
+3 counts as a success there, as `run` returns it only when it was asked to stop. In Kubernetes, a
+container that ended with 2 is restarted with a growing delay until the file is right.
+A restart is always safe: copying goes on where the ledger says, and no record comes twice.
+"""
+
+
+_ROOT = errors.TowpathError
+
+
+@dataclass(frozen=True, slots=True)
+class ExitCode:
+    """An exit code.
+
+    Attributes:
+        number: The number.
+        meaning: What has happened.
+        restart: Whether starting `towpath run` again, with the same file, can help.
+    """
+
+    number: int
+    meaning: str
+    restart: bool | None = None
+
+
+ALL = (
+    ExitCode(0, "All is done. `run`: it was stopped, or has caught up"),
+    ExitCode(1, "A fault in Towpath, or Spark's JVM ended", restart=True),
+    ExitCode(2, "The file or the arguments are wrong; nothing was touched", restart=False),
+    ExitCode(3, "Something was left out, differs or was not done; each is named"),
+    ExitCode(4, "A cluster, the ledger or Spark could not be used", restart=True),
+    *(
+        ExitCode(KILLED + number, f"{number.name} ended the command at once")
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+    ),
+)
+
+
+def kinds() -> dict[str, int]:
+    """Return the exit code of each kind of error, by its stable code."""
+    common = [kind for name in errors.__all__ if issubclass(kind := getattr(errors, name), _ROOT)]
+    elsewhere = [
+        SecurityError,
+        UnresolvedError,
+        TopicsTakenError,
+        DevError,
+        *DevError.__subclasses__(),
+    ]
+    return {kind.code: kind.exit_code for kind in (*common, *elsewhere) if kind is not _ROOT}
+
+
+def markdown() -> str:
+    """Return the page."""
+    words = {None: "", True: "yes", False: "no, correct the file first"}
+    found = kinds()
+    rows = []
+    for each in ALL:
+        codes = ", ".join(f"`{code}`" for code, number in found.items() if number == each.number)
+        rows.append(f"| {each.number} | {each.meaning} | {words[each.restart]} | {codes} |\n")
+    head = "| exit code | meaning | restart | codes of errors |\n|---|---|---|---|\n"
+    return "\n".join([_INTRODUCTION, head + "".join(rows), _COMMANDS, _SIGNALS])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(markdown())

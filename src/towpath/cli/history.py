@@ -1,0 +1,94 @@
+"""`towpath history`: show what happened to a link, from the target's topic of events."""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from towpath.cli.options import LinkFile
+from towpath.cli.show.history import History, as_json, picture
+from towpath.cli.show.output import Output, OutputOption, show
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.config import LinkConfig, load
+from towpath.config.units import Duration
+from towpath.ledger.events import Event, EventReader
+from towpath.ledger.ledger import Ledger
+from towpath.model.clock import now_ms
+from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.nouns import Side
+from towpath.plan.lease import last_lease
+
+_LIMIT = 1000
+
+
+def history(
+    file: LinkFile,
+    *,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Show events of this time or later: an age such as 90m, 2h or 3d, or a date such"
+            " as 2026-01-31 or 2026-01-31T18:00 (UTC unless it names a zone).",
+        ),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Show at most the last N of these events.")
+    ] = _LIMIT,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Show what happened to the link, the newest event last, from the target's topic of events."""
+    del output  # `show` reads it from the arguments
+    config = load(file)
+    found = _read(config, 0 if since is None else time_of(since, now_ms()), limit)
+    show(picture(config.link, found), as_json(config.link, found))
+    return 0
+
+
+def _read(config: LinkConfig, since: int, limit: int) -> History:
+    last: deque[Event] = deque(maxlen=limit)
+    count = 0
+    with (
+        Admin(config.target, Side.TARGET) as target,
+        Client(config.target, Side.TARGET, target) as client,
+    ):
+        reader, ledger = EventReader(target, client), Ledger(target, client)
+        topic = reader.exists()
+        for event in reader.read(config.link, since):
+            last.append(event)
+            count += 1
+        lease = last_lease(ledger, config.link) if ledger.usable() else None
+    return History(
+        events=tuple(last),
+        earlier=count - len(last),
+        foreign=reader.foreign,
+        topic=topic,
+        since=since,
+        missing=lease.missing_events if lease is not None else None,
+    )
+
+
+def time_of(text: str, now: int) -> int:
+    """Return the time that a text such as `2h` or `2026-01-31` means, in ms since 1970.
+
+    Args:
+        text: An age, or a date with or without a time; UTC where it names no zone.
+        now: The present time, in ms since 1970.
+
+    Raises:
+        ConfigError: The text is neither.
+    """
+    try:
+        return max(0, now - int(Duration.parse(text) * 1000))
+    except ValueError:
+        pass  # not an age
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        why = f"{text[:40]!r} is neither an age such as 2h or 3d nor a date such as 2026-01-31"
+        raise ConfigError((ConfigProblem("--since", why),)) from None
+    return max(0, int(when.replace(tzinfo=when.tzinfo or UTC).timestamp() * 1000))

@@ -1,0 +1,41 @@
+"""What `towpath pause` and `towpath resume` share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Group
+
+from towpath.cli.show.output import line, show
+from towpath.ledger.entries import Pause
+from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.nouns import TopicName
+
+TopicsOption = Annotated[
+    str | None,
+    typer.Option(metavar="TOPIC,..", help="The source topics; by default the whole link."),
+]
+
+
+def show_pauses(link: str, pauses: Sequence[Pause]) -> None:
+    """Show which pauses of a link hold now."""
+    lines = [str(each) for each in pauses] or [f"nothing of link {link} is paused"]
+    lines.append("a run of the link follows within seconds; `towpath status` shows it")
+    show(Group(*map(line, lines)), {"link": link, "paused": [asdict(each) for each in pauses]})
+
+
+def names(topics: str | None) -> tuple[TopicName, ...]:
+    """Return the topics of the option; none where it was not given, which is the whole link.
+
+    Raises:
+        ConfigError: The option was given, but names no topic, as with a variable that is not set.
+    """
+    if topics is None:
+        return ()
+    found = dict.fromkeys(TopicName(name) for each in topics.split(",") if (name := each.strip()))
+    if not found:
+        raise ConfigError((ConfigProblem("--topics", "name at least one source topic"),))
+    return tuple(found)

@@ -1,0 +1,14 @@
+"""`towpath schema`: the JSON schema of the file, for editors."""
+
+from __future__ import annotations
+
+import sys
+
+from towpath.cli.show.output import Output, OutputOption
+from towpath.config.schema import text
+
+
+def schema(*, output: OutputOption = Output.JSON) -> None:
+    """Print the JSON schema of the file, with which editors complete and check it."""
+    del output  # a schema is JSON in any case
+    sys.stdout.write(text())

@@ -1,0 +1,102 @@
+"""Entries in which somebody tells a link what to do; they hold until they are taken back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from towpath.model.clock import readable
+from towpath.model.nouns import LinkName, TopicId, TopicName
+
+WHOLE_LINK = TopicName("")
+"""Stands for all topics of a link."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfTopic:
+    """What the entries about one source topic begin with."""
+
+    link: LinkName
+    topic: TopicName
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the part of the key after kind and link."""
+        return (self.topic,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause(_OfTopic):
+    """Copying of a source topic, or of the whole link, is paused; `str()` of it is a sentence.
+
+    Attributes:
+        topic: The source topic, `WHOLE_LINK` for all of them.
+        user: Who paused it.
+        host: Where.
+        at: When, in ms since 1970.
+    """
+
+    kind: ClassVar[str] = "pause"
+
+    user: str
+    host: str
+    at: int
+
+    def __str__(self) -> str:
+        what, option = (
+            (f"topic {self.topic} is", f" --topics {self.topic}")
+            if self.topic != WHOLE_LINK
+            else ("all topics are", "")
+        )
+        since = readable(self.at)
+        return (
+            f"{what} paused by {self.user} on {self.host} since {since};"
+            f" `towpath resume FILE{option}` goes on"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restarted(_OfTopic):
+    """A source topic that was deleted and created again may be copied from its beginning.
+
+    `str()` of it is a sentence.
+
+    Attributes:
+        topic: The source topic.
+        source_topic_id: The id of the new topic; one that is made later is not meant.
+        user: Who allowed it.
+        host: Where.
+        at: When, in ms since 1970.
+    """
+
+    kind: ClassVar[str] = "restart"
+
+    source_topic_id: TopicId
+    user: str
+    host: str
+    at: int
+
+    def __str__(self) -> str:
+        return (
+            "the source topic was deleted and created again, and what is copied is the new one;"
+            f" {self.user} on {self.host} accepted that at {readable(self.at)}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetRate(_OfTopic):
+    """The most bytes per second of a source topic, or of the link, in the place of the file's.
+
+    Attributes:
+        topic: The source topic, `WHOLE_LINK` for all of them together.
+        rate: Bytes per second, 0 for no limit.
+        user: Who set it.
+        host: Where.
+        at: When, in ms since 1970.
+    """
+
+    kind: ClassVar[str] = "rate"
+
+    rate: int
+    user: str
+    host: str
+    at: int

@@ -1,0 +1,73 @@
+"""What a run and its slices tell each other about limits: shares of them, and how they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from towpath.model.nouns import LinkName, TopicName
+from towpath.model.rates import RateLimits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """The part of the limits that one slice may use; it replaces the one before.
+
+    Attributes:
+        round: The round of the slice.
+        slice: The number of the slice in its round.
+        rates: Bytes per second.
+    """
+
+    kind: ClassVar[str] = "share"
+
+    link: LinkName
+    run_id: str
+    round: int
+    slice: int
+    rates: RateLimits
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the part of the key after kind and link."""
+        return (self.slice,)
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """How a slice has used its share of a limit since the limit holds.
+
+    Attributes:
+        bytes: The bytes that it has fetched.
+        waited: The seconds for which it has waited.
+    """
+
+    bytes: int
+    waited: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paced:
+    """How a slice has used its shares; it is told every few seconds while there are limits.
+
+    Attributes:
+        round: The round of the slice.
+        slice: The number of the slice in its round.
+        at: When, in ms since 1970.
+        whole: The use of the limit of the link, `None` if it has none.
+        topics: The use of the limits of topics.
+    """
+
+    kind: ClassVar[str] = "paced"
+
+    link: LinkName
+    run_id: str
+    round: int
+    slice: int
+    at: int
+    whole: Used | None = None
+    topics: Mapping[TopicName, Used] = field(default_factory=dict)
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the part of the key after kind and link."""
+        return (self.slice,)

@@ -1,0 +1,155 @@
+"""The limits of a link in bytes per second: those of the file, and those that were set later.
+
+What was set with `towpath rate` holds, over restarts too, in the place of what the file says of the
+same thing: of the link as a whole, or of a topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from towpath.config import ByteRate, LinkConfig, RateConfig
+from towpath.ledger.alive import this_host
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import WHOLE_LINK, Removed, SetRate
+from towpath.ledger.event_log import this_user
+from towpath.ledger.events import What
+from towpath.ledger.link import OpenLink, open_link
+from towpath.ledger.wishes import read_begun, require_mirrored
+from towpath.model.clock import now_ms, readable
+from towpath.model.nouns import TopicName
+from towpath.model.rates import RateLimits
+
+_OF_FILE = "`run.max_rate` of the file"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits that hold; `str()` of each of its sentences is for people.
+
+    Attributes:
+        config: The limits of the file.
+        set: Those that were set later, by source topic.
+    """
+
+    config: RateConfig = field(default_factory=RateConfig)
+    set: Mapping[TopicName, SetRate] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, config: LinkConfig, books: LinkBooks) -> Limits:
+        """Return the limits of a link."""
+        return cls(config.run.max_rate, dict(books.rates))
+
+    def __bool__(self) -> bool:
+        return bool(self.set or self.config.link or self.config.topics)
+
+    @property
+    def link(self) -> ByteRate | None:
+        """The limit of the link as a whole in bytes per second, `None` if it has none."""
+        return self._instead(WHOLE_LINK, self.config.link)
+
+    def topic(self, name: TopicName) -> ByteRate | None:
+        """Return the limit of a source topic of its own, `None` if it has none."""
+        return self._instead(name, self.config.of(name))
+
+    def _instead(self, name: TopicName, rate: ByteRate | None) -> ByteRate | None:
+        wish = self.set.get(name)
+        if wish is None:
+            return rate
+        return ByteRate(wish.rate) if wish.rate else None
+
+    def rates(self, topics: Iterable[TopicName]) -> RateLimits:
+        """Return the limits of the link, and of those of these source topics that have one."""
+        found = {name: rate for name in topics if (rate := self.topic(name)) is not None}
+        return RateLimits(self.link, found)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """A sentence about each limit, and about each one of the file that does not hold."""
+        return (*self._of_file(), *map(self._of_wish, sorted(self.set.values(), key=_by_topic)))
+
+    def _of_file(self) -> Iterator[str]:
+        if self.config.link is not None and WHOLE_LINK not in self.set:
+            yield f"the link is limited to {self.config.link} by {_OF_FILE}"
+        for pattern, rate in self.config.topics.items():
+            yield f"each topic that matches {pattern} is limited to {rate} by {_OF_FILE}"
+
+    def _of_wish(self, wish: SetRate) -> str:
+        whole = wish.topic == WHOLE_LINK
+        what, option = ("the link", "") if whole else (f"topic {wish.topic}", f" {wish.topic}")
+        how = f"is limited to {ByteRate(wish.rate)}" if wish.rate else "has no limit"
+        file = self.config.link if whole else self.config.of(wish.topic)
+        back = f"returns to {file} of the file" if file else "takes that back"
+        reset = "`towpath rate FILE --reset" + (f" --topics{option}" if option else "") + "`"
+        since = f"{wish.user} on {wish.host} since {readable(wish.at)}"
+        return f"{what} {how}, set by {since}; {reset} {back}"
+
+
+def _by_topic(wish: SetRate) -> TopicName:
+    return wish.topic
+
+
+def limits(config: LinkConfig) -> Limits:
+    """Return the limits that hold for a link.
+
+    Raises:
+        ClusterError: The target could not be reached.
+        LedgerError: The link never ran.
+    """
+    with open_link(config) as link:
+        read_begun(link)
+        return Limits.of(config, link.books)
+
+
+def set_rate(config: LinkConfig, rate: ByteRate | None, topics: Sequence[TopicName]) -> Limits:
+    """Limit each of these source topics, or the link as a whole where none is named.
+
+    Args:
+        config: The link.
+        rate: Bytes per second, `None` for no limit.
+        topics: The source topics.
+
+    Raises:
+        ClusterError: The target could not be reached, or refused the entry.
+        ConfigError: The link does not mirror one of the topics.
+        LedgerError: The link never ran.
+    """
+    with open_link(config) as link:
+        read_begun(link)
+        require_mirrored(link, topics)
+        link.ledger.append(
+            SetRate(
+                link=config.link,
+                topic=each,
+                rate=rate or 0,
+                user=this_user(),
+                host=this_host(),
+                at=now_ms(),
+            )
+            for each in topics or [WHOLE_LINK]
+        )
+        link.events.tell(What.RATE_SET, topics=[*topics], rate=rate or 0)
+        return _read_again(link)
+
+
+def reset_rate(config: LinkConfig, topics: Sequence[TopicName]) -> Limits:
+    """Take back what was set, of these source topics, or everything where none is named.
+
+    Raises:
+        ClusterError: The target could not be reached, or refused the entry.
+        LedgerError: The link never ran.
+    """
+    with open_link(config) as link:
+        read_begun(link)
+        over = [each for each in topics or [*link.books.rates] if each in link.books.rates]
+        link.ledger.append(Removed(SetRate.kind, config.link, (each,)) for each in over)
+        if over:
+            named = [] if WHOLE_LINK in over else over
+            link.events.tell(What.RATE_SET, topics=named, rate=None)
+        return _read_again(link)
+
+
+def _read_again(link: OpenLink) -> Limits:
+    link.read()
+    return Limits.of(link.config, link.books)

@@ -1,0 +1,125 @@
+"""Begins rounds as Spark queries, and tells when the next one should have other slices.
+
+Which slices a round has is planned once Spark asks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+from towpath.engine.rounds import Job, Rounds
+from towpath.engine.slots import Slots
+from towpath.ledger.events import What
+from towpath.ledger.link import OpenLink
+from towpath.mirror.balance import Balance, Limited
+from towpath.mirror.dealer import Dealer
+from towpath.mirror.discovery import Discovery
+from towpath.mirror.ends import Ends
+from towpath.mirror.pacing import Pacing
+from towpath.mirror.rounds import SUMMARY, WORK, RoundPlan, plan_round
+from towpath.mirror.session import LinkSession
+from towpath.records.work import Slice
+from towpath.status.status import PartitionStatus
+
+
+class Planner:
+    """Begins rounds.
+
+    Args:
+        link: The link.
+        session: The session of the run.
+        dealer: Told of the slices of each round.
+        discovery: Asked for a recent look at both clusters.
+        pacing: Gives the slices of each round their limits.
+        once: Whether the run ends once it has caught up.
+    """
+
+    def __init__(
+        self,
+        link: OpenLink,
+        session: LinkSession,
+        dealer: Dealer,
+        discovery: Discovery,
+        pacing: Pacing,
+        *,
+        once: bool,
+    ) -> None:
+        self._link, self._session = link, session
+        self._dealer, self._discovery, self._pacing = dealer, discovery, pacing
+        self._once, self._ends = once, Ends()
+        limits = link.config.run
+        self._balance = Balance(float(limits.balance), float(limits.receipts), ends=once)
+
+    def begin(
+        self,
+        spark: Any,
+        slots: Slots,
+        ended: Callable[[int, list[dict[str, Any]]], None],
+        number: int,
+        follows: int,
+    ) -> Rounds:
+        """Begin a round.
+
+        Args:
+            spark: The Spark session.
+            slots: How many slices Spark can run.
+            ended: Gets the number and the summary of the round at its end.
+            number: The number of the round.
+            follows: The round from which it takes over, 0 if there is none.
+
+        Raises:
+            RuntimeError: The round did not begin; the text is Spark's.
+        """
+        plan = partial(self._plan, slots, follows)
+        return Rounds(spark, Job(plan, WORK, SUMMARY, number, once=True), ended)
+
+    def terms(self, slots: Slots) -> RoundPlan:
+        """Return what all rounds of the run share, for as many slices as Spark can run now."""
+        return RoundPlan(
+            self._link.config,
+            self._session.run_id,
+            parallelism=slots.number,
+            once=self._once,
+            ends=self._ends,
+            demand=self._balance.demand,
+        )
+
+    def is_ready(self, number: int) -> bool:
+        """Whether all slices of a round are connected."""
+        table = self._dealer.table
+        if table is None or table.round != number:
+            return False
+        return {(number, each) for each in range(len(table.hands))} <= self._session.ready
+
+    def is_uneven(self, number: int, slots: Slots, rows: Sequence[PartitionStatus]) -> bool:
+        """Whether the next round should begin now, with the partitions spread anew.
+
+        Args:
+            number: The round that goes on.
+            slots: How many slices Spark can run.
+            rows: Where the partitions stand.
+        """
+        table = self._dealer.table
+        if table is None or table.round != number:
+            return False  # the round is not planned yet
+        now, room = time.monotonic(), slots.doubled
+        limited = Limited(self._pacing.holds_back, self._pacing.limits.topic)
+        found = self._balance.look(now, rows, table, slots.number, room=room, limited=limited)
+        if found is not None:
+            self._link.events.tell(What.ROUND_UNEVEN, number=number, **asdict(found))
+        return found is not None
+
+    def _plan(self, slots: Slots, follows: int, number: int) -> list[Slice]:
+        settled = self._session.settled.begin(number, follows)
+        plan = replace(self.terms(slots), settled=settled, follows=follows)
+        planned = plan_round(plan, number, self._discovery.fresh_look())
+        slices = self._pacing.begin(planned, number)
+        self._dealer.planned(slices, number)
+        partitions = sum(len(each.assignments) for each in slices)
+        events = self._link.events
+        events.tell(What.ROUND_STARTED, number=number, slices=len(slices), partitions=partitions)
+        return slices

@@ -1,0 +1,85 @@
+"""Whether anything that a run sent can still arrive at the target, round by round. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class _Round:
+    """Whether everything that was sent had settled when the round began, and when it ended."""
+
+    at_begin: bool
+    at_end: bool | None = None
+    """`None` while the round goes on."""
+
+
+class Settled:
+    """Knows whether everything that was sent has settled, so that nothing of it can still arrive.
+
+    A round that another one follows counts until it is `left`. A round that follows none waits in
+    its slices for whatever had not settled before, so no earlier round counts from then on.
+
+    Args:
+        before: Nothing that an earlier run sent can still arrive.
+
+    Attributes:
+        before: As above.
+    """
+
+    def __init__(self, *, before: bool = True) -> None:
+        self.before, self._doubtful = before, False
+        self._rounds = {0: _Round(before, before)}
+
+    @property
+    def now(self) -> bool:
+        """Whether nothing that this run or an earlier one sent can still arrive."""
+        return not self._doubtful and all(each.at_end for each in [*self._rounds.values()])
+
+    def doubt(self) -> None:
+        """Take it from now on that something that was sent may still arrive.
+
+        A slice that leaves a partition does not wait for ever for the answers to what it has sent,
+        and the partition may be in no slice of the rounds that follow.
+        """
+        self.before, self._doubtful = False, True
+
+    def begin(self, number: int, follows: int = 0) -> bool:
+        """Begin a round, or plan it once more.
+
+        Args:
+            number: The number of the round.
+            follows: The round that hands over to it, 0 if none does.
+
+        Returns:
+            Whether nothing that was sent before it can still arrive.
+        """
+        if number not in self._rounds:
+            kept = {of: each for of, each in self._rounds.items() if of == follows != 0}
+            self._rounds = kept | {number: _Round(not follows and self.now)}
+        return self._rounds[number].at_begin
+
+    def ended(self, number: int, *, settled: bool) -> None:
+        """Note how a round ended; a failure that was noted before stays."""
+        known = self._rounds.get(number)
+        if known is not None and known.at_end is None:
+            known.at_end = settled
+
+    def has_ended(self, number: int) -> bool:
+        """Whether a round has told of its end, and nobody has left it since."""
+        known = self._rounds.get(number)
+        return known is not None and known.at_end is not None
+
+    def left(self, number: int) -> bool:
+        """Forget a round: the next one has taken over what it did not release.
+
+        Returns:
+            Whether nothing that it sent can still arrive.
+        """
+        known = self._rounds.pop(number, None)
+        return known is not None and known.at_end is True and not self._doubtful
+
+    def failed(self) -> None:
+        """Note that rounds failed: their slices may go on until they have read of it."""
+        for each in [*self._rounds.values()]:
+            each.at_end = False

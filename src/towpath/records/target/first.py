@@ -1,0 +1,74 @@
+"""What opens a partition in the ledger: from then on every copier copies it that way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towpath.config import OffsetsPolicy
+from towpath.ledger.books import PartitionBooks
+from towpath.ledger.entries import Entry, Gap, Opened
+from towpath.model.clock import now_ms
+from towpath.model.errors import NotIdenticalError
+from towpath.model.nouns import Mode, TargetOffset
+from towpath.model.reasons import Reason
+from towpath.records.modes import why_mapped
+from towpath.records.target.state import TargetState
+from towpath.records.trouble import RECREATED
+from towpath.records.work import Assignment, Slice
+
+
+def first_entries(
+    work: Slice, a: Assignment, books: PartitionBooks, state: TargetState
+) -> list[Entry]:
+    """Return the entries that open a partition.
+
+    Args:
+        work: The slice that opens it.
+        a: The partition.
+        books: What the ledger knows of a topic that had the same name before.
+        state: The state of the target partition.
+
+    Raises:
+        NotIdenticalError: Offsets must stay the same, and cannot.
+    """
+    why = why_mapped(work.offsets, a.start, state.log_end, compacted=a.compacted, fill=a.fill)
+    if why is not None and work.offsets is OffsetsPolicy.IDENTICAL:
+        raise NotIdenticalError(str(a.source), why)
+    return [*_recreated(work, a, books), _opened(work, a, why, state)]
+
+
+def _recreated(work: Slice, a: Assignment, books: PartitionBooks) -> Iterator[Gap]:
+    """Yield a gap if the source topic is another one than the ledger knows."""
+    if books.opened is None or books.opened.source_topic_id == a.source_id:
+        return
+    yield Gap(
+        link=work.link,
+        topic=a.source.topic,
+        partition=a.source.partition,
+        producer_id=a.producer_id,
+        first=a.start,
+        end=a.start,
+        why=RECREATED,
+        went_on=True,
+        at=now_ms(),
+    )
+
+
+def _opened(work: Slice, a: Assignment, why: Reason | None, state: TargetState) -> Opened:
+    mode, reasons = (Mode.IDENTICAL, ()) if why is None else (Mode.MAPPED, (why,))
+    target_start = TargetOffset(a.start) if why is None else state.log_end
+    return Opened(
+        link=work.link,
+        topic=a.source.topic,
+        partition=a.source.partition,
+        source_topic_id=a.source_id,
+        target_topic=a.target.topic,
+        target_topic_id=a.target_id,
+        producer_id=a.producer_id,
+        mode=mode,
+        reasons=reasons,
+        source_start=a.start,
+        target_start=target_start,
+        run_id=work.run_id,
+        at=now_ms(),
+    )

@@ -1,0 +1,1 @@
+"""`towpath restart`: copy source topics that were deleted and created again."""

@@ -1,0 +1,119 @@
+"""Looks at a whole link, once or again and again."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.config import LinkConfig
+from towpath.ledger.alive import RunLife
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import Journal, LinkLease, Pause, Session
+from towpath.ledger.ledger import Ledger
+from towpath.ledger.rates import Limits
+from towpath.model.nouns import LinkName, Side
+from towpath.plan.journal import failures
+from towpath.plan.lease import last_signs
+from towpath.records.source.beginnings import PATIENCE
+from towpath.status.ledger_lost import LostEntries, lost_entries
+from towpath.status.status import PartitionStatus, State, status
+
+_ELECTION = 1.0
+"""Seconds to wait for the election of a leader; most elections take less."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkStatus:
+    """Where a link stood at one moment.
+
+    Attributes:
+        link: Its name.
+        run: The last run; `None` if none is known.
+        lease: The last sign of life of a holder of the lease; `None` if there was none.
+        rows: The partitions.
+        failed: The steps whose last attempt failed.
+        lost: Entries that the ledger has lost; `None` if there is no sign of that.
+        pauses: The pauses that hold.
+        limits: The limits in bytes per second that hold.
+    """
+
+    link: LinkName
+    run: RunLife | None
+    lease: LinkLease | None
+    rows: tuple[PartitionStatus, ...]
+    failed: tuple[Journal, ...]
+    lost: LostEntries | None = None
+    pauses: tuple[Pause, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(slots=True)
+class LinkLook:
+    """A link that is looked at. What was read of the ledger is not read again."""
+
+    config: LinkConfig
+    source: Admin
+    target: Admin
+    ledger: Ledger
+    books: LinkBooks
+    _session: Session | None = None
+    _lease: LinkLease | None = None
+
+    def once(self, topics: re.Pattern[str]) -> LinkStatus:
+        """Look where the link stands, and each partition of the source topics with these names.
+
+        Raises:
+            ClusterError: A cluster cannot be reached, or refuses.
+            LedgerError: The ledger is of no use, or the link joins other clusters.
+        """
+        link = self.config.link
+        if self.ledger.usable():
+            for entry in self.ledger.read(wanted=self.books.wants):
+                self.books.take(entry)
+            session, lease = last_signs(self.ledger, link)
+            self._session, self._lease = session or self._session, lease or self._lease
+        self.books.check_clusters(self.source.cluster.id(), self.target.cluster.id())
+        rows = self._rows()
+        fresh = any(row.state is State.NOT_STARTED for row in rows)
+        return LinkStatus(
+            link=link,
+            run=RunLife.of(self._session) if self._session else None,
+            lease=self._lease,
+            rows=tuple(row for row in rows if topics.fullmatch(row.topic)),
+            failed=tuple(failures(self.books)),
+            lost=self._lost() if fresh else None,
+            pauses=tuple(self.books.pauses.values()),
+            limits=Limits.of(self.config, self.books),
+        )
+
+    def _lost(self) -> LostEntries | None:
+        return lost_entries(self.config, self.books, self.source, self.target)
+
+    def _rows(self) -> tuple[PartitionStatus, ...]:
+        """Look at all partitions, again after an election, and again if records were lost."""
+        rows = self._standing()
+        if any(row.state is State.NO_LEADER for row in rows):
+            time.sleep(_ELECTION)
+            rows = self._standing()
+        if any(row.lost for row in rows) and not self.books.runs_read:
+            self.ledger.read_runs(self.books)  # they tell which source offsets were lost
+            rows = self._standing()
+        return rows
+
+    def _standing(self) -> tuple[PartitionStatus, ...]:
+        return status(self.config, self.books, self.source, self.target, patience=PATIENCE)
+
+
+@contextmanager
+def looking(config: LinkConfig) -> Iterator[LinkLook]:
+    """Connect to both clusters of a link; nothing is asked before the first look."""
+    with ExitStack() as stack:
+        source = stack.enter_context(Admin(config.source, Side.SOURCE))
+        target = stack.enter_context(Admin(config.target, Side.TARGET))
+        client = stack.enter_context(Client(config.target, Side.TARGET, target))
+        yield LinkLook(config, source, target, Ledger(target, client), LinkBooks(config.link))

@@ -1,0 +1,108 @@
+"""Partitions added up, and their order: what needs attention first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from towpath.status.status import PartitionStatus, State
+
+_RANK = {State.STOPPED: 0, State.NO_LEADER: 1, State.EXCLUDED: 4}
+_LEFT_OUT, _FINE = 2, 3
+_RECORD = 1000
+"""Bytes of a record where none was copied yet, for an estimate."""
+
+
+class SortOrder(StrEnum):
+    """Orders of partitions. Partitions that are alike are ordered by name."""
+
+    TROUBLE = "trouble"
+    """Partitions in trouble first, then by lag."""
+    LAG = "lag"
+    NAME = "name"
+
+
+@dataclass(slots=True)
+class Totals:
+    """Partitions added up.
+
+    Attributes:
+        records: Number of records copied since the partitions were opened; `bytes` likewise.
+        lag_records: Source offsets still to be copied, of the partitions that tell.
+        lag_bytes: An estimate of their bytes, by the mean size of copied records.
+        lag_seconds: The longest lag that is known, in seconds.
+        unknown: Number of partitions whose lag is unknown.
+        states: Number of partitions in each state.
+    """
+
+    partitions: int = 0
+    records: int = 0
+    bytes: int = 0
+    lag_records: int = 0
+    lag_bytes: int = 0
+    lag_seconds: float = 0.0
+    unknown: int = 0
+    states: Counter[State] = field(default_factory=Counter)
+
+    def add(self, row: PartitionStatus) -> None:
+        """Add a partition."""
+        self.partitions += 1
+        self.records += row.records
+        self.bytes += row.bytes
+        self.lag_records += max(0, row.lag_records)
+        self.lag_bytes += int(bytes_behind(row))
+        self.lag_seconds = max(self.lag_seconds, row.lag_seconds)
+        self.unknown += row.lag_records < 0
+        self.states[row.state] += 1
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the totals for JSON."""
+        return {
+            "partitions": self.partitions,
+            "states": {str(state): number for state, number in self.states.items()},
+            "records": self.records,
+            "bytes": self.bytes,
+            "lag_records": self.lag_records,
+            "lag_bytes_estimated": self.lag_bytes,
+            "lag_seconds": self.lag_seconds,
+            "lag_unknown": self.unknown,
+        }
+
+
+def totals(rows: Iterable[PartitionStatus]) -> Totals:
+    """Return the sum of partitions."""
+    added = Totals()
+    for row in rows:
+        added.add(row)
+    return added
+
+
+def ordered(
+    rows: Iterable[PartitionStatus], order: SortOrder = SortOrder.TROUBLE
+) -> list[PartitionStatus]:
+    """Return partitions in this order."""
+
+    def key(row: PartitionStatus) -> tuple[int, float]:
+        lag = -row.lag_records if row.lag_records >= 0 else float("-inf")
+        match order:
+            case SortOrder.NAME:
+                return 0, 0
+            case SortOrder.LAG:
+                return 0, lag
+            case _:
+                return _rank(row), lag
+
+    return sorted(rows, key=lambda row: (*key(row), row.topic, row.partition))
+
+
+def bytes_behind(row: PartitionStatus) -> float:
+    """Estimate the bytes still to be copied by the mean size of copied records."""
+    return max(0, row.lag_records) * (row.bytes / row.records if row.records else _RECORD)
+
+
+def _rank(row: PartitionStatus) -> int:
+    """Return how urgently somebody should look at a partition; 0 is most urgent."""
+    return _RANK.get(row.state, _LEFT_OUT if row.left_out else _FINE)

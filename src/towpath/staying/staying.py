@@ -1,0 +1,92 @@
+"""What stays at the source when the clients move, and the sentences about it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from towpath.model.amounts import counted
+from towpath.model.findings import Note
+from towpath.model.nouns import TopicName
+
+PAGE = "docs/what-moves.md"
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staying:
+    """What clients of mirrored topics use at the source that is not on the target.
+
+    Attributes:
+        groups: Consumer groups with commits on mirrored topics.
+        share_groups: Share groups with start offsets on mirrored topics.
+        streams_groups: Groups of the Streams protocol with commits on mirrored topics.
+        schemas: Topics whose last records begin with a schema id, each with one such id.
+        transactional: Transactional ids of producers of mirrored topics.
+        left_out: Topics that are not mirrored, each with the groups and producers that also use
+            mirrored topics.
+        unseen_groups: Why some consumer groups may be missing here, "" if none can be.
+        unknown: What else could not be looked at, and why.
+    """
+
+    groups: tuple[str, ...] = ()
+    share_groups: tuple[str, ...] = ()
+    streams_groups: tuple[str, ...] = ()
+    schemas: Mapping[TopicName, int] = field(default_factory=dict)
+    transactional: tuple[str, ...] = ()
+    left_out: Mapping[TopicName, tuple[str, ...]] = field(default_factory=dict)
+    unseen_groups: str = ""
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def of_groups(self) -> tuple[str, ...]:
+        """Sentences about groups of consumers, which a cutover needs to have acknowledged."""
+        found = [
+            f"{counted(len(names), f'{kind} group')} with {offsets} on mirrored topics"
+            f" ({_some(names)}): their offsets do not move, so they would begin anew on the target"
+            f" ({PAGE})"
+            for kind, offsets, names in (
+                ("consumer", "commits", self.groups),
+                ("share", "start offsets", self.share_groups),
+                ("streams", "commits", self.streams_groups),
+            )
+            if names
+        ]
+        if self.unseen_groups:
+            found.append(f"could not look for all consumer groups: {self.unseen_groups}")
+        return tuple(found)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a person should know before the clients move, without `of_groups`."""
+        return tuple(self._notes())
+
+    def _notes(self) -> Iterator[Note]:
+        if self.schemas:
+            topic, number = min(self.schemas.items())
+            text = (
+                f"records of {counted(len(self.schemas), 'topic')} ({_some(self.schemas)}) seem to"
+                f" begin with the id of a schema, such as {number} in {topic}; the schema registry"
+                " does not move: clients on the target need one that has these ids"
+            )
+            yield Note("schemas", f"{text} ({PAGE})")
+        if self.transactional:
+            text = (
+                f"{counted(len(self.transactional), 'transactional id')} of producers of mirrored"
+                f" topics ({_some(self.transactional)}): the state of transactions does not move;"
+                " their producers begin anew on the target"
+            )
+            yield Note("transactions", f"{text} ({PAGE})")
+        for topic, users in sorted(self.left_out.items()):
+            text = (
+                f"the file leaves it out, but clients of mirrored topics use it ({_some(users)});"
+                " add it to `topics.include` if they need it on the target"
+            )
+            yield Note(topic, text)
+        for why in self.unknown:
+            yield Note("source", f"could not look {why}")
+
+
+def _some(names: Collection[str]) -> str:
+    shown = ", ".join(sorted(names)[:_NAMED])
+    return shown + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

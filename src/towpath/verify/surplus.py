@@ -1,0 +1,124 @@
+"""Records on the target that the link did not write: who wrote them, and whether they may. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from towpath.compare.others import OtherRecords
+from towpath.compare.work import Comparison
+from towpath.ledger.entries import Cut
+from towpath.model.clock import readable
+from towpath.model.nouns import LinkName, ProducerId
+
+_NAMED = 3
+NO_ID = -1
+"""Producer id in the batches of producers that are not idempotent."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherWriter:
+    """A producer, or a link, that wrote to a mirror topic beside this link.
+
+    Attributes:
+        link: The link, if the ledger knows that it writes under the producer id.
+        producer: The producer id; -1 for all producers without one, and for links.
+        records: The number of its records.
+    """
+
+    link: LinkName | None
+    producer: int
+    records: int
+
+    def __str__(self) -> str:
+        who = f"producer {self.producer}" if self.producer != NO_ID else "producers without an id"
+        return f"{self.records:,} of {f'link {self.link}' if self.link else who}"
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The verdict on the records of others in one target partition.
+
+    Attributes:
+        writers: Who wrote them, the largest number of records first.
+        surplus: Whether they must not be there.
+        text: A sentence about them, "" if there are none.
+    """
+
+    writers: tuple[OtherWriter, ...] = ()
+    surplus: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OthersRule:
+    """Who besides a link may write to its mirror topics.
+
+    Attributes:
+        link: The link.
+        link_of: Returns the link that writes under a producer id, `None` if the ledger knows none.
+        shared: Whether the file sets `topics.shared: true`.
+    """
+
+    link: LinkName
+    link_of: Callable[[ProducerId], LinkName | None]
+    shared: bool = False
+
+    def judge(self, comparison: Comparison | None, *, mapped: bool) -> Others:
+        """Return the verdict on the records of others.
+
+        In a mapped partition others may have written before the link, or beside it. Another link
+        may have copied the same records there, so it needs `topics.shared: true`.
+        """
+        if comparison is None or not comparison.others.records:
+            return Others()
+        writers = self._writers(comparison.others)
+        links = {each.link for each in writers if each.link is not None} - {self.link}
+        surplus = not self.shared and (not mapped or bool(links))
+        return Others(writers, surplus, _sentence(comparison.others, writers, surplus=surplus))
+
+    def judge_clients(self, comparison: Comparison | None, cut: Cut | None) -> Others:
+        """Return the verdict on the records of others behind a cutover: they are the clients' own.
+
+        Those of another link are not, unless the file sets `topics.shared: true`.
+        """
+        if comparison is None or cut is None or not comparison.behind_cut.records:
+            return Others()
+        found = comparison.behind_cut
+        writers = self._writers(found)
+        links = {each.link for each in writers if each.link is not None} - {self.link}
+        if links and not self.shared:
+            return Others(writers, True, _sentence(found, writers, surplus=True))
+        text = (
+            f"{found.records:,} records behind the cutover of {readable(cut.at)} are the clients'"
+            f" own ({', '.join(_named(writers))})"
+        )
+        return Others(writers, False, text)
+
+    def _writers(self, others: OtherRecords) -> tuple[OtherWriter, ...]:
+        """Return who wrote the records. A link has many producer ids and counts as one writer."""
+        found: dict[tuple[LinkName | None, int], int] = {}
+        for producer, records in others.producers:
+            link = self.link_of(producer)
+            key = link, NO_ID if link else int(producer)
+            found[key] = found.get(key, 0) + records
+        made = (OtherWriter(*key, records) for key, records in found.items())
+        return tuple(sorted(made, key=lambda each: -each.records))
+
+
+NOBODY = OthersRule(LinkName(""), lambda _: None)
+"""The ledger knows no link at all."""
+
+
+def _sentence(others: OtherRecords, writers: Sequence[OtherWriter], *, surplus: bool) -> str:
+    what = "surplus: this link did not write them" if surplus else "of others, not compared"
+    return (
+        f"{others.records:,} records on the target are {what}"
+        f" ({', '.join(_named(writers))}; the first at target offset {others.first})"
+    )
+
+
+def _named(writers: Sequence[OtherWriter]) -> Iterator[str]:
+    yield from map(str, writers[:_NAMED])
+    if len(writers) > _NAMED:
+        yield f"and {len(writers) - _NAMED} more"
