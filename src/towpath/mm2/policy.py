@@ -1,0 +1,94 @@
+"""How MirrorMaker 2 names topics: its replication policies (KIP-382, KAFKA-9726, KIP-949)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from towpath.model.nouns import TopicName
+
+HEARTBEATS = TopicName("heartbeats")
+_DOT = "."
+
+
+class PolicyKind(StrEnum):
+    """The two replication policies that come with MirrorMaker 2."""
+
+    DEFAULT = "default"
+    """Mirror topics get the alias of the source before their name."""
+    IDENTITY = "identity"
+    """Mirror topics keep their name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """A replication policy with its settings.
+
+    Attributes:
+        kind: Which policy.
+        separator: `replication.policy.separator`, between an alias and a name.
+        internal_separator: `replication.policy.internal.topic.separator.enabled`: whether the
+            names of MirrorMaker 2's own topics have the separator, too, instead of dots.
+    """
+
+    kind: PolicyKind = PolicyKind.DEFAULT
+    separator: str = _DOT
+    internal_separator: bool = True
+
+    def remote_topic(self, alias: str, topic: str) -> TopicName:
+        """Return the name of the mirror topic of a topic of the cluster `alias`."""
+        if self.kind is PolicyKind.IDENTITY and not topic.endswith(HEARTBEATS):
+            return TopicName(topic)
+        return TopicName(f"{alias}{self.separator}{topic}")
+
+    def source_alias(self, topic: str) -> str | None:
+        """Return the alias that the name of a mirror topic tells, `None` if it tells none.
+
+        By its name alone a topic such as `team.orders`, which is no mirror topic, seems to come
+        from a cluster `team`: MirrorMaker 2 cannot tell either.
+        """
+        if self.kind is PolicyKind.IDENTITY and not topic.endswith(HEARTBEATS):
+            return None
+        alias, separator, rest = topic.partition(self.separator)
+        return alias if separator and rest.replace(self.separator, "") else None
+
+    def upstream_topic(self, topic: str) -> TopicName | None:
+        """Return the name that a mirror topic has on its source, `None` if it is no mirror topic.
+
+        With the identity policy that is its own name.
+        """
+        if self.kind is PolicyKind.IDENTITY and not topic.endswith(HEARTBEATS):
+            return TopicName(topic)
+        alias = self.source_alias(topic)
+        return None if alias is None else TopicName(topic[len(alias) + len(self.separator) :])
+
+    def checkpoints(self, source_alias: str) -> TopicName:
+        """Return the topic of the checkpoints of the groups of a cluster."""
+        return TopicName(source_alias + self.checkpoints_suffix)
+
+    def offset_syncs(self, alias: str) -> TopicName:
+        """Return the topic of the offset syncs; `alias` is that of the cluster it is not on."""
+        return TopicName(f"mm2-offset-syncs{self._dot}{alias}{self._internal}")
+
+    @property
+    def checkpoints_suffix(self) -> str:
+        """What the name of each topic of checkpoints ends with."""
+        return f"{self._dot}checkpoints{self._internal}"
+
+    @property
+    def _internal(self) -> str:
+        return f"{self._dot}internal"
+
+    @property
+    def _dot(self) -> str:
+        return self.separator if self.internal_separator else _DOT
+
+
+def connect_topic(kind: str, source_alias: str) -> TopicName:
+    """Return a topic that Kafka Connect keeps for MirrorMaker 2 in its dedicated mode.
+
+    Args:
+        kind: `configs`, `offsets` or `status`.
+        source_alias: The alias of the source.
+    """
+    return TopicName(f"mm2-{kind}.{source_alias}.internal")
