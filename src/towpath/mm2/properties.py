@@ -30,10 +30,10 @@ class Property:
 
 
 def parse(text: str) -> tuple[Property, ...]:
-    """Return the properties of a text in order; of several with one key, the last one counts.
+    r"""Return the properties of a text in order; of several with one key, the last one counts.
 
     Raises:
-        ValueError: A `\\u` is not followed by four hexadecimal digits; the text names the line.
+        ValueError: A `\u` is not followed by four hexadecimal digits; the text names the line.
     """
     found: dict[str, Property] = {}
     for number, line in _logical_lines(text):
