@@ -176,7 +176,7 @@ def test_memory_of_lanes_that_stand_still_goes_to_the_others(
     channel.answer(Part(1, [plain(0, size=100_000)]))
     land(well)
     assert well.progress.records == 1
-    assert made._parked.keys() == {tp(0)}
+    assert {*made._parked} == {tp(0)}
     reactor.ring()  # its time is over, and it gets another chance
     channel.answer()
     channel.answer(Part(0, [plain(0, size=100_000)]))

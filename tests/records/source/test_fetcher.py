@@ -87,9 +87,9 @@ def test_what_came_damaged_from_a_replica_near_us_is_asked_of_the_leader() -> No
     made, _ = fetcher(StandInReactor(), take, rack="near")
     doubted = lane()
     made.add(doubted)
-    assert made._sessions[NODE].rack == "near"
+    assert made._requests.sessions[NODE].rack == "near"
     made._near.go(doubted.work.source, NODE)
     made.doubt(doubted)
     made.budget.over(NODE)
     made.add(doubted)
-    assert made._sessions[NODE].rack == ""
+    assert made._requests.sessions[NODE].rack == ""

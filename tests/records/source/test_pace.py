@@ -170,7 +170,7 @@ class Asked:
     """The only node of a fetcher, and what its last request asked for."""
 
     def __init__(self, made: Fetcher[Lane]) -> None:
-        self._channel, self._session = stand_in_node(made), made._sessions[NODE]
+        self._channel, self._session = stand_in_node(made), made._requests.sessions[NODE]
 
     @property
     def waiting(self) -> int:
@@ -209,7 +209,9 @@ def test_a_topic_that_waits_leaves_the_others_alone() -> None:
     asked.answer(Part(0, [plain(0, size=5000)]))
     assert asked.partitions == {1: PARTITION_BYTES}, "only the partition of the topic waits"
     assert asked.waiting == 1
-    assert 400 < made._longest_wait <= 500, "the broker answers when the topic may go on"
+    assert 400 < made.ask(NODE, made._requests.sessions[NODE]) <= 500, (
+        "the broker answers when the topic may go on"
+    )
     clock.go_to(0.6)
     assert set(asked.partitions) == {0, 1}
     assert asked.waiting == 1
@@ -245,7 +247,7 @@ def test_what_is_removed_waits_no_more() -> None:
     made.add(stays)
     asked.answer(Part(0, [plain(0, size=5000)]), Part(1, [plain(0, size=5000)]))
     assert asked.partitions == {}
-    assert made._is_late(gone.source)
+    assert gone.source in made._late
     made.remove(gone)
     clock.go_to(10.0)
     assert set(asked.partitions) == {1}

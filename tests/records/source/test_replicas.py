@@ -150,11 +150,11 @@ def test_what_a_follower_lacks_is_not_lost(
             wait_until(
                 lambda: (
                     fetcher._near.serves(reading.tp, reading.follower)
-                    and reading.follower in fetcher._sessions
+                    and reading.follower in fetcher._requests.sessions
                 ),
                 "it is near",
             )
-            session = fetcher._sessions[reading.follower]
+            session = fetcher._requests.sessions[reading.follower]
             answer, said = session.response, []
 
             def behind(data: memoryview) -> list[Fetched] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from towpath.model.deadline import Deadline
 from towpath.model.nouns import TopicPartition
 
@@ -16,10 +18,11 @@ class Near:
 
     Args:
         rack: Our rack. If it is "", no replica is ever near.
+        leader: Returns the leader of a partition, `None` if unknown.
     """
 
-    def __init__(self, rack: str) -> None:
-        self.rack = rack
+    def __init__(self, rack: str, leader: Callable[[TopicPartition], int | None]) -> None:
+        self.rack, self._leader = rack, leader
         self._at: dict[TopicPartition, int] = {}
         self._far: dict[int, Deadline] = {}
 
@@ -39,9 +42,12 @@ class Near:
         """Go back to the leader."""
         self._at.pop(tp, None)
 
-    def fail(self, tp: TopicPartition, leader: int | None) -> None:
+    def fail(self, tp: TopicPartition) -> None:
         """Go back to the leader, without our rack: it would name the same replica again."""
-        if self._at.pop(tp, None) is not None and leader is not None:
+        if self._at.pop(tp, None) is None:
+            return
+        leader = self._leader(tp)
+        if leader is not None:
             self._far[leader] = Deadline.after(FAR)
 
     def told(self, node: int) -> str:

@@ -1,0 +1,61 @@
+"""Readers that wait for the limit of their topic (`run.max_rate`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towpath.model.nouns import TopicName, TopicPartition
+from towpath.records.source.pace import Pace
+
+
+class Late:
+    """Readers that are not fetched for now, as their topic has reached its limit.
+
+    Args:
+        pace: The limits.
+    """
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._waiting: dict[TopicName, dict[TopicPartition, None]] = {}
+        """The partitions that wait, by topic, the longest waiting first."""
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def __contains__(self, tp: TopicPartition) -> bool:
+        return tp in self._waiting.get(tp.topic, ())
+
+    def add(self, tp: TopicPartition) -> None:
+        """Let a reader wait for the limit of its topic."""
+        self._waiting.setdefault(tp.topic, {})[tp] = None
+
+    def forget(self, tp: TopicPartition) -> None:
+        """Forget that a reader waits, if it does."""
+        waiting = self._waiting.get(tp.topic)
+        if waiting is not None:
+            waiting.pop(tp, None)
+            if not waiting:
+                del self._waiting[tp.topic]
+
+    def due(self, topic: TopicName) -> Iterator[TopicPartition]:
+        """Yield the readers of a topic to fetch for now, as far as its limit allows.
+
+        They wait no more, unless they are added again. The limits call back for the others.
+        """
+        left = self._pace.left(topic)
+        while left > 0 and topic in self._waiting:
+            tp = next(iter(self._waiting[topic]))
+            size = self._pace.share(tp)
+            if not size:
+                break
+            left -= size
+            self.forget(tp)
+            yield tp
+        if topic in self._waiting:
+            self._pace.remind(topic)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds until a reader that waits may be fetched for, 0 if none waits."""
+        return self._pace.wait(self._waiting) if self._waiting else 0.0
