@@ -191,6 +191,23 @@ def test_a_run_with_an_end_asks_only_what_is_left_up_to_there() -> None:
 
 
 tps = [part("any", number) for number in range(12)]
+
+
+def spread_anew(loads: Sequence[int], hands: Sequence[Sequence[int]], late: set[int]) -> bool:
+    """Return whether partitions with these loads are spread anew; only late ones are copied."""
+    weight = {tps[n].source: load for n, load in enumerate(loads)}
+    lagging = {tps[n].source for n in late}
+    table = table_of([[tps[n] for n in hand] for hand in hands])
+    return uneven(table, weight, dict.fromkeys(lagging, 1.0), lagging, len(hands)) is not None
+
+
+def test_no_slice_gets_more_than_the_fullest_has() -> None:
+    """The smallest partition would be less crowded, but the fullest slice would have 56."""
+    loads, hands = (20, 20, 18, 18, 18, 1), ((0, 1), (2, 3, 4, 5))
+    assert not spread_anew(loads, hands, late={2, 3, 4, 5})
+    assert spread_anew((20, 20, 19, 19, 19, 1), hands, late={2, 3, 4, 5}), "58 as before"
+
+
 weights = st.lists(st.integers(1, 10_000) | st.just(1), min_size=1, max_size=12)
 
 
