@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -16,10 +18,12 @@ from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.config.units import Duration
 from towpath.dev.broker import LocalCluster
+from towpath.ledger import event_log
 from towpath.ledger.entries import Journal, LinkIdentity, Phase
 from towpath.ledger.event_log import EventLog
 from towpath.ledger.events import Event, EventReader, Origin, What
 from towpath.ledger.ledger import Ledger
+from towpath.model.errors import UnreachableError
 from towpath.model.nouns import EVENTS, LEDGER, NO_TOPIC_ID, ClusterId, LinkName, Side
 
 LINK = LinkName("shop")
@@ -138,13 +142,38 @@ def test_a_repeated_event_is_read_once_and_a_foreign_record_is_counted(
         assert [event.what for event in reader.read(since=EVENT.at + 1)] == [What.RUN_STARTED]
 
 
-def test_a_target_that_is_away_costs_events_and_nothing_else() -> None:
+@pytest.mark.broker
+def test_an_error_that_passes_costs_the_last_events_nothing(
+    config: ClusterConfig, admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = EventLog(config, admin, LINK)
+    write, failed = log._client.produce, list[UnreachableError]()
+
+    def refuse_twice(*arguments: Any) -> Any:
+        if len(failed) == 2:
+            return write(*arguments)
+        failed.append(UnreachableError(Side.TARGET, "writing events", "the connection was cut"))
+        raise failed[-1]
+
+    monkeypatch.setattr(log._client, "produce", refuse_twice)
+    log.tell(What.RUN_ENDED)
+    log.close()
+    assert (len(failed), log.lost, log.trouble) == (2, 0, "")
+    assert [event.what for event in read(config, admin)] == [What.RUN_ENDED]
+
+
+def test_a_target_that_is_away_costs_events_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(event_log, "_GOODBYE", 0.5)
     config = ClusterConfig(bootstrap=("127.0.0.1:1",), request_timeout=Duration.parse("200ms"))
     with Admin(config, Side.TARGET) as admin:
         log = EventLog(config, admin, LINK)
         log.tell(What.RUN_STARTED)
         wait_until(lambda: bool(log.why), "the first attempt failed")
         assert log.trouble.startswith("1 event is not written to topic __towpath_events: target:")
+        began = time.monotonic()
         log.close()
+        assert time.monotonic() - began > 0.5, "it is tried again until the end"
         log.tell(What.RUN_ENDED)
     assert log.lost == 2

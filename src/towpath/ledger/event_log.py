@@ -32,6 +32,8 @@ _TOGETHER = 500
 _AGAIN = BackOff(first=1.0, longest=60.0)
 _GOODBYE = 5.0
 """Seconds for which the end of a command waits for its last events."""
+_HURRY = 0.25
+"""Seconds between two attempts meanwhile."""
 
 
 class EventLog:
@@ -56,6 +58,8 @@ class EventLog:
         )
         self._waiting: deque[Event] = deque()
         self._news, self._closed, self._ready = threading.Condition(), False, False
+        self._goodbye: Deadline | None = None
+        """When attempts to write end, once the command ends."""
         self._thread: threading.Thread | None = None
         self._client = Client(config, Side.TARGET, target)
         self.lost, self.why = 0, ""
@@ -126,7 +130,7 @@ class EventLog:
     def close(self) -> None:
         """Write what is left, within a few seconds, and close the connection."""
         with self._news:
-            self._closed = True
+            self._closed, self._goodbye = True, Deadline.after(_GOODBYE)
             self._news.notify()
         if self._thread is not None:
             self._thread.join(_GOODBYE)
@@ -147,7 +151,7 @@ class EventLog:
                     self._drop()
                 failures += 1
                 self._pause(_AGAIN.after(failures))
-                if self._closed:
+                if self._goodbye is not None and self._goodbye.over:
                     return
             else:
                 failures, self.why = 0, ""
@@ -160,8 +164,11 @@ class EventLog:
             return [self._waiting[i] for i in range(min(_TOGETHER, len(self._waiting)))]
 
     def _pause(self, seconds: float) -> None:
+        """Wait before the next attempt; the end of the command cuts this short."""
         until = Deadline.after(seconds)
         with self._news:
+            if self._closed:
+                self._news.wait(_HURRY)
             while not self._closed and not until.over:
                 self._news.wait(until.left())
 
