@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from towpath.config import LinkConfig
-from towpath.ledger.alive import this_host
 from towpath.ledger.entries import WHOLE_LINK, Pause, Removed
-from towpath.ledger.event_log import this_user
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
-from towpath.ledger.wishes import read_begun, require_mirrored
-from towpath.model.clock import now_ms
+from towpath.ledger.wishes import read_begun, require_mirrored, signature
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
 
@@ -30,10 +27,7 @@ def pause(config: LinkConfig, topics: Sequence[TopicName] = ()) -> tuple[Pause, 
         read_begun(link)
         require_mirrored(link, topics)
         fresh = [each for each in topics or [WHOLE_LINK] if link.books.pause_of(each) is None]
-        link.ledger.append(
-            Pause(link=config.link, topic=each, user=this_user(), host=this_host(), at=now_ms())
-            for each in fresh
-        )
+        link.ledger.append(Pause(link=config.link, topic=each, **signature()) for each in fresh)
         if fresh:
             link.events.tell(What.LINK_PAUSED, topics=[*filter(None, fresh)])
         return _holding(link)

@@ -10,14 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from towpath.config import ByteRate, LinkConfig, RateConfig
-from towpath.ledger.alive import this_host
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import WHOLE_LINK, Removed, SetRate
-from towpath.ledger.event_log import this_user
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
-from towpath.ledger.wishes import read_begun, require_mirrored
-from towpath.model.clock import now_ms, readable
+from towpath.ledger.wishes import read_begun, require_mirrored, signature
+from towpath.model.clock import readable
 from towpath.model.nouns import TopicName
 from towpath.model.rates import RateLimits
 
@@ -119,14 +117,7 @@ def set_rate(config: LinkConfig, rate: ByteRate | None, topics: Sequence[TopicNa
         read_begun(link)
         require_mirrored(link, topics)
         link.ledger.append(
-            SetRate(
-                link=config.link,
-                topic=each,
-                rate=rate or 0,
-                user=this_user(),
-                host=this_host(),
-                at=now_ms(),
-            )
+            SetRate(link=config.link, topic=each, rate=rate or 0, **signature())
             for each in topics or [WHOLE_LINK]
         )
         link.events.tell(What.RATE_SET, topics=[*topics], rate=rate or 0)

@@ -1,12 +1,29 @@
-"""What a person's wish about a link needs: a link that ran, and topics that it mirrors."""
+"""What a person's wish about a link needs: a link that ran, topics that it mirrors, and a name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypedDict
 
+from towpath.ledger.alive import this_host
+from towpath.ledger.event_log import this_user
 from towpath.ledger.link import OpenLink
+from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import LEDGER, TopicName
+
+
+class Signature(TypedDict):
+    """Who made a wish, where, and when: fields that the entries of all wishes have."""
+
+    user: str
+    host: str
+    at: int
+
+
+def signature() -> Signature:
+    """Return the signature of a wish that the user of this process makes now."""
+    return Signature(user=this_user(), host=this_host(), at=now_ms())
 
 
 def read_begun(link: OpenLink) -> None:

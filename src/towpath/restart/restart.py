@@ -12,13 +12,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from towpath.config import LinkConfig
-from towpath.ledger.alive import this_host
 from towpath.ledger.entries import Restarted
-from towpath.ledger.event_log import this_user
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
+from towpath.ledger.wishes import signature
 from towpath.mirror.subjects import SUBJECTS
-from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.plan.applier import Applier
@@ -163,12 +161,7 @@ def _delete(link: OpenLink, steps: list[DeleteTopic], lease: Lease) -> dict[str,
 
 def _entry(config: LinkConfig, each: Restart) -> Restarted:
     return Restarted(
-        link=config.link,
-        topic=each.topic,
-        source_topic_id=each.source_id,
-        user=this_user(),
-        host=this_host(),
-        at=now_ms(),
+        link=config.link, topic=each.topic, source_topic_id=each.source_id, **signature()
     )
 
 
