@@ -37,7 +37,7 @@ ADVICE = [
     ("ssl.endpoint.identification.algorithm", "", "write `tls: {verify_hostname: false}`"),
     ("client.rack", "eu-1", 'write `rack: "eu-1"` in source'),
     ("request.timeout.ms", 30000, "write `request_timeout: 30000ms` in source"),
-    ("consumer_groups", ["g"], "consumer groups are not mirrored yet; remove it"),
+    ("consumer_groups", ["g"], "write `groups: {}`, which brings over"),
     ("topics.exclude", "a.*,b", "is nested here; write `topics: {exclude: ['a.*', 'b']}`"),
     ("us->eu.topics", "a.*", "write `topics: {include: ['a.*']}`"),
     ("replication.factor", 3, "write `topics: {replication_factor: 3}`"),
@@ -95,8 +95,8 @@ def test_a_name_is_shown_whole_with_its_place(write: Write) -> None:
         ' write `bootstrap: "a:9092"` in source',
         f"{path}:4:9: topics: must be a mapping of keys to values, not a text; topics is called"
         " topics.include here; write `topics: {include: ['a.*']}`",
-        f"{path}:5:1: consumer_groups: consumer_groups has no counterpart here: consumer groups are"
-        " not mirrored yet; remove it",
+        f"{path}:5:1: consumer_groups: consumer_groups has no counterpart here: write"
+        " `groups: {}`, which brings over the offsets of all consumer groups",
     ]
 
 

@@ -95,6 +95,38 @@ TEXTS = {
     UnresolvedError("source", "asking", "no host", "add it").reason: (
         "source: asking: no host; add it"
     ),
+    Reason.of(ReasonCode.GROUP_HAS_MEMBERS, group="g", state="Stable"): (
+        "group g has members on the target (Stable), and nothing is written under them"
+    ),
+    Reason.of(ReasonCode.GROUP_NOT_EMPTY, state="Stable"): (
+        "the group is Stable at the source, and `groups.states: empty` asks for groups without"
+        " members"
+    ),
+    Reason.of(ReasonCode.GROUP_AHEAD, known=9, offset=7): (
+        "the target stands at offset 9 already, behind 7; nothing is written backwards"
+    ),
+    Reason.of(ReasonCode.GROUP_NAME_TAKEN, name="g", owner="group a"): (
+        "the name g on the target belongs to group a; change `groups.rename`, or leave one of them"
+        " out"
+    ),
+    Reason.of(ReasonCode.GROUP_MOVED, offset=7, found=9): (
+        "offset 7 was written, but the target then stood at 9: another client commits for this"
+        " group"
+    ),
+    Reason.of(ReasonCode.GROUP_ANSWER_LOST, offset=7, why=RETENTION): (
+        "offset 7 may have been written, as the answer was lost: retention at the source removed"
+        " them before they were copied"
+    ),
+    Reason.of(ReasonCode.POSITION_AHEAD, offset=9, end=7): (
+        "the group stands at offset 9, and records are mirrored up to offset 7 so far; it is"
+        " written as soon as they are there"
+    ),
+    Reason.of(ReasonCode.POSITION_NOT_THERE, offset=9, end=7): (
+        "the target log ends at offset 7, before offset 9, although more was acknowledged;"
+        " `towpath status` says whether records were lost"
+    ),
+    Reason.of(ReasonCode.TOPIC_NOT_MIRRORED): "the file does not ask for this topic",
+    Reason.of(ReasonCode.NOT_MIRRORED_YET): "nothing of this partition is mirrored so far",
     errors.LedgerError("the ledger is of no use").reason: "the ledger is of no use",
     Reason.of(ReasonCode.TOLD, text="as it was"): "as it was",
 }

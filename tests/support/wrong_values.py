@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-TOP = ("source", "target", "link", "topics", "records", "access", "prune", "run", "metrics")
+TOP = (
+    "source", "target", "link", "topics", "records", "groups", "access", "prune", "run", "metrics",
+)  # fmt: skip
 MECHANISMS = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM, GSSAPI"
 COLON = "a colon is missing behind the key"
 HOW = "a secret is never written into the file; write env:NAME, file:PATH or ${NAME}"
@@ -416,6 +418,22 @@ VALUES = [
         "source",
         '{bootstrap: "a:1", tls: {4711: x}}',
         "source.tls.*: unknown key; known here are ca, cert, key, key_password, verify_hostname",
+    ),
+    # groups
+    ("groups", "{states: some}", "groups.states: 'some' is not one of any, empty"),
+    ("groups", "{rename: ''}", "groups.rename: must not be empty"),
+    (
+        "groups",
+        "{include: ['a-(.*)'], rename: '{team}'}",
+        "groups.rename: {team} is no group of `include[0]` ('a-(.*)'), for which there is {group},"
+        " {1}",
+    ),
+    ("groups", "{interval: 1ms}", "groups.interval: 1ms is not between 1s and 1d"),
+    ("groups", "{mm2: {alias: b}}", "groups.mm2.source_alias: is required"),
+    (
+        "groups",
+        "{mm2: {alias: b, source_alias: 'a b'}}",
+        "groups.mm2.source_alias: must be 1 to 100 letters, digits, '.', '_' or '-'",
     ),
     # access
     ("access", "{acls: some}", "access.acls: 'some' is not one of off, safe, full"),

@@ -14,6 +14,7 @@ from towpath.config.clusters import (
     Tls,
 )
 from towpath.config.files import note, stamps, troubles
+from towpath.config.groups import Following, GroupsConfig, GroupStates, Mm2Config, Mm2Topic
 from towpath.config.link import (
     LinkConfig,
     OffsetsPolicy,
@@ -36,9 +37,14 @@ __all__ = [
     "ClusterConfig",
     "ConfigRules",
     "Duration",
+    "Following",
+    "GroupStates",
+    "GroupsConfig",
     "GssapiSasl",
     "LinkConfig",
     "MetricsConfig",
+    "Mm2Config",
+    "Mm2Topic",
     "MskSasl",
     "OauthSasl",
     "OffsetsPolicy",

@@ -27,7 +27,10 @@ _PROTOCOLS = {
     "SASL_SSL": "write `tls: true` and `sasl: {mechanism: ...}`",
 }
 _SIDES = "source or target"
-_GROUPS = "consumer groups are not mirrored yet; remove it"
+_GROUPS = "write `groups: {}`, which brings over the offsets of all consumer groups"
+_NO_REFRESH = "groups are looked for at each sync (`groups.interval`); remove it"
+_CHECKPOINTS = "write `groups: {mm2: {alias: TARGET, source_alias: SOURCE}}`"
+_NEVER_SET = "the topic has as many replicas as the target's ledger; remove it"
 _NEVER = "no other topics are needed for it; remove it"
 _PEM = "PEM files need none; remove it"
 
@@ -214,16 +217,16 @@ _LINK = {
     "isolation.level": Name(why="only committed records are copied; remove it"),
     "enable.idempotence": Name(why="each record is copied exactly once; remove it"),
     "consumer_groups": Name(why=_GROUPS),
-    "groups": Name(why=_GROUPS),
-    "groups.exclude": Name(why=_GROUPS),
-    "groups.blacklist": Name(why=_GROUPS),
-    "refresh.groups.enabled": Name(why=_GROUPS),
-    "refresh.groups.interval.seconds": Name(why=_GROUPS),
+    "groups": Name("groups.include", _list),
+    "groups.exclude": Name("groups.exclude", _list),
+    "groups.blacklist": Name("groups.exclude", _list),
+    "refresh.groups.enabled": Name(why=_NO_REFRESH),
+    "refresh.groups.interval.seconds": Name(why=_NO_REFRESH),
     "sync.group.offsets.enabled": Name(why=_GROUPS),
-    "sync.group.offsets.interval.seconds": Name(why=_GROUPS),
-    "emit.checkpoints.enabled": Name(why=_GROUPS),
-    "emit.checkpoints.interval.seconds": Name(why=_GROUPS),
-    "checkpoints.topic.replication.factor": Name(why=_GROUPS),
+    "sync.group.offsets.interval.seconds": Name("groups.interval", _with_unit("s")),
+    "emit.checkpoints.enabled": Name(why=_CHECKPOINTS),
+    "emit.checkpoints.interval.seconds": Name("groups.interval", _with_unit("s")),
+    "checkpoints.topic.replication.factor": Name(why=_NEVER_SET),
     "consumer_group": Name("records.group", _matching(_WORD), "used with `start: committed` only"),
     "group.id": Name("records.group", _matching(_WORD), "used with `start: committed` only"),
     "emit.heartbeats.enabled": Name(why=_NEVER),

@@ -20,6 +20,7 @@ from pydantic import (
 
 from towpath.config.access import AccessConfig
 from towpath.config.clusters import ClusterConfig
+from towpath.config.groups import GroupsConfig
 from towpath.config.metrics import MetricsConfig
 from towpath.config.problems import not_one_of, placed_error
 from towpath.config.rates import MaxRates, RateConfig
@@ -193,6 +194,11 @@ class LinkConfig(Section):
     topics: TopicsConfig = Field(description="Which topics, and their names on the target.")
     records: RecordsConfig = Field(
         RecordsConfig(), description="Where copying begins, and which offsets the copies get."
+    )
+    groups: GroupsConfig | None = Field(
+        None,
+        description="Groups of consumers that go on on the target (docs/groups.md); `{}` for all of"
+        " them. Without it, `run` and `cutover` touch no group.",
     )
     access: AccessConfig = Field(AccessConfig(), description="Who may do what on the target.")
     prune: StrictBool = Field(

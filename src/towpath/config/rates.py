@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from towpath.config.naming import Expression, fits
 from towpath.config.shape import Section
-from towpath.config.topics import Expression, fits
 from towpath.config.units import ByteRate
 
 _LOWEST, _HIGHEST = ByteRate.parse("1KB"), ByteRate.parse("100GB")

@@ -14,7 +14,7 @@ from towpath.config.kafka_names import NAMES
 Place = tuple[str | int, ...]
 """The keys and list indexes that lead to a value of the file."""
 
-_KEY = re.compile(r"[A-Za-z_]{0,60}")
+_KEY = re.compile(r"mm2|[A-Za-z_]{0,60}")
 
 
 class Section(BaseModel):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable
 from enum import StrEnum
-from functools import cache
 from typing import Annotated, NewType, Protocol
 
 from pydantic import (
@@ -20,10 +18,10 @@ from pydantic import (
     field_validator,
 )
 
+from towpath.config.naming import PLACEHOLDER, Expression, Renaming, fits
 from towpath.config.problems import not_empty, not_one_of
 from towpath.config.shape import Section
-from towpath.model.errors import ConfigError, ConfigProblem
-from towpath.model.foreign import foreign
+from towpath.model.errors import ConfigError
 from towpath.model.nouns import EVENTS, LEDGER, TopicName
 
 INTERNAL_TOPICS = frozenset(
@@ -42,7 +40,6 @@ Count = NewType("Count", int)
 
 _TOPIC = "topic"
 _WHOLE = "{topic}"
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _LEGAL = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _MOST_REPLICAS = 2**15 - 1
 """Upper bound of a replication factor: the protocol has two bytes for it."""
@@ -55,27 +52,10 @@ class Replicas(StrEnum):
     BROKER_DEFAULT = "broker_default"
 
 
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "error"
-        )  # Python warns of syntax whose meaning will change; such expressions are refused
-        return re.compile(text)
-
-
-def _expression(text: str) -> str:
-    try:
-        _pattern(text)
-    except (re.error, FutureWarning, DeprecationWarning, OverflowError, RecursionError) as error:
-        raise ValueError(f"{text!r} is not a regular expression: {foreign(error)}") from None
-    return text
-
-
 def _template(text: str) -> str:
     if not text:
         raise ValueError("must not be empty")
-    around = _PLACEHOLDER.sub("", text)
+    around = PLACEHOLDER.sub("", text)
     if around and not _LEGAL.fullmatch(around):
         raise ValueError(
             f"{text!r}: beside placeholders such as {_WHOLE} a topic name has letters, digits, '.',"
@@ -104,7 +84,6 @@ def _as_text(value: object) -> object:
 
 
 Whole = Annotated[int, Field(ge=1, le=_MOST_REPLICAS)]
-Expression = Annotated[str, AfterValidator(_expression)]
 ReplicationFactor = Annotated[
     Replicas | Count,
     PlainValidator(_replicas, json_schema_input_type=Replicas | Whole),
@@ -182,15 +161,7 @@ class TopicsConfig(Section):
     @field_validator("rename")
     @classmethod
     def _groups(cls, rename: str, info: ValidationInfo) -> str:
-        for name in _PLACEHOLDER.findall(rename):
-            for number, expression in enumerate(info.data.get("include", ())):
-                groups = _groups_of(expression)
-                if name not in (_TOPIC, *groups):
-                    known = ", ".join(f"{{{each}}}" for each in (_TOPIC, *groups))
-                    raise ValueError(
-                        f"{{{name}}} is no group of `include[{number}]` ({expression!r}), for which"
-                        f" there is {known}"
-                    )
+        _renaming(rename, info.data.get("include", ())).check()
         return rename
 
     def matches(self, topic: str, *, internal: bool = False) -> bool:
@@ -216,12 +187,12 @@ class TopicsConfig(Section):
     @property
     def names_alike(self) -> bool:
         """Whether all mirror topics would get the same name."""
-        return not _PLACEHOLDER.search(self.rename)
+        return not PLACEHOLDER.search(self.rename)
 
     def target_prefix(self, prefix: str) -> str | None:
         """Return the prefix of the mirror topics of topics with a prefix, `None` if they differ."""
         before = self.rename.removesuffix(_WHOLE)
-        alike = before != self.rename and not _PLACEHOLDER.search(before)
+        alike = before != self.rename and not PLACEHOLDER.search(before)
         return before + prefix if alike else None
 
     def target_name(self, topic: str) -> TopicName:
@@ -230,10 +201,8 @@ class TopicsConfig(Section):
         Raises:
             ConfigError: Kafka does not allow the name, or it belongs to an internal topic.
         """
-        name = _PLACEHOLDER.sub(lambda found: self._filled(found[1], topic), self.rename)
-        if not name:
-            text = f"topic {topic} has no name on the target: {self.rename!r} gives it an empty one"
-            raise _misnamed(text)
+        renaming = _renaming(self.rename, self.include)
+        name = renaming.name(topic)
         why = ""
         if not _LEGAL.fullmatch(name):
             why = "is longer than 249 characters" if len(name) > 249 else "has illegal characters"
@@ -242,7 +211,9 @@ class TopicsConfig(Section):
         elif name in INTERNAL_TOPICS:
             why = "belongs to an internal topic"
         if why:
-            raise _misnamed(f"topic {topic} would be named {name} on the target, a name that {why}")
+            raise renaming.misnamed(
+                f"topic {topic} would be named {name} on the target, a name that {why}"
+            )
         return TopicName(name)
 
     def target_names(
@@ -258,28 +229,6 @@ class TopicsConfig(Section):
                 misnamed[topic] = str(error)
         return names, misnamed
 
-    def _filled(self, placeholder: str, topic: str) -> str:
-        if placeholder == _TOPIC:
-            return topic
-        found = next(filter(None, (_pattern(text).fullmatch(topic) for text in self.include)), None)
-        text = found and found[int(placeholder) if placeholder.isdigit() else placeholder]
-        if text is None:
-            raise _misnamed(
-                f"topic {topic} has no name on the target: it has nothing for the group"
-                f" {{{placeholder}}}"
-            )
-        return text
 
-
-def _misnamed(text: str) -> ConfigError:
-    return ConfigError((ConfigProblem("topics.rename", text),))
-
-
-def _groups_of(expression: str) -> tuple[str, ...]:
-    pattern = _pattern(expression)
-    return (*map(str, range(1, pattern.groups + 1)), *pattern.groupindex)
-
-
-def fits(text: str, expressions: tuple[str, ...]) -> bool:
-    """Return whether one of the regular expressions matches the whole text."""
-    return any(_pattern(each).fullmatch(text) for each in expressions)
+def _renaming(rename: str, include: tuple[str, ...]) -> Renaming:
+    return Renaming(_TOPIC, "topics.rename", rename, include)

@@ -51,6 +51,18 @@ class ReasonCode(StrEnum):
     CLUSTER_SECURITY = "CLUSTER_SECURITY"
     CLUSTER_UNRESOLVED = "CLUSTER_UNRESOLVED"
 
+    # Why the position of a group is not written
+    GROUP_HAS_MEMBERS = "GROUP_HAS_MEMBERS"
+    GROUP_NOT_EMPTY = "GROUP_NOT_EMPTY"
+    GROUP_AHEAD = "GROUP_AHEAD"
+    GROUP_NAME_TAKEN = "GROUP_NAME_TAKEN"
+    GROUP_MOVED = "GROUP_MOVED"
+    GROUP_ANSWER_LOST = "GROUP_ANSWER_LOST"
+    POSITION_AHEAD = "POSITION_AHEAD"
+    POSITION_NOT_THERE = "POSITION_NOT_THERE"
+    TOPIC_NOT_MIRRORED = "TOPIC_NOT_MIRRORED"
+    NOT_MIRRORED_YET = "NOT_MIRRORED_YET"
+
     # Texts
     ERROR = "ERROR"
     """Any other error of ours."""
@@ -222,6 +234,40 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.CLUSTER_UNREACHABLE: _unreachable,
         ReasonCode.CLUSTER_SECURITY: _unreachable,
         ReasonCode.CLUSTER_UNRESOLVED: _unreachable,
+        ReasonCode.GROUP_HAS_MEMBERS: lambda group, state: (
+            f"group {group} has members on the target"
+            + (f" ({state})" if state else "")
+            + ", and nothing is written under them"
+        ),
+        ReasonCode.GROUP_NOT_EMPTY: lambda state: (
+            f"the group is {state} at the source, and `groups.states: empty` asks for groups"
+            " without members"
+        ),
+        ReasonCode.GROUP_AHEAD: lambda known, offset: (
+            f"the target stands at offset {known} already, behind {offset}; nothing is written"
+            " backwards"
+        ),
+        ReasonCode.GROUP_NAME_TAKEN: lambda name, owner: (
+            f"the name {name} on the target belongs to {owner}; change `groups.rename`, or leave"
+            " one of them out"
+        ),
+        ReasonCode.GROUP_MOVED: lambda offset, found: (
+            f"offset {offset} was written, but the target then stood at {found}: another client"
+            " commits for this group"
+        ),
+        ReasonCode.GROUP_ANSWER_LOST: lambda offset, why: (
+            f"offset {offset} may have been written, as the answer was lost: {why}"
+        ),
+        ReasonCode.POSITION_AHEAD: lambda offset, end: (
+            f"the group stands at offset {offset}, and records are mirrored up to offset {end} so"
+            " far; it is written as soon as they are there"
+        ),
+        ReasonCode.POSITION_NOT_THERE: lambda offset, end: (
+            f"the target log ends at offset {end}, before offset {offset}, although more was"
+            " acknowledged; `towpath status` says whether records were lost"
+        ),
+        ReasonCode.TOPIC_NOT_MIRRORED: lambda: "the file does not ask for this topic",
+        ReasonCode.NOT_MIRRORED_YET: lambda: "nothing of this partition is mirrored so far",
         ReasonCode.ERROR: lambda error, text: text,  # noqa: ARG005  # kept for programs
         ReasonCode.TOLD: lambda text: text,
     }

@@ -19,3 +19,7 @@ DescribeShareGroupOffsetsRequest = _message("DescribeShareGroupOffsetsRequest")
 """Asks for the start offsets of share groups."""
 DescribeShareGroupOffsetsResponse = _message("DescribeShareGroupOffsetsResponse")
 """The start offsets of share groups; -1 where none was set yet."""
+AlterShareGroupOffsetsRequest = _message("AlterShareGroupOffsetsRequest")
+"""Sets start offsets of a share group that has no members."""
+AlterShareGroupOffsetsResponse = _message("AlterShareGroupOffsetsResponse")
+"""What became of each partition's start offset."""

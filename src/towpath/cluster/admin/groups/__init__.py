@@ -1,0 +1,9 @@
+"""Groups of clients of all kinds: `listing`, `asking` and `changing` their offsets."""
+
+from __future__ import annotations
+
+from towpath.cluster.admin.groups.admin import GroupAdmin
+from towpath.cluster.admin.groups.listing import GroupListing, GroupState
+from towpath.model.groups import ClientGroup, Commit, GroupKind
+
+__all__ = ["ClientGroup", "Commit", "GroupAdmin", "GroupKind", "GroupListing", "GroupState"]

@@ -1,0 +1,198 @@
+"""Asks about groups of clients, and changes where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kafka.protocol.consumer import OffsetFetchRequest
+
+from towpath.cluster.admin.groups.asking import Asking, Commits, retriable
+from towpath.cluster.admin.groups.changing import (
+    Changing,
+    Wanted,
+    Written,
+    delete_groups,
+    delete_offsets,
+)
+from towpath.cluster.admin.groups.listing import GroupListing, coordinators, listed
+from towpath.cluster.admin.leaders import by_topic, each_partition
+from towpath.cluster.codes import refused
+from towpath.cluster.connect.control import Control
+from towpath.cluster.metadata import Answers, Broker
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError
+from towpath.model.groups import ClientGroup, GroupKind
+from towpath.model.nouns import TopicPartition
+
+_GROUP_BY_NAME = 7
+"""The last OffsetFetch version with one group and topics by name."""
+
+
+class GroupAdmin:
+    """Asks about consumer groups; see `towpath.cluster.admin.Admin`."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all groups that commit offsets and that the login may describe.
+
+        Brokers silently leave out groups on which the login lacks Describe.
+
+        Raises:
+            ClusterError: A broker does not list its groups.
+        """
+        groups = self._control.retried(self._sure).groups
+        kinds = {name: each.group.kind for name, each in groups.items()}
+        return tuple(sorted(name for name, kind in kinds.items() if kind is not GroupKind.SHARE))
+
+    def listed(self) -> GroupListing:
+        """Return the groups that the login may describe, and the brokers that did not tell theirs.
+
+        Raises:
+            ClusterError: No broker can be asked.
+        """
+        return self._control.retried(lambda deadline: listed(self._control, deadline))
+
+    def commits(self) -> Answers[ClientGroup, dict[TopicPartition, int]]:
+        """Return all offsets of the groups of consumers that the login may describe.
+
+        Those of a share group are its start offsets; those of others are committed. Groups without
+        offsets are absent.
+
+        Raises:
+            ClusterError: A broker does not list its groups.
+        """
+        return self._control.retried(self._commits)
+
+    def offsets(
+        self, groups: Iterable[ClientGroup], known: Mapping[ClientGroup, Broker] | None = None
+    ) -> Answers[ClientGroup, Commits]:
+        """Return where groups stand: the commits, or the start offsets of share groups.
+
+        Groups without offsets, and those that do not exist, have an empty answer.
+
+        Args:
+            groups: The groups.
+            known: Their coordinators, as far as they were listed.
+
+        Raises:
+            ClusterError: No broker can be asked for the coordinators.
+        """
+        wanted, known = tuple(groups), known or {}
+        deadline = self._control.deadline()
+        lost: dict[ClientGroup, ClusterError] = {}
+        there = {group: known[group] for group in wanted if group in known}
+        there |= self._coordinators((g for g in wanted if g not in known), deadline, lost)
+        said = Asking(self._control, deadline).all(there)
+        again = [group for group in retriable(said.failed) if group in known]
+        if not again or deadline.over:
+            return Answers(said, {**lost, **said.failed})
+        there = self._coordinators(again, deadline, lost)
+        more = Asking(self._control, deadline).all(there)
+        failed = {group: error for group, error in said.failed.items() if group not in again}
+        return Answers({**said, **more}, {**failed, **lost, **more.failed})
+
+    def write(
+        self, wanted: Wanted, known: Mapping[ClientGroup, Broker] | None = None
+    ) -> dict[ClientGroup, Written]:
+        """Commit offsets of groups without members, or set the start offsets of share groups.
+
+        Nothing is sent twice: where an answer was lost, an `UnreachableError` stands in `failed`,
+        and the offset may have been written.
+
+        Args:
+            wanted: The offsets.
+            known: The coordinators, as far as they are known.
+
+        Raises:
+            ClusterError: No broker can be asked for the coordinators.
+        """
+        known = known or {}
+        deadline = self._control.deadline()
+        lost: dict[ClientGroup, ClusterError] = {}
+        there = {group: known[group] for group in wanted if group in known}
+        there |= self._coordinators((g for g in wanted if g not in known), deadline, lost)
+        told = {group: wanted[group] for group in wanted if group in there}
+        done = Changing(self._control, deadline).all(told, there)
+        nowhere = {group: dict.fromkeys(wanted[group], error) for group, error in lost.items()}
+        return done | {group: Answers({}, failed) for group, failed in nowhere.items()}
+
+    def delete(self, groups: Iterable[ClientGroup]) -> Answers[ClientGroup, ClientGroup]:
+        """Delete groups without members, with all their offsets.
+
+        Raises:
+            ClusterError: No broker can be asked for the coordinators.
+        """
+        deadline, lost = self._control.deadline(), dict[ClientGroup, ClusterError]()
+        there = self._coordinators(groups, deadline, lost)
+        done = delete_groups(self._control, there, deadline)
+        return Answers(done, {**lost, **done.failed})
+
+    def delete_offsets(self, group: ClientGroup, tps: Iterable[TopicPartition]) -> Written:
+        """Delete commits of a consumer group without members.
+
+        Raises:
+            ClusterError: The coordinator refuses the group, or cannot be reached.
+        """
+        deadline, lost = self._control.deadline(), dict[ClientGroup, ClusterError]()
+        there = self._coordinators([group], deadline, lost)
+        if group in lost:
+            raise lost[group]
+        return delete_offsets(self._control, group, there[group], tps, deadline)
+
+    def committed(self, group: str, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the committed offsets of a consumer group; partitions without one are absent."""
+        wanted = tuple(tps)
+        return self._control.retried(lambda deadline: self._committed(group, wanted, deadline))
+
+    def _coordinators(
+        self,
+        groups: Iterable[ClientGroup],
+        deadline: Deadline,
+        lost: dict[ClientGroup, ClusterError],
+    ) -> dict[ClientGroup, Broker]:
+        """Return the coordinators of groups; what has none now is put into `lost`."""
+        by_name = {group.name: group for group in groups}
+        if not by_name:
+            return {}
+        said = coordinators(self._control, by_name, deadline)
+        lost |= {by_name[name]: error for name, error in said.failed.items()}
+        return {by_name[name]: broker for name, broker in said.items()}
+
+    def _sure(self, deadline: Deadline) -> GroupListing:
+        found = listed(self._control, deadline)
+        for error in found.failed.values():
+            raise error
+        return found
+
+    def _commits(self, deadline: Deadline) -> Answers[ClientGroup, dict[TopicPartition, int]]:
+        groups = self._sure(deadline).groups.values()
+        there = {each.group: each.coordinator for each in groups}
+        said = Asking(self._control, deadline).all(there)
+        found = {
+            group: {tp: commit.offset for tp, commit in commits.items()}
+            for group, commits in said.items()
+            if commits
+        }
+        return Answers(found, said.failed)
+
+    def _committed(
+        self, group: str, tps: Iterable[TopicPartition], deadline: Deadline
+    ) -> dict[TopicPartition, int]:
+        what = f"asking for the offsets of group {group}"
+        acl = f"Describe on group {group} and on its topics"
+        kind = OffsetFetchRequest.OffsetFetchRequestTopic
+        topics = by_topic(tps, lambda name, p: kind(name=name, partition_indexes=p))
+        request = OffsetFetchRequest(group_id=group, topics=topics, require_stable=True)
+        coordinator = self._control.coordinator(group, deadline)
+        answer = self._control.ask(coordinator, request, deadline, what, newest=_GROUP_BY_NAME)
+        if answer.error_code:
+            raise refused(self._control.side, what, answer.error_code, acl=acl)
+        found = {}
+        for tp, number, offset in each_partition(answer, lambda said: int(said.committed_offset)):
+            if number:
+                raise refused(self._control.side, f"{what} in {tp}", number, acl=acl)
+            if offset >= 0:
+                found[tp] = offset
+        return found

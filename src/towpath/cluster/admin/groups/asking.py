@@ -1,0 +1,143 @@
+"""Asks where many groups stand, with few requests."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kafka.protocol.consumer import OffsetFetchRequest
+
+from towpath.cluster.admin.groups.brokers import ask_each
+from towpath.cluster.admin.leaders import each_partition
+from towpath.cluster.codes import UNSUPPORTED_VERSION, refused
+from towpath.cluster.connect.control import Control
+from towpath.cluster.messages import DescribeShareGroupOffsetsRequest
+from towpath.cluster.metadata import Answers, Broker
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError, RefusedError
+from towpath.model.groups import ClientGroup, Commit, GroupKind
+from towpath.model.nouns import TopicName, TopicPartition
+
+ASKING = "asking for the offsets of consumer groups"
+_TOPICS_BY_NAME = 9
+"""The last OffsetFetch version with topics by name."""
+_GROUPS = 100
+"""Consumer groups that one request asks for."""
+
+Commits = dict[TopicPartition, Commit]
+_Ask = Callable[[Broker, Sequence[str], Deadline], Sequence[Any]]
+
+
+class Asking:
+    """Asks coordinators for the offsets of their groups, side by side.
+
+    Args:
+        control: The cluster.
+        deadline: For all of it.
+    """
+
+    def __init__(self, control: Control, deadline: Deadline) -> None:
+        self._control, self._deadline = control, deadline
+        self._known: dict[TopicPartition, TopicPartition] = {}
+        self._found: dict[ClientGroup, Commits] = {}
+        self._failed: dict[ClientGroup, ClusterError] = {}
+
+    def all(self, groups: Mapping[ClientGroup, Broker]) -> Answers[ClientGroup, Commits]:
+        """Return the offsets of groups, given their coordinators; also those that have none.
+
+        Many groups go into one request from Kafka 3.0 on (KIP-709).
+        """
+        shares: dict[Broker, list[ClientGroup]] = defaultdict(list)
+        for group, broker in groups.items():
+            shares[broker].append(group)
+        for broker, error in ask_each(
+            shares, lambda broker: self._one(broker, shares[broker])
+        ).items():
+            silent = (each for each in shares[broker] if each not in self._found)
+            self._failed |= {each: self._failed.get(each, error) for each in silent}
+        return Answers(self._found, self._failed)
+
+    def _one(self, broker: Broker, groups: Sequence[ClientGroup]) -> None:
+        for shared, ask in ((False, self._offsets_of), (True, self._starts_of)):
+            left = [group for group in groups if (group.kind is GroupKind.SHARE) is shared]
+            while left:
+                said = self._asked(ask, broker, left[:_GROUPS])
+                # A broker before Kafka 3.0 answers about the first group only.
+                for group, answer in zip(left, said, strict=False):
+                    self._take(group, answer, shared=shared)
+                left = left[len(said) or _GROUPS :]
+
+    def _take(self, group: ClientGroup, answer: Any, *, shared: bool) -> None:
+        if answer.error_code:
+            acl = f"Describe on group {group.name}"
+            self._failed[group] = refused(self._control.side, ASKING, answer.error_code, acl=acl)
+        else:
+            rows = _starts_in(answer) if shared else _commits_in(answer)
+            # All groups share the names of partitions: there may be a hundred thousand positions.
+            self._found[group] = {self._known.setdefault(tp, tp): at for tp, at in rows}
+
+    def _asked(self, ask: _Ask, broker: Broker, groups: Sequence[ClientGroup]) -> Sequence[Any]:
+        """Ask a broker about groups; if it does not know the request, all of them have failed."""
+        try:
+            return ask(broker, [group.name for group in groups], self._deadline)
+        except RefusedError as error:
+            if error.error != UNSUPPORTED_VERSION:
+                raise
+            self._failed |= dict.fromkeys(groups, error)
+            return []
+
+    def _starts_of(self, broker: Broker, names: Sequence[str], deadline: Deadline) -> Sequence[Any]:
+        """Return what a broker says of the start offsets of these share groups, in their order."""
+        kind = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+        request = DescribeShareGroupOffsetsRequest(
+            groups=[kind(group_id=name, topics=None) for name in names]
+        )
+        answer = self._control.ask(broker, request, deadline, "asking for share groups' offsets")
+        return _in_order(answer.groups, names)
+
+    def _offsets_of(
+        self, broker: Broker, names: Sequence[str], deadline: Deadline
+    ) -> Sequence[Any]:
+        """Return what a broker says of these groups in their order, at least of the first one."""
+        kind = OffsetFetchRequest.OffsetFetchRequestGroup
+        request = OffsetFetchRequest(
+            group_id=names[0],
+            topics=None,
+            groups=[kind(group_id=name, topics=None) for name in names],
+            require_stable=False,
+        )
+        answer = self._control.ask(broker, request, deadline, ASKING, newest=_TOPICS_BY_NAME)
+        return _in_order(answer.groups, names) if answer.groups else [answer]
+
+
+def _in_order(groups: Iterable[Any], names: Sequence[str]) -> Sequence[Any]:
+    said = {group.group_id: group for group in groups}
+    return [said[name] for name in names]
+
+
+def _commits_in(said: Any) -> Iterator[tuple[TopicPartition, Commit]]:
+    for tp, code, commit in each_partition(said, _commit):
+        if not code and commit.offset >= 0:
+            yield tp, commit
+
+
+def _commit(said: Any) -> Commit:
+    return Commit(int(said.committed_offset), said.metadata or "")
+
+
+def _starts_in(said: Any) -> Iterator[tuple[TopicPartition, Commit]]:
+    for topic in said.topics:
+        for each in topic.partitions:
+            if not each.error_code and each.start_offset >= 0:
+                tp = TopicPartition(TopicName(topic.topic_name), each.partition_index)
+                yield tp, Commit(each.start_offset)
+
+
+def retriable(failed: Mapping[ClientGroup, ClusterError]) -> list[ClientGroup]:
+    """Return the groups whose coordinator may have moved."""
+    return [
+        group
+        for group, error in failed.items()
+        if not isinstance(error, RefusedError) or error.retriable
+    ]

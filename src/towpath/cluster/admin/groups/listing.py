@@ -1,0 +1,136 @@
+"""The groups that brokers coordinate, and what these do now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.protocol.admin import ListGroupsRequest
+from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
+
+from towpath.cluster.admin.groups.brokers import ask_each
+from towpath.cluster.codes import refused
+from towpath.cluster.connect.control import Control
+from towpath.cluster.metadata import Answers, Broker
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError
+from towpath.model.groups import ClientGroup, GroupKind
+
+_LISTING = "listing consumer groups"
+_SEVERAL_KEYS = 4
+"""The first FindCoordinator version for many keys (KIP-699)."""
+_KEYS = 1000
+"""Groups whose coordinators one request asks for."""
+_IDLE = frozenset({"Empty", "Dead", ""})
+"""States of groups without members; brokers before Kafka 2.6 tell no state."""
+
+_KINDS = {
+    "": GroupKind.CONSUMER,
+    "classic": GroupKind.CONSUMER,
+    "consumer": GroupKind.CONSUMER,
+    "share": GroupKind.SHARE,
+    "streams": GroupKind.STREAMS,
+}
+"""The kind of group of each group type, and of each protocol type of groups of consumers."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """A group as its coordinator lists it.
+
+    Attributes:
+        group: Its name and kind.
+        state: Its state in the words of Kafka, such as `Stable`; "" where the broker tells none.
+        type: Its type in the words of Kafka, such as `classic`; "" where the broker tells none.
+        coordinator: The broker that coordinates it.
+    """
+
+    group: ClientGroup
+    state: str
+    type: str
+    coordinator: Broker
+
+    @property
+    def has_members(self) -> bool:
+        """Whether clients are members of the group now."""
+        return self.state not in _IDLE
+
+
+@dataclass(frozen=True, slots=True)
+class GroupListing:
+    """The groups of a cluster that the login may describe.
+
+    Attributes:
+        groups: They, by their names.
+        failed: Brokers that did not tell their groups, or not all of them, and why.
+    """
+
+    groups: Mapping[str, GroupState]
+    failed: Mapping[Broker, ClusterError]
+
+    @property
+    def whole(self) -> bool:
+        """Whether every broker told its groups; where not, absent groups may exist."""
+        return not self.failed
+
+
+def listed(control: Control, deadline: Deadline) -> GroupListing:
+    """Ask all brokers side by side, because each lists only the groups that it coordinates.
+
+    Brokers silently leave out groups on which the login lacks Describe.
+
+    Raises:
+        ClusterError: No broker can be asked for the brokers.
+    """
+    brokers = control.metadata(deadline).brokers.values()
+    found: dict[str, GroupState] = {}
+    failed: dict[Broker, ClusterError] = {}
+
+    def ask(broker: Broker) -> None:
+        answer = control.ask(broker, ListGroupsRequest(), deadline, _LISTING)
+        found.update((each.group.name, each) for each in _groups(answer, broker))
+        if answer.error_code:
+            raise refused(control.side, _LISTING, answer.error_code, acl="Describe on groups")
+
+    failed |= ask_each(brokers, ask)
+    return GroupListing(found, failed)
+
+
+def _groups(answer: Any, broker: Broker) -> Iterator[GroupState]:
+    """Yield the groups of consumers in an answer."""
+    for each in answer.groups:
+        # Groups that only commit offsets have no protocol, and brokers before 3.7 tell no type.
+        kind = _KINDS.get((each.group_type or each.protocol_type).lower())
+        if kind is not None and each.protocol_type in _KINDS:
+            group = ClientGroup(each.group_id, kind)
+            yield GroupState(group, each.group_state or "", each.group_type or "", broker)
+
+
+def coordinators(
+    control: Control, names: Iterable[str], deadline: Deadline
+) -> Answers[str, Broker]:
+    """Return the coordinator of each group: many in a request from Kafka 3.0 on (KIP-699).
+
+    Raises:
+        ClusterError: No broker answers.
+    """
+    left, found, failed = sorted(names), dict[str, Broker](), dict[str, ClusterError]()
+    while left:
+        keys = left[:_KEYS]
+        request = FindCoordinatorRequest(
+            key=keys[0], key_type=CoordinatorType.GROUP, coordinator_keys=keys
+        )
+        what = "looking for the coordinators of groups"
+        answer = control.ask_any(request, deadline, what, newest=_SEVERAL_KEYS)
+        said = answer.coordinators or [answer]
+        # A broker before Kafka 3.0 answers about the first group only.
+        names = [each.key for each in said] if answer.coordinators else keys
+        for name, each in zip(names, said, strict=False):
+            if each.error_code:
+                acl, text = f"Describe on group {name}", each.error_message
+                failed[name] = refused(control.side, what, each.error_code, text, acl)
+            else:
+                found[name] = Broker(each.node_id, each.host, each.port)
+        left = left[len(said) :]
+    return Answers(found, failed)

@@ -1,0 +1,135 @@
+"""The section `groups`: which groups of consumers go on on the target, and how that is kept up."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from towpath.config.naming import PLACEHOLDER, Expression, Renaming, fits
+from towpath.config.problems import not_empty
+from towpath.config.shape import Section
+from towpath.config.units import Duration, between
+
+_GROUP = "group"
+_WHOLE = "{group}"
+_ALIAS = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+class GroupStates(StrEnum):
+    """The states at the source of groups that are brought over."""
+
+    ANY = "any"
+    EMPTY = "empty"
+
+
+class Following(StrEnum):
+    """Whether the target follows a change that takes something away."""
+
+    KEEP = "keep"
+    FOLLOW = "follow"
+
+
+class Mm2Topic(StrEnum):
+    """A topic in MirrorMaker 2's format."""
+
+    CHECKPOINTS = "checkpoints"
+    OFFSET_SYNCS = "offset_syncs"
+    HEARTBEATS = "heartbeats"
+
+
+def _alias(text: str) -> str:
+    if not _ALIAS.fullmatch(text):
+        raise ValueError("must be 1 to 100 letters, digits, '.', '_' or '-'")
+    return text
+
+
+Alias = Annotated[str, AfterValidator(_alias)]
+
+
+class Mm2Config(Section):
+    """The topics in MirrorMaker 2's formats that are written on the target."""
+
+    alias: Alias = Field(description="MirrorMaker 2's alias of the target cluster.")
+    source_alias: Alias = Field(
+        description="Its alias of the source cluster, which is part of the topics' names:"
+        " `<source_alias>.checkpoints.internal`."
+    )
+    topics: Annotated[tuple[Mm2Topic, ...], AfterValidator(not_empty)] = Field(
+        tuple(Mm2Topic), description="Which of its topics are written, all on the target."
+    )
+
+
+def _template(text: str) -> str:
+    if not text:
+        raise ValueError("must not be empty")
+    return text
+
+
+class GroupsConfig(Section):
+    """Groups of consumers that go on on the target where they stand at the source."""
+
+    include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
+        (".*",),
+        description="Python regular expressions; a group whose whole name matches one is brought"
+        " over, as far as it reads topics that are mirrored.",
+    )
+    exclude: tuple[Expression, ...] = Field(
+        (), description="Regular expressions; a group whose whole name matches one is left alone."
+    )
+    rename: Annotated[str, AfterValidator(_template)] = Field(
+        _WHOLE,
+        description="Name on the target; `{group}` stands for the name on the source, `{1}` and"
+        " `{name}` for groups of the first expression of `include` that matches it.",
+    )
+    states: GroupStates = Field(
+        GroupStates.ANY,
+        description="State of the groups at the source: `any`, or only those that are `empty`."
+        " Nothing is ever written under members on the target.",
+    )
+    interval: Annotated[Duration, between("1s", "1d")] = Field(
+        Duration.parse("10s"), description="How often a run brings the offsets over."
+    )
+    deletions: Following = Field(
+        Following.KEEP,
+        description="Whether a group or commit that was deleted at the source is deleted on the"
+        " target (`follow`), if nobody has changed it there.",
+    )
+    rewinds: Following = Field(
+        Following.KEEP,
+        description="Whether a group that was set back at the source is set back on the target"
+        " (`follow`), if nobody has changed it there.",
+    )
+    mm2: Mm2Config | None = Field(
+        None,
+        description="Topics in MirrorMaker 2's formats for clients that translate offsets by them.",
+    )
+
+    @field_validator("rename")
+    @classmethod
+    def _groups(cls, rename: str, info: ValidationInfo) -> str:
+        _renaming(rename, info.data.get("include", ())).check()
+        return rename
+
+    def matches(self, group: str) -> bool:
+        """Return whether a group of the source is brought over."""
+        return fits(group, self.include) and not fits(group, self.exclude)
+
+    @property
+    def names_alike(self) -> bool:
+        """Whether all groups would get the same name."""
+        return not PLACEHOLDER.search(self.rename)
+
+    def target_name(self, group: str) -> str:
+        """Return the name on the target of a group of the source.
+
+        Raises:
+            ConfigError: The group would have no name.
+        """
+        return _renaming(self.rename, self.include).name(group)
+
+
+def _renaming(rename: str, include: tuple[str, ...]) -> Renaming:
+    return Renaming(_GROUP, "groups.rename", rename, include)

@@ -1,0 +1,125 @@
+"""Regular expressions that select names, and the names that selected things get on the target."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.foreign import foreign
+
+PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+
+
+@cache
+def pattern(text: str) -> re.Pattern[str]:
+    """Return a regular expression; what Python warns of, as its meaning will change, is refused."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return re.compile(text)
+
+
+def _expression(text: str) -> str:
+    try:
+        pattern(text)
+    except (re.error, FutureWarning, DeprecationWarning, OverflowError, RecursionError) as error:
+        raise ValueError(f"{text!r} is not a regular expression: {foreign(error)}") from None
+    return text
+
+
+Expression = Annotated[str, AfterValidator(_expression)]
+
+
+def fits(text: str, expressions: tuple[str, ...]) -> bool:
+    """Return whether one of the regular expressions matches the whole text."""
+    return any(pattern(each).fullmatch(text) for each in expressions)
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """How names on the target are made of those on the source.
+
+    Attributes:
+        what: The kind of thing, which is also the placeholder for its whole name, such as `topic`.
+        path: The key of the file that has the template.
+        template: The name on the target; `{topic}` stands for the name on the source, `{1}` and
+            `{name}` for groups of the first expression that matches it.
+        include: The expressions.
+    """
+
+    what: str
+    path: str
+    template: str
+    include: tuple[str, ...]
+
+    @property
+    def whole(self) -> str:
+        """The template that keeps names."""
+        return f"{{{self.what}}}"
+
+    def check(self) -> None:
+        """Raise if a placeholder is no group of one of the expressions.
+
+        Raises:
+            ValueError: One is not.
+        """
+        for name in PLACEHOLDER.findall(self.template):
+            for number, expression in enumerate(self.include):
+                groups = _groups_of(expression)
+                if name not in (self.what, *groups):
+                    known = ", ".join(f"{{{each}}}" for each in (self.what, *groups))
+                    raise ValueError(
+                        f"{{{name}}} is no group of `include[{number}]` ({expression!r}), for which"
+                        f" there is {known}"
+                    )
+
+    def name(self, source: str) -> str:
+        """Return the name on the target.
+
+        Raises:
+            ConfigError: A group of the expression matches nothing, or the name is empty.
+        """
+        name = PLACEHOLDER.sub(lambda found: self._filled(found[1], source), self.template)
+        if not name:
+            text = f"{self.what} {source} has no name on the target"
+            raise self.misnamed(f"{text}: {self.template!r} gives it an empty one")
+        return name
+
+    def misnamed(self, text: str) -> ConfigError:
+        """Return the error for a name that cannot be."""
+        return ConfigError((ConfigProblem(self.path, text),))
+
+    def _filled(self, placeholder: str, source: str) -> str:
+        if placeholder == self.what:
+            return source
+        found = next(filter(None, (pattern(text).fullmatch(source) for text in self.include)), None)
+        text = found and found[int(placeholder) if placeholder.isdigit() else placeholder]
+        if text is None:
+            raise self.misnamed(
+                f"{self.what} {source} has no name on the target: it has nothing for the group"
+                f" {{{placeholder}}}"
+            )
+        return text
+
+
+def _groups_of(expression: str) -> tuple[str, ...]:
+    found = pattern(expression)
+    return (*map(str, range(1, found.groups + 1)), *found.groupindex)
+
+
+def collisions(names: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """Return target names that several source names would get, with those source names.
+
+    Args:
+        names: Source name and target name of each thing.
+    """
+    owners: dict[str, list[str]] = {}
+    for source, target in names:
+        owners.setdefault(target, []).append(source)
+    return {target: tuple(sorted(each)) for target, each in owners.items() if len(each) > 1}

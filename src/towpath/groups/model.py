@@ -1,0 +1,131 @@
+"""What a sync of groups works on, and what it reports. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from towpath.ledger.offsets import TranslatedOffset
+from towpath.model.errors import ClusterError
+from towpath.model.groups import ClientGroup
+from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
+from towpath.model.reasons import Reason
+
+
+class PositionOutcome(StrEnum):
+    """What became of the position of one group in one partition."""
+
+    CONFIRMED = "CONFIRMED"
+    """It was written, and read back."""
+    UNCHANGED = "UNCHANGED"
+    """The target had it already."""
+    UNKNOWN = "UNKNOWN"
+    """It may have been written: the answer was lost. The next sync looks before anything else."""
+    NOT_ATTEMPTED = "NOT_ATTEMPTED"
+    """Nothing was written, for the reason that is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPosition:
+    """Where one group stands in one partition.
+
+    Attributes:
+        group: The group, with its name at the source.
+        mirror_group: Its name on the target, "" where it can have none.
+        tp: The source partition.
+        mirror: The target partition, `None` where the topic is not mirrored.
+        source: The offset at the source.
+        metadata: The text that the client committed with it.
+        answer: That offset on the target, `None` where the ledger knows nothing of the partition.
+        known: What the target has for the group there, `None` for nothing or if it is not known.
+        outcome: What became of it.
+        reason: Why nothing was written, or why it is unknown; `None` otherwise, and in a preview
+            for what a sync would write.
+    """
+
+    group: ClientGroup
+    mirror_group: str
+    tp: TopicPartition
+    mirror: TopicPartition | None
+    source: SourceOffset
+    metadata: str
+    answer: TranslatedOffset[TargetOffset] | None
+    known: TargetOffset | None = None
+    outcome: PositionOutcome = PositionOutcome.NOT_ATTEMPTED
+    reason: Reason | None = None
+
+    @property
+    def due(self) -> bool:
+        """Whether the position is still to be written, as a preview has it."""
+        return self.outcome is PositionOutcome.NOT_ATTEMPTED and self.reason is None
+
+    @property
+    def settled(self) -> bool:
+        """Whether the target has the position."""
+        return self.outcome in {PositionOutcome.CONFIRMED, PositionOutcome.UNCHANGED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupReport:
+    """What became of one group.
+
+    Attributes:
+        group: The group, with its name at the source.
+        mirror_group: Its name on the target, "" where it can have none.
+        source_state: Its state at the source in the words of Kafka; "" where that is not known, as
+            where the ledger's snapshot is used.
+        target_state: Its state on the target; "" where it is not there.
+        at: When the source was seen so, in ms since 1970.
+        positions: Where it stands in each partition that it has an offset in.
+        deleted: Whether the group was deleted on the target, as it was at the source.
+    """
+
+    group: ClientGroup
+    mirror_group: str
+    source_state: str
+    target_state: str
+    at: int
+    positions: tuple[GroupPosition, ...]
+    deleted: bool = False
+
+    @property
+    def outcomes(self) -> Counter[PositionOutcome]:
+        """How many positions have each outcome."""
+        return Counter(position.outcome for position in self.positions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncReport:
+    """What one sync came to.
+
+    Attributes:
+        at: When it ended, in ms since 1970.
+        groups: The groups, by name.
+        failed: Groups that could not be looked at, and why.
+        unlisted: Why some groups may be missing: brokers that did not list theirs.
+        written: Whether it was a sync; a preview writes nothing.
+    """
+
+    at: int
+    groups: tuple[GroupReport, ...] = ()
+    failed: Mapping[ClientGroup, ClusterError] = field(default_factory=dict)
+    unlisted: tuple[ClusterError, ...] = ()
+    written: bool = True
+
+    @property
+    def positions(self) -> Iterator[GroupPosition]:
+        """Every position of every group."""
+        return (position for group in self.groups for position in group.positions)
+
+    @property
+    def outcomes(self) -> Counter[PositionOutcome]:
+        """How many positions have each outcome."""
+        return sum((group.outcomes for group in self.groups), Counter())
+
+    @property
+    def good(self) -> bool:
+        """Whether every group was looked at, and no answer was lost."""
+        lost = self.outcomes[PositionOutcome.UNKNOWN]
+        return not (self.failed or self.unlisted or lost)

@@ -1,0 +1,42 @@
+"""Groups of clients: their kinds, and where they stand in a partition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class GroupKind(StrEnum):
+    """Kinds of groups whose members read records."""
+
+    CONSUMER = "consumer"
+    """Also classic groups, and groups that only commit offsets."""
+    SHARE = "share"
+    """A share group (KIP-932)."""
+    STREAMS = "streams"
+    """A group of the Streams protocol (KIP-1071)."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ClientGroup:
+    """A group whose members read records; names are unique among all kinds."""
+
+    name: str
+    kind: GroupKind = GroupKind.CONSUMER
+
+    def __str__(self) -> str:
+        kind = "" if self.kind is GroupKind.CONSUMER else f"{self.kind} "
+        return f"{kind}group {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Where a group stands in a partition; of a share group, its start offset.
+
+    Attributes:
+        offset: Offset of the next record to read.
+        metadata: The text that the client committed with it; share groups have none.
+    """
+
+    offset: int
+    metadata: str = ""
