@@ -147,6 +147,8 @@ class StandInChannel:
         default_factory=lambda: {fetching.API: (4, BY_NAME)}
     )
     asked: list[Callable[[Frame], None]] = field(default_factory=list)
+    waits: list[int] = field(default_factory=list)
+    """Milliseconds that each request lets the broker wait."""
     closed: bool = False
     pool: BufferPool = field(default_factory=lambda: BufferPool(1 << 30))
 
@@ -154,12 +156,13 @@ class StandInChannel:
         self,
         _api: int,
         _version: int,
-        _body: object,
+        body: Sequence[bytes],
         answer: Callable[[Frame], None],
         *,
         tags: bool,
     ) -> None:
         del tags
+        self.waits.append(int.from_bytes(body[0][4:8], "big"))
         self.asked.append(answer)
 
     def mute(self, seconds: float) -> None:

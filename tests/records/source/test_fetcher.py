@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
+import pytest
+
 from tests.support.lanes import (
     ABORT,
     COMMIT,
@@ -93,3 +97,17 @@ def test_what_came_damaged_from_a_replica_near_us_is_asked_of_the_leader() -> No
     made.budget.over(NODE)
     made.add(doubted)
     assert made._requests.sessions[NODE].rack == ""
+
+
+def test_a_reader_that_comes_a_moment_after_another_one_waits_for_no_long_poll(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = monotonic()
+    made, channel = fetcher(StandInReactor(), take)
+    made.add(lane(0))
+    made.add(lane(1))
+    channel.answer()
+    assert max(channel.waits) <= 10
+    monkeypatch.setattr("time.monotonic", lambda: now + 10)
+    channel.answer()
+    assert channel.waits[-1] == 500

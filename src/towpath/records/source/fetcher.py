@@ -13,6 +13,7 @@ from towpath.cluster.data.fetch_bodies import Fetched, FetchFrom
 from towpath.cluster.data.nodes import Nodes
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
+from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicName, TopicPartition
 from towpath.records.source.budget import PARTITION_BYTES, RESPONSE_BYTES, FetchBudget
@@ -28,6 +29,12 @@ from towpath.records.trouble import TOLD, throttled
 _WAIT_MS = 500
 _SHORT_WAIT_MS = 10
 """Long poll while a partition is held back, so that it can be fetched again soon."""
+_JOINING = 1.0
+"""Seconds after a reader was added in which others may follow; long polls are short meanwhile, as
+who is added during one waits for its end."""
+_POLLED_AT_ONCE = 20
+"""Partitions of a session for each millisecond of such a poll, which costs the broker a look at
+each of them."""
 
 
 class Fetcher(Generic[R]):
@@ -83,6 +90,7 @@ class Fetcher(Generic[R]):
         self._near = Near(config.rack or "", self._leader)
         self._held: set[TopicPartition] = set()
         """Readers that have no room."""
+        self._joining = Deadline.after(0.0)
         self.ended = False
         self._throttled = 0.0
         self.nodes = Nodes(
@@ -113,6 +121,7 @@ class Fetcher(Generic[R]):
         """Fetch for `reader` from now on, from `expected`. A request in flight is void for it."""
         if self.ended:
             return
+        self._joining = Deadline.after(_JOINING)
         self._readers[reader.source] = reader
         self._wait_no_more(reader.source)
         self.again(reader)
@@ -331,11 +340,18 @@ class Fetcher(Generic[R]):
         """Take in the readers that come from another fetcher; see `Asker`."""
         self._take_in(node)
         session.rack = self._near.told(node)
+        return self._longest_wait(len(session))
+
+    def _longest_wait(self, partitions: int) -> int:
+        """Milliseconds for which a broker may wait for the first byte of so many partitions."""
         if self._held:
             return _SHORT_WAIT_MS
-        if not self._late:
-            return self._wait_ms
-        return max(_SHORT_WAIT_MS, min(round(1000 * self._late.seconds), self._wait_ms))
+        longest = self._wait_ms
+        if not self._joining.over:
+            longest = min(longest, partitions // _POLLED_AT_ONCE)
+        if self._late:
+            longest = min(longest, round(1000 * self._late.seconds))
+        return max(_SHORT_WAIT_MS, longest)
 
     def answered(self, node: int, session: FetchSession, frame: Frame, said: Fetched) -> None:
         """Hand what a broker said of one partition to its reader."""
