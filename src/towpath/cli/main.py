@@ -39,12 +39,15 @@ COMMANDS = {
     "repair": "Copy again the records that the target lost.",
     "restart": "Copy source topics that were deleted and created again.",
     "cutover": "End a migration: copy the rest, sync all else, and prove equality.",
+    "import": "Make files of ours from those of other tools.",
     "pack": "Make an archive of Towpath for Spark workers without it.",
     "explain": "Show what a code or an alert means, and what to do.",
     "dev": "Start and stop a pair of local clusters to try things on.",
 }
 
 
+_MODULES = {"import": "importing"}
+"""Modules of commands whose name Python has for itself."""
 _SLOW = {"run", "cutover", "verify"}
 """Commands that import for a second or more before they can show anything."""
 
@@ -111,7 +114,8 @@ def program(arguments: Sequence[str]) -> typer.Typer:
 
 def _load(name: str) -> typer.Typer | Callable[..., int | None]:
     command: typer.Typer | Callable[..., int | None]
-    command = getattr(import_module(f"towpath.cli.{name}"), name)
+    module = _MODULES.get(name, name)
+    command = getattr(import_module(f"towpath.cli.{module}"), module)
     return command
 
 
