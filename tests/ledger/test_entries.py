@@ -45,6 +45,7 @@ from towpath.model.nouns import (
     TopicName,
     TopicPartition,
 )
+from towpath.model.reasons import Reason, ReasonCode
 
 LINK = LinkName("orders-to-new")
 ORDERS = TopicName("orders")
@@ -120,9 +121,10 @@ ENTRIES: list[Entry] = [
         producer_id=ProducerId(1),
         first=SourceOffset(5),
         end=SourceOffset(7),
-        why=RETENTION,
+        why=Reason.of(ReasonCode.SOURCE_CUT, end=5),
         went_on=True,
         at=8,
+        target=TargetOffset(7),
     ),
     TransactionalProducer(
         link=LINK,

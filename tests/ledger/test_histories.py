@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hypothesis import event, given
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from tests.support.reasons import RETENTION
@@ -35,12 +36,18 @@ class History:
     replaced: set[int] = field(default_factory=set)
     runs: list[tuple[int, int]] = field(default_factory=list)
     gaps: list[tuple[int, int]] = field(default_factory=list)
-    cuts: list[tuple[int, int]] = field(default_factory=list)
+    cuts: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """By its first offset: the end of each gap that a cut left, and the target offset then."""
     log_start: int = 0
 
     def __post_init__(self) -> None:
         self.end = self.position = self.start
         self.target_end = self.written = self.target_start
+
+    @property
+    def floor(self) -> int:
+        """Where the source's log may begin: no cut reaches below it."""
+        return max([self.start, *(end for _, end in self.gaps)])
 
     def records(self, count: int) -> None:
         for _ in range(count):
@@ -80,15 +87,12 @@ class History:
             self.gaps.append((first, self.position))
 
     def cut(self, count: int) -> None:
-        """Cut the end of the source's log, and write and mirror other records there."""
-        floor = max([self.start, *(end for _, end in self.gaps)])
-        self.end = max(floor, self.position - count)
-        self.cuts.append((self.end, self.position))
+        """Cut the end of the source's log, below what was mirrored."""
+        self.end = max(self.floor, self.position - count)
+        self.cuts[self.end] = (self.position, self.written)
         self.replaced |= {there for offset, there in self.at.items() if offset >= self.end}
         self.at = {offset: there for offset, there in self.at.items() if offset < self.end}
         self.position = self.end
-        self.records(1)
-        self.mirror(1)
 
     def delete(self, count: int) -> None:
         """Delete the first records of the target."""
@@ -98,20 +102,25 @@ class History:
         """Forget the runs of deleted records."""
         self.runs = [each for each in self.runs if each[1] >= self.log_start]
 
-    def map(self) -> OffsetMap:
+    def gaps_noted(self) -> list[Gap]:
+        gaps = [gap(first, end, RETENTION) for first, end in self.gaps]
+        return gaps + [gap(first, end, CUT, at) for first, (end, at) in self.cuts.items()]
+
+    def map(self, gaps: Sequence[Gap] | None = None) -> OffsetMap:
         extent = Extent(
             SourceOffset(self.start),
             TargetOffset(self.target_start),
             SourceOffset(self.position),
             TargetOffset(self.written),
         )
-        gaps = [gap(first, end, RETENTION) for first, end in self.gaps]
-        gaps += [gap(first, end, CUT) for first, end in self.cuts]
+        noted = self.gaps_noted() if gaps is None else gaps
         runs = joined([run(offset, there, 1) for offset, there in self.runs])
-        return OffsetMap(runs, extent, gaps, TargetOffset(self.log_start))
+        return OffsetMap(runs, extent, noted, TargetOffset(self.log_start))
 
 
-def gap(first: int, end: int, why: Reason) -> Gap:
+def gap(
+    first: int, end: int, why: Reason, target: int | None = None, *, went_on: bool = True
+) -> Gap:
     return Gap(
         link=LinkName("l"),
         topic=TopicName("t"),
@@ -120,8 +129,9 @@ def gap(first: int, end: int, why: Reason) -> Gap:
         first=SourceOffset(first),
         end=SourceOffset(end),
         why=why,
-        went_on=True,
+        went_on=went_on,
         at=0,
+        target=None if target is None else TargetOffset(target),
     )
 
 
@@ -139,16 +149,35 @@ _CHANGES = (
 )
 
 
+def happened(*changes: tuple[str, int]) -> History:
+    made = History(0, 0)
+    for change, count in changes:
+        getattr(made, change)(count)
+    return made
+
+
+_COPIED = ("records", 10), ("mirror", 10)
+MARKERS_FIRST = happened(*_COPIED, ("cut", 5), ("markers", 2), ("mirror", 2))
+"""Nothing tells yet that the source's log was cut, but the gap."""
+SAME_DISTANCE = happened(*_COPIED, ("cut", 5), ("markers", 5), ("records", 3), ("mirror", 8))
+"""The new records lie as far from each other as the old ones did, so one run holds both."""
+_AGAIN = ("records", 4), ("mirror", 4)
+CUT_TWICE = happened(*_COPIED, ("cut", 5), *_AGAIN, ("cut", 4), ("markers", 1))
+
+
 @st.composite
 def histories(draw: st.DrawFn) -> History:
     made = History(draw(st.integers(0, 5)), draw(st.integers(0, 5)))
-    likely = st.sampled_from(("records", "mirror", *_CHANGES))
+    likely = st.sampled_from(("records", "mirror", "mirror", "cut", "markers", *_CHANGES))
     for change in draw(st.lists(likely, max_size=14)):
         getattr(made, change)(draw(st.integers(1, 6)))
     return made
 
 
 @given(histories())
+@example(MARKERS_FIRST)
+@example(SAME_DISTANCE)
+@example(CUT_TWICE)
 def test_a_consumer_that_moves_goes_on_at_the_next_record(history: History) -> None:
     offsets = history.map()
     for at in range(history.end + 4):
@@ -181,6 +210,9 @@ def expected(history: History, at: int) -> Exactness:
 
 
 @given(histories())
+@example(MARKERS_FIRST)
+@example(SAME_DISTANCE)
+@example(CUT_TWICE)
 def test_a_consumer_that_moves_back_goes_on_at_the_next_record(history: History) -> None:
     offsets = history.map()
     for there in range(max(history.log_start, history.target_start), history.written + 1):
@@ -189,3 +221,17 @@ def test_a_consumer_that_moves_back_goes_on_at_the_next_record(history: History)
         assert {offset for offset in history.at if offset >= answer.offset} == left, (there, answer)
         assert (answer.exactness is Exactness.LOST) is (there in history.replaced)
     assert offsets.to_source(TargetOffset(history.written + 1)).exactness is Exactness.NOT_YET
+
+
+@given(histories())
+def test_nothing_is_translated_behind_a_cut_before_copying_went_back(history: History) -> None:
+    """The lane still holds records from before the cut, or stopped there."""
+    cut = SourceOffset(history.floor)
+    if history.position == cut:
+        return  # nothing is there that could be cut off
+    for went_on, target in ((True, -1), (False, -1), (False, None)):
+        gaps = [*history.gaps_noted(), gap(cut, history.position, CUT, target, went_on=went_on)]
+        after = history.map(gaps)
+        assert after.to_target(SourceOffset(cut + 1)).exactness is Exactness.NOT_YET
+        behind = after.to_target(cut)
+        assert (behind.offset, behind.exactness) == (history.written, Exactness.EXACT)

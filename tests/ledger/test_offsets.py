@@ -144,6 +144,48 @@ def test_answers_tell_what_they_are(
     assert OffsetMap(runs, mirrored).to_target(SourceOffset(offset)) == answer
 
 
+_FEW = [(0, 100, 100), (80, 200, 50)]
+"""The source log was cut at offset 80, and written again up to 130."""
+
+
+@pytest.mark.parametrize(
+    ("runs", "mirrored", "log_start", "offset", "answer"),
+    [
+        pytest.param([(0, 0, 10)], (0, 0, 11, 10), 0, 11, (10, "exact"), id="behind a marker"),
+        pytest.param([(0, 0, 10)], (0, 0, 11, 11), 0, 11, (11, "exact"), id="a filled marker"),
+        pytest.param(_FEW, None, 100, 79, (179, "exact"), id="before the cut"),
+        pytest.param(_FEW, None, 100, 80, (200, "exact"), id="at the cut"),
+        pytest.param(_FEW, None, 100, 129, (249, "exact"), id="written again"),
+        pytest.param(_FEW, None, 100, 130, (250, "exact"), id="behind all"),
+        pytest.param(_FEW, None, 100, 190, (250, "not yet mirrored"), id="of a record cut off"),
+        pytest.param([(0, 5, 3)], None, 5, 0, (5, "exact"), id="offset 0"),
+        pytest.param([(0, 5, 3)], None, 5, 3, (8, "exact"), id="the log's end"),
+        pytest.param([], (0, 0, 0, 0), 0, 0, (0, "exact"), id="an empty topic"),
+        pytest.param([], (7, 7, 7, 7), 7, 7, (7, "exact"), id="emptied by retention"),
+        pytest.param([(4, 4, 3)], None, 4, 1, (4, "before the start"), id="an expired commit"),
+        pytest.param([(0, 0, 2), (5, 2, 3)], None, 0, 3, (2, "exact"), id="compacted"),
+        pytest.param([(0, 0, 9)], None, 4, 6, (6, "exact"), id="the target deleted what was read"),
+        pytest.param([(0, 0, 9)], None, 4, 2, (4, "lost"), id="the target deleted further"),
+        pytest.param([(0, 0, 9)], None, 9, 2, (9, "lost"), id="the target deleted all"),
+        pytest.param([(5, 5, 4)], (0, 0, 9, 9), 5, 2, (5, "bounded"), id="runs were tidied away"),
+        pytest.param([(0, 0, 9)], None, 0, 10, (9, "not yet mirrored"), id="behind what is copied"),
+    ],
+)
+def test_edges(
+    runs: list[Run],
+    mirrored: tuple[int, int, int, int] | None,
+    log_start: int,
+    offset: int,
+    answer: tuple[int, str],
+) -> None:
+    whole = extent(*mirrored) if mirrored is not None else None
+    found = OffsetMap(joined(runs), whole, log_start=TargetOffset(log_start)).to_target(
+        SourceOffset(offset)
+    )
+    assert (found.offset, str(found.exactness)) == answer
+    assert bool(found.why) is (answer[1] != "exact")
+
+
 def test_what_a_gap_lost() -> None:
     offsets = OffsetMap(
         [(SourceOffset(0), TargetOffset(0), 2), (SourceOffset(9), TargetOffset(2), 2)], gaps=[GAP]

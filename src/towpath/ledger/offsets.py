@@ -94,10 +94,13 @@ class OffsetMap:
         gaps: Iterable[Gap] = (),
         log_start: TargetOffset | None = None,
     ) -> None:
-        table, self.replaced = _last_word(as_table(runs))
+        gaps = tuple(gaps)
+        table, gone = _without_cut(as_table(runs), gaps)
+        table, replaced = _last_word(table)
+        self.replaced = tuple(sorted((*gone, *replaced)))
         self._starts, self._targets, lengths = (column.copy() for column in table.T)
         self._ends, self._target_ends = self._starts + lengths, self._targets + lengths
-        self._extent = extent or self._whole()
+        self._extent = _cut_short(extent or self._whole(), gaps)
         self._gaps = tuple(gap for gap in gaps if _left_out(gap))
         self._log_start = log_start
 
@@ -200,7 +203,58 @@ class OffsetMap:
 
 def _left_out(gap: Gap) -> bool:
     """Whether records were not mirrored; where the source log was cut they were, before that."""
-    return gap.end > gap.first and gap.why.code is not ReasonCode.SOURCE_CUT
+    return gap.end > gap.first and not _is_cut(gap)
+
+
+def _is_cut(gap: Gap) -> bool:
+    return gap.why.code is ReasonCode.SOURCE_CUT
+
+
+def _stopped_at(gap: Gap) -> bool:
+    """Whether nothing of what was written again behind a cut of the source log is mirrored."""
+    old = gap.target is None
+    return _is_cut(gap) and (not gap.went_on if old else gap.target == NOWHERE)
+
+
+def _cut_short(extent: Extent, gaps: Iterable[Gap]) -> Extent:
+    """Return what was mirrored of the source log as it is since it was cut."""
+    cuts = [gap.first for gap in gaps if _stopped_at(gap)]
+    return replace(extent, end=min([extent.end, *cuts]))
+
+
+def _without_cut(table: Table, gaps: Iterable[Gap]) -> tuple[Table, list[tuple[int, int]]]:
+    """Cut runs where the source log was cut: below a target offset, none reaches behind the cut.
+
+    Returns:
+        The runs, and the target offsets [first, end) of what was cut off.
+    """
+    gone: list[tuple[int, int]] = []
+    for gap in filter(_is_cut, gaps):
+        if _stopped_at(gap):
+            old = np.full(len(table), fill_value=True)
+        elif gap.target is None:  # an older version did not tell where copying went back
+            continue
+        else:
+            table = _split(table, gap.target)
+            old = table[:, _TARGET] < gap.target
+        left = np.clip(gap.first - table[:, _SOURCE], 0, table[:, _LENGTH])
+        shorter = old & (left < table[:, _LENGTH])
+        ends = table[shorter, _TARGET] + table[shorter, _LENGTH]
+        gone += zip((table[:, _TARGET] + left)[shorter].tolist(), ends.tolist(), strict=True)
+        table = table.copy()
+        table[shorter, _LENGTH] = left[shorter]
+        table = table[table[:, _LENGTH] > 0]
+    return table, gone
+
+
+def _split(table: Table, at: TargetOffset) -> Table:
+    """Split the runs that reach across a target offset."""
+    across = (table[:, _TARGET] < at) & (table[:, _TARGET] + table[:, _LENGTH] > at)
+    lower, upper = table[across], table[across]
+    done = at - lower[:, _TARGET]
+    lower[:, _LENGTH] = done
+    upper += np.stack((done, done, -done), axis=1)
+    return np.concatenate((table[~across], lower, upper))
 
 
 def as_table(runs: Iterable[Run] | Table) -> Table:

@@ -17,12 +17,14 @@ from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.entries import Entry, Gap, Receipt, Removed, Runs
 from towpath.ledger.keys import is_abandoned, is_silent, new_name
 from towpath.ledger.ledger import SESSIONS, Ledger
+from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName, Side, TopicPartition
 from towpath.records.jobs import Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.run_log import RunLog, again
+from towpath.records.source.trouble import cut
 from towpath.records.work import Slice
 
 
@@ -159,13 +161,32 @@ class Receipts:
 
     def _due_of(self, lane: Lane) -> tuple[list[Entry], list[Removed]]:
         log = self._log(lane)
-        entries: list[Entry] = list(log.add(lane.progress.runs.take_closed()))
+        entries: list[Entry] = [*self._cuts(lane), *log.add(lane.progress.runs.take_closed())]
         if not lane.progress.changed:
             return entries, []
         receipt, useless = self._keys[lane.source].write(
             lane.progress, self._work.link, log.packed()
         )
         return [*entries, receipt], useless
+
+    def _cuts(self, lane: Lane) -> list[Gap]:
+        """Return where the source's log was cut, now that the target offset is known."""
+        passed, lane.progress.went_back = lane.progress.went_back, []
+        return [
+            Gap(
+                link=self._work.link,
+                topic=lane.source.topic,
+                partition=lane.source.partition,
+                producer_id=lane.work.producer_id,
+                first=each.first,
+                end=each.end,
+                why=cut(each.first, each.end).why,
+                went_on=True,
+                at=now_ms(),
+                target=each.target,
+            )
+            for each in passed
+        ]
 
     def _log(self, lane: Lane) -> RunLog:
         tp = lane.work.source

@@ -168,7 +168,11 @@ class Runs(_OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap(_OfPartition):
-    """Source offsets [first, end) that were not copied, and why; `went_on` tells the policy."""
+    """Source offsets [first, end) that were not copied, and why; `went_on` tells the policy.
+
+    Where the source's log was cut, `target` is the target offset at which copying went back to
+    `first`: -1 if it has not gone back yet. Older versions did not write it.
+    """
 
     kind: ClassVar[str] = "gap"
 
@@ -178,6 +182,7 @@ class Gap(_OfPartition):
     why: Reason
     went_on: bool
     at: int
+    target: TargetOffset | None = None
 
     @property
     def cause(self) -> str:

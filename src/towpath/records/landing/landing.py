@@ -225,6 +225,8 @@ class Landing:
                 why=lost.why,
                 went_on=went_on,
                 at=now_ms(),
+                # Records from before a cut are on their way; the lane tells when it went back.
+                target=TargetOffset(-1) if lost.go_on < lost.end else None,
             )
         )
 

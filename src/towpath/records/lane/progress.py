@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from towpath.ledger.entries import Receipt, Run
 from towpath.ledger.producers import of_generation
@@ -47,6 +47,21 @@ class RunBuilder:
         return taken
 
 
+@dataclass(frozen=True, slots=True)
+class WentBack:
+    """Copying went back because the source's log was cut.
+
+    Attributes:
+        first: The source offset to which it went back.
+        end: The source offset from which it went back.
+        target: The target offset of the next record.
+    """
+
+    first: SourceOffset
+    end: SourceOffset
+    target: TargetOffset
+
+
 class LaneProgress:
     """How far a partition has come. It moves only over records that the target holds.
 
@@ -57,6 +72,7 @@ class LaneProgress:
         abandoned: Receipts of other copiers, to be removed once our own reaches further.
         holes: Number of filled offsets that compaction had left empty.
         transacted: Number of offsets filled in transactions, because the target accepts no markers.
+        went_back: Where copying went back and the ledger does not know yet at which target offset.
     """
 
     def __init__(self, work: Assignment, standing: Standing) -> None:
@@ -67,6 +83,7 @@ class LaneProgress:
         self.stopped = False
         self.changed = standing.trouble is not None
         self.copied_records = self.copied_bytes = 0
+        self.went_back: list[WentBack] = []
         self._stand(standing)
 
     def _stand(self, standing: Standing) -> None:
@@ -149,6 +166,8 @@ class LaneProgress:
         elif taken:
             self._bridged = TargetOffset(self.position.target + fill.end - fill.base)
             self.position = replace(self.position, target=self._bridged)
+        if fill.lost and fill.end < fill.base:
+            self.went_back.append(WentBack(fill.end, fill.base, self.position.target))
         self.move(fill.end, fill.epoch)
 
     def move(self, source: SourceOffset, epoch: int) -> None:
