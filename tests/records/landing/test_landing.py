@@ -173,7 +173,7 @@ def test_markers_where_the_log_was_cut_lead_to_no_old_record(
     after = [(9, marker(8, 1, COMMIT)), (10, marker(9, 2, COMMIT)), (13, made([10, 11, 12]))]
     before = restore.batches
     done = restore.run(13, lambda to: CutShelf(to, restore.tp, before, 8, after))
-    assert done.mode is Mode.MAPPED
+    assert (done.error, done.mode, done.source_end) == ("", Mode.MAPPED, 13)
     books = restore.books()
     [gap] = books.gaps
     assert (gap.first, gap.end, gap.went_on) == (8, 12, True)

@@ -198,6 +198,7 @@ class Landing:
         elif lane.writer is not None:
             self._transactor.go(lane)
         elif lane.queue.waiting:
+            lane.pass_over()  # else a fill behind it would not be due before more data comes
             self._fills.go(lane, self.producers.of(lane).mark(lane))
 
     def stop(self, lane: Lane, why: Reason) -> None:

@@ -212,11 +212,15 @@ class Lane:
 
     def next_batch(self) -> Batch | None:
         """Return the next batch to send, which is in flight from now on; `None` if none may be."""
+        self.pass_over()
+        head = self.queue.waiting[0] if self._may_take else None
+        return self._send() if isinstance(head, Batch) else None
+
+    def pass_over(self) -> None:
+        """Pass over what heads the queue and takes no offset on the target."""
         waiting, in_flight = self.queue.waiting, self.queue.in_flight
-        while waiting and self._may_send and len(in_flight) < self._most:
+        while self._may_take:
             head = waiting[0]
-            if isinstance(head, Batch):
-                return self._send()
             if isinstance(head, Fill) and not self._takes_offsets(head):
                 in_flight.append(head)
                 waiting.popleft()
@@ -229,8 +233,13 @@ class Lane:
             elif isinstance(head, Stop) and not in_flight:
                 self.stop(head.why)
             else:
-                return None
-        return None
+                return
+
+    @property
+    def _may_take(self) -> bool:
+        """Whether the head of the queue may be sent or passed over now."""
+        queue = self.queue
+        return bool(queue.waiting) and self._may_send and len(queue.in_flight) < self._most
 
     @property
     def _most(self) -> int:
