@@ -161,7 +161,7 @@ def test_a_ledger_made_by_hand_may_differ_otherwise(
     ledger = opened(stack, lone, admin)
     ledger.create()
     assert ledger.books(LINK).identity is None
-    assert len(admin.topics.describe([TOPIC])[TOPIC].partitions) == 3
+    assert len(admin.topics.describe([TOPIC])[TOPIC].partitions) == 4
 
 
 def test_our_own_ledger_is_as_it_must_be(

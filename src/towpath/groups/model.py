@@ -106,6 +106,8 @@ class SyncReport:
         failed: Groups that could not be looked at, and why.
         unlisted: Why some groups may be missing: brokers that did not list theirs.
         written: Whether it was a sync; a preview writes nothing.
+        translating: Seconds that translating took.
+        writing: Seconds that writing and reading back took.
     """
 
     at: int
@@ -113,6 +115,8 @@ class SyncReport:
     failed: Mapping[ClientGroup, ClusterError] = field(default_factory=dict)
     unlisted: tuple[ClusterError, ...] = ()
     written: bool = True
+    translating: float = 0.0
+    writing: float = 0.0
 
     @property
     def positions(self) -> Iterator[GroupPosition]:

@@ -8,7 +8,16 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client, Records
 from towpath.ledger.batches import packed, rows
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Entry, EntryKey, ReadEntry, Receipt, Runs, decode, decode_key
+from towpath.ledger.entries import (
+    Entry,
+    EntryKey,
+    ReadEntry,
+    Receipt,
+    Runs,
+    SeenGroup,
+    decode,
+    decode_key,
+)
 from towpath.ledger.topic import TOPIC, create, find
 from towpath.model.errors import LedgerError, RefusedError, TowpathError
 from towpath.model.nouns import LinkName, TopicPartition
@@ -20,6 +29,8 @@ SESSIONS = TopicPartition(TOPIC, 1)
 """Partition of heartbeats and round ends. Slices wait for news here, so it holds nothing else."""
 RUNS = TopicPartition(TOPIC, 2)
 """Partition of the offset maps. They can be large and few commands need them."""
+GROUPS = TopicPartition(TOPIC, 3)
+"""Partition of the groups of consumers. They move all the time, and few commands need them."""
 
 _RECENT = 1000
 """Number of the latest session entries that the first read returns. A live run writes its whole
@@ -34,13 +45,17 @@ KeyFilter = Callable[[EntryKey], bool]
 Heard = Callable[[Iterable[Entry]], None]
 
 
+_APART = {Runs.kind, SeenGroup.kind}
+"""Kinds with a partition of their own, where the topic has one."""
+
+
 def _is_small(key: EntryKey) -> bool:
-    return key.kind != Runs.kind
+    return key.kind not in _APART
 
 
 def _only_last_counts(key: EntryKey) -> bool:
     """Whether the key has a single writer, whose last entry replaces all earlier ones."""
-    return key.kind == Runs.kind or (key.kind == Receipt.kind and len(key.about) > _SHARED)
+    return key.kind in _APART or (key.kind == Receipt.kind and len(key.about) > _SHARED)
 
 
 class Ledger:
@@ -55,7 +70,12 @@ class Ledger:
     def __init__(self, admin: Admin, client: Client, heard: Heard = lambda _: None) -> None:
         self._admin, self._client, self._heard = admin, client, heard
         self._read_to: dict[TopicPartition, int] = {}
-        self._runs_at: TopicPartition | None = None
+        self._partitions = 0
+        self._of_groups: Ledger | None = None
+
+    def another(self) -> Ledger:
+        """Return an object that has read nothing so far, for the same thread."""
+        return Ledger(self._admin, self._client)
 
     def create(self) -> None:
         """Create the topic if it is missing, with three replicas or as many as brokers.
@@ -107,14 +127,28 @@ class Ledger:
         """
         fresh = Ledger(self._admin, self._client)
         wanted = Runs.kind, books.link
-        for tp in {FACTS, self._runs()}:  # older versions wrote runs among the facts
+        for tp in {FACTS, self._at(RUNS)}:  # older versions wrote runs among the facts
             for entry in fresh.read(tp, wanted=lambda key: key[:2] == wanted):
                 books.take(entry)
         books.runs_read = True
 
+    def read_groups(self, books: LinkBooks) -> None:
+        """Read what was added about the groups of a link since the last call of this object.
+
+        Raises:
+            NewerLedgerError: A newer version wrote about this link.
+            LedgerError: A record is no entry.
+        """
+        wanted = SeenGroup.kind, books.link
+        if self._of_groups is None:  # its place may be among entries that this object reads
+            self._of_groups = self.another()
+        place = self._at(GROUPS)
+        for entry in self._of_groups.read(place, wanted=lambda key: key[:2] == wanted):
+            books.take(entry)
+
     def stream_runs(self, link: LinkName) -> Iterator[ReadEntry]:
         """Return the runs of a link that were added since the last call, one entry at a time."""
-        for _, key, value in self._fetched(self._runs(), 0.0):
+        for _, key, value in self._fetched(self._at(RUNS), 0.0):
             entry = decode(key, value) if decode_key(key)[:2] == (Runs.kind, link) else None
             if entry is not None:
                 yield entry
@@ -208,21 +242,25 @@ class Ledger:
         All are on all in-sync replicas when this returns.
         """
         entries = list(entries)
-        runs = [entry for entry in entries if entry.kind == Runs.kind]
-        if runs:
-            for part in packed(runs):
-                self._client.produce(self._runs(), part)
-        for part in packed(entry for entry in entries if entry.kind != Runs.kind):
+        for kind, place in ((Runs.kind, RUNS), (SeenGroup.kind, GROUPS)):
+            apart = [entry for entry in entries if entry.kind == kind]
+            for part in packed(apart):
+                self._client.produce(self._at(place), part)
+        for part in packed(entry for entry in entries if entry.kind not in _APART):
             self._client.produce(tp, part)
         self._heard(entries)
 
-    def _runs(self) -> TopicPartition:
-        """Return where runs are: among the facts where the topic has no partition for them."""
-        if self._runs_at is None:
+    def _at(self, place: TopicPartition) -> TopicPartition:
+        """Return where entries of a kind are, in a lower partition where there is no such one.
+
+        Older versions created topics with fewer partitions.
+        """
+        if not self._partitions:
             info = self._admin.topics.describe([TOPIC]).get(TOPIC)
-            has = info is not None and len(info.partitions) > RUNS.partition
-            self._runs_at = RUNS if has else FACTS
-        return self._runs_at
+            self._partitions = len(info.partitions) if info is not None else 0
+        if self._partitions > place.partition:
+            return place
+        return FACTS if place == RUNS else self._at(RUNS)
 
     def _records(
         self, tp: TopicPartition, batch: memoryview

@@ -35,9 +35,10 @@ _EVENT_CONFIGS = {
     "message.timestamp.type": "CreateTime",
 }
 _REPLICAS = 3
-_PARTITIONS = 3
+_PARTITIONS = 4
 _NEEDED = 2
-"""Minimum number of partitions. Without a third one, runs are kept among the facts."""
+"""Minimum number of partitions. Without a third one, runs are kept among the facts, and without a
+fourth one, groups among the runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from towpath.ledger.entries import (
     Removed,
     Restarted,
     Runs,
+    SeenGroup,
     Session,
     SetRate,
     Share,
@@ -67,6 +68,8 @@ class LinkBooks:
     """Source topics that may be copied though they were made again, by their names."""
     rates: dict[TopicName, SetRate] = field(default_factory=dict)
     """Limits that were set in the place of those of the file, by source topic."""
+    groups: dict[str, SeenGroup] = field(default_factory=dict)
+    """Groups as they were seen last, by their names at the source, as far as they were read."""
     neighbours: Neighbours = field(init=False)
     """The topics of the target that links write to."""
 
@@ -160,7 +163,7 @@ class LinkBooks:
                     self.session = entry
             case Dealt() | Attempt() | Released() | LinkLease() | Share() | Paced():
                 pass  # they concern who runs now
-            case Journal() | Pause() | Restarted() | SetRate():
+            case Journal() | Pause() | Restarted() | SetRate() | SeenGroup():
                 self._note(entry)
             case Removed():
                 self._remove(entry)
@@ -174,7 +177,11 @@ class LinkBooks:
         newest = max(known, entry, key=lambda each: each.level)
         self.identity = replace(known, level=newest.level, version=newest.version)
 
-    def _note(self, entry: Journal | Pause | Restarted | SetRate) -> None:
+    def _note(self, entry: Journal | Pause | Restarted | SetRate | SeenGroup) -> None:
+        if isinstance(entry, SeenGroup):
+            known = self.groups.get(entry.group, entry)
+            self.groups[entry.group] = max(known, entry, key=lambda each: each.at)
+            return
         if isinstance(entry, Pause):
             self.pauses[entry.topic] = entry
         elif isinstance(entry, SetRate):
@@ -196,6 +203,8 @@ class LinkBooks:
             self.pauses.pop(TopicName(str(entry.key[0])), None)
         elif entry.kind == SetRate.kind:
             self.rates.pop(TopicName(str(entry.key[0])), None)
+        elif entry.kind == SeenGroup.kind:
+            self.groups.pop(str(entry.key[0]), None)
         elif entry.kind in {Receipt.kind, Runs.kind}:
             tp = EntryKey(entry.kind, entry.link, entry.key).partition
             if tp is not None:

@@ -157,8 +157,11 @@ class PartitionBooks:
         elif removed.kind == Runs.kind:
             self.runs = {key: r for key, r in self.runs.items() if key != removed.key[2:]}
 
-    def offsets(self) -> OffsetMap:
+    def offsets(self, log_start: TargetOffset | None = None) -> OffsetMap:
         """Return the offset map of the present incarnation, as far as runs were read.
+
+        Args:
+            log_start: Where the target log begins now, if that is known.
 
         Raises:
             LedgerError: Packed runs are damaged.
@@ -176,7 +179,7 @@ class PartitionBooks:
         packed += [receipt.packed] if receipt is not None else []
         tables = [np.array(few, np.int64).reshape(-1, 3), *map(unpack, packed)]
         table = joined(np.concatenate(tables))
-        return OffsetMap(table, self._extent(table), self.gaps)
+        return OffsetMap(table, self._extent(table), self.gaps, log_start)
 
     def _extent(self, runs: Table) -> Extent | None:
         from towpath.ledger.offsets import Extent  # noqa: PLC0415

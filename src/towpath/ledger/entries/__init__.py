@@ -1,4 +1,4 @@
-"""The entries of the ledger: `link`, `partition`, `step`, `session`, `operator`.
+"""The entries of the ledger: `link`, `partition`, `groups`, `step`, `session`, `operator`.
 
 `coding` is their format.
 """
@@ -13,6 +13,7 @@ from towpath.ledger.entries.coding import (
     decode_key,
     encode,
 )
+from towpath.ledger.entries.groups import SeenGroup, SeenPosition
 from towpath.ledger.entries.link import LEVEL, EndOffsets, FirstLook, LinkIdentity
 from towpath.ledger.entries.operator import WHOLE_LINK, Pause, Restarted, SetRate
 from towpath.ledger.entries.pace import Paced, Share, Used
@@ -67,6 +68,8 @@ __all__ = [
     "Restarted",
     "Run",
     "Runs",
+    "SeenGroup",
+    "SeenPosition",
     "Session",
     "SetRate",
     "Share",

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, get_args
 from pydantic import TypeAdapter
 
 from towpath.ledger.entries import told
+from towpath.ledger.entries.groups import SeenGroup
 from towpath.ledger.entries.link import EndOffsets, FirstLook, LinkIdentity
 from towpath.ledger.entries.operator import Pause, Restarted, SetRate
 from towpath.ledger.entries.pace import Paced, Share
@@ -86,6 +87,7 @@ Written = (
     | SetRate
     | Share
     | Paced
+    | SeenGroup
 )
 Entry = Written | Removed
 """An entry that can be written."""

@@ -1,0 +1,177 @@
+"""Decides for each group and partition what to write, or why nothing is written. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from towpath.config import Following, GroupsConfig, GroupStates
+from towpath.groups.model import GroupPosition, PositionOutcome
+from towpath.groups.observe import SourceGroup, TargetView
+from towpath.ledger.entries import SeenPosition
+from towpath.ledger.offsets import Exactness, TranslatedOffset
+from towpath.model.groups import ClientGroup, GroupKind
+from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
+
+_WAITS = frozenset({Exactness.NOT_YET})
+"""Answers that are not written: the position is still to come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A source partition as far as groups are concerned.
+
+    Attributes:
+        mirror: The target partition, `None` where the topic is not mirrored.
+        reason: Why no position in it can be translated, `None` where they can.
+    """
+
+    mirror: TopicPartition | None
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translated:
+    """A group of the source with its positions, translated.
+
+    Attributes:
+        group: The group at the source.
+        mirror_group: Its name on the target, "" where it can have none.
+        reason: Why nothing of it can be written, `None` where it can.
+        answers: The target offset of each commit, where there is one.
+        last: What the ledger remembers of the group.
+    """
+
+    group: SourceGroup
+    mirror_group: str
+    reason: Reason | None = None
+    answers: Mapping[TopicPartition, TranslatedOffset[TargetOffset]] = field(default_factory=dict)
+    last: Mapping[TopicPartition, SeenPosition] = field(default_factory=dict)
+
+
+def decide(
+    config: GroupsConfig,
+    group: Translated,
+    places: Mapping[TopicPartition, Place],
+    target: TargetView,
+) -> Iterator[GroupPosition]:
+    """Yield the position of a group in each partition; `due` are those to write.
+
+    Args:
+        config: What the file asks for.
+        group: The group.
+        places: All partitions that it stands in.
+        target: The target as it is now.
+    """
+    client = mirror_client(group)
+    hindrance = group.reason or _hindrance(config, group, client, target)
+    commits = target.commits.get(client, {})
+    for tp, commit in sorted(group.group.commits.items()):
+        place, answer = places[tp], group.answers.get(tp)
+        found = commits.get(place.mirror) if place.mirror is not None else None
+        known = None if found is None else TargetOffset(found.offset)
+        outcome, reason = PositionOutcome.NOT_ATTEMPTED, place.reason
+        if reason is None and answer is not None and place.mirror is not None:
+            at = _Here(SourceOffset(commit.offset), answer, known, group.last.get(tp))
+            outcome, reason = at.judge(config, hindrance, target, place.mirror)
+            same = found is not None and found.metadata == commit.metadata
+            if outcome is PositionOutcome.UNCHANGED and not same and hindrance is None:
+                outcome, reason = PositionOutcome.NOT_ATTEMPTED, None
+        yield GroupPosition(
+            group=group.group.group,
+            mirror_group=group.mirror_group,
+            tp=tp,
+            mirror=place.mirror,
+            source=SourceOffset(commit.offset),
+            metadata=commit.metadata,
+            answer=answer,
+            known=known,
+            outcome=outcome,
+            reason=reason,
+        )
+
+
+def mirror_client(group: Translated) -> ClientGroup:
+    """Return the mirror group."""
+    return ClientGroup(group.mirror_group, group.group.group.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """One position: its offset at the source, on the target, what is there, and what was."""
+
+    source: SourceOffset
+    answer: TranslatedOffset[TargetOffset]
+    known: TargetOffset | None
+    last: SeenPosition | None
+
+    def judge(
+        self,
+        config: GroupsConfig,
+        hindrance: Reason | None,
+        target: TargetView,
+        mirror: TopicPartition,
+    ) -> tuple[PositionOutcome, Reason | None]:
+        """Return what becomes of the position; without a reason, it is to be written."""
+        offset = self.answer.offset
+        if self.known == offset and self.answer.exactness not in _WAITS:
+            return PositionOutcome.UNCHANGED, None
+        return PositionOutcome.NOT_ATTEMPTED, (
+            self._waits() or hindrance or _unseen(target, mirror, offset) or self._backwards(config)
+        )
+
+    def _waits(self) -> Reason | None:
+        """Return that the position waits until more is mirrored: it never jumps there."""
+        if self.answer.exactness not in _WAITS:
+            return None
+        end = self.answer.offset
+        return Reason.of(ReasonCode.POSITION_AHEAD, offset=self.source, end=end)
+
+    def _backwards(self, config: GroupsConfig) -> Reason | None:
+        known, offset = self.known, self.answer.offset
+        if known is None or known <= offset:
+            return None
+        if config.rewinds is Following.FOLLOW and self._was_rewound():
+            return None
+        return Reason.of(ReasonCode.GROUP_AHEAD, known=known, offset=offset)
+
+    def _was_rewound(self) -> bool:
+        """Whether the source was set back since the last sync, and nobody moved the target."""
+        last = self.last
+        return last is not None and last.target == self.known and self.source < last.base
+
+
+def _unseen(target: TargetView, mirror: TopicPartition, offset: TargetOffset) -> Reason | None:
+    """Return why it is not sure that the target has a log that reaches to the offset."""
+    if mirror in target.silent:
+        return target.silent[mirror].reason
+    end = target.ends.get(mirror, -1)
+    if end < offset:
+        return Reason.of(ReasonCode.POSITION_NOT_THERE, offset=offset, end=end)
+    return None
+
+
+def _hindrance(
+    config: GroupsConfig, group: Translated, client: ClientGroup, target: TargetView
+) -> Reason | None:
+    """Return why nothing of a group can be written, `None` if it can."""
+    source = group.group
+    if config.states is GroupStates.EMPTY and source.has_members:
+        return Reason.of(ReasonCode.GROUP_NOT_EMPTY, state=source.state)
+    there = target.groups.get(client.name)
+    if there is not None and not _alike(there.group.kind, client.kind):
+        owner = f"a {there.group.kind} group of the target"
+        return Reason.of(ReasonCode.GROUP_NAME_TAKEN, name=client.name, owner=owner)
+    if there is not None and there.has_members:
+        return Reason.of(ReasonCode.GROUP_HAS_MEMBERS, group=client.name, state=there.state)
+    if client in target.failed:
+        return target.failed[client].reason
+    if client not in target.commits:
+        return next((error.reason for error in target.unlisted), None)
+    return None
+
+
+def _alike(there: GroupKind, here: GroupKind) -> bool:
+    """Whether a group may hold offsets of the other kind: share groups have others."""
+    return (there is GroupKind.SHARE) is (here is GroupKind.SHARE)

@@ -1,0 +1,174 @@
+"""Looks at the groups of both clusters, with few requests, and at what the ledger remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.admin.groups import GroupState
+from towpath.cluster.metadata import Broker, TopicInfo
+from towpath.config import GroupsConfig
+from towpath.ledger.books import LinkBooks
+from towpath.model.clock import now_ms
+from towpath.model.errors import ClusterError
+from towpath.model.groups import ClientGroup, Commit
+from towpath.model.nouns import TopicId, TopicName, TopicPartition
+
+_PATIENCE = 5.0
+"""Seconds that leaders get, each of which is asked once; the next sync asks again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceGroup:
+    """A group at the source.
+
+    Attributes:
+        group: Its name and kind.
+        state: Its state in the words of Kafka, "" where the ledger tells of it.
+        has_members: Whether clients are members of it.
+        at: When it was seen so, in ms since 1970.
+        commits: Where it stands.
+    """
+
+    group: ClientGroup
+    state: str
+    has_members: bool
+    at: int
+    commits: Mapping[TopicPartition, Commit]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceView:
+    """The groups of the source that the file asks for.
+
+    Attributes:
+        groups: Those that have an offset somewhere, by name.
+        ids: The ids of the topics that they read, as far as these exist.
+        hidden: Topics that cannot be described, and why.
+        failed: Groups whose offsets are not known, and why.
+        unlisted: Why some groups may be missing.
+        listed: The names of all groups that the source listed.
+    """
+
+    groups: Mapping[str, SourceGroup] = field(default_factory=dict)
+    ids: Mapping[TopicName, TopicId] = field(default_factory=dict)
+    hidden: Mapping[TopicName, ClusterError] = field(default_factory=dict)
+    failed: Mapping[ClientGroup, ClusterError] = field(default_factory=dict)
+    unlisted: tuple[ClusterError, ...] = ()
+    listed: frozenset[str] = frozenset()
+
+
+def source_now(config: GroupsConfig, source: Admin) -> SourceView:
+    """Look at the source.
+
+    Raises:
+        ClusterError: The source cannot be reached.
+    """
+    listing = source.groups.listed()
+    wanted = [each for name, each in listing.groups.items() if config.matches(name)]
+    known = {each.group: each.coordinator for each in wanted}
+    said, now = source.groups.offsets(known, known), now_ms()
+    groups = {
+        each.group.name: SourceGroup(
+            group=each.group,
+            state=each.state,
+            has_members=each.has_members,
+            at=now,
+            commits=said[each.group],
+        )
+        for each in wanted
+        if said.get(each.group)
+    }
+    topics = source.topics.describe({tp.topic for each in groups.values() for tp in each.commits})
+    return SourceView(
+        groups=groups,
+        ids={name: info.id for name, info in topics.items() if info.error is None},
+        hidden={name: info.error for name, info in topics.items() if info.error is not None},
+        failed=said.failed,
+        unlisted=tuple(listing.failed.values()),
+        listed=frozenset(listing.groups),
+    )
+
+
+def source_known(config: GroupsConfig, books: LinkBooks) -> SourceView:
+    """Return the source as the ledger saw it last, for when the source is gone."""
+    ids: dict[TopicName, TopicId] = {}
+    groups = {}
+    for name, seen in books.groups.items():
+        if config.matches(name):
+            ids |= seen.ids
+            groups[name] = SourceGroup(
+                group=seen.client,
+                state="",
+                has_members=False,
+                at=seen.at,
+                commits={
+                    tp: Commit(each.source, each.metadata) for tp, each in seen.positions.items()
+                },
+            )
+    return SourceView(groups=groups, ids=ids, listed=frozenset(groups))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetView:
+    """The mirror groups, and the mirror topics that they read.
+
+    Attributes:
+        groups: The groups of the target by name, as far as they are listed.
+        commits: Where mirror groups stand; empty where the target knows nothing of them.
+        failed: Mirror groups of which that is not known, and why.
+        topics: The mirror topics that exist.
+        starts: Where their logs start.
+        ends: Where their logs end.
+        silent: Partitions that do not tell that, and why.
+        unlisted: Why some groups may be missing.
+    """
+
+    groups: Mapping[str, GroupState] = field(default_factory=dict)
+    commits: Mapping[ClientGroup, Mapping[TopicPartition, Commit]] = field(default_factory=dict)
+    failed: Mapping[ClientGroup, ClusterError] = field(default_factory=dict)
+    topics: Mapping[TopicName, TopicInfo] = field(default_factory=dict)
+    starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    silent: Mapping[TopicPartition, ClusterError] = field(default_factory=dict)
+    unlisted: tuple[ClusterError, ...] = ()
+
+
+def target_now(
+    target: Admin, groups: Iterable[ClientGroup], tps: Iterable[TopicPartition]
+) -> TargetView:
+    """Look at the target.
+
+    Args:
+        target: The target.
+        groups: The mirror groups.
+        tps: The target partitions.
+
+    Raises:
+        ClusterError: The target cannot be reached.
+    """
+    listing = target.groups.listed()
+    wanted, places = tuple(groups), tuple(tps)
+    said = target.groups.offsets(wanted, known_coordinators(listing.groups, wanted))
+    topics = target.topics.describe({tp.topic for tp in places})
+    there = [tp for tp in places if tp.topic in topics]
+    starts = target.offsets.earliest(there, patience=_PATIENCE)
+    ends = target.offsets.latest(there, patience=_PATIENCE)
+    return TargetView(
+        groups=listing.groups,
+        commits=dict(said),
+        failed=said.failed,
+        topics=topics,
+        starts=dict(starts),
+        ends=dict(ends),
+        silent={**starts.failed, **ends.failed},
+        unlisted=tuple(listing.failed.values()),
+    )
+
+
+def known_coordinators(
+    listed: Mapping[str, GroupState], groups: Iterable[ClientGroup]
+) -> dict[ClientGroup, Broker]:
+    """Return the coordinators of groups, as far as these were listed."""
+    return {each: listed[each.name].coordinator for each in groups if each.name in listed}

@@ -1,0 +1,59 @@
+"""Why positions in a partition cannot be translated, where they cannot. Pure."""
+
+from __future__ import annotations
+
+from towpath.config import TopicsConfig
+from towpath.groups.decide import Place
+from towpath.groups.observe import SourceView, TargetView
+from towpath.groups.positions import NOT_YET
+from towpath.ledger.entries import Opened
+from towpath.model.nouns import TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
+
+_UNWANTED = Reason.of(ReasonCode.TOPIC_NOT_MIRRORED)
+_RECREATED = Reason.of(ReasonCode.SOURCE_TOPIC_RECREATED)
+_DELETED = Reason.of(ReasonCode.SOURCE_TOPIC_DELETED)
+
+
+def place(
+    topics: TopicsConfig,
+    tp: TopicPartition,
+    opened: Opened | None,
+    source: SourceView,
+    target: TargetView,
+) -> Place:
+    """Return the target partition of a source partition, and what is wrong with either.
+
+    Offsets mean nothing in a topic of the same name that was made later, on either side.
+
+    Args:
+        topics: Which topics the file asks for.
+        tp: The source partition.
+        opened: What the ledger knows of it, if anything.
+        source: The source now.
+        target: The target now.
+    """
+    if not topics.matches(tp.topic):
+        return Place(mirror=None, reason=_UNWANTED)
+    if opened is None:
+        return Place(mirror=None, reason=NOT_YET)
+    reason = _of_source(opened, source) or _of_target(opened, target)
+    return Place(mirror=opened.target, reason=reason)
+
+
+def _of_source(opened: Opened, source: SourceView) -> Reason | None:
+    if opened.topic in source.hidden:
+        return source.hidden[opened.topic].reason
+    now = source.ids.get(opened.topic)
+    if now is None:
+        return _DELETED
+    return None if now == opened.source_topic_id else _RECREATED
+
+
+def _of_target(opened: Opened, target: TargetView) -> Reason | None:
+    there = target.topics.get(opened.target_topic)
+    if there is not None and there.error is not None:
+        return there.error.reason
+    if there is None or there.id != opened.target_topic_id:
+        return Reason.of(ReasonCode.TARGET_REPLACED, topic=opened.target_topic)
+    return None

@@ -1,0 +1,67 @@
+"""Translates positions of groups by the ledger's offset maps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.entries import Receipt
+from towpath.ledger.offsets import OffsetMap, TranslatedOffset
+from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
+
+NOT_YET = Reason.of(ReasonCode.NOT_MIRRORED_YET)
+_Stamp = tuple[Receipt | None, int, int, TargetOffset | None]
+
+Answer = TranslatedOffset[TargetOffset]
+
+
+class Positions:
+    """Translates; keeps the offset maps as long as what they are made of is the same.
+
+    Args:
+        books: What the ledger knows of the link, with the runs.
+    """
+
+    def __init__(self, books: LinkBooks) -> None:
+        self._books = books
+        self._maps: dict[TopicPartition, tuple[_Stamp, OffsetMap]] = {}
+        self._answers: dict[tuple[TopicPartition, SourceOffset], Answer] = {}
+        self._starts: Mapping[TopicPartition, int] = {}
+
+    def begin(self, starts: Mapping[TopicPartition, int]) -> None:
+        """Begin a sync, in which target logs start there; by target partition."""
+        self._starts = starts
+        self._answers = {}
+
+    def mirror_of(self, tp: TopicPartition) -> TopicPartition | None:
+        """Return the target partition of a source partition, `None` if it was never mirrored."""
+        books = self._books.partitions.get(tp)
+        return books.opened.target if books is not None and books.opened is not None else None
+
+    def answer(self, tp: TopicPartition, offset: SourceOffset) -> Answer:
+        """Return the target offset of a source offset of a partition that was mirrored.
+
+        Raises:
+            LedgerError: The ledger's runs are damaged.
+        """
+        key = tp, offset
+        found = self._answers.get(key)
+        if found is None:  # many groups stand at the same place
+            found = self._answers[key] = self._map(tp).to_target(offset)
+        return found
+
+    def _map(self, tp: TopicPartition) -> OffsetMap:
+        books = self._books.of(tp)
+        start = self._starts.get(books.opened.target) if books.opened is not None else None
+        log_start = None if start is None else TargetOffset(start)
+        stamp = _stamp(books, log_start)
+        known = self._maps.get(tp)
+        if known is None or known[0] != stamp:
+            known = self._maps[tp] = stamp, books.offsets(log_start)
+        return known[1]
+
+
+def _stamp(books: PartitionBooks, log_start: TargetOffset | None) -> _Stamp:
+    size = sum(map(len, books.runs.values()))
+    return books.receipt, len(books.noted) + len(books.repairs), size, log_start

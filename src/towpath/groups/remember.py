@@ -1,0 +1,66 @@
+"""What the ledger keeps of groups: snapshots of the source, and what the target got last. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome
+from towpath.ledger.entries import SeenGroup, SeenPosition
+from towpath.model.nouns import LinkName, SourceOffset, TargetOffset, TopicId, TopicName
+
+_NOTHING = SeenPosition(0, SourceOffset(-1))
+
+
+def seen(
+    link: LinkName, report: GroupReport, ids: Mapping[TopicName, TopicId], last: SeenGroup | None
+) -> SeenGroup:
+    """Return what the ledger shall hold of a group.
+
+    Positions that the source no longer has stay as they were, so that a source that has just
+    restarted, or has forgotten old commits, erases nothing.
+
+    Args:
+        link: The link.
+        report: What became of the group.
+        ids: The ids of source topics.
+        last: What the ledger holds.
+    """
+    old = last.positions if last is not None else {}
+    rows: dict[TopicName, list[SeenPosition]] = {}
+    known_ids = {**(last.ids if last is not None else {}), **ids}
+    here = {position.tp for position in report.positions}
+    for tp, each in old.items():
+        same = last is not None and last.ids.get(tp.topic) == known_ids.get(tp.topic)
+        if tp not in here and same:
+            rows.setdefault(tp.topic, []).append(each)
+    for position in report.positions:
+        row = _row(position, old.get(position.tp, _NOTHING))
+        rows.setdefault(position.tp.topic, []).append(row)
+    return SeenGroup(
+        link=link,
+        group=report.group.name,
+        of=report.group.kind,
+        mirror_group=report.mirror_group,
+        state=report.source_state or (last.state if last is not None else ""),
+        at=report.at,
+        ids={topic: known_ids[topic] for topic in sorted(rows) if topic in known_ids},
+        topics={topic: tuple(sorted(rows[topic])) for topic in sorted(rows)},
+    )
+
+
+def _row(position: GroupPosition, last: SeenPosition) -> SeenPosition:
+    base, target = last.base, last.target
+    outcome = position.outcome
+    if position.settled and position.answer is not None:
+        # What was read back once is there afterwards: entries would else alternate.
+        base, target = position.source, TargetOffset(position.answer.offset)
+        outcome = PositionOutcome.CONFIRMED
+    return SeenPosition(
+        position.tp.partition, position.source, base, target, str(outcome), position.metadata
+    )
+
+
+def is_news(entry: SeenGroup, last: SeenGroup | None) -> bool:
+    """Whether an entry tells anything but another time."""
+    return last is None or replace(entry, at=last.at) != last

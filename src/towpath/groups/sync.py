@@ -1,0 +1,203 @@
+"""One sync: look at both clusters, translate, decide, write, read back, and remember."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
+
+from towpath.config import GroupsConfig
+from towpath.config.naming import collisions
+from towpath.groups.decide import Place, Translated, decide, mirror_client
+from towpath.groups.model import GroupPosition, GroupReport, SyncReport
+from towpath.groups.observe import (
+    SourceView,
+    TargetView,
+    source_known,
+    source_now,
+    target_now,
+)
+from towpath.groups.places import place
+from towpath.groups.positions import Positions
+from towpath.groups.remember import is_news, seen
+from towpath.groups.write import write
+from towpath.ledger.link import OpenLink
+from towpath.model.clock import now_ms
+from towpath.model.errors import ClusterError, ConfigError, TowpathError
+from towpath.model.groups import ClientGroup
+from towpath.model.nouns import SourceOffset, TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
+
+_OFTEN = 60_000
+"""Time between two entries about a group that keeps moving, in ms. All of it stays in the ledger
+until the cleaner has passed."""
+
+
+class GroupSync:
+    """Brings the groups of a link over, again and again; for one thread.
+
+    Args:
+        link: The link. Nothing else reads by its ledger.
+        config: Which groups; by default what the file says, or all where it says nothing.
+    """
+
+    def __init__(self, link: OpenLink, config: GroupsConfig | None = None) -> None:
+        self._link, self._config = link, config or link.config.groups or GroupsConfig()
+        self._runs = link.ledger.another()
+        self._positions = Positions(link.books)
+
+    def once(self, *, write: bool = True, last: bool = False, gone: bool = False) -> SyncReport:
+        """Bring the groups over once.
+
+        Args:
+            write: Write what is due; else this is a preview, and `due` positions are those that a
+                sync would write.
+            last: Remember also what moved less than a minute ago.
+            gone: The source is gone: take what the ledger knows of its groups.
+
+        Raises:
+            ClusterError: A cluster cannot be reached, or the ledger refuses an entry.
+            LedgerError: The ledger is of no use.
+        """
+        self.read()
+        source = (
+            source_known(self._config, self._link.books)
+            if gone
+            else source_now(self._config, self._link.source)
+        )
+        report = self._brought(source, really=write)
+        if write:
+            self._remember(source, report, last=last)
+        return report
+
+    def read(self) -> None:
+        """Read what was added to the ledger: facts, runs and groups.
+
+        Raises:
+            ClusterError: The target cannot be reached.
+            LedgerError: The ledger is of no use.
+        """
+        link = self._link
+        if not link.ledger.usable():
+            return
+        link.read()
+        link.ledger.read_groups(link.books)
+        if link.books.runs_read:
+            for entry in self._runs.stream_runs(link.config.link):
+                link.books.take(entry)
+        else:
+            link.ledger.read_runs(link.books)
+
+    def _brought(self, source: SourceView, *, really: bool) -> SyncReport:
+        translated = list(self._named(source))
+        mirrors = {
+            tp: self._positions.mirror_of(tp)
+            for tp in {tp for each in translated for tp in each.group.commits}
+        }
+        clients = {mirror_client(each) for each in translated if each.reason is None}
+        target = target_now(self._link.target, clients, filter(None, mirrors.values()))
+        self._positions.begin(target.starts)
+        of = self._link.books.of
+        topics = self._link.config.topics
+        spots = {tp: place(topics, tp, of(tp).opened, source, target) for tp in mirrors}
+        looked = time.monotonic()
+        positions = [
+            position
+            for each in translated
+            for position in decide(self._config, self._answered(each, spots), spots, target)
+        ]
+        decided = time.monotonic()
+        if really:
+            positions = write(self._link.target, target.groups, positions)
+        return SyncReport(
+            at=now_ms(),
+            groups=tuple(_reports(translated, positions, target)),
+            failed={**source.failed, **_failed(translated, target)},
+            unlisted=source.unlisted + target.unlisted,
+            written=really,
+            translating=decided - looked,
+            writing=time.monotonic() - decided,
+        )
+
+    def _named(self, source: SourceView) -> Iterator[Translated]:
+        """Yield the groups that read mirrored topics, with their names on the target."""
+        read = {
+            name: group
+            for name, group in sorted(source.groups.items())
+            if any(self._link.config.topics.matches(tp.topic) for tp in group.commits)
+        }
+        names: dict[str, str] = {}
+        reasons: dict[str, Reason] = {}
+        for name in read:
+            try:
+                names[name] = self._config.target_name(name)
+            except ConfigError as error:
+                reasons[name] = error.reason
+        for taken, owners in collisions(names.items()).items():
+            for name in owners:
+                other = next(each for each in owners if each != name)
+                reasons[name] = Reason.of(
+                    ReasonCode.GROUP_NAME_TAKEN, name=taken, owner=f"group {other}, too"
+                )
+        for name, group in read.items():
+            known = self._link.books.groups.get(name)
+            yield Translated(
+                group=group,
+                mirror_group=names.get(name, ""),
+                reason=reasons.get(name),
+                last=known.positions if known is not None else {},
+            )
+
+    def _answered(self, group: Translated, places: dict[TopicPartition, Place]) -> Translated:
+        """Return a group with the answers; damaged runs of one partition stop no other."""
+        answers = {}
+        for tp, commit in group.group.commits.items():
+            if places[tp].reason is None:
+                try:
+                    answers[tp] = self._positions.answer(tp, SourceOffset(commit.offset))
+                except TowpathError as error:
+                    places[tp] = Place(mirror=places[tp].mirror, reason=error.reason)
+        return replace(group, answers=answers)
+
+    def _remember(self, source: SourceView, report: SyncReport, *, last: bool) -> None:
+        """Write what changed to the ledger; of groups that keep moving once a minute."""
+        books = self._link.books
+        entries = []
+        for each in report.groups:
+            known = books.groups.get(each.group.name)
+            entry = seen(self._link.config.link, each, source.ids, known)
+            due = known is None or last or entry.at - known.at >= _OFTEN
+            if due and is_news(entry, known):
+                entries.append(entry)
+        if entries:
+            self._link.ledger.append(entries)
+            for entry in entries:
+                books.take(entry)
+
+
+def _reports(
+    groups: Iterable[Translated], positions: Iterable[GroupPosition], target: TargetView
+) -> Iterator[GroupReport]:
+    by_group = {
+        group: tuple(each) for group, each in groupby(positions, key=lambda each: each.group)
+    }
+    for each in groups:
+        there = target.groups.get(each.mirror_group)
+        yield GroupReport(
+            group=each.group.group,
+            mirror_group=each.mirror_group,
+            source_state=each.group.state,
+            target_state=there.state if there is not None else "",
+            at=each.group.at,
+            positions=by_group.get(each.group.group, ()),
+        )
+
+
+def _failed(groups: Iterable[Translated], target: TargetView) -> dict[ClientGroup, ClusterError]:
+    """Return the groups whose mirror group could not be looked at."""
+    return {
+        each.group.group: target.failed[client]
+        for each in groups
+        if (client := mirror_client(each)) in target.failed
+    }
