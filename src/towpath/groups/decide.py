@@ -19,7 +19,7 @@ _WAITS = frozenset({Exactness.NOT_YET})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class MirrorPlace:
     """A source partition as far as groups are concerned.
 
     Attributes:
@@ -53,7 +53,7 @@ class Translated:
 def decide(
     config: GroupsConfig,
     group: Translated,
-    places: Mapping[TopicPartition, Place],
+    places: Mapping[TopicPartition, MirrorPlace],
     target: TargetView,
 ) -> Iterator[GroupPosition]:
     """Yield the position of a group in each partition; `due` are those to write.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from towpath.config import TopicsConfig
-from towpath.groups.decide import Place
+from towpath.groups.decide import MirrorPlace
 from towpath.groups.observe import SourceView, TargetView
 from towpath.groups.positions import NOT_YET
 from towpath.ledger.entries import Opened
@@ -21,7 +21,7 @@ def place(
     opened: Opened | None,
     source: SourceView,
     target: TargetView,
-) -> Place:
+) -> MirrorPlace:
     """Return the target partition of a source partition, and what is wrong with either.
 
     Offsets mean nothing in a topic of the same name that was made later, on either side.
@@ -34,11 +34,11 @@ def place(
         target: The target now.
     """
     if not topics.matches(tp.topic):
-        return Place(mirror=None, reason=_UNWANTED)
+        return MirrorPlace(mirror=None, reason=_UNWANTED)
     if opened is None:
-        return Place(mirror=None, reason=NOT_YET)
+        return MirrorPlace(mirror=None, reason=NOT_YET)
     reason = _of_source(opened, source) or _of_target(opened, target)
-    return Place(mirror=opened.target, reason=reason)
+    return MirrorPlace(mirror=opened.target, reason=reason)
 
 
 def _of_source(opened: Opened, source: SourceView) -> Reason | None:

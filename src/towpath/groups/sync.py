@@ -9,7 +9,7 @@ from itertools import groupby
 
 from towpath.config import GroupsConfig
 from towpath.config.naming import collisions
-from towpath.groups.decide import Place, Translated, decide, mirror_client
+from towpath.groups.decide import MirrorPlace, Translated, decide, mirror_client
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
 from towpath.groups.observe import (
     SourceView,
@@ -149,7 +149,7 @@ class GroupSync:
                 last=known.positions if known is not None else {},
             )
 
-    def _answered(self, group: Translated, places: dict[TopicPartition, Place]) -> Translated:
+    def _answered(self, group: Translated, places: dict[TopicPartition, MirrorPlace]) -> Translated:
         """Return a group with the answers; damaged runs of one partition stop no other."""
         answers = {}
         for tp, commit in group.group.commits.items():
@@ -157,7 +157,7 @@ class GroupSync:
                 try:
                     answers[tp] = self._positions.answer(tp, SourceOffset(commit.offset))
                 except TowpathError as error:
-                    places[tp] = Place(mirror=places[tp].mirror, reason=error.reason)
+                    places[tp] = MirrorPlace(mirror=places[tp].mirror, reason=error.reason)
         return replace(group, answers=answers)
 
     def _remember(self, source: SourceView, report: SyncReport, *, last: bool) -> None:
