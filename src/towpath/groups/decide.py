@@ -32,7 +32,7 @@ class MirrorPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Translated:
+class TranslatedGroup:
     """A group of the source with its positions, translated.
 
     Attributes:
@@ -52,7 +52,7 @@ class Translated:
 
 def decide(
     config: GroupsConfig,
-    group: Translated,
+    group: TranslatedGroup,
     places: Mapping[TopicPartition, MirrorPlace],
     target: TargetView,
 ) -> Iterator[GroupPosition]:
@@ -92,7 +92,7 @@ def decide(
         )
 
 
-def mirror_client(group: Translated) -> ClientGroup:
+def mirror_client(group: TranslatedGroup) -> ClientGroup:
     """Return the mirror group."""
     return ClientGroup(group.mirror_group, group.group.group.kind)
 
@@ -153,7 +153,7 @@ def _unseen(target: TargetView, mirror: TopicPartition, offset: TargetOffset) ->
 
 
 def _hindrance(
-    config: GroupsConfig, group: Translated, client: ClientGroup, target: TargetView
+    config: GroupsConfig, group: TranslatedGroup, client: ClientGroup, target: TargetView
 ) -> Reason | None:
     """Return why nothing of a group can be written, `None` if it can."""
     source = group.group

@@ -27,7 +27,7 @@ Answer = TranslatedOffset[TargetOffset]
 
 
 @dataclass(frozen=True, slots=True)
-class MirrorPlace:
+class Place:
     """Where a group stands at the source, and which part of the target log may hold its place.
 
     Attributes:
@@ -43,7 +43,7 @@ class MirrorPlace:
     end: TargetOffset
 
 
-def at_once(place: MirrorPlace) -> Answer | None:
+def at_once(place: Place) -> Answer | None:
     """Return the answer for a place that needs no look at records, `None` for any other."""
     if place.offset == 0:
         return TranslatedOffset(place.start, Exactness.EXACT)
@@ -71,7 +71,7 @@ class HeaderSearch:
         at: The target offset to read next. The answer is known if it is `None`.
     """
 
-    def __init__(self, place: MirrorPlace, guess: TargetOffset) -> None:
+    def __init__(self, place: Place, guess: TargetOffset) -> None:
         self._place = place
         self._last = place.last.offset if place.last is not None else place.offset - 1
         # All copies of records before the place are below `_low` or between the two.
@@ -126,9 +126,7 @@ class HeaderSearch:
         return max(self._low, min(wanted, TargetOffset(self._high - 1)))
 
 
-def by_time(
-    place: MirrorPlace, guess: TargetOffset, found: Sequence[Record], *, stamped: bool
-) -> Answer:
+def by_time(place: Place, guess: TargetOffset, found: Sequence[Record], *, stamped: bool) -> Answer:
     """Return the answer where no header tells the source offset.
 
     Args:

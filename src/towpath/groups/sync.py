@@ -9,7 +9,7 @@ from itertools import groupby
 
 from towpath.config import GroupsConfig
 from towpath.config.naming import collisions
-from towpath.groups.decide import MirrorPlace, Translated, decide, mirror_client
+from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
 from towpath.groups.observe import (
     SourceView,
@@ -120,7 +120,7 @@ class GroupSync:
             writing=time.monotonic() - decided,
         )
 
-    def _named(self, source: SourceView) -> Iterator[Translated]:
+    def _named(self, source: SourceView) -> Iterator[TranslatedGroup]:
         """Yield the groups that read mirrored topics, with their names on the target."""
         read = {
             name: group
@@ -142,14 +142,16 @@ class GroupSync:
                 )
         for name, group in read.items():
             known = self._link.books.groups.get(name)
-            yield Translated(
+            yield TranslatedGroup(
                 group=group,
                 mirror_group=names.get(name, ""),
                 reason=reasons.get(name),
                 last=known.positions if known is not None else {},
             )
 
-    def _answered(self, group: Translated, places: dict[TopicPartition, MirrorPlace]) -> Translated:
+    def _answered(
+        self, group: TranslatedGroup, places: dict[TopicPartition, MirrorPlace]
+    ) -> TranslatedGroup:
         """Return a group with the answers; damaged runs of one partition stop no other."""
         answers = {}
         for tp, commit in group.group.commits.items():
@@ -177,7 +179,7 @@ class GroupSync:
 
 
 def _reports(
-    groups: Iterable[Translated], positions: Iterable[GroupPosition], target: TargetView
+    groups: Iterable[TranslatedGroup], positions: Iterable[GroupPosition], target: TargetView
 ) -> Iterator[GroupReport]:
     by_group = {
         group: tuple(each) for group, each in groupby(positions, key=lambda each: each.group)
@@ -194,7 +196,9 @@ def _reports(
         )
 
 
-def _failed(groups: Iterable[Translated], target: TargetView) -> dict[ClientGroup, ClusterError]:
+def _failed(
+    groups: Iterable[TranslatedGroup], target: TargetView
+) -> dict[ClientGroup, ClusterError]:
     """Return the groups whose mirror group could not be looked at."""
     return {
         each.group.group: target.failed[client]
