@@ -93,7 +93,7 @@ def translate(source: Log, target: Log, offset: SourceOffset) -> TranslatedOffse
     """
     last = source.last_before(offset, source.start)
     start = TargetOffset(target.start)
-    place = foreign.MirrorPlace(offset, last, start, TargetOffset(target.end))
+    place = foreign.Place(offset, last, start, TargetOffset(target.end))
     answer = foreign.at_once(place)
     if answer is not None:
         return answer
