@@ -29,13 +29,22 @@ from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import ledger as ledgers
 from towpath.ledger.chunks import Incarnation
-from towpath.ledger.entries import Entry, FirstLook, LinkIdentity, Runs, Session
+from towpath.ledger.entries import (
+    Entry,
+    FirstLook,
+    LinkIdentity,
+    Runs,
+    SeenGroup,
+    SeenPosition,
+    Session,
+)
 from towpath.ledger.ledger import FACTS, RUNS, SESSIONS, Ledger
 from towpath.ledger.packed import Packer
 from towpath.ledger.tidy import Tidy
 from towpath.ledger.topic import TOPIC
 from towpath.mirror.plan import build
 from towpath.model.errors import LedgerError
+from towpath.model.groups import GroupKind
 from towpath.model.nouns import (
     ClusterId,
     LinkName,
@@ -44,6 +53,7 @@ from towpath.model.nouns import (
     Side,
     SourceOffset,
     TargetOffset,
+    TopicId,
     TopicName,
     TopicPartition,
 )
@@ -161,7 +171,21 @@ def test_a_ledger_made_by_hand_may_differ_otherwise(
     ledger = opened(stack, lone, admin)
     ledger.create()
     assert ledger.books(LINK).identity is None
-    assert len(admin.topics.describe([TOPIC])[TOPIC].partitions) == 4
+    assert len(admin.topics.describe([TOPIC])[TOPIC].partitions) == 3
+    group = SeenGroup(
+        link=LINK,
+        group="g",
+        of=GroupKind.CONSUMER,
+        mirror_group="g",
+        state="Empty",
+        at=1,
+        ids={ORDERS.topic: TopicId("s")},
+        topics={ORDERS.topic: (SeenPosition(0, SourceOffset(7), metadata="m"),)},
+    )
+    ledger.append([group])
+    books = ledger.books(LINK)
+    ledger.read_groups(books)
+    assert books.groups == {"g": group}, "groups are among the runs of an older ledger"
 
 
 def test_our_own_ledger_is_as_it_must_be(
