@@ -127,6 +127,21 @@ TEXTS = {
     ),
     Reason.of(ReasonCode.TOPIC_NOT_MIRRORED): "the file does not ask for this topic",
     Reason.of(ReasonCode.NOT_MIRRORED_YET): "nothing of this partition is mirrored so far",
+    Reason.of(ReasonCode.NO_MIRROR_TOPIC, topic="orders", alias="us"): (
+        "by its name, orders is no mirror topic of us; name --policy identity if MirrorMaker 2"
+        " keeps names, or its --separator"
+    ),
+    Reason.of(ReasonCode.MIRROR_PARTITION_GONE, partition="us.orders-1"): (
+        "the target does not have us.orders-1 now, or does not show it to this login"
+    ),
+    Reason.of(ReasonCode.GROUP_NOT_SEEN, group="g"): (
+        "it is not known where group g stands on the target, and nothing is written without a known"
+        " offset; grant Describe on the group, or try again"
+    ),
+    Reason.of(ReasonCode.OTHER_RECORDS, records=3, first=5, last=9, sure=1): (
+        "the group would skip 3 records that others wrote at offsets 5 to 9 of the mirror topic;"
+        " name --over-others if they need not be read"
+    ),
     errors.LedgerError("the ledger is of no use").reason: "the ledger is of no use",
     Reason.of(ReasonCode.TOLD, text="as it was"): "as it was",
 }

@@ -43,6 +43,7 @@ _COMMANDS = """\
 | `verify` | all is equal | something differs, or was not compared |
 | `repair` | all that was lost is there again | something is left |
 | `restart` | all topics of the request are copied anew | a topic is left as it is |
+| `checkpoints` | each group stands at its checkpoints | a group was left, or its answer was lost |
 | `import` | the files are written | they are written, and something has no equal here |
 | `cutover` | the clients can be moved | leave the clients where they are |
 """

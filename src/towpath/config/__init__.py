@@ -22,7 +22,7 @@ from towpath.config.link import (
     RecordsConfig,
     StartAt,
 )
-from towpath.config.load import check, from_tree, load, tree
+from towpath.config.load import check, from_tree, load, load_target, tree
 from towpath.config.metrics import MetricsConfig
 from towpath.config.rates import RateConfig, max_rate
 from towpath.config.secrets import PemFile, certificates
@@ -62,6 +62,7 @@ __all__ = [
     "check",
     "from_tree",
     "load",
+    "load_target",
     "max_rate",
     "note",
     "stamps",

@@ -8,17 +8,24 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
+from towpath.config.clusters import ClusterConfig
 from towpath.config.document import Tree, parse, read
 from towpath.config.link import LinkConfig
 from towpath.config.problems import ENVIRONMENT, faults_of
 from towpath.config.secrets import SECRET_KEYS, VARIABLE, variable
-from towpath.config.shape import Place, path_text
+from towpath.config.shape import Place, Section, path_text
 from towpath.config.spots import Fault
 from towpath.model.errors import ConfigError, ConfigProblem, Spot
 from towpath.model.foreign import foreign
 from towpath.model.secret import remember
 
 _CLUSTERS = frozenset({"source", "target"})
+
+
+class _Target(Section):
+    """What a file must hold for commands that need the target alone."""
+
+    target: ClusterConfig
 
 
 def load(path: Path) -> LinkConfig:
@@ -32,6 +39,29 @@ def load(path: Path) -> LinkConfig:
     if config is None or faults or document.faults:
         raise ConfigError(check(path))
     return config
+
+
+def load_target(path: Path) -> ClusterConfig:
+    """Return the section `target` of a file, whatever else the file holds.
+
+    Raises:
+        ConfigError: The file has no such section, or with every problem of it.
+    """
+    document = parse(read(path), str(path))
+    if "target" not in document.tree:
+        text = "the file has no section `target`, which names the cluster to write to"
+        raise ConfigError((ConfigProblem("target", text, Spot(str(path), 1, 1)),))
+    variables = _Variables(with_environment=True)
+    filled = variables.fill(document.tree["target"], ("target",))
+    faults = [f for f in (*document.faults, *variables.faults) if f.place[:1] == ("target",)]
+    if not faults:
+        try:
+            return _Target.model_validate(
+                {"target": filled}, context={"folder": path.parent}
+            ).target
+        except ValidationError as error:
+            faults += [fault for _, fault in faults_of(error, LinkConfig)]
+    raise ConfigError(tuple(map(document.spots.problem, faults)))
 
 
 def tree(path: Path) -> Mapping[str, Tree]:

@@ -14,6 +14,7 @@ from towpath.mm2.leftovers import leftover
 from towpath.mm2.logins import WantedSecret, login
 from towpath.mm2.properties import Property, parse
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.foreign import foreign
 
 _INTERNAL = (r"mm2.*\.internal", r".*\.checkpoints\.internal", r"__.*", r"\..*")
 """MirrorMaker 2 never mirrors these, whatever `topics` says."""
@@ -68,7 +69,7 @@ def convert(text: str, name: str) -> Conversion:
     try:
         file = Mm2File(parse(text))
     except ValueError as error:
-        raise _refusal(name, f"is not a properties file: {error}") from None
+        raise _refusal(name, f"is not a properties file: {foreign(error)}") from None
     if not file.flows:
         example = "->".join(file.clusters[:2]) if len(file.clusters) > 1 else "us->eu"
         why = f"enables no flow; MirrorMaker 2 needs clusters and, say, {example}.enabled = true"

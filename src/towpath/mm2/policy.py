@@ -62,6 +62,13 @@ class Policy:
         alias = self.source_alias(topic)
         return None if alias is None else TopicName(topic[len(alias) + len(self.separator) :])
 
+    def original(self, alias: str, topic: str) -> TopicName | None:
+        """Return the name on the cluster `alias` of one of its mirror topics, `None` for others."""
+        if self.kind is PolicyKind.IDENTITY and not topic.endswith(HEARTBEATS):
+            return TopicName(topic)
+        begin = f"{alias}{self.separator}"
+        return TopicName(topic.removeprefix(begin)) if topic.startswith(begin) else None
+
     def checkpoints(self, source_alias: str) -> TopicName:
         """Return the topic of the checkpoints of the groups of a cluster."""
         return TopicName(source_alias + self.checkpoints_suffix)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from towpath.model.foreign import foreign
+
 _BLANK = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _UNICODE = re.compile(r"[0-9A-Fa-f]{4}")
@@ -41,7 +43,7 @@ def parse(text: str) -> tuple[Property, ...]:
         try:
             made = Property(_unescaped(key), _unescaped(value), number)
         except ValueError as error:
-            raise ValueError(f"line {number}: {error}") from None
+            raise ValueError(f"line {number}: {foreign(error)}") from None
         found.pop(made.key, None)
         found[made.key] = made
     return tuple(found.values())

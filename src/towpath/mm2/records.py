@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from towpath.model.foreign import foreign
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicName, TopicPartition
 
 _VERSION = 0
@@ -205,4 +206,4 @@ def _whole(what: str) -> Iterator[None]:
     try:
         yield
     except (struct.error, ValueError) as error:
-        raise NotOfMirrorMakerError(f"not a {what} of MirrorMaker 2: {error}") from None
+        raise NotOfMirrorMakerError(f"not a {what} of MirrorMaker 2: {foreign(error)}") from None

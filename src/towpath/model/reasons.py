@@ -62,6 +62,10 @@ class ReasonCode(StrEnum):
     POSITION_NOT_THERE = "POSITION_NOT_THERE"
     TOPIC_NOT_MIRRORED = "TOPIC_NOT_MIRRORED"
     NOT_MIRRORED_YET = "NOT_MIRRORED_YET"
+    NO_MIRROR_TOPIC = "NO_MIRROR_TOPIC"
+    MIRROR_PARTITION_GONE = "MIRROR_PARTITION_GONE"
+    GROUP_NOT_SEEN = "GROUP_NOT_SEEN"
+    OTHER_RECORDS = "OTHER_RECORDS"
 
     # Texts
     ERROR = "ERROR"
@@ -168,6 +172,14 @@ def _advised(text: str, advice: str) -> str:
     return f"{text}; {advice}" if advice else text
 
 
+def _other_records(records: int, first: int, last: int, sure: int) -> str:
+    whose = "others wrote" if sure else "others wrote, or MirrorMaker 2 wrote twice after a crash,"
+    return (
+        f"the group would skip {records} records that {whose} at offsets {first} to {last} of the"
+        " mirror topic; name --over-others if they need not be read"
+    )
+
+
 SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
     {
         ReasonCode.ASKED_FOR: lambda: "asked for by `records.offsets: mapped`",
@@ -268,6 +280,18 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ),
         ReasonCode.TOPIC_NOT_MIRRORED: lambda: "the file does not ask for this topic",
         ReasonCode.NOT_MIRRORED_YET: lambda: "nothing of this partition is mirrored so far",
+        ReasonCode.NO_MIRROR_TOPIC: lambda topic, alias: (
+            f"by its name, {topic} is no mirror topic of {alias}; name --policy identity if"
+            " MirrorMaker 2 keeps names, or its --separator"
+        ),
+        ReasonCode.MIRROR_PARTITION_GONE: lambda partition: (
+            f"the target does not have {partition} now, or does not show it to this login"
+        ),
+        ReasonCode.GROUP_NOT_SEEN: lambda group: (
+            f"it is not known where group {group} stands on the target, and nothing is written"
+            " without a known offset; grant Describe on the group, or try again"
+        ),
+        ReasonCode.OTHER_RECORDS: _other_records,
         ReasonCode.ERROR: lambda error, text: text,  # noqa: ARG005  # kept for programs
         ReasonCode.TOLD: lambda text: text,
     }

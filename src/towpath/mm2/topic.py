@@ -1,0 +1,107 @@
+"""Reads what MirrorMaker 2 keeps in one partition of a topic, up to its end."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
+from towpath.cluster.data.client import Client, Records
+from towpath.model.deadline import Deadline
+from towpath.model.errors import RefusedError, UnreachableError
+from towpath.model.nouns import Side, TopicPartition
+from towpath.wire import plain
+from towpath.wire.header import CONTROL, TRANSACTIONAL, BatchHeader, split
+
+_FETCH_BYTES = 1 << 20
+_WAIT = 0.5
+_PATIENCE = 30.0
+"""Seconds to wait for records that a partition must have, as its end tells."""
+
+
+class InternalTopic:
+    """One partition that MirrorMaker 2 writes; a second call of `read` gives what was added.
+
+    Records may expire while they are read: reading then goes on where the log begins now, and what
+    was read before still counts, as it was the last word when it was read.
+
+    Args:
+        admin: The target.
+        client: Fetches from it.
+        tp: The partition.
+
+    Attributes:
+        expired: Offsets that were deleted between two fetches, before they were read.
+        records: Committed records that were read.
+    """
+
+    def __init__(self, admin: Admin, client: Client, tp: TopicPartition) -> None:
+        self._admin, self._client, self._tp = admin, client, tp
+        self._at: int | None = None
+        self.expired = self.records = 0
+
+    def read(self) -> Iterator[plain.Record]:
+        """Yield the committed records from the last call on, up to the present end.
+
+        Raises:
+            ClusterError: The partition cannot be read, or has no leader.
+            CorruptBatchError: It holds a damaged batch.
+        """
+        offsets = self._admin.offsets
+        if self._at is None:
+            self._at = offsets.earliest([self._tp]).sure(self._tp)
+        end = offsets.latest([self._tp], committed=True).sure(self._tp)
+        deadline = Deadline.after(_PATIENCE)
+        while self._at < end:
+            chunk = self._fetched(self._at)
+            if chunk is None:
+                continue
+            before = self._at
+            for record in committed(chunk):
+                if record.offset >= before:
+                    self.records += 1
+                    yield record
+            self._at = max(before, _end(chunk))
+            if self._at > before:
+                deadline = Deadline.after(_PATIENCE)
+            elif deadline.over:
+                what = f"fetching {self._tp} at {before}"
+                why = f"no records came within {_PATIENCE:.0f} s, although it ends at {end}"
+                raise UnreachableError(Side.TARGET, what, why, "look at the partition's leader")
+
+    def _fetched(self, at: int) -> Records | None:
+        """Fetch from an offset; `None` where the log begins behind it now."""
+        try:
+            return self._client.fetch(
+                self._tp, at, max_bytes=_FETCH_BYTES, wait=_WAIT, committed=True
+            )
+        except RefusedError as error:
+            if error.error != OFFSET_OUT_OF_RANGE:
+                raise
+            start = self._admin.offsets.earliest([self._tp]).sure(self._tp)
+            if start <= at:
+                raise  # the log was cut or made again
+            self.expired += start - at
+            self._at = start
+            return None
+
+
+def committed(chunk: Records) -> Iterator[plain.Record]:
+    """Yield the records of a fetch response that consumers of committed records see (KIP-98)."""
+    to_come = deque(sorted(chunk.said.aborted, key=lambda pair: pair[1]))
+    under_way: set[int] = set()
+    for batch in split(chunk.batches):
+        header = BatchHeader.read(batch)
+        while to_come and to_come[0][1] <= header.base_offset + header.last_offset_delta:
+            under_way.add(to_come.popleft()[0])
+        if header.attributes & CONTROL:
+            under_way.discard(header.producer_id)
+        elif not (header.attributes & TRANSACTIONAL and header.producer_id in under_way):
+            yield from plain.decode(batch)
+
+
+def _end(chunk: Records) -> int:
+    """Return the offset behind the last whole batch of a response, 0 if there is none."""
+    headers = map(BatchHeader.read, split(chunk.batches))
+    return max((each.base_offset + each.last_offset_delta + 1 for each in headers), default=0)
