@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.metrics import ABOUT, STAND, full, scrape
+from towpath.metrics.groups import GroupCounts, counted_in
 from towpath.metrics.meter import Copied, Meter
 from towpath.metrics.stand import LIMIT, Stand, chosen, sums
 from towpath.model.nouns import Detail, TopicName
@@ -56,6 +57,16 @@ def test_everything_that_a_meter_was_told_is_served() -> None:
     assert got.of("towpath_max_rate_bytes_per_second") == limits
     assert got.of("towpath_max_rate_wait_seconds_total") == {("",): 0.5, ("clicks",): 1.5}
     assert got.get("towpath_trouble") == 1
+    group, of_groups = {"group": "g"}, "redpanda_migrator_cg_offset"
+    assert got.get(f"{of_groups}s_translated_total", **group) == 6
+    assert got.get(f"{of_groups}_translation_errors_total", **group) == 2
+    assert got.get(f"{of_groups}_translation_latency_ns_count", **group) == 2
+    assert got.get(f"{of_groups}_translation_latency_ns_sum", **group) == 100
+    assert got.get(f"{of_groups}s_committed_total", **group) == 4
+    assert got.get(f"{of_groups}_commit_errors_total", **group) == 2
+    assert got.get(f"{of_groups}_commit_latency_ns_sum", **group) == 1400
+    assert got.of("towpath_group_positions") == {("CONFIRMED",): 2, ("NOT_ATTEMPTED",): 1}
+    assert 0 <= (got.get("towpath_groups_sync_age_seconds") or 0.0) < 60
     assert (got.get("towpath_last_look_timestamp_seconds") or 0) > 1.7e9
 
 
@@ -193,3 +204,13 @@ def test_a_copy_that_is_begun_anew_counts_on() -> None:
     assert copied.look([])[key] == (7, 70)
     found = sums(Detail.TOPIC, [replace(STAND, partition=1)], copied.look([]))
     assert found["orders", ""].records == 7, "a partition that is gone was copied all the same"
+
+
+def test_beyond_the_limit_all_groups_have_one_series_together() -> None:
+    one = GroupCounts(committed=1, syncs=1)
+    many = counted_in({}, {f"g{number}": one for number in range(LIMIT)})
+    assert len(many) == LIMIT
+    assert counted_in(many, {"g0": one})["g0"].committed == 2
+    together = counted_in(many, {"another": one})
+    assert together == {"": GroupCounts(committed=LIMIT + 1, syncs=LIMIT + 1)}
+    assert counted_in(together, {"g0": one})[""].committed == LIMIT + 2

@@ -9,6 +9,7 @@ from dataclasses import replace
 from tests.support.scrape import Scrape
 from towpath.dev import ports
 from towpath.metrics.collector import About
+from towpath.metrics.groups import GroupCounts
 from towpath.metrics.meter import Meter, Tried
 from towpath.metrics.server import MetricsServer
 from towpath.metrics.stand import Stand
@@ -50,6 +51,13 @@ def full() -> Meter:
     meter.round_ended()
     meter.round_failed("CLUSTER")
     meter.in_trouble(True)
+    meter.groups_begin()
+    counts = GroupCounts(
+        translated=3, translation_errors=1, translation_ns=50, committed=2, commit_errors=1,
+        commit_ns=700, syncs=1, writes=1,
+    )  # fmt: skip
+    for _ in range(2):
+        meter.groups_synced({"g": counts}, {"CONFIRMED": 2, "NOT_ATTEMPTED": 1}, good=True)
     return meter
 
 

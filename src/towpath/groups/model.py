@@ -79,6 +79,7 @@ class GroupReport:
         target_state: Its state on the target; "" where it is not there.
         at: When the source was seen so, in ms since 1970.
         positions: Where it stands in each partition that it has an offset in.
+        due: How many positions were to be written.
         deleted: Whether the group was deleted on the target, as it was at the source.
     """
 
@@ -88,6 +89,7 @@ class GroupReport:
     target_state: str
     at: int
     positions: tuple[GroupPosition, ...]
+    due: int = 0
     deleted: bool = False
 
     @property

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 
@@ -107,12 +108,13 @@ class GroupSync:
             for each in translated
             for position in decide(self._config, self._answered(each, spots), spots, target)
         ]
+        due = Counter(position.group for position in positions if position.due)
         decided = time.monotonic()
         if really:
             positions = write(self._link.target, target.groups, positions)
         return SyncReport(
             at=now_ms(),
-            groups=tuple(_reports(translated, positions, target)),
+            groups=tuple(_reports(translated, positions, target, due)),
             failed={**source.failed, **_failed(translated, target)},
             unlisted=source.unlisted + target.unlisted,
             written=really,
@@ -179,7 +181,10 @@ class GroupSync:
 
 
 def _reports(
-    groups: Iterable[TranslatedGroup], positions: Iterable[GroupPosition], target: TargetView
+    groups: Iterable[TranslatedGroup],
+    positions: Iterable[GroupPosition],
+    target: TargetView,
+    due: Mapping[ClientGroup, int],
 ) -> Iterator[GroupReport]:
     by_group = {
         group: tuple(each) for group, each in groupby(positions, key=lambda each: each.group)
@@ -193,6 +198,7 @@ def _reports(
             target_state=there.state if there is not None else "",
             at=each.group.at,
             positions=by_group.get(each.group.group, ()),
+            due=due[each.group.group],
         )
 
 

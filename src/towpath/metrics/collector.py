@@ -6,19 +6,30 @@ Topics that are no longer mirrored therefore leave no series behind.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from towpath.metrics import names
+from towpath.metrics.groups import GroupCounts
 from towpath.metrics.meter import CREATE, GROW, Meter, Reading
 from towpath.metrics.names import Kind, Metric
 from towpath.metrics.stand import LIMIT, Sum, chosen, sums
 from towpath.model.nouns import Detail, Side
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
+_COUNTED: Mapping[Metric, Callable[[GroupCounts], int]] = {
+    names.OFFSETS_TRANSLATED: lambda each: each.translated,
+    names.TRANSLATION_ERRORS: lambda each: each.translation_errors,
+    names.OFFSETS_COMMITTED: lambda each: each.committed,
+    names.COMMIT_ERRORS: lambda each: each.commit_errors,
+}
+_TIMED: Mapping[Metric, Callable[[GroupCounts], tuple[int, int]]] = {
+    names.TRANSLATION_LATENCY: lambda each: (each.syncs, each.translation_ns),
+    names.COMMIT_LATENCY: lambda each: (each.writes, each.commit_ns),
+}
 _ENDINGS = {Kind.COUNTER: "_total"}
 
 
@@ -54,6 +65,7 @@ class MeterCollector(Collector):
         yield from _steps(now, self._about)
         yield from _waits(now)
         yield _family(names.EVENTS_LOST, [((), now.events_lost)])
+        yield from _groups(now)
         yield _family(names.TROUBLE, [((), now.trouble)])
         yield _family(names.LAST_LOOK, _if_known(now.looked_at, 1000))
 
@@ -63,11 +75,21 @@ def _theirs(now: Reading) -> Iterator[Family]:
     errors = sum(n for (*step, _), n in now.failed.items() if tuple(step) in {CREATE, GROW})
     yield _family(names.TOPICS_CREATED, [((), now.created)])
     yield _family(names.TOPIC_CREATE_ERRORS, [((), errors)])
-    latency = names.TOPIC_CREATE_LATENCY
-    family = Family(latency.name, latency.meaning, latency.kind)
-    family.add_sample(f"{latency.name}_count", {}, now.created)
-    family.add_sample(f"{latency.name}_sum", {}, round(now.created_seconds * 1e9))
-    yield family
+    spent = (now.created, round(now.created_seconds * 1e9))
+    yield _summary(names.TOPIC_CREATE_LATENCY, [((), spent)])
+
+
+def _groups(now: Reading) -> Iterator[Family]:
+    """Yield the metrics of groups."""
+    known = now.groups
+    counts = {(name,): each for name, each in known.counts.items()} if known else {}
+    for metric, read in _COUNTED.items():
+        yield _family(metric, ((key, read(each)) for key, each in counts.items()))
+    for metric, spent in _TIMED.items():
+        yield _summary(metric, ((key, spent(each)) for key, each in counts.items()))
+    yield _family(names.GROUPS_AGE, [((), known.age)] if known else [])
+    outcomes = known.outcomes if known else {}
+    yield _family(names.GROUP_POSITIONS, (((each,), n) for each, n in outcomes.items()))
 
 
 def _partitions(now: Reading, about: About) -> Iterator[Family]:
@@ -125,6 +147,16 @@ def _known(samples: Iterable[tuple[tuple[str, ...], float | None]]) -> Samples:
 
 def _if_known(value: float | None, divisor: int = 1) -> Samples:
     return [] if value is None else [((), value / divisor)]
+
+
+def _summary(metric: Metric, samples: Iterable[tuple[tuple[str, ...], tuple[int, int]]]) -> Family:
+    """Return the family of a summary, given number and sum."""
+    family = Family(metric.name, metric.meaning, metric.kind)
+    for values, (number, total) in samples:
+        labels = dict(zip(metric.labels, values, strict=True))
+        family.add_sample(f"{metric.name}_count", labels, number)
+        family.add_sample(f"{metric.name}_sum", labels, total)
+    return family
 
 
 def _family(metric: Metric, samples: Samples) -> Family:

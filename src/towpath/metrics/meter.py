@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from towpath.metrics.groups import GroupCounts, GroupsReading, counted_in
 from towpath.metrics.stand import Stand
 from towpath.model.clock import now_ms
 from towpath.model.nouns import TopicName
@@ -49,6 +50,7 @@ class Reading:
         failed_rounds: How many rounds, by the error's code.
         round_seconds: How long the last round took that ended.
         looked_at: When all partitions were last looked at, in ms since 1970.
+        groups: Counts about groups of consumers, `None` if the file asks for none.
     """
 
     stands: tuple[Stand, ...] = ()
@@ -68,6 +70,7 @@ class Reading:
     events_lost: int = 0
     trouble: bool = False
     looked_at: int | None = None
+    groups: GroupsReading | None = None
 
 
 class Copied:
@@ -186,6 +189,28 @@ class Meter:
         """Take in how many events were not written so far."""
         with self._lock:
             self._reading = replace(self._reading, events_lost=number)
+
+    def groups_begin(self) -> None:
+        """Take in that groups are brought over from now on."""
+        with self._lock:
+            self._reading = replace(self._reading, groups=GroupsReading(since=time.monotonic()))
+
+    def groups_synced(
+        self, counts: Mapping[str, GroupCounts], outcomes: Mapping[str, int], *, good: bool
+    ) -> None:
+        """Count a sync of groups.
+
+        Args:
+            counts: What it did, by group.
+            outcomes: Positions by outcome.
+            good: Whether all groups were looked at and no answer was lost.
+        """
+        with self._lock:
+            now = self._reading.groups or GroupsReading(since=time.monotonic())
+            since = time.monotonic() if good else now.since
+            added = counted_in(now.counts, counts)
+            groups = GroupsReading(since=since, outcomes=dict(outcomes), counts=added)
+            self._reading = replace(self._reading, groups=groups)
 
     def in_trouble(self, trouble: bool) -> None:
         """Take in whether the run as a whole is in trouble."""

@@ -1,6 +1,6 @@
 """Every metric: name, kind, unit, labels, meaning. A test freezes them, as dashboards live on them.
 
-The first four are those of Redpanda Connect's migrator for topics, so that its dashboards live on.
+The first ten are those of Redpanda Connect's migrator, so that its dashboards live on.
 No label holds anything of a record, a client or an error's text.
 """
 
@@ -69,6 +69,45 @@ TOPIC_CREATE_LATENCY = _summary(
 )
 REDPANDA_LAG = _gauge(
     "redpanda_lag", "records", "The same as `towpath_lag_records`.", labels=_PLACE
+)
+
+_GROUP = ("group",)
+OFFSETS_TRANSLATED = _counter(
+    "redpanda_migrator_cg_offsets_translated_total",
+    "positions",
+    "Positions of the group that were translated to be written on the target. With more than 1,000"
+    " groups the label is empty, and the value is their sum; so it is in all metrics of groups.",
+    labels=_GROUP,
+)
+TRANSLATION_ERRORS = _counter(
+    "redpanda_migrator_cg_offset_translation_errors_total",
+    "positions",
+    "Positions in mirrored topics that could not be translated, at each sync again.",
+    labels=_GROUP,
+)
+TRANSLATION_LATENCY = _summary(
+    "redpanda_migrator_cg_offset_translation_latency_ns",
+    "nanoseconds",
+    "How long the translation of the group's positions took in each sync.",
+    labels=_GROUP,
+)
+OFFSETS_COMMITTED = _counter(
+    "redpanda_migrator_cg_offsets_committed_total",
+    "positions",
+    "Positions of the group that were written on the target and read back.",
+    labels=_GROUP,
+)
+COMMIT_ERRORS = _counter(
+    "redpanda_migrator_cg_offset_commit_errors_total",
+    "positions",
+    "Positions of the group whose write was refused, or not answered.",
+    labels=_GROUP,
+)
+COMMIT_LATENCY = _summary(
+    "redpanda_migrator_cg_offset_commit_latency_ns",
+    "nanoseconds",
+    "How long writing the group's positions and reading them back took: its share of the sync.",
+    labels=_GROUP,
 )
 
 INFO = _gauge(
@@ -194,6 +233,18 @@ EVENTS_LOST = _counter(
     "events",
     "Events of this run that are missing in the topic `__towpath_events`.",
 )
+GROUPS_AGE = _gauge(
+    "towpath_groups_sync_age_seconds",
+    "seconds",
+    "How long ago the last sync of groups ended in which all were looked at and no answer was lost;"
+    " before the first one, since the run began. No series where the file has no `groups`.",
+)
+GROUP_POSITIONS = _gauge(
+    "towpath_group_positions",
+    "positions",
+    "Positions of groups by what the last sync came to (docs/groups.md).",
+    labels=("outcome",),
+)
 TROUBLE = _gauge(
     "towpath_trouble",
     "1",
@@ -210,6 +261,12 @@ ALL = (
     TOPIC_CREATE_ERRORS,
     TOPIC_CREATE_LATENCY,
     REDPANDA_LAG,
+    OFFSETS_TRANSLATED,
+    TRANSLATION_ERRORS,
+    TRANSLATION_LATENCY,
+    OFFSETS_COMMITTED,
+    COMMIT_ERRORS,
+    COMMIT_LATENCY,
     INFO,
     DETAIL,
     RECORDS_COPIED,
@@ -233,6 +290,8 @@ ALL = (
     MAX_RATE,
     MAX_RATE_WAITS,
     EVENTS_LOST,
+    GROUPS_AGE,
+    GROUP_POSITIONS,
     TROUBLE,
     LAST_LOOK,
 )

@@ -73,6 +73,8 @@ class RunProgress:
     """A sentence about each limit that slices wait for now."""
     rates: RateLimits = NO_LIMIT
     """The limits that hold."""
+    groups: tuple[str, ...] = ()
+    """A sentence about each group of consumers, or broker, that the last sync could not look at."""
     takeover: str = ""
     """The dead process that the lease was taken over from, "" where there was none."""
 

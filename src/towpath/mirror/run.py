@@ -13,6 +13,7 @@ from towpath.engine.failure import of_spark
 from towpath.engine.rounds import Rounds
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
+from towpath.groups.loop import GroupLoop
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.metrics.meter import Meter
@@ -30,7 +31,7 @@ from towpath.mirror.reconcile import Reconciler
 from towpath.mirror.relay import Relay
 from towpath.mirror.session import LinkSession
 from towpath.mirror.subjects import SUBJECTS
-from towpath.mirror.telling import telling
+from towpath.mirror.telling import telling, telling_groups
 from towpath.mirror.tidying import Tidying
 from towpath.mirror.waiting import Waiting
 from towpath.model.backoff import BackOff
@@ -120,6 +121,7 @@ class _Mirror:
             once=wishes.until_caught_up,
         )
         self._pausing = Pausing(link, self._dealer)
+        self._groups = GroupLoop(link.config, telling_groups(meter))
         self._failures = 0
         self._round_over = threading.Event()
         self._redeal = False
@@ -166,6 +168,10 @@ class _Mirror:
         tidying.start()
         self._stack.callback(tidying.close)
         self._discovery.first(plan)
+        if self._config.groups is not None:
+            self._meter.groups_begin()
+            self._groups.start()
+            self._stack.callback(self._groups.close)
         self._outlook.look_when_due()
         self.progress.start()
 
@@ -196,6 +202,7 @@ class _Mirror:
         self._show(self.progress)  # a short run may have shown nothing so far
         if self._wishes.until_caught_up and not self._stop.is_set():
             self._discovery.last()
+            self._groups.finish()
 
     def _begin(self, spark: Any, slots: Slots, number: int, follows: int) -> Rounds:
         """Begin a round, which takes over from the round that it `follows`, if there is one."""
@@ -304,6 +311,7 @@ class _Mirror:
         self._meter.events_lost(self._link.events.lost)
         self._tell_limits()
         self.progress.files = troubles()
+        self.progress.groups = self._groups.troubles
         self.progress.events = self._link.events.trouble
         self._show(self.progress)
 

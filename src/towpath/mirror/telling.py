@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 from towpath import __version__
 from towpath.config import LinkConfig
+from towpath.groups.model import SyncReport
+from towpath.groups.telling import counts_of
 from towpath.metrics.meter import Meter, Tried
 from towpath.metrics.stand import Stand
 from towpath.model.errors import TowpathError
@@ -65,6 +67,16 @@ def telling_steps(meter: Meter) -> Told:
 
     def told(step: Step, error: TowpathError | None) -> None:
         meter.tried(Tried(step.subject, type(step).__name__, error.code if error else ""))
+
+    return told
+
+
+def telling_groups(meter: Meter) -> Callable[[SyncReport], None]:
+    """Return a callback that counts each sync of groups."""
+
+    def told(report: SyncReport) -> None:
+        outcomes = {str(each): number for each, number in report.outcomes.items()}
+        meter.groups_synced(counts_of(report), outcomes, good=report.good)
 
     return told
 

@@ -1,0 +1,104 @@
+"""Brings groups over again and again during a run, in a thread with connections of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from towpath.config import LinkConfig
+from towpath.groups.model import SyncReport
+from towpath.groups.sync import GroupSync
+from towpath.groups.telling import trouble_of
+from towpath.ledger.link import open_link
+from towpath.metrics import log
+from towpath.model.errors import TowpathError
+from towpath.model.foreign import foreign
+
+_PATIENCE = 60.0
+"""Longest time in seconds that the end of a run waits for its last sync."""
+_GOODBYE = 2.0
+"""Longest time in seconds that a run which is stopped waits for a sync that is under way."""
+
+Told = Callable[[SyncReport], None]
+"""Told of each sync that came to an end."""
+
+
+class GroupLoop:
+    """Brings the groups of a link over every `groups.interval`.
+
+    Nothing of the run waits for it. A sync that fails is repeated at the next turn, however long
+    that goes on.
+
+    Args:
+        config: The link; its file asks for groups.
+        told: Told of each sync, in the thread of the loop.
+        interval: Seconds between two syncs, in the place of the file's.
+
+    Attributes:
+        report: The last sync that came to an end, `None` before the first.
+        trouble: Why the last sync failed, "" if it did not.
+    """
+
+    def __init__(self, config: LinkConfig, told: Told, interval: float | None = None) -> None:
+        self._config, self._told = config, told
+        asked = config.groups.interval if config.groups is not None else 0.0
+        self._interval = asked if interval is None else interval
+        self._over, self._hurry = threading.Event(), threading.Event()
+        self._last = False
+        self._thread = threading.Thread(target=self._run, name="towpath-groups", daemon=True)
+        self.report: SyncReport | None = None
+        self.trouble = ""
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Sentences about what the last sync could not look at."""
+        if self.trouble:
+            return (self.trouble,)
+        return tuple(trouble_of(self.report)) if self.report is not None else ()
+
+    def start(self) -> None:
+        """Begin with the first sync."""
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Bring the groups over once more, and wait for that at most a minute."""
+        self._last = True
+        self._end(_PATIENCE)
+
+    def close(self) -> None:
+        """Stop behind the request that is under way."""
+        self._end(_GOODBYE)
+
+    def _end(self, patience: float) -> None:
+        self._over.set()
+        self._hurry.set()
+        if self._thread.is_alive():
+            self._thread.join(patience)
+
+    def _run(self) -> None:
+        with open_link(self._config) as link:
+            sync = GroupSync(link)
+            while not self._over.is_set():
+                self._once(sync)
+                self._hurry.wait(self._interval)
+            self._once(sync, last=self._last)
+
+    def _once(self, sync: GroupSync, *, last: bool = False) -> None:
+        if self._over.is_set() and not last:
+            return
+        try:
+            self.report = report = sync.once(last=last)
+        except TowpathError as error:
+            self._failed(str(error))
+        except Exception as error:  # noqa: BLE001  # a fault of ours must not end all further syncs
+            self._failed(f"the sync of groups failed: {foreign(error)}")
+        else:
+            if self.trouble:
+                log.event("groups.back", self._config.link, "", {}, trouble=False)
+            self.trouble = ""
+            self._told(report)
+
+    def _failed(self, why: str) -> None:
+        if why != self.trouble:
+            log.event("groups.failed", self._config.link, "", {"why": why}, trouble=True)
+        self.trouble = why

@@ -1,0 +1,50 @@
+"""Makes counts for the meter, and sentences for the run, of what a sync came to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
+from towpath.metrics.groups import GroupCounts
+from towpath.model.amounts import counted
+from towpath.model.reasons import ReasonCode
+
+_NO_ERROR = {ReasonCode.TOPIC_NOT_MIRRORED, ReasonCode.NOT_MIRRORED_YET}
+
+
+def counts_of(report: SyncReport) -> dict[str, GroupCounts]:
+    """Return the counts of each group; the times are shared out by positions."""
+    all_of_it = max(1, sum(len(group.positions) for group in report.groups))
+    due = max(1, sum(group.due for group in report.groups))
+    ns = report.translating * 1e9 / all_of_it, report.writing * 1e9 / due
+    return {group.group.name: _counts(group, *ns) for group in report.groups}
+
+
+def _counts(group: GroupReport, translating: float, writing: float) -> GroupCounts:
+    confirmed = group.outcomes[PositionOutcome.CONFIRMED]
+    return GroupCounts(
+        translated=group.due,
+        translation_errors=sum(map(_is_untranslated, group.positions)),
+        translation_ns=round(translating * len(group.positions)),
+        committed=confirmed,
+        commit_errors=group.due - confirmed,
+        commit_ns=round(writing * group.due),
+        syncs=1,
+        writes=int(group.due > 0),
+    )
+
+
+def _is_untranslated(position: GroupPosition) -> bool:
+    reason = position.reason
+    return position.answer is None and reason is not None and reason.code not in _NO_ERROR
+
+
+def trouble_of(report: SyncReport) -> Iterator[str]:
+    """Yield sentences about what kept a sync from being good."""
+    for error in report.unlisted:
+        yield f"some groups may be missing: {error}"
+    for group, error in report.failed.items():
+        yield f"{group}: {error}"
+    lost = report.outcomes[PositionOutcome.UNKNOWN]
+    if lost:
+        yield f"of {counted(lost, 'position')} it is not known whether they were written"
