@@ -1,0 +1,169 @@
+"""What is written for a group, and what never is. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from towpath.cluster.admin.groups import GroupState
+from towpath.cluster.metadata import Broker
+from towpath.config import Following, GroupsConfig, GroupStates
+from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
+from towpath.groups.model import GroupPosition, PositionOutcome
+from towpath.groups.observe import SourceGroup, TargetView
+from towpath.ledger.entries import SeenPosition
+from towpath.ledger.offsets import Exactness, OffsetMap, TranslatedOffset
+from towpath.model.errors import UnreachableError
+from towpath.model.groups import ClientGroup, Commit, GroupKind
+from towpath.model.nouns import SourceOffset, TargetOffset, TopicName, TopicPartition
+from towpath.model.reasons import ReasonCode
+
+BROKER = Broker(1, "b", 9092)
+TP = TopicPartition(TopicName("orders"), 0)
+MIRROR = TopicPartition(TopicName("copy.orders"), 0)
+GROUP = ClientGroup("g")
+EXACT = {kind: TranslatedOffset(TargetOffset(5), kind) for kind in Exactness}
+FOLLOW = GroupsConfig(rewinds=Following.FOLLOW)
+
+
+def source(offset: int, metadata: str = "", state: str = "Empty") -> SourceGroup:
+    commits = {TP: Commit(offset, metadata)}
+    members = state not in {"Empty", "Dead"}
+    return SourceGroup(group=GROUP, state=state, has_members=members, at=1, commits=commits)
+
+
+def translated(
+    offset: int,
+    answer: TranslatedOffset[TargetOffset],
+    last: SeenPosition | None = None,
+    **source_facts: str,
+) -> TranslatedGroup:
+    return TranslatedGroup(
+        group=source(offset, **source_facts),
+        mirror_group="g",
+        answers={TP: answer},
+        last={TP: last} if last is not None else {},
+    )
+
+
+def target(
+    known: Commit | None = None, state: str = "", kind: GroupKind = GROUP.kind, end: int = 1000
+) -> TargetView:
+    listed = GroupState(ClientGroup("g", kind), state, "classic", BROKER)
+    return TargetView(
+        groups={"g": listed} if state else {},
+        commits={GROUP: {MIRROR: known} if known is not None else {}},
+        starts={MIRROR: 0},
+        ends={MIRROR: end},
+    )
+
+
+def only(
+    group: TranslatedGroup, there: TargetView, config: GroupsConfig | None = None
+) -> GroupPosition:
+    places = {TP: MirrorPlace(mirror=MIRROR)}
+    (found,) = decide(config or GroupsConfig(), group, places, there)
+    return found
+
+
+def why(position: GroupPosition) -> ReasonCode | None:
+    return position.reason.code if position.reason is not None else None
+
+
+OFFSETS = st.integers(0, 60)
+STATES = st.sampled_from(
+    ["", "Empty", "Dead", "Stable", "PreparingRebalance", "CompletingRebalance", "Assigning",
+     "Reconciling", "NotReady", "Something new"]
+)  # fmt: skip
+
+
+@given(
+    runs=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 9)), max_size=5),
+    offset=OFFSETS, known=st.none() | OFFSETS, end=OFFSETS, log_start=st.none() | OFFSETS,
+    state=STATES, here=st.sampled_from(["Empty", "Stable"]), rewinds=st.sampled_from(Following),
+    states=st.sampled_from(GroupStates), last=st.none() | st.tuples(OFFSETS, OFFSETS),
+)  # fmt: skip
+def test_whatever_the_target_is_nothing_goes_wrong(
+    runs: list[tuple[int, int, int]], offset: int, known: int | None, end: int,
+    log_start: int | None, state: str, here: str, rewinds: Following, states: GroupStates,
+    last: tuple[int, int] | None,
+) -> None:  # fmt: skip
+    table, there, at = [], 0, 0
+    for gap, shift, length in runs:
+        at, there = at + gap, there + shift
+        table.append((SourceOffset(at), TargetOffset(there), length))
+        at, there = at + length, there + length
+    start = TargetOffset(log_start) if log_start is not None and log_start <= there else None
+    answer = OffsetMap(table, log_start=start).to_target(SourceOffset(offset))
+    seen = (
+        None if last is None
+        else SeenPosition(0, SourceOffset(last[0]), SourceOffset(last[0]), TargetOffset(last[1]))
+    )  # fmt: skip
+    config = GroupsConfig(rewinds=rewinds, states=states)
+    before = target(None if known is None else Commit(known), state, end=end)
+    group = translated(offset, answer, seen, state=here)
+    found = only(group, before, config)
+    if found.due:
+        idle = state in {"", "Empty", "Dead"}
+        assert idle, "never under members"
+        assert answer.offset <= end, "never behind the end of the target"
+        assert start is None or answer.offset >= start, "never before its start"
+        assert answer.exactness is not Exactness.NOT_YET, "never where nothing is mirrored"
+        assert states is GroupStates.ANY or here == "Empty"
+        if known is not None and answer.offset < known:
+            assert rewinds is Following.FOLLOW, "never backwards unless told"
+            assert last is not None
+            assert (last[1], offset < last[0]) == (known, True), "only what the source did itself"
+        after = target(Commit(answer.offset), state or "Empty", end=end)
+        again = only(group, after, config)
+        assert again.outcome is PositionOutcome.UNCHANGED, "a second sync writes nothing"
+    else:
+        assert found.settled or found.reason is not None, "each has its reason"
+
+
+def test_a_position_that_is_there_already_is_unchanged_even_under_members() -> None:
+    found = only(translated(5, EXACT[Exactness.EXACT]), target(Commit(5), "Stable"))
+    assert (found.outcome, found.known) == (PositionOutcome.UNCHANGED, 5)
+
+
+def test_a_text_of_the_client_that_changed_is_written() -> None:
+    group = translated(5, EXACT[Exactness.EXACT], metadata="new")
+    assert only(group, target(Commit(5, "old"), "Empty")).due
+    assert only(group, target(Commit(5, "new"), "Empty")).settled
+    assert only(group, target(Commit(5, "old"), "Stable")).settled, "not under members"
+
+
+def test_what_was_lost_goes_on_behind_it_and_what_is_to_come_waits() -> None:
+    for kind in Exactness:
+        found = only(translated(9, EXACT[kind]), target())
+        assert found.due is (kind is not Exactness.NOT_YET), kind
+    assert why(only(translated(9, EXACT[Exactness.NOT_YET]), target())) == "POSITION_AHEAD"
+
+
+def test_without_a_known_previous_value_nothing_is_written() -> None:
+    group, error = translated(5, EXACT[Exactness.EXACT]), UnreachableError("target", "a", "b")
+    unknown = replace(target(), commits={}, failed={GROUP: error})
+    assert why(only(group, unknown)) == "CLUSTER_UNREACHABLE"
+    unlisted = replace(target(), commits={}, unlisted=(error,))
+    assert why(only(group, unlisted)) == "CLUSTER_UNREACHABLE"
+    silent = replace(target(), silent={MIRROR: error})
+    assert why(only(group, silent)) == "CLUSTER_UNREACHABLE"
+
+
+def test_a_share_group_and_a_consumer_group_never_take_each_others_name() -> None:
+    group = translated(5, EXACT[Exactness.EXACT])
+    assert why(only(group, target(state="Empty", kind=GroupKind.SHARE))) == "GROUP_NAME_TAKEN"
+    assert only(group, target(state="Empty", kind=GroupKind.STREAMS)).due
+    assert mirror_client(group) == GROUP
+
+
+def test_only_the_sources_own_rewind_is_followed() -> None:
+    back, last = EXACT[Exactness.EXACT], SeenPosition(0, SourceOffset(9), SourceOffset(9))
+    ours = last._replace(target=TargetOffset(9))
+    assert only(translated(5, back, ours), target(Commit(9), "Empty"), FOLLOW).due
+    for seen, known, offset in ((ours, 12, 5), (last, 9, 5), (ours, 9, 9)):
+        found = only(translated(offset, back, seen), target(Commit(known), "Empty"), FOLLOW)
+        assert why(found) == "GROUP_AHEAD"
+    assert why(only(translated(5, back, ours), target(Commit(9), "Empty"))) == "GROUP_AHEAD"
