@@ -14,7 +14,8 @@ from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.groups.foreign import OFFSET_HEADER
-from towpath.groups.foreign_look import Log, translate
+from towpath.groups.foreign_look import translate
+from towpath.groups.reading import Log
 from towpath.ledger.offsets import Exactness
 from towpath.model.nouns import Side, SourceOffset, TopicName, TopicPartition
 

@@ -46,6 +46,11 @@ _COMMANDS = """\
 | `checkpoints` | each group stands at its checkpoints | a group was left, or its answer was lost |
 | `import` | the files are written | they are written, and something has no equal here |
 | `cutover` | the clients can be moved | leave the clients where they are |
+| `groups ls` | all groups are shown | some could not be looked at |
+| `groups status` | nothing is in trouble | a position cannot be brought over |
+| `groups translate` | every answer is exact | an answer is not, or a partition is not mirrored |
+| `groups sync` | the target has every position | a position is not there, and the reason is named |
+| `groups diff` | the target has every position | it lacks one, or has another |
 """
 
 _SIGNALS = """\

@@ -34,6 +34,7 @@ COMMANDS = {
     "resume": "Go on with paused topics.",
     "rate": "Show or change how fast a link copies at most.",
     "status": "Show where each partition stands.",
+    "groups": "Show where groups of consumers stand on both sides, and bring them over.",
     "history": "Show what happened to a link, when, who did it, and from where.",
     "verify": "Compare source and target record by record.",
     "repair": "Copy again the records that the target lost.",

@@ -63,6 +63,11 @@ def fetch_mirror_maker(version: str = NEWEST) -> Path:
     return _fetched(f"mirror-maker-{version}", modules)
 
 
+def fetch_tools(version: str = NEWEST) -> Path:
+    """Return the folder with the jars of Kafka's command-line tools, for tests."""
+    return _fetched(f"tools-{version}", [("org.apache.kafka", "kafka-tools", version), LOG4J])
+
+
 def _fetched(name: str, modules: list[Module]) -> Path:
     root = home_folder()
     text = _ivy_file(modules)

@@ -149,15 +149,19 @@ def target_now(
         ClusterError: The target cannot be reached.
     """
     listing = target.groups.listed()
-    wanted, places = tuple(groups), tuple(tps)
-    said = target.groups.offsets(wanted, known_coordinators(listing.groups, wanted))
+    wanted, places = frozenset(groups), tuple(tps)
+    # Where every broker lists its groups, one that is not listed has no offsets. Asking for its
+    # coordinator would create the brokers' topic of offsets, and so change the target.
+    absent = [] if listing.failed else [each for each in wanted if each.name not in listing.groups]
+    asked = wanted.difference(absent)
+    said = target.groups.offsets(asked, known_coordinators(listing.groups, asked))
     topics = target.topics.describe({tp.topic for tp in places})
     there = [tp for tp in places if tp.topic in topics]
     starts = target.offsets.earliest(there, patience=_PATIENCE)
     ends = target.offsets.latest(there, patience=_PATIENCE)
     return TargetView(
         groups=listing.groups,
-        commits=dict(said),
+        commits={**said, **{each: {} for each in absent}},
         failed=said.failed,
         topics=topics,
         starts=dict(starts),

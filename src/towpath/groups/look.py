@@ -1,0 +1,153 @@
+"""Looks where the groups of a link stand, without writing anything; the source may be gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from towpath.cluster.data.client import Client
+from towpath.config import LinkConfig
+from towpath.groups.lags import ClusterEnd, Lags, lags
+from towpath.groups.model import GroupPosition, GroupReport, SyncReport
+from towpath.groups.positions import Positions
+from towpath.groups.sync import GroupSync
+from towpath.ledger.link import OpenLink, open_link
+from towpath.ledger.offsets import TranslatedOffset
+from towpath.model.errors import UnreachableError
+from towpath.model.groups import ClientGroup
+from towpath.model.nouns import LinkName, Side, SourceOffset, TargetOffset, TopicPartition
+from towpath.model.reasons import ReasonCode
+
+PASSING = frozenset(
+    {ReasonCode.POSITION_AHEAD, ReasonCode.NOT_MIRRORED_YET, ReasonCode.GROUP_ANSWER_LOST}
+)
+"""Why a position is not written yet: a later sync writes it."""
+SETTLED = frozenset({ReasonCode.GROUP_HAS_MEMBERS, ReasonCode.GROUP_AHEAD})
+"""Why a position is not written: clients read on the target already."""
+LEFT_OUT = frozenset({ReasonCode.TOPIC_NOT_MIRRORED, ReasonCode.GROUP_NOT_EMPTY})
+"""Why a position is not written: the file asks for that."""
+
+At = tuple[ClientGroup, TopicPartition]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupsLook:
+    """Where the groups of a link stand.
+
+    Attributes:
+        link: The link.
+        asked: Whether the file asks for groups, so that a run brings them over.
+        report: The groups, and what a sync would do.
+        gone: Why the source could not be asked; the positions are those of the ledger then. ""
+            where it was asked.
+        lags: How far the groups are behind, as far as that was looked at.
+    """
+
+    link: LinkName
+    asked: bool
+    report: SyncReport
+    gone: str = ""
+    lags: Mapping[At, Lags] = field(default_factory=dict)
+
+    def lag(self, position: GroupPosition) -> Lags:
+        """Return how far a position is behind."""
+        return self.lags.get((position.group, position.tp), Lags())
+
+    def only(self, wanted: Callable[[GroupReport], bool]) -> GroupsLook:
+        """Return the look at some of the groups."""
+        kept = tuple(filter(wanted, self.report.groups))
+        return replace(self, report=replace(self.report, groups=kept))
+
+    @property
+    def trouble(self) -> bool:
+        """Whether a position cannot be brought over, and nothing that passes is the reason."""
+        report = self.report
+        return bool(report.failed or report.unlisted) or any(map(in_trouble, report.positions))
+
+
+def in_trouble(position: GroupPosition) -> bool:
+    """Whether a position cannot be brought over, and nothing that passes is the reason."""
+    reason = position.reason
+    return reason is not None and reason.code not in PASSING | SETTLED | LEFT_OUT
+
+
+def differs(position: GroupPosition) -> bool:
+    """Whether the target does not have a position that the file asks for."""
+    left_out = position.reason is not None and position.reason.code in LEFT_OUT
+    return not (position.settled or left_out)
+
+
+def look(config: LinkConfig, wanted: Iterable[str] | None = None) -> GroupsLook:
+    """Return where the groups of a link stand.
+
+    Args:
+        config: The link.
+        wanted: The groups whose lag is looked at, by their names at the source; `None` for all.
+
+    Raises:
+        ClusterError: The target cannot be reached.
+        LedgerError: The ledger is of no use.
+    """
+    with open_link(config) as link:
+        gone = _why_gone(link)
+        report = GroupSync(link).once(write=False, gone=bool(gone))
+        names = None if wanted is None else frozenset(wanted)
+        chosen = [each for each in report.positions if names is None or each.group.name in names]
+        with (
+            Client(config.source, Side.SOURCE, link.source) as source,
+            Client(config.target, Side.TARGET, link.target) as target,
+        ):
+            found = lags(
+                chosen,
+                None if gone else ClusterEnd(link.source, source),
+                ClusterEnd(link.target, target),
+            )
+    at = ((each.group, each.tp) for each in chosen)
+    return GroupsLook(
+        link=config.link,
+        asked=config.groups is not None,
+        report=report,
+        gone=gone,
+        lags=dict(zip(at, found, strict=True)),
+    )
+
+
+def translated(
+    config: LinkConfig, wanted: Mapping[TopicPartition, SourceOffset]
+) -> dict[TopicPartition, TranslatedOffset[TargetOffset]]:
+    """Return the target offsets of source offsets, for partitions that were mirrored.
+
+    It needs the target alone.
+
+    Args:
+        config: The link.
+        wanted: An offset of each source partition.
+
+    Raises:
+        ClusterError: The target cannot be reached.
+        LedgerError: The ledger is of no use.
+    """
+    with open_link(config) as link:
+        GroupSync(link).read()
+        positions = Positions(link.books)
+        mirrors = {tp: positions.mirror_of(tp) for tp in wanted}
+        starts = link.target.offsets.earliest(filter(None, mirrors.values()))
+        positions.begin(starts)
+        known = {tp: at for tp, at in wanted.items() if mirrors[tp] is not None}
+        return {tp: positions.answer(tp, at) for tp, at in known.items()}
+
+
+def _why_gone(link: OpenLink) -> str:
+    """Return why the source cannot be asked, "" if it can.
+
+    Raises:
+        LedgerError: The link joins other clusters.
+    """
+    try:
+        cluster = link.source.cluster.id()
+    except UnreachableError as error:
+        return str(error)
+    if link.ledger.usable():
+        link.read()
+    link.books.check_clusters(cluster, link.target.cluster.id())
+    return ""

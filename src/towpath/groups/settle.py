@@ -1,0 +1,53 @@
+"""Brings groups over for good: again and again, until nothing is left that passes by itself."""
+
+from __future__ import annotations
+
+import threading
+
+from towpath.groups.model import GroupPosition, PositionOutcome, SyncReport
+from towpath.groups.sync import GroupSync
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError, RefusedError, UnreachableError
+from towpath.model.reasons import ReasonCode
+
+PATIENCE = 30.0
+"""Seconds for what passes: a coordinator that moves, or an answer that was lost."""
+_PAUSE = 1.0
+_PASSING = frozenset({ReasonCode.GROUP_ANSWER_LOST, ReasonCode.CLUSTER_UNREACHABLE})
+
+
+def settle(
+    sync: GroupSync, stop: threading.Event | None = None, patience: float = PATIENCE
+) -> SyncReport:
+    """Bring the groups over, and look again at what may pass by itself.
+
+    Args:
+        sync: The link's groups.
+        stop: Set to end early.
+        patience: Seconds for what passes.
+
+    Raises:
+        ClusterError: A cluster cannot be reached.
+        LedgerError: The ledger is of no use.
+    """
+    waiting, until = stop or threading.Event(), Deadline.after(patience)
+    while True:
+        report = sync.once(last=True)
+        if until.over or not _may_pass(report) or waiting.wait(_PAUSE):
+            return report
+
+
+def _may_pass(report: SyncReport) -> bool:
+    errors = (*report.failed.values(), *report.unlisted)
+    return any(map(_passes, errors)) or any(map(_is_open, report.positions))
+
+
+def _passes(error: ClusterError) -> bool:
+    return isinstance(error, UnreachableError) or (
+        isinstance(error, RefusedError) and error.retriable
+    )
+
+
+def _is_open(position: GroupPosition) -> bool:
+    unknown = position.outcome is PositionOutcome.UNKNOWN
+    return unknown or (position.reason is not None and position.reason.code in _PASSING)
