@@ -31,8 +31,9 @@ def syncing(mirror: Mirror, **options: object) -> Iterator[GroupSync]:
 
 
 def test_a_group_in_the_middle_of_a_transactional_topic_goes_on_at_the_next_record(
-    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+    tmp_path: Path, pair: tuple[LocalCluster, LocalCluster], new_name: Callable[[str], str]
 ) -> None:
+    source, target = pair
     name = TopicName(new_name("groups"))
     mirror = Mirror(tmp_path, source, target, name)
     mirror.create()

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 
-from towpath.config import GroupsConfig
+from towpath.config import Following, GroupsConfig
 from towpath.config.naming import collisions
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
+from towpath.groups.deletions import Deletions
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
 from towpath.groups.observe import (
     SourceView,
@@ -23,6 +24,7 @@ from towpath.groups.places import place
 from towpath.groups.positions import Positions
 from towpath.groups.remember import is_news, seen
 from towpath.groups.write import write
+from towpath.ledger.entries import Removed, SeenGroup
 from towpath.ledger.link import OpenLink
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, ConfigError, TowpathError
@@ -47,6 +49,7 @@ class GroupSync:
         self._link, self._config = link, config or link.config.groups or GroupsConfig()
         self._runs = link.ledger.another()
         self._positions = Positions(link.books)
+        self._deletions = Deletions(self._config, link.source, link.target)
 
     def once(self, *, write: bool = True, last: bool = False, gone: bool = False) -> SyncReport:
         """Bring the groups over once.
@@ -70,6 +73,8 @@ class GroupSync:
         report = self._brought(source, really=write)
         if write:
             self._remember(source, report, last=last)
+            if self._config.deletions is Following.FOLLOW and not gone:
+                report = self._deleted(source, report)
         return report
 
     def read(self) -> None:
@@ -163,6 +168,21 @@ class GroupSync:
                 except TowpathError as error:
                     places[tp] = MirrorPlace(mirror=places[tp].mirror, reason=error.reason)
         return replace(group, answers=answers)
+
+    def _deleted(self, source: SourceView, report: SyncReport) -> SyncReport:
+        """Delete what the source has deleted; return the report with that."""
+        books, link = self._link.books, self._link.config.link
+        known = {tp: each.opened for tp, each in books.partitions.items()}
+        mirrors = {tp: opened.target for tp, opened in known.items() if opened is not None}
+        told = []
+        for each in self._deletions.follow(dict(books.groups), source, mirrors):
+            told.append(each.report)
+            name = each.report.group.name
+            entry = each.entry or Removed(SeenGroup.kind, link, (name,))
+            if entry != books.groups.get(name):
+                self._link.ledger.append([entry])
+                books.take(entry)
+        return replace(report, groups=report.groups + tuple(told))
 
     def _remember(self, source: SourceView, report: SyncReport, *, last: bool) -> None:
         """Write what changed to the ledger; of groups that keep moving once a minute."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from kafka.protocol.consumer import OffsetFetchRequest
 
-from towpath.cluster.admin.groups.asking import Asking, Commits, retriable
+from towpath.cluster.admin.groups.asking import Asking, Commits, refused_for_now
 from towpath.cluster.admin.groups.changing import (
     Changing,
     Wanted,
@@ -17,13 +17,18 @@ from towpath.cluster.admin.groups.changing import (
 from towpath.cluster.admin.groups.listing import GroupListing, coordinators, listed
 from towpath.cluster.admin.leaders import by_topic, each_partition
 from towpath.cluster.codes import refused
-from towpath.cluster.connect.control import Control
+from towpath.cluster.connect.control import AGAIN, Control
+from towpath.cluster.connect.retrying import polled
 from towpath.cluster.metadata import Answers, Broker
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup, GroupKind
 from towpath.model.nouns import TopicPartition
 
+_PATIENCE = 10.0
+"""Upper bound on the seconds of a call about many groups."""
+_MOVE = 3.0
+"""Seconds to wait for coordinators that move."""
 _GROUP_BY_NAME = 7
 """The last OffsetFetch version with one group and topics by name."""
 
@@ -52,7 +57,9 @@ class GroupAdmin:
         Raises:
             ClusterError: No broker can be asked.
         """
-        return self._control.retried(lambda deadline: listed(self._control, deadline))
+        return self._control.retried(
+            lambda deadline: listed(self._control, deadline), self._deadline()
+        )
 
     def commits(self) -> Answers[ClientGroup, dict[TopicPartition, int]]:
         """Return all offsets of the groups of consumers that the login may describe.
@@ -80,18 +87,26 @@ class GroupAdmin:
             ClusterError: No broker can be asked for the coordinators.
         """
         wanted, known = tuple(groups), known or {}
-        deadline = self._control.deadline()
-        lost: dict[ClientGroup, ClusterError] = {}
+        deadline = self._deadline()
         there = {group: known[group] for group in wanted if group in known}
-        there |= self._coordinators((g for g in wanted if g not in known), deadline, lost)
-        said = Asking(self._control, deadline).all(there)
-        again = [group for group in retriable(said.failed) if group in known]
-        if not again or deadline.over:
-            return Answers(said, {**lost, **said.failed})
-        there = self._coordinators(again, deadline, lost)
-        more = Asking(self._control, deadline).all(there)
-        failed = {group: error for group, error in said.failed.items() if group not in again}
-        return Answers({**said, **more}, {**failed, **lost, **more.failed})
+        left = [group for group in wanted if group not in known]
+        found: dict[ClientGroup, Commits] = {}
+        failed: dict[ClientGroup, ClusterError] = {}
+
+        def ask() -> bool:
+            nonlocal there, left
+            lost: dict[ClientGroup, ClusterError] = {}
+            there |= self._coordinators(left, deadline, lost)
+            said = Asking(self._control, deadline).all(there)
+            found.update(said)
+            failed.update({**lost, **said.failed})
+            # Coordinators move, and a new one loads its groups first.
+            there, left = {}, refused_for_now(said.failed)
+            return bool(left)
+
+        until = Deadline.after(min(_MOVE, deadline.left()))
+        polled(ask, until, AGAIN, enough=lambda more: not more)
+        return Answers(found, {group: failed[group] for group in failed.keys() - found.keys()})
 
     def write(
         self, wanted: Wanted, known: Mapping[ClientGroup, Broker] | None = None
@@ -109,7 +124,7 @@ class GroupAdmin:
             ClusterError: No broker can be asked for the coordinators.
         """
         known = known or {}
-        deadline = self._control.deadline()
+        deadline = self._deadline()
         lost: dict[ClientGroup, ClusterError] = {}
         there = {group: known[group] for group in wanted if group in known}
         there |= self._coordinators((g for g in wanted if g not in known), deadline, lost)
@@ -124,7 +139,7 @@ class GroupAdmin:
         Raises:
             ClusterError: No broker can be asked for the coordinators.
         """
-        deadline, lost = self._control.deadline(), dict[ClientGroup, ClusterError]()
+        deadline, lost = self._deadline(), dict[ClientGroup, ClusterError]()
         there = self._coordinators(groups, deadline, lost)
         done = delete_groups(self._control, there, deadline)
         return Answers(done, {**lost, **done.failed})
@@ -135,7 +150,7 @@ class GroupAdmin:
         Raises:
             ClusterError: The coordinator refuses the group, or cannot be reached.
         """
-        deadline, lost = self._control.deadline(), dict[ClientGroup, ClusterError]()
+        deadline, lost = self._deadline(), dict[ClientGroup, ClusterError]()
         there = self._coordinators([group], deadline, lost)
         if group in lost:
             raise lost[group]
@@ -145,6 +160,10 @@ class GroupAdmin:
         """Return the committed offsets of a consumer group; partitions without one are absent."""
         wanted = tuple(tps)
         return self._control.retried(lambda deadline: self._committed(group, wanted, deadline))
+
+    def _deadline(self) -> Deadline:
+        """Return the deadline of a call about many groups: a silent broker must not hold up all."""
+        return Deadline.after(min(_PATIENCE, self._control.timeout_ms / 1000))
 
     def _coordinators(
         self,

@@ -134,10 +134,10 @@ def _starts_in(said: Any) -> Iterator[tuple[TopicPartition, Commit]]:
                 yield tp, Commit(each.start_offset)
 
 
-def retriable(failed: Mapping[ClientGroup, ClusterError]) -> list[ClientGroup]:
-    """Return the groups whose coordinator may have moved."""
+def refused_for_now(failed: Mapping[ClientGroup, ClusterError]) -> list[ClientGroup]:
+    """Return the groups whose coordinator moves or loads them."""
     return [
         group
         for group, error in failed.items()
-        if not isinstance(error, RefusedError) or error.retriable
+        if isinstance(error, RefusedError) and error.retriable
     ]

@@ -11,7 +11,8 @@ from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
 from towpath.cluster.admin.groups.brokers import ask_each
 from towpath.cluster.codes import refused
-from towpath.cluster.connect.control import Control
+from towpath.cluster.connect.control import AGAIN, Control, may_pass
+from towpath.cluster.connect.retrying import polled
 from towpath.cluster.metadata import Answers, Broker
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
@@ -19,7 +20,9 @@ from towpath.model.groups import ClientGroup, GroupKind
 
 _LISTING = "listing consumer groups"
 _SEVERAL_KEYS = 4
-"""The first FindCoordinator version for many keys (KIP-699)."""
+"""The FindCoordinator version for many keys that is used."""
+_ELECTION = 3.0
+"""Seconds to wait for coordinators that are away."""
 _KEYS = 1000
 """Groups whose coordinators one request asks for."""
 _IDLE = frozenset({"Empty", "Dead", ""})
@@ -110,11 +113,31 @@ def _groups(answer: Any, broker: Broker) -> Iterator[GroupState]:
 def coordinators(
     control: Control, names: Iterable[str], deadline: Deadline
 ) -> Answers[str, Broker]:
-    """Return the coordinator of each group: many in a request from Kafka 3.0 on (KIP-699).
+    """Return the coordinator of each group; those that are away are waited for a moment.
+
+    The first request for one creates the topic in which coordinators keep their groups.
 
     Raises:
         ClusterError: No broker answers.
     """
+    left, found, failed = set(names), dict[str, Broker](), dict[str, ClusterError]()
+
+    def ask() -> bool:
+        said = _coordinators(control, left, deadline)
+        found.update(said)
+        failed.update(said.failed)
+        left.intersection_update(name for name, error in said.failed.items() if may_pass(error))
+        return bool(left)
+
+    until = Deadline.after(min(_ELECTION, deadline.left()))
+    polled(ask, until, AGAIN, enough=lambda more: not more)
+    return Answers(found, {name: failed[name] for name in failed.keys() - found.keys()})
+
+
+def _coordinators(
+    control: Control, names: Iterable[str], deadline: Deadline
+) -> Answers[str, Broker]:
+    """Ask once, for many in a request from Kafka 3.0 on (KIP-699)."""
     left, found, failed = sorted(names), dict[str, Broker](), dict[str, ClusterError]()
     while left:
         keys = left[:_KEYS]
