@@ -104,8 +104,12 @@ def test_policies_and_separators() -> None:
         "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
     )
     assert tree(identity)["topics"]["rename"] == "{topic}"
-    dashed = tree("replication.policy.separator = -")["topics"]
-    assert (dashed["rename"], dashed["exclude"][5]) == ("us-{topic}", r"(.*\-)?eu\-.*")
+    between = "replication.policy.separator = -\n"
+    dashed = tree(f"{between}replication.policy.internal.topic.separator.enabled = false")
+    assert dashed["topics"]["rename"] == "us-{topic}"
+    assert dashed["topics"]["exclude"][5] == r"(.*\-)?eu\-.*"
+    assert (dashed["groups"]["mm2"]["separator"]) == "-"
+    assert not dashed["groups"]["mm2"]["internal_separator"]
     own = "replication.policy.class = com.example.Policy"
     assert fact(own, "replication.policy.class").startswith("no equal: a Java class cannot run")
 

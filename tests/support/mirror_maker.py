@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -11,6 +13,7 @@ from towpath.dev import distribution
 from towpath.dev.broker import LocalCluster
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.process import JavaProcess, command
+from towpath.engine import java
 from towpath.model.classes import ClassArchive
 
 _INTERNAL = (
@@ -96,3 +99,50 @@ class MirrorMaker:
         assert self.process is not None
         self.process.kill()
         self.process = None
+
+
+_PROGRAM = """
+import java.time.Duration;
+import org.apache.kafka.connect.mirror.RemoteClusterUtils;
+Map<String, Object> to = new HashMap<>(Map.of({configs}));
+System.out.println("hops " + RemoteClusterUtils.replicationHops(to, "{alias}"));
+for (String group : List.of({groups}))
+    RemoteClusterUtils.translateOffsets(to, "{alias}", group, Duration.ofSeconds(30)).forEach(
+        (tp, at) -> System.out.println(group + " " + tp + " " + at.offset() + " " + at.metadata()));
+/exit
+"""
+
+
+def translated_by_java(
+    folder: Path, configs: Mapping[str, str], alias: str, groups: Sequence[str]
+) -> list[str]:
+    """Return what `RemoteClusterUtils` says of groups, in jshell.
+
+    Args:
+        folder: For the program.
+        configs: The configs of the Java client.
+        alias: The alias of the source.
+        groups: The groups to translate.
+
+    Returns:
+        A line `hops N`, and one `GROUP PARTITION OFFSET METADATA` for each position.
+    """
+
+    def quoted(texts: Iterable[str]) -> str:
+        return ", ".join(f'"{text}"' for text in texts)
+
+    pairs = quoted(text for pair in configs.items() for text in pair)
+    program = folder / "translate.jsh"
+    program.write_text(_PROGRAM.format(configs=pairs, alias=alias, groups=quoted(groups)))
+    jars = distribution.fetch_mirror_maker()
+    path = os.pathsep.join(str(jar) for jar in sorted(jars.glob("*.jar")))
+    done = subprocess.run(
+        [
+            str(java.find().with_name("jshell")), "-s", "--class-path", path,
+            f"-J-Djava.util.prefs.userRoot={folder}", str(program),
+        ],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    found = [line for line in done.stdout.splitlines() if line.startswith(("hops", *groups))]
+    assert found, done.stdout + done.stderr
+    return found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
+from rich.console import Group
 
 from towpath.cli.options import LinkFile
 from towpath.cli.show.groups import (
@@ -19,13 +20,14 @@ from towpath.cli.show.groups import (
     translation_picture,
     translations_as_json,
 )
-from towpath.cli.show.output import Output, OutputOption, show
+from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.config import LinkConfig, load
 from towpath.groups.look import GroupsLook, differs, look, translated
 from towpath.groups.settle import settle
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
 from towpath.ledger.offsets import Exactness
+from towpath.mm2.publish import publishing
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 
@@ -123,6 +125,7 @@ def sync(
             " in `groups.include`"
         )
         raise ConfigError((ConfigProblem("groups", text),))
+    notes: Sequence[str] = ()
     with open_link(config) as link:
         if dry_run:
             link.look()
@@ -130,8 +133,11 @@ def sync(
         else:
             link.prepare()
             report = settle(GroupSync(link))
+            with publishing(link) as publish:
+                notes = publish(report)
     seen = GroupsLook(link=config.link, asked=True, report=report)
-    show(summary_picture(seen) if dry_run else outcome_lines(seen), as_json(seen))
+    picture = summary_picture(seen) if dry_run else outcome_lines(seen)
+    show(Group(picture, *map(line, notes)), {**as_json(seen), "notes": [*notes]})
     left = any(differs(each) and not (dry_run and each.due) for each in report.positions)
     return NOT_ALL if left or not report.good else 0
 

@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, StrictBool, ValidationInfo, field_validator
 
 from towpath.config.naming import PLACEHOLDER, Expression, Renaming, fits
 from towpath.config.problems import not_empty
@@ -46,6 +46,12 @@ def _alias(text: str) -> str:
     return text
 
 
+def _separator(text: str) -> str:
+    if not _ALIAS.fullmatch(text):
+        raise ValueError("must be made of letters, digits, '.', '_' or '-', as topic names are")
+    return text
+
+
 Alias = Annotated[str, AfterValidator(_alias)]
 
 
@@ -60,6 +66,22 @@ class Mm2Config(Section):
     topics: Annotated[tuple[Mm2Topic, ...], AfterValidator(not_empty)] = Field(
         tuple(Mm2Topic), description="Which of its topics are written, all on the target."
     )
+    separator: Annotated[str, AfterValidator(_separator)] = Field(
+        ".",
+        description="MirrorMaker 2's `replication.policy.separator`, as its clients have it.",
+    )
+    internal_separator: StrictBool = Field(
+        True,
+        description="Whether the names of these topics have the separator, too; false for clients"
+        " with `replication.policy.internal.topic.separator.enabled=false`.",
+    )
+
+    @field_validator("source_alias")
+    @classmethod
+    def _another(cls, source_alias: str, info: ValidationInfo) -> str:
+        if source_alias == info.data.get("alias"):
+            raise ValueError("is the alias of the target, too; each cluster has its own")
+        return source_alias
 
 
 def _template(text: str) -> str:

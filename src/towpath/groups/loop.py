@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 from towpath.config import LinkConfig
 from towpath.groups.model import SyncReport
 from towpath.groups.sync import GroupSync
 from towpath.groups.telling import trouble_of
-from towpath.ledger.link import open_link
+from towpath.ledger.link import OpenLink, open_link
 from towpath.metrics import log
 from towpath.model.errors import TowpathError
 from towpath.model.foreign import foreign
@@ -21,6 +22,8 @@ _GOODBYE = 2.0
 
 Told = Callable[[SyncReport], None]
 """Told of each sync that came to an end."""
+Beside = Callable[[OpenLink], AbstractContextManager[Callable[[SyncReport], Sequence[str]]]]
+"""Opens what is done after each sync, in the thread of the loop; it returns what went wrong."""
 
 
 class GroupLoop:
@@ -33,14 +36,21 @@ class GroupLoop:
         config: The link; its file asks for groups.
         told: Told of each sync, in the thread of the loop.
         interval: Seconds between two syncs, in the place of the file's.
+        beside: Opens what is done after each sync, if anything.
 
     Attributes:
         report: The last sync that came to an end, `None` before the first.
         trouble: Why the last sync failed, "" if it did not.
     """
 
-    def __init__(self, config: LinkConfig, told: Told, interval: float | None = None) -> None:
-        self._config, self._told = config, told
+    def __init__(
+        self,
+        config: LinkConfig,
+        told: Told,
+        interval: float | None = None,
+        beside: Beside | None = None,
+    ) -> None:
+        self._config, self._told, self._beside = config, told, beside or _nothing
         asked = config.groups.interval if config.groups is not None else 0.0
         self._interval = asked if interval is None else interval
         self._over, self._hurry = threading.Event(), threading.Event()
@@ -48,13 +58,15 @@ class GroupLoop:
         self._thread = threading.Thread(target=self._run, name="towpath-groups", daemon=True)
         self.report: SyncReport | None = None
         self.trouble = ""
+        self._notes: Sequence[str] = ()
 
     @property
     def troubles(self) -> tuple[str, ...]:
         """Sentences about what the last sync could not look at."""
         if self.trouble:
             return (self.trouble,)
-        return tuple(trouble_of(self.report)) if self.report is not None else ()
+        told = tuple(trouble_of(self.report)) if self.report is not None else ()
+        return (*told, *self._notes)
 
     def start(self) -> None:
         """Begin with the first sync."""
@@ -76,18 +88,25 @@ class GroupLoop:
             self._thread.join(patience)
 
     def _run(self) -> None:
-        with open_link(self._config) as link:
+        with open_link(self._config) as link, self._beside(link) as after:
             sync = GroupSync(link)
             while not self._over.is_set():
-                self._once(sync)
+                self._once(sync, after)
                 self._hurry.wait(self._interval)
-            self._once(sync, last=self._last)
+            self._once(sync, after, last=self._last)
 
-    def _once(self, sync: GroupSync, *, last: bool = False) -> None:
+    def _once(
+        self,
+        sync: GroupSync,
+        after: Callable[[SyncReport], Sequence[str]],
+        *,
+        last: bool = False,
+    ) -> None:
         if self._over.is_set() and not last:
             return
         try:
             self.report = report = sync.once(last=last)
+            self._notes = after(report)
         except TowpathError as error:
             self._failed(str(error))
         except Exception as error:  # noqa: BLE001  # a fault of ours must not end all further syncs
@@ -102,3 +121,8 @@ class GroupLoop:
         if why != self.trouble:
             log.event("groups.failed", self._config.link, "", {"why": why}, trouble=True)
         self.trouble = why
+
+
+@contextmanager
+def _nothing(_link: OpenLink) -> Iterator[Callable[[SyncReport], Sequence[str]]]:
+    yield lambda _report: ()

@@ -34,6 +34,7 @@ from towpath.mirror.subjects import SUBJECTS
 from towpath.mirror.telling import telling, telling_groups
 from towpath.mirror.tidying import Tidying
 from towpath.mirror.waiting import Waiting
+from towpath.mm2.publish import publishing
 from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, TowpathError
@@ -121,7 +122,7 @@ class _Mirror:
             once=wishes.until_caught_up,
         )
         self._pausing = Pausing(link, self._dealer)
-        self._groups = GroupLoop(link.config, telling_groups(meter))
+        self._groups = GroupLoop(link.config, telling_groups(meter), beside=publishing)
         self._failures = 0
         self._round_over = threading.Event()
         self._redeal = False

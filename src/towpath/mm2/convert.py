@@ -243,7 +243,19 @@ class _Maker:
             topics.append("heartbeats")
         for name in ("emit.heartbeats.enabled", "emit.offset-syncs.enabled"):
             self._took(self._find(name), "groups.mm2.topics")
-        return {"alias": self._flow.target, "source_alias": self._flow.source, "topics": topics}
+        made: dict[str, Any] = {
+            "alias": self._flow.target,
+            "source_alias": self._flow.source,
+            "topics": topics,
+        }
+        between = self._find("replication.policy.separator")
+        if between is not None and between.value != ".":
+            made["separator"] = between.value
+            own = "replication.policy.internal.topic.separator.enabled"
+            if not self._switched(own, default=True):
+                made["internal_separator"] = False
+                self._took(self._find(own), "groups.mm2.internal_separator")
+        return made
 
     def _run(self) -> dict[str, Any]:
         made = self._seconds("discover", "run.discover", "refresh.topics.interval.seconds")
