@@ -113,8 +113,9 @@ class GroupAdmin:
     ) -> dict[ClientGroup, Written]:
         """Commit offsets of groups without members, or set the start offsets of share groups.
 
-        Nothing is sent twice: where an answer was lost, an `UnreachableError` stands in `failed`,
-        and the offset may have been written.
+        A coordinator that moves or loads its groups is asked again for a moment. Where an answer
+        was lost nothing is sent again: an `UnreachableError` stands in `failed`, and the offset may
+        have been written.
 
         Args:
             wanted: The offsets.
@@ -125,13 +126,29 @@ class GroupAdmin:
         """
         known = known or {}
         deadline = self._deadline()
-        lost: dict[ClientGroup, ClusterError] = {}
         there = {group: known[group] for group in wanted if group in known}
-        there |= self._coordinators((g for g in wanted if g not in known), deadline, lost)
-        told = {group: wanted[group] for group in wanted if group in there}
-        done = Changing(self._control, deadline).all(told, there)
-        nowhere = {group: dict.fromkeys(wanted[group], error) for group, error in lost.items()}
-        return done | {group: Answers({}, failed) for group, failed in nowhere.items()}
+        left = [group for group in wanted if group not in known]
+        done: dict[ClientGroup, Written] = {}
+
+        def ask() -> bool:
+            nonlocal there, left
+            lost: dict[ClientGroup, ClusterError] = {}
+            there |= self._coordinators(left, deadline, lost)
+            told = {group: wanted[group] for group in there}
+            done.update(Changing(self._control, deadline).all(told, there))
+            for group, error in lost.items():
+                done[group] = Answers({}, dict.fromkeys(wanted[group], error))
+            first = {
+                group: next(iter(done[group].failed.values()))
+                for group in there
+                if done[group].failed
+            }
+            there, left = {}, refused_for_now(first)
+            return bool(left)
+
+        until = Deadline.after(min(_MOVE, deadline.left()))
+        polled(ask, until, AGAIN, enough=lambda more: not more)
+        return done
 
     def delete(self, groups: Iterable[ClientGroup]) -> Answers[ClientGroup, ClientGroup]:
         """Delete groups without members, with all their offsets.
