@@ -144,6 +144,9 @@ def sync(file: Path, groups: int, partitions: int) -> None:
                     "peak_mib": _peak() // MIB,
                     "before_mib": before // MIB,
                     "outcomes": _outcomes(report),
+                    "reasons": dict(
+                        Counter(str(each.reason.code) for each in report.positions if each.reason)
+                    ),
                 }
             )
     print(json.dumps(found))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
 from towpath.metrics.groups import GroupCounts
 from towpath.model.amounts import counted
 from towpath.model.reasons import ReasonCode
 
+_NAMED = 3
 _NO_ERROR = {ReasonCode.TOPIC_NOT_MIRRORED, ReasonCode.NOT_MIRRORED_YET}
 
 
@@ -48,3 +49,32 @@ def trouble_of(report: SyncReport) -> Iterator[str]:
     lost = report.outcomes[PositionOutcome.UNKNOWN]
     if lost:
         yield f"of {counted(lost, 'position')} it is not known whether they were written"
+
+
+def preview_of(report: SyncReport) -> Iterator[str]:
+    """Yield sentences about what a sync would do first, for a plan."""
+    due = [each for each in report.positions if each.due]
+    there = report.outcomes[PositionOutcome.UNCHANGED]
+    if due or there:
+        yield (
+            f"the first sync would write {counted(len(due), 'position')} of {_of_groups(due)};"
+            f" {there} are there already"
+        )
+    by_code: dict[ReasonCode, list[GroupPosition]] = {}
+    for each in report.positions:
+        if each.reason is not None:
+            by_code.setdefault(each.reason.code, []).append(each)
+    for theirs in by_code.values():
+        yield (
+            f"{counted(len(theirs), 'position')} of {_of_groups(theirs)} would not be written,"
+            f" such as that in {theirs[0].tp}: {theirs[0].reason}"
+        )
+    yield from trouble_of(report)
+
+
+def _of_groups(positions: Iterable[GroupPosition]) -> str:
+    names = sorted({each.group.name for each in positions})
+    if not names:
+        return "0 groups"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{counted(len(names), 'group')} ({', '.join(names[:_NAMED])}{more})"

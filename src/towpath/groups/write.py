@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.admin.groups import GroupState
+from towpath.cluster.admin.groups import GroupState, UnaskedError
 from towpath.cluster.metadata import Answers
 from towpath.groups.model import GroupPosition, PositionOutcome
 from towpath.groups.observe import known_coordinators
@@ -103,7 +103,9 @@ def _judged(
 
 def _may_be_written(error: ClusterError) -> bool:
     """Whether the coordinator may have written the offset although it did not say so."""
-    return not isinstance(error, RefusedError) or error.error in _PERHAPS
+    if isinstance(error, RefusedError):
+        return error.error in _PERHAPS
+    return not isinstance(error, UnaskedError)
 
 
 def _refusal(error: ClusterError, client: ClientGroup) -> Reason:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from towpath.cluster.connect.exchange import Versions
 from towpath.config import LinkConfig
+from towpath.groups.sync import GroupSync
+from towpath.groups.telling import preview_of
 from towpath.ledger.entries import WHOLE_LINK
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.rates import Limits
@@ -15,7 +17,7 @@ from towpath.mirror.gaps import markers
 from towpath.mirror.starts import Offsets
 from towpath.mirror.subjects import SUBJECTS
 from towpath.mirror.volume import estimated
-from towpath.model.errors import ClusterError
+from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicName
 from towpath.plan.build import LinkContext, Planned
@@ -53,7 +55,7 @@ def detailed(config: LinkConfig, rate: float | None = None) -> Plan:
         plan = made.plan
         if plan.source is None or not plan.topics:
             return plan
-        notes = (*plan.notes, *_paused(link, plan), *_staying(link, plan))
+        notes = (*plan.notes, *_paused(link, plan), *_groups(link), *_staying(link, plan))
         plan = replace(plan, notes=notes)
         if made.found is None or plan.refusals:
             return plan
@@ -65,6 +67,18 @@ def _paused(link: OpenLink, plan: Plan) -> Iterator[Note]:
     for topic, pause in sorted(link.books.pauses.items()):
         if topic == WHOLE_LINK or topic in plan.topics:
             yield Note(topic or "link", str(pause))
+
+
+def _groups(link: OpenLink) -> Iterator[Note]:
+    """Yield what the first sync of groups would write; it is no step of the plan."""
+    if link.config.groups is None:
+        return
+    try:
+        report = GroupSync(link).once(write=False)
+    except (ClusterError, LedgerError) as error:
+        yield Note("groups", f"it is not known what a sync would write: {error}")
+        return
+    yield from (Note("groups", text) for text in preview_of(report))
 
 
 def _staying(link: OpenLink, plan: Plan) -> Iterator[Note]:

@@ -26,7 +26,7 @@ from towpath.model.groups import ClientGroup, GroupKind
 from towpath.model.nouns import TopicPartition
 
 _PATIENCE = 10.0
-"""Upper bound on the seconds of a call about many groups."""
+"""Upper bound on the seconds of a request about many groups."""
 _MOVE = 3.0
 """Seconds to wait for coordinators that move."""
 _GROUP_BY_NAME = 7
@@ -87,7 +87,6 @@ class GroupAdmin:
             ClusterError: No broker can be asked for the coordinators.
         """
         wanted, known = tuple(groups), known or {}
-        deadline = self._deadline()
         there = {group: known[group] for group in wanted if group in known}
         left = [group for group in wanted if group not in known]
         found: dict[ClientGroup, Commits] = {}
@@ -96,16 +95,16 @@ class GroupAdmin:
         def ask() -> bool:
             nonlocal there, left
             lost: dict[ClientGroup, ClusterError] = {}
-            there |= self._coordinators(left, deadline, lost)
-            said = Asking(self._control, deadline).all(there)
+            there |= self._coordinators(left, lost)
+            said = Asking(self._control, self._patience).all(there)
             found.update(said)
             failed.update({**lost, **said.failed})
             # Coordinators move, and a new one loads its groups first.
             there, left = {}, refused_for_now(said.failed)
             return bool(left)
 
-        until = Deadline.after(min(_MOVE, deadline.left()))
-        polled(ask, until, AGAIN, enough=lambda more: not more)
+        if ask():
+            polled(ask, Deadline.after(_MOVE), AGAIN, enough=lambda more: not more)
         return Answers(found, {group: failed[group] for group in failed.keys() - found.keys()})
 
     def write(
@@ -125,7 +124,6 @@ class GroupAdmin:
             ClusterError: No broker can be asked for the coordinators.
         """
         known = known or {}
-        deadline = self._deadline()
         there = {group: known[group] for group in wanted if group in known}
         left = [group for group in wanted if group not in known]
         done: dict[ClientGroup, Written] = {}
@@ -133,9 +131,9 @@ class GroupAdmin:
         def ask() -> bool:
             nonlocal there, left
             lost: dict[ClientGroup, ClusterError] = {}
-            there |= self._coordinators(left, deadline, lost)
+            there |= self._coordinators(left, lost)
             told = {group: wanted[group] for group in there}
-            done.update(Changing(self._control, deadline).all(told, there))
+            done.update(Changing(self._control, self._patience).all(told, there))
             for group, error in lost.items():
                 done[group] = Answers({}, dict.fromkeys(wanted[group], error))
             first = {
@@ -146,8 +144,8 @@ class GroupAdmin:
             there, left = {}, refused_for_now(first)
             return bool(left)
 
-        until = Deadline.after(min(_MOVE, deadline.left()))
-        polled(ask, until, AGAIN, enough=lambda more: not more)
+        if ask():
+            polled(ask, Deadline.after(_MOVE), AGAIN, enough=lambda more: not more)
         return done
 
     def delete(self, groups: Iterable[ClientGroup]) -> Answers[ClientGroup, ClientGroup]:
@@ -156,9 +154,9 @@ class GroupAdmin:
         Raises:
             ClusterError: No broker can be asked for the coordinators.
         """
-        deadline, lost = self._deadline(), dict[ClientGroup, ClusterError]()
-        there = self._coordinators(groups, deadline, lost)
-        done = delete_groups(self._control, there, deadline)
+        lost: dict[ClientGroup, ClusterError] = {}
+        there = self._coordinators(groups, lost)
+        done = delete_groups(self._control, there, self._deadline())
         return Answers(done, {**lost, **done.failed})
 
     def delete_offsets(self, group: ClientGroup, tps: Iterable[TopicPartition]) -> Written:
@@ -167,11 +165,11 @@ class GroupAdmin:
         Raises:
             ClusterError: The coordinator refuses the group, or cannot be reached.
         """
-        deadline, lost = self._deadline(), dict[ClientGroup, ClusterError]()
-        there = self._coordinators([group], deadline, lost)
+        lost: dict[ClientGroup, ClusterError] = {}
+        there = self._coordinators([group], lost)
         if group in lost:
             raise lost[group]
-        return delete_offsets(self._control, group, there[group], tps, deadline)
+        return delete_offsets(self._control, group, there[group], tps, self._deadline())
 
     def committed(self, group: str, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the committed offsets of a consumer group; partitions without one are absent."""
@@ -179,20 +177,23 @@ class GroupAdmin:
         return self._control.retried(lambda deadline: self._committed(group, wanted, deadline))
 
     def _deadline(self) -> Deadline:
-        """Return the deadline of a call about many groups: a silent broker must not hold up all."""
-        return Deadline.after(min(_PATIENCE, self._control.timeout_ms / 1000))
+        """Return the deadline of a request about many groups: one broker must not hold up all."""
+        return Deadline.after(self._patience)
+
+    @property
+    def _patience(self) -> float:
+        return min(_PATIENCE, self._control.timeout_ms / 1000)
 
     def _coordinators(
         self,
         groups: Iterable[ClientGroup],
-        deadline: Deadline,
         lost: dict[ClientGroup, ClusterError],
     ) -> dict[ClientGroup, Broker]:
         """Return the coordinators of groups; what has none now is put into `lost`."""
         by_name = {group.name: group for group in groups}
         if not by_name:
             return {}
-        said = coordinators(self._control, by_name, deadline)
+        said = coordinators(self._control, by_name, self._deadline())
         lost |= {by_name[name]: error for name, error in said.failed.items()}
         return {by_name[name]: broker for name, broker in said.items()}
 
@@ -205,7 +206,7 @@ class GroupAdmin:
     def _commits(self, deadline: Deadline) -> Answers[ClientGroup, dict[TopicPartition, int]]:
         groups = self._sure(deadline).groups.values()
         there = {each.group: each.coordinator for each in groups}
-        said = Asking(self._control, deadline).all(there)
+        said = Asking(self._control, self._patience).all(there)
         found = {
             group: {tp: commit.offset for tp, commit in commits.items()}
             for group, commits in said.items()

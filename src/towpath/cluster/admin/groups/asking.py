@@ -34,11 +34,11 @@ class Asking:
 
     Args:
         control: The cluster.
-        deadline: For all of it.
+        patience: Seconds for each request. A broker that does not answer one gets no more.
     """
 
-    def __init__(self, control: Control, deadline: Deadline) -> None:
-        self._control, self._deadline = control, deadline
+    def __init__(self, control: Control, patience: float) -> None:
+        self._control, self._patience = control, patience
         self._known: dict[TopicPartition, TopicPartition] = {}
         self._found: dict[ClientGroup, Commits] = {}
         self._failed: dict[ClientGroup, ClusterError] = {}
@@ -80,7 +80,7 @@ class Asking:
     def _asked(self, ask: _Ask, broker: Broker, groups: Sequence[ClientGroup]) -> Sequence[Any]:
         """Ask a broker about groups; if it does not know the request, all of them have failed."""
         try:
-            return ask(broker, [group.name for group in groups], self._deadline)
+            return ask(broker, [group.name for group in groups], Deadline.after(self._patience))
         except RefusedError as error:
             if error.error != UNSUPPORTED_VERSION:
                 raise

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-from towpath.cluster.metadata import Broker
 from towpath.model.errors import ClusterError
 
-_AT_ONCE = 16
+T = TypeVar("T")
+
+_AT_ONCE = 32
 
 
-def ask_each(
-    brokers: Iterable[Broker], ask: Callable[[Broker], None]
-) -> Mapping[Broker, ClusterError]:
-    """Call `ask` for each broker, and return the errors; one that is silent delays no other."""
-    wanted = tuple(brokers)
+def ask_each(shares: Iterable[T], ask: Callable[[T], None]) -> Mapping[T, ClusterError]:
+    """Call `ask` for each broker, or each share of its work, and return the errors.
+
+    One that is silent delays no other.
+    """
+    wanted = tuple(shares)
     if len(wanted) == 1:
         error = _asked(ask, wanted[0])
         return {} if error is None else {wanted[0]: error}
     with ThreadPoolExecutor(max(1, min(_AT_ONCE, len(wanted))), "towpath-groups") as threads:
-        errors = threads.map(lambda broker: _asked(ask, broker), wanted)
+        errors = threads.map(lambda each: _asked(ask, each), wanted)
         return {
-            broker: error for broker, error in zip(wanted, errors, strict=True) if error is not None
+            each: error for each, error in zip(wanted, errors, strict=True) if error is not None
         }
 
 
-def _asked(ask: Callable[[Broker], None], broker: Broker) -> ClusterError | None:
+def _asked(ask: Callable[[T], None], share: T) -> ClusterError | None:
     try:
-        ask(broker)
+        ask(share)
     except ClusterError as error:
         return error
     return None

@@ -16,7 +16,7 @@ from towpath.cluster.connect.control import Control
 from towpath.cluster.messages import AlterShareGroupOffsetsRequest
 from towpath.cluster.metadata import Answers, Broker
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ClusterError
+from towpath.model.errors import ClusterError, UnreachableError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import TopicName, TopicPartition
 
@@ -25,9 +25,20 @@ _TOPICS_BY_NAME = 9
 _PARTITIONS = 1000
 """Partitions in one request: a broker appends all of it to its log as one batch."""
 
+_LANES = 4
+"""Requests that a broker gets at the same time: it writes several to its log at once."""
+
 Wanted = Mapping[ClientGroup, Mapping[TopicPartition, Commit]]
 Written = Answers[TopicPartition, Commit]
 """What was written of one group; why not of the others is in `failed`."""
+
+
+class UnaskedError(UnreachableError):
+    """Nothing was sent to a broker, as it had not answered the request before."""
+
+
+def _unasked(error: UnreachableError) -> UnaskedError:
+    return UnaskedError(error.side, error.what, error.why, error.advice)
 
 
 class Changing:
@@ -38,24 +49,25 @@ class Changing:
 
     Args:
         control: The cluster.
-        deadline: For all of it.
+        patience: Seconds for each request. A broker that does not answer one gets no more.
     """
 
-    def __init__(self, control: Control, deadline: Deadline) -> None:
-        self._control, self._deadline = control, deadline
+    def __init__(self, control: Control, patience: float) -> None:
+        self._control, self._patience = control, patience
         self._done: dict[ClientGroup, Written] = {}
+        self._silent: dict[Broker, UnreachableError] = {}
 
     def all(
         self, wanted: Wanted, coordinators: Mapping[ClientGroup, Broker]
     ) -> dict[ClientGroup, Written]:
         """Write the offsets; whatever has no answer is in `failed` with an `UnreachableError`."""
-        shares: dict[Broker, list[ClientGroup]] = defaultdict(list)
-        for group in wanted:
-            shares[coordinators[group]].append(group)
+        shares: dict[tuple[Broker, int], list[ClientGroup]] = defaultdict(list)
+        for number, group in enumerate(wanted):
+            shares[coordinators[group], number % _LANES].append(group)
 
-        def one(broker: Broker) -> None:
-            for group in shares[broker]:
-                self._done[group] = self._write(broker, group, wanted[group])
+        def one(share: tuple[Broker, int]) -> None:
+            for group in shares[share]:
+                self._done[group] = self._write(share[0], group, wanted[group])
 
         ask_each(shares, one)
         return self._done
@@ -68,6 +80,9 @@ class Changing:
         left = sorted(offsets)
         for first in range(0, len(left), _PARTITIONS):
             theirs = left[first : first + _PARTITIONS]
+            if broker in self._silent:
+                failed |= dict.fromkeys(theirs, _unasked(self._silent[broker]))
+                continue
             try:
                 for tp, error in self._asked(broker, group, theirs, offsets):
                     if error is None:
@@ -76,6 +91,8 @@ class Changing:
                         failed[tp] = error
             except ClusterError as error:
                 failed |= dict.fromkeys(theirs, error)
+                if isinstance(error, UnreachableError):
+                    self._silent[broker] = error
         return Answers(done, failed)
 
     def _asked(
@@ -85,17 +102,15 @@ class Changing:
         tps: Sequence[TopicPartition],
         offsets: Mapping[TopicPartition, Commit],
     ) -> Iterator[tuple[TopicPartition, ClusterError | None]]:
-        what = f"writing the offsets of {group}"
+        what, deadline = f"writing the offsets of {group}", Deadline.after(self._patience)
         if group.kind is GroupKind.SHARE:
-            answer = self._control.ask(broker, _starts(group, tps, offsets), self._deadline, what)
+            answer = self._control.ask(broker, _starts(group, tps, offsets), deadline, what)
             if answer.error_code:
                 raise self._refused(what, answer.error_code, group)
             rows = ((each.topic_name, each.partitions) for each in answer.responses)
         else:
             request = _commits(group, tps, offsets)
-            answer = self._control.ask(
-                broker, request, self._deadline, what, newest=_TOPICS_BY_NAME
-            )
+            answer = self._control.ask(broker, request, deadline, what, newest=_TOPICS_BY_NAME)
             rows = ((each.name, each.partitions) for each in answer.topics)
         for name, partitions in rows:
             for said in partitions:
