@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -117,9 +118,7 @@ def test_a_migration_from_its_rehearsal_to_its_end(
     quota = Quota((Entity(EntityKind.USER, link),), QuotaKey.CONSUMER_BYTE_RATE)
     file = link_file(tmp_path, source, target, link, "access: {quotas: true}\n")
     before = left_on(target, link)
-    early = here("cutover", str(file), "--dry-run", *NOW)
-    assert early.code == 3, early.said
-    assert "mirror first, with `towpath run`" in early.out
+    _too_early(here, file)
     assert left_on(target, link) == before
     assert here("apply", str(file), "--yes").code == 0
     assert retention(target, topic) == "-1", "it is held while the mirror topic is filled"
@@ -139,25 +138,54 @@ def test_a_migration_from_its_rehearsal_to_its_end(
     said = " ".join(refused.out.split())
     assert f"1 consumer group with commits on mirrored topics ({link}-group)" in said
     assert "to cut over all the same, add --without-groups" in said
+    assert "add `groups: {}` to bring them over" in said
     assert "not cut over, and nothing was touched" in said
+    _rehearse_with_groups(here, file, link)
     report = tmp_path / "report.json"
-    ended = here("cutover", str(file), *NOW, "--report", str(report), "--without-groups")
+    ended = here("cutover", str(file), *NOW, "--report", str(report))
     assert ended.code == 0, ended.said
     assert "cut over: 3 of 3 partitions equal, 750 records" in ended.out
-    assert "without their consumer groups' offsets" in " ".join(ended.out.split())
+    assert "to the target, where 1 group of consumers go on" in " ".join(ended.out.split())
     told = json.loads(report.read_text())
     assert (told["complete"], told["equal_partitions"]) == (True, 3)
-    assert list(told["seconds"]) == ["look", "drain", "sync", "verify", "look again", "record"]
+    parts = ["look", "drain", "sync", "verify", "look again", "groups", "record"]
+    assert list(told["seconds"]) == parts
+    _group_has_moved(target, told["group_positions"], link, topic)
     assert retention(target, topic) == "86400000"
     with admin_of(target, Side.TARGET) as admin:
         assert admin.quotas.describe().known[quota] == 1_000_000.0
+        assert empty in admin.topics.describe()
     assert here("diff", str(file)).code == 0
-    assert empty in AdminClient({"bootstrap.servers": target.bootstrap}).list_topics().topics
     copied = consume(target.bootstrap, topic, (0, 1))
     assert copied == consume(source.bootstrap, topic, (0, 1))
     assert [each.value for each in copied][-1] == b"749", "written last, behind the run"
     _events_of(target, LinkName(link))
     _clients_write_behind_the_cut(here, file, target, topic)
+
+
+def _too_early(here: Here, file: Path) -> None:
+    early = here("cutover", str(file), "--dry-run", *NOW)
+    assert early.code == 3, early.said
+    assert "mirror first, with `towpath run`" in early.out
+
+
+def _rehearse_with_groups(here: Here, file: Path, link: str) -> None:
+    """It tells where each group would stand, and writes nothing."""
+    file.write_text(file.read_text() + f"groups: {{include: ['{link}-.*']}}\n")
+    rehearsed = here("cutover", str(file), "--dry-run", *NOW, "-o", "json")
+    assert rehearsed.code == 0, rehearsed.said
+    [group] = rehearsed.json["group_positions"]
+    [position] = group["positions"]
+    assert (position["answer"]["offset"], position["answer"]["exactness"]) == (1, "exact")
+    assert (position["due"], position["target"]) == (True, None)
+
+
+def _group_has_moved(target: LocalCluster, told: list[Any], link: str, topic: str) -> None:
+    [position] = told[0]["positions"]
+    assert position["outcome"] in {"CONFIRMED", "UNCHANGED"}
+    with admin_of(target, Side.TARGET) as admin:
+        place = TopicPartition(TopicName(topic), 0)
+        assert admin.groups.committed(f"{link}-group", [place]) == {place: 1}
 
 
 def _clients_write_behind_the_cut(here: Here, file: Path, target: LocalCluster, topic: str) -> None:

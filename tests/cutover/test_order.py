@@ -46,6 +46,7 @@ class Script:
     def __init__(self, report: CutoverReport, **then: Callable[[CutoverReport], None]) -> None:
         self.report, self._then = report, then
         self.begun: list[str] = []
+        self.brings_groups = "groups" in then
 
     def _part(self, name: str) -> None:
         self.begun.append(name.replace("_", " "))
@@ -69,6 +70,9 @@ class Script:
 
     def look_again(self) -> None:
         self._part("look_again")
+
+    def groups(self) -> None:
+        self._part("groups")
 
     def record(self) -> None:
         self._part("record")
@@ -103,6 +107,14 @@ def test_all_parts_follow_each_other_and_are_timed() -> None:
     assert parts.begun == list(parts.report.seconds) == [*PARTS, "record"]
     assert parts.report.complete
     assert parts.report.touched
+
+
+def test_groups_are_brought_over_last_and_only_if_all_else_is_done() -> None:
+    assert cut(groups=lambda _: None).begun == [*PARTS, "groups", "record"]
+    left = cut(groups=finds("group g is not brought over"))
+    assert left.begun == [*PARTS, "groups"]
+    assert not left.report.complete
+    assert cut(verify=finds("different"), groups=lambda _: None).begun[-1] != "groups"
 
 
 def test_a_cutover_that_cannot_be_recorded_is_not_complete() -> None:

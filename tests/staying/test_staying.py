@@ -28,11 +28,24 @@ def test_other_records_have_no_schema_id() -> None:
 def test_groups_need_to_be_acknowledged_and_so_does_not_knowing() -> None:
     found = Staying(groups=("a", "b", "c", "d", "e"), unseen_groups="no right")
     assert found.of_groups == (
-        "5 consumer groups with commits on mirrored topics (a, b, c and 2 more): their offsets do"
-        " not move, so they would begin anew on the target (docs/what-moves.md)",
+        "5 consumer groups with commits on mirrored topics (a, b, c and 2 more): the file has no"
+        " section `groups`, so they would begin anew on the target; add `groups: {}` to bring them"
+        " over (docs/what-moves.md)",
         "could not look for all consumer groups: no right",
     )
     assert (Staying().of_groups, Staying().notes) == ((), ())
+
+
+def test_groups_that_the_file_leaves_out_are_a_note() -> None:
+    found = Staying(groups=("a",), chosen=True)
+    assert found.of_groups == ()
+    text = (
+        "1 consumer group with commits on mirrored topics (a): `groups` in the file leaves them"
+        " out, so they begin anew on the target (docs/what-moves.md)"
+    )
+    assert found.notes == (Note("groups", text),)
+    unseen = Staying(unseen_groups="no right", chosen=True)
+    assert unseen.of_groups == ("could not look for all consumer groups: no right",)
 
 
 def test_everything_else_is_a_note() -> None:

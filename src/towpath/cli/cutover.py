@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Group
+from rich.console import Group, RenderableType
 
 from towpath.cli.options import (
     LinkFile,
@@ -22,17 +22,21 @@ from towpath.cli.options import (
     write_report,
 )
 from towpath.cli.show.display import Display
+from towpath.cli.show.groups import as_json, summary_picture, where_picture
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.cli.signals import stopping
 from towpath.config import LinkConfig, load
 from towpath.engine.starting import Starting
+from towpath.groups.look import GroupsLook
 from towpath.mirror import COPYING
-from towpath.model.amounts import count, size, span
+from towpath.model.amounts import count, counted, size, span
 
 if TYPE_CHECKING:
     from towpath.cutover.report import CutoverReport
 
 NOT_DONE = 3
+_MOST_POSITIONS = 60
+"""Most positions of groups that are shown one by one."""
 
 
 def cutover(
@@ -55,7 +59,7 @@ def cutover(
         bool,
         typer.Option(
             "--without-groups",
-            help="Cut over although offsets of consumer groups do not move (docs/what-moves.md).",
+            help="Bring no groups of consumers over; they begin anew on the target.",
         ),
     ] = False,
     report: ReportOption = None,
@@ -94,11 +98,20 @@ def cutover(
     lines = [*data["notes"], *map(str, found.writing), *found.trouble]
     lines.append(f"took: {_parts(found.seconds)}")
     lines += _rehearsed(found, data) if dry_run else [_sentence(found, data)]
-    show(Group(*map(line, lines)), data)
+    show(Group(*_groups(config, found), *map(line, lines)), data)
     write_report(report, data)
     if found.failure is not None:
         return found.failure.exit_code
     return 0 if found.complete else NOT_DONE
+
+
+def _groups(config: LinkConfig, found: CutoverReport) -> list[RenderableType]:
+    """Return where the groups stand, or would stand; of many groups only how many positions."""
+    if found.groups is None:
+        return []
+    seen = GroupsLook(link=config.link, asked=True, report=found.groups)
+    positions = sum(len(group.positions) for group in found.groups.groups)
+    return [where_picture(seen) if positions <= _MOST_POSITIONS else summary_picture(seen)]
 
 
 def _report(config: LinkConfig, found: CutoverReport, *, dry_run: bool) -> dict[str, Any]:
@@ -110,6 +123,7 @@ def _report(config: LinkConfig, found: CutoverReport, *, dry_run: bool) -> dict[
         "complete": found.complete,
         "writing": [str(each) for each in found.writing],
         "left_out": found.trouble,
+        "group_positions": _positions(config, found),
         "groups": found.staying.groups,
         "share_groups": found.staying.share_groups,
         "streams_groups": found.staying.streams_groups,
@@ -128,14 +142,26 @@ def _report(config: LinkConfig, found: CutoverReport, *, dry_run: bool) -> dict[
     }
 
 
+def _positions(config: LinkConfig, found: CutoverReport) -> list[dict[str, Any]]:
+    if found.groups is None:
+        return []
+    seen = GroupsLook(link=config.link, asked=True, report=found.groups)
+    groups: list[dict[str, Any]] = as_json(seen)["groups"]
+    return groups
+
+
 def _parts(seconds: dict[str, float]) -> str:
     return ", ".join(f"{part} {span(took)}" for part, took in seconds.items())
 
 
 def _sentence(found: CutoverReport, data: dict[str, Any]) -> str:
     if found.complete:
-        without = ", without their consumer groups' offsets" if found.staying.of_groups else ""
-        return f"cut over: {_proven(data)}; the clients can be moved to the target{without}"
+        moved = ""
+        if found.groups is not None:
+            moved = f", where {counted(len(found.groups.groups), 'group')} of consumers go on"
+        elif found.staying.of_groups:
+            moved = ", without their consumer groups' offsets"
+        return f"cut over: {_proven(data)}; the clients can be moved to the target{moved}"
     mend = "stop who writes" if found.writing else "mend what stands above"
     todo = f"leave the clients where they are, {mend}, then cut over again"
     if not found.touched:

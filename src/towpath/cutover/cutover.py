@@ -12,10 +12,13 @@ from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig
 from towpath.cutover.cuts import cuts
 from towpath.cutover.estimate import RehearsalTimes
+from towpath.cutover.groups import unmoved
 from towpath.cutover.order import Order, named, told
 from towpath.cutover.report import CutoverReport, CutoverRequest
 from towpath.cutover.writers import SourceSnapshot, look, moved
 from towpath.engine.starting import Starting
+from towpath.groups.settle import settle
+from towpath.groups.sync import GroupSync
 from towpath.ledger.events import What
 from towpath.ledger.link import open_events, open_link
 from towpath.mirror.plan import build
@@ -193,6 +196,25 @@ class _Parts:
             for name in sorted(self.report.appeared)
         ]
 
+    @property
+    def brings_groups(self) -> bool:
+        """Whether the file asks for groups, and the user does not leave them out."""
+        return self._config.groups is not None and not self._cut.without_groups
+
+    def groups(self) -> None:
+        """Bring the groups of consumers over, and read them back."""
+        if self._lease is not None:
+            self._lease.require()
+        with open_link(self._config) as link:
+            self.report.groups = settle(GroupSync(link), self._stop)
+            self.report.trouble += unmoved(self.report.groups, link.books)
+
+    def _rehearse_groups(self) -> None:
+        """See where each group would stand; what is still to be copied is no trouble."""
+        with open_link(self._config) as link:
+            self.report.groups = GroupSync(link).once(write=False)
+            self.report.trouble += unmoved(self.report.groups, link.books, rehearsed=True)
+
     def record(self) -> None:
         """Write into the ledger where each partition was cut over."""
         rows = self.report.progress.rows if self.report.progress else ()
@@ -211,6 +233,8 @@ class _Parts:
         report = self.report
         try:
             rows = self._standing()
+            if self.brings_groups:
+                self._rehearse_groups()
             began = time.monotonic()
             self._spark.result()
             started = time.monotonic()

@@ -40,6 +40,15 @@ class Parts(Protocol):
         """Find records and topics that appeared since the first look."""
         ...
 
+    @property
+    def brings_groups(self) -> bool:
+        """Whether groups of consumers are brought over."""
+        ...
+
+    def groups(self) -> None:
+        """Bring the groups of consumers over, and read them back."""
+        ...
+
     def record(self) -> None:
         """Write into the ledger where each partition was cut over."""
         ...
@@ -76,6 +85,8 @@ class Order:
                 # Records that differ may have been written since the first look.
                 self._do("look again", self._parts.look_again)
             judge(self._report)
+            if self._report.complete and self._parts.brings_groups:
+                self._do("groups", self._parts.groups)
             if self._report.complete:
                 self._do("record", self._parts.record)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from towpath.cutover.estimate import RehearsalTimes
 from towpath.cutover.writers import Writing
+from towpath.groups.model import SyncReport
 from towpath.mirror.progress import RunProgress
 from towpath.mirror.reconcile import Reconciled
 from towpath.model.errors import TowpathError
@@ -26,7 +27,7 @@ class CutoverRequest:
             the rest.
         quiet: Seconds for which no producer must have written.
         scope: What is compared, and on which Spark.
-        without_groups: The user knows that the offsets of consumer groups do not move.
+        without_groups: Bring no groups over; the user knows that they begin anew on the target.
     """
 
     dry_run: bool = False
@@ -52,6 +53,8 @@ class CutoverReport:
         trouble: Why the cutover is not complete, or would not be.
         failure: The error that ended the cutover, if one did.
         staying: What clients use at the source that does not move.
+        groups: Where the groups of consumers stand on the target, or would stand; `None` if they
+            were not looked at.
     """
 
     plan: Plan
@@ -66,6 +69,7 @@ class CutoverReport:
     trouble: list[str] = field(default_factory=list)
     failure: TowpathError | None = None
     staying: Staying = field(default_factory=Staying)
+    groups: SyncReport | None = None
 
     @property
     def complete(self) -> bool:

@@ -80,6 +80,7 @@ class _Look:
             left_out={name: tuple(sorted(users)) for name, users in self.users.items()},
             unseen_groups=unseen or hidden,
             unknown=tuple(self.unknown),
+            chosen=self.config.groups is not None,
         )
 
     def _hidden(self) -> str:
@@ -99,10 +100,14 @@ class _Look:
         for group, offsets in commits.items():
             topics = {tp.topic for tp in offsets}
             if topics & self.mirrored:
-                found.append(group)
+                found += [] if self._moves(group) else [group]
                 self._uses(str(group), topics)
         failed = next(iter(commits.failed.values()), None)
         return tuple(sorted(found)), str(failed) if failed else ""
+
+    def _moves(self, group: ClientGroup) -> bool:
+        """Whether the file asks for bringing the group over."""
+        return self.config.groups is not None and self.config.groups.matches(group.name)
 
     def _uses(self, user: str, topics: Iterable[TopicName]) -> None:
         for name in topics:

@@ -27,6 +27,8 @@ class Staying:
             mirrored topics.
         unseen_groups: Why some consumer groups may be missing here, "" if none can be.
         unknown: What else could not be looked at, and why.
+        chosen: Whether the file says which groups are brought over; these groups are not among
+            them.
     """
 
     groups: tuple[str, ...] = ()
@@ -37,24 +39,36 @@ class Staying:
     left_out: Mapping[TopicName, tuple[str, ...]] = field(default_factory=dict)
     unseen_groups: str = ""
     unknown: tuple[str, ...] = ()
+    chosen: bool = False
 
     @property
     def of_groups(self) -> tuple[str, ...]:
-        """Sentences about groups of consumers, which a cutover needs to have acknowledged."""
-        found = [
+        """Sentences about groups of consumers, which a cutover needs to have acknowledged.
+
+        Groups that the file leaves out need no more than that.
+        """
+        found = [] if self.chosen else [*self._left()]
+        if self.unseen_groups:
+            found.append(f"could not look for all consumer groups: {self.unseen_groups}")
+        return tuple(found)
+
+    def _left(self) -> Iterator[str]:
+        why = (
+            "`groups` in the file leaves them out, so they begin anew on the target"
+            if self.chosen
+            else "the file has no section `groups`, so they would begin anew on the target; add"
+            " `groups: {}` to bring them over"
+        )
+        yield from (
             f"{counted(len(names), f'{kind} group')} with {offsets} on mirrored topics"
-            f" ({_some(names)}): their offsets do not move, so they would begin anew on the target"
-            f" ({PAGE})"
+            f" ({_some(names)}): {why} ({PAGE})"
             for kind, offsets, names in (
                 ("consumer", "commits", self.groups),
                 ("share", "start offsets", self.share_groups),
                 ("streams", "commits", self.streams_groups),
             )
             if names
-        ]
-        if self.unseen_groups:
-            found.append(f"could not look for all consumer groups: {self.unseen_groups}")
-        return tuple(found)
+        )
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -62,6 +76,8 @@ class Staying:
         return tuple(self._notes())
 
     def _notes(self) -> Iterator[Note]:
+        if self.chosen:
+            yield from (Note("groups", text) for text in self._left())
         if self.schemas:
             topic, number = min(self.schemas.items())
             text = (

@@ -34,6 +34,7 @@ _STATUS = ("group", "lag", "lag time", "target lag", "target time", "positions")
 _NUMBERS = ("lag", "lag time", "target lag", "target time", "at source", "on target", "should be")
 _PARTITIONS = ("partition", "at source", "lag", "lag time", "on target", "should be", "target lag",
     "target time", "outcome")  # fmt: skip
+_WHERE = ("group", "partition", "at source", "should be", "answer", "outcome")
 _SPARE = ("target time", "lag time", "target lag", "should be")
 _MOST_REMARKS = 20
 
@@ -91,6 +92,23 @@ def group_picture(seen: GroupsLook) -> RenderableType:
         grid = Grid(_PARTITIONS, cells, right=_NUMBERS, whole=["outcome"], spare=_SPARE)
         parts += [grid, *_remarks(group.positions)]
     return Group(*parts, *_failures(seen))
+
+
+def where_picture(seen: GroupsLook) -> RenderableType:
+    """Return in one table where each group stands on the target, or would stand."""
+    rows = (
+        (
+            each.group.name,
+            str(each.tp),
+            count(each.source),
+            UNKNOWN if each.answer is None else count(each.answer.offset),
+            "" if each.answer is None else str(each.answer.exactness),
+            _marked(each),
+        )
+        for each in seen.report.positions
+    )
+    grid = Grid(_WHERE, rows, right=_WHERE[2:4], whole=["outcome"], spare=("answer",))
+    return Group(*_above(seen), *([grid] if seen.report.groups else []))
 
 
 def outcome_lines(seen: GroupsLook) -> RenderableType:
@@ -250,7 +268,6 @@ def _sentence(group: GroupReport) -> str:
 
 def _cells(position: GroupPosition, lag: Lags) -> tuple[Cell, ...]:
     answer = position.answer
-    mark, style, name = _look(position)
     return (
         str(position.tp),
         count(position.source),
@@ -258,8 +275,13 @@ def _cells(position: GroupPosition, lag: Lags) -> tuple[Cell, ...]:
         "-" if position.known is None else count(position.known),
         UNKNOWN if answer is None else count(answer.offset),
         *_of(lag.target),
-        Text(f"{mark} {name}", style=style),
+        _marked(position),
     )
+
+
+def _marked(position: GroupPosition) -> Text:
+    mark, style, name = _look(position)
+    return Text(f"{mark} {name}", style=style)
 
 
 def _remarks(positions: Iterable[GroupPosition], *, named: bool = False) -> Iterator[Text]:

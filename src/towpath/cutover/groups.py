@@ -1,0 +1,35 @@
+"""Which groups of consumers keep clients from moving, as they were not brought over. Pure."""
+
+from __future__ import annotations
+
+from towpath.groups.look import LEFT_OUT, PASSING
+from towpath.groups.model import GroupPosition, SyncReport
+from towpath.ledger.books import LinkBooks
+from towpath.model.reasons import ReasonCode
+
+
+def unmoved(report: SyncReport, books: LinkBooks, *, rehearsed: bool = False) -> list[str]:
+    """Return a text for each position that keeps clients from moving.
+
+    Args:
+        report: The last sync, or a preview of it.
+        books: What the ledger knows of the link.
+        rehearsed: It is a preview: copying goes on, and nothing is written yet.
+    """
+    found = [f"{group}: {error}" for group, error in report.failed.items()]
+    found += [f"some groups could not be looked at: {error}" for error in report.unlisted]
+    for each in report.positions:
+        if not each.settled and not _is_fine(each, books, rehearsed=rehearsed):
+            why = each.reason or "it was not written"
+            found.append(f"{each.group} is not brought over in {each.tp}: {why}")
+    return found
+
+
+def _is_fine(position: GroupPosition, books: LinkBooks, *, rehearsed: bool) -> bool:
+    """Whether clients may move although the target does not have the position."""
+    reason = position.reason
+    if reason is None or reason.code in PASSING:
+        return rehearsed
+    # Behind an earlier cutover, clients have read on.
+    later = reason.code is ReasonCode.GROUP_AHEAD and books.of(position.tp).cut is not None
+    return later or reason.code in LEFT_OUT
