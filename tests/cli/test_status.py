@@ -206,3 +206,23 @@ def test_a_topic_that_can_have_no_name_on_the_target_hides_no_other(
     assert (well["target_topic"], well["state"]) == (f"eu.{mirror.topic}", "not started")
     assert (wrong["target_topic"], wrong["state"]) == ("", "stopped")
     assert "a name that is longer than 249 characters" in wrong["error"]
+
+
+def test_a_source_that_is_gone_leaves_what_the_ledger_knows(
+    mirror: Mirror, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mirror.catch_up()
+    file = mirror.folder / f"{mirror.topic}.yaml"
+    gone = file.read_text().replace(mirror.source.bootstrap, "127.0.0.1:1").replace("30s", "1s", 1)
+    file.write_text(gone)
+    assert main(["status", str(file), "--output", "json"]) == 4
+    told = json.loads(capsys.readouterr().out)
+    assert told["source_gone"].startswith("source: ")
+    assert told["groups"]["asked"] is False
+    first, second = told["partitions"]
+    assert (first["source_end"], first["target_log_end"], first["lag_records"]) == (10, 10, -1)
+    assert (first["state"], second["state"]) == ("no leader now", "no leader now")
+    assert main(["status", str(file)]) == 4
+    said = " ".join(capsys.readouterr().out.split())
+    assert "the source cannot be asked, and this is what the ledger knows: source: " in said
+    assert "groups: the file has no section `groups`" in said

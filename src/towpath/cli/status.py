@@ -16,7 +16,7 @@ from towpath.cli.show.status import link_as_json, link_picture
 from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.model.clock import now_ms, readable
-from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
+from towpath.model.errors import ClusterError, ConfigError, ConfigProblem, UnreachableError
 from towpath.model.foreign import foreign
 from towpath.status.look import LinkLook, LinkStatus, looking
 from towpath.status.totals import SortOrder
@@ -93,6 +93,8 @@ def _watch(look: LinkLook, topics: re.Pattern[str], sort: SortOrder, stop: threa
 
 
 def _exit_code(seen: LinkStatus) -> int:
+    if seen.source_gone:
+        return UnreachableError.exit_code
     return 3 if seen.lost or any(row.left_out for row in seen.rows) else 0
 
 

@@ -16,10 +16,13 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, LinkLease, Pause, Session
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.rates import Limits
+from towpath.model.errors import UnreachableError
 from towpath.model.nouns import LinkName, Side
 from towpath.plan.journal import failures
 from towpath.plan.lease import last_signs
 from towpath.records.source.beginnings import PATIENCE
+from towpath.status.alone import without_source
+from towpath.status.groups import GroupsStanding
 from towpath.status.ledger_lost import LostEntries, lost_entries
 from towpath.status.status import PartitionStatus, State, status
 
@@ -40,6 +43,9 @@ class LinkStatus:
         lost: Entries that the ledger has lost; `None` if there is no sign of that.
         pauses: The pauses that hold.
         limits: The limits in bytes per second that hold.
+        groups: What the ledger says of groups, `None` if it was not looked at.
+        source_gone: Why the source could not be asked, "" if it was; the rows are then what the
+            ledger and the target know.
     """
 
     link: LinkName
@@ -50,6 +56,8 @@ class LinkStatus:
     lost: LostEntries | None = None
     pauses: tuple[Pause, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    groups: GroupsStanding | None = None
+    source_gone: str = ""
 
 
 @dataclass(slots=True)
@@ -71,14 +79,18 @@ class LinkLook:
             ClusterError: A cluster cannot be reached, or refuses.
             LedgerError: The ledger is of no use, or the link joins other clusters.
         """
-        link = self.config.link
+        link, gone = self.config.link, self._why_gone()
         if self.ledger.usable():
+            self.ledger.read_groups(self.books)
             for entry in self.ledger.read(wanted=self.books.wants):
                 self.books.take(entry)
             session, lease = last_signs(self.ledger, link)
             self._session, self._lease = session or self._session, lease or self._lease
-        self.books.check_clusters(self.source.cluster.id(), self.target.cluster.id())
-        rows = self._rows()
+        if gone:
+            rows = without_source(self.config, self.books, self.target, PATIENCE)
+        else:
+            self.books.check_clusters(self.source.cluster.id(), self.target.cluster.id())
+            rows = self._rows()
         fresh = any(row.state is State.NOT_STARTED for row in rows)
         return LinkStatus(
             link=link,
@@ -89,7 +101,17 @@ class LinkLook:
             lost=self._lost() if fresh else None,
             pauses=tuple(self.books.pauses.values()),
             limits=Limits.of(self.config, self.books),
+            groups=GroupsStanding.of(self.config, self.books),
+            source_gone=gone,
         )
+
+    def _why_gone(self) -> str:
+        """Return why the source cannot be asked, "" if it can."""
+        try:
+            self.source.cluster.id()
+        except UnreachableError as error:
+            return str(error)
+        return ""
 
     def _lost(self) -> LostEntries | None:
         return lost_entries(self.config, self.books, self.source, self.target)

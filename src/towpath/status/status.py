@@ -199,7 +199,7 @@ def status(
     troubles |= {tp: _told(error) for tp, error in untold.items()}
     away = {tp for tp, error in untold.items() if leader_is_away(error)}
     rows = {
-        tp: _row(tp, names.get(tp.topic, TopicName("")), books, ends, trouble, lost.get(tp))
+        tp: row_of(tp, names.get(tp.topic, TopicName("")), books, ends, trouble, lost.get(tp))
         for tp, trouble in troubles.items()
     }
     rows = {tp: replace(row, target_log_end=losses.ends.get(tp, -1)) for tp, row in rows.items()}
@@ -231,7 +231,7 @@ def _told(error: ClusterError) -> _Trouble:
     return _Trouble(str(error), error.reason.codes)
 
 
-def _row(
+def row_of(
     tp: TopicPartition,
     target: TopicName,
     link: LinkBooks,
@@ -239,6 +239,16 @@ def _row(
     trouble: _Trouble = _NONE,
     lost: LostRecords | None = None,
 ) -> PartitionStatus:
+    """Return the status of a partition.
+
+    Args:
+        tp: The source partition.
+        target: The mirror topic.
+        link: What the ledger knows.
+        ends: Where source logs end, as far as that is known.
+        trouble: What was found besides.
+        lost: What the target lost of it.
+    """
     books, restart = link.of(tp), link.restart_of(tp)
     opened, receipt = books.opened, books.receipt
     gaps = tuple(gap for gap in books.gaps if restart is None or not _is_accepted(gap))
@@ -297,7 +307,7 @@ def _codes(trouble: _Trouble, gaps: Iterable[Gap], reasons: Iterable[Reason]) ->
 def _excluded(tp: TopicPartition, link: LinkBooks) -> PartitionStatus:
     """Return the last status of a partition that the file no longer asks for."""
     opened = link.of(tp).opened
-    row = _row(tp, opened.target_topic if opened else TopicName(""), link, {tp: 0})
+    row = row_of(tp, opened.target_topic if opened else TopicName(""), link, {tp: 0})
     return replace(row, state=State.EXCLUDED, error="", gaps=(), codes=(), source_log_end=-1)
 
 

@@ -37,8 +37,11 @@ def link_picture(
     lines += [told] if (told := cutovers(seen.rows)) else []
     lines += _of_limits(seen)
     lines += [f"link: {seen.lost}"] if seen.lost else []
+    lines += [str(seen.groups)] if seen.groups is not None else []
+    gone = f"the source cannot be asked, and this is what the ledger knows: {seen.source_gone}"
     return Group(
         line(f"link {seen.link}; run: {seen.run or 'none is alive'}"),
+        *([line(gone)] if seen.source_gone else []),
         summed(totals(seen.rows)),
         "",
         picture(ordered(seen.rows, order), most),
@@ -58,6 +61,8 @@ def link_as_json(seen: LinkStatus, order: SortOrder = SortOrder.NAME) -> dict[st
         "max_rate": limits.as_data(seen.limits),
         "lag_seconds_at_least": limits.least_seconds(seen.limits, seen.rows),
         "paused": [asdict(pause) for pause in seen.pauses],
+        "groups": seen.groups.as_data() if seen.groups is not None else None,
+        "source_gone": seen.source_gone or None,
         "failed_steps": [asdict(entry) for entry in seen.failed],
     }
 
