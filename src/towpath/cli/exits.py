@@ -39,7 +39,7 @@ _COMMANDS = """\
 | `pause` | the topics are paused | |
 | `resume` | the topics go on | |
 | `rate` | the limits are shown, or changed | |
-| `status` | nothing is left out (4 while the source cannot be asked: what the ledger knows is shown) | a partition is stopped, or has a gap |
+| `status` | nothing is left out | a partition is stopped, or has a gap |
 | `verify` | all is equal | something differs, or was not compared |
 | `repair` | all that was lost is there again | something is left |
 | `restart` | all topics of the request are copied anew | a topic is left as it is |
@@ -54,6 +54,9 @@ _COMMANDS = """\
 """
 
 _SIGNALS = """\
+While the source cannot be asked, `status` shows what the ledger knows, and ends with 4.
+`groups status` and `groups translate` need the ledger alone, and end with 0 or 3 then.
+
 ## Signals
 
 SIGINT (Ctrl-C), SIGTERM and SIGHUP end every command in good order.
