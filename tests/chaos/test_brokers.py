@@ -7,12 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from confluent_kafka import ElectionType, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from tests.support import selection
 from tests.support.brokers import SharedCluster
 from tests.support.chaos import (
     PARTITIONS,
@@ -46,20 +48,47 @@ def playing(scene: Scene) -> Iterator[None]:
         scene.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """A source and a target; those with three brokers can lose any one of them."""
+
+    source: LocalCluster
+    target: LocalCluster
+
+    @property
+    def of_three(self) -> list[LocalCluster]:
+        """The sides with three brokers."""
+        return [each for each in (self.source, self.target) if len(each.addresses) == 3]
+
+
+@pytest.fixture
+def sides(
+    request: pytest.FixtureRequest,
+    source: LocalCluster,
+    target: LocalCluster,
+    three: LocalCluster,
+    rng: random.Random,
+) -> Sides:
+    """Return two clusters of three brokers for a soak, otherwise three brokers on either side."""
+    if selection.soak_seconds() or soak_rounds():
+        # Who has `three` to itself has this one to itself, too.
+        return Sides(request.getfixturevalue("three_more"), three)
+    return rng.choice((Sides(three, target), Sides(source, three)))
+
+
 @pytest.mark.chaos
 def test_brokers_that_die_and_come_back(
     tmp_path: Path,
-    three_more: LocalCluster,
-    three: LocalCluster,
+    sides: Sides,
     new_name: NewName,
     rng: random.Random,
     soak_seconds: int,
 ) -> None:
     for rounds in parts(2, 6, soak_seconds):
-        mirror = Mirror(tmp_path, three_more, three, new_name("brokers"))
+        mirror = Mirror(tmp_path, sides.source, sides.target, new_name("brokers"))
         with playing(Scene(mirror, rng, KINDS)):
             for number in range(rounds):
-                cluster = (three_more, three)[number % 2]
+                cluster = sides.of_three[number % len(sides.of_three)]
                 _strike(cluster, rng)
                 time.sleep(rng.uniform(0.2, 2.0))
         sys.stderr.write(f"{rounds} rounds (brokers), no difference\n")
@@ -80,19 +109,15 @@ def _strike(cluster: LocalCluster, rng: random.Random) -> None:
 
 @pytest.mark.chaos
 def test_leaders_that_move(
-    tmp_path: Path,
-    three_more: LocalCluster,
-    three: LocalCluster,
-    new_name: NewName,
-    rng: random.Random,
+    tmp_path: Path, sides: Sides, new_name: NewName, rng: random.Random
 ) -> None:
-    mirror = Mirror(tmp_path, three_more, three, new_name("moves"))
+    mirror = Mirror(tmp_path, sides.source, sides.target, new_name("moves"))
     scene = Scene(mirror, rng, KINDS)
     topics = [scene.topic(kind) for kind in KINDS]
     with playing(scene):
-        boot = three.bootstrap
+        boot = sides.target.bootstrap
         wait_until(lambda: end_offsets(boot, topics[0])[1] > 0, "something is copied")
-        for cluster in (three_more, three):
+        for cluster in sides.of_three:
             for _ in range(2):
                 _freeze_a_leader(cluster, topics, rng)
             _prefer_again(cluster, topics)

@@ -169,13 +169,13 @@ def told(mirror: Mirror) -> int:
 @pytest.mark.chaos
 def test_brokers_that_die_and_come_back(
     tmp_path: Path,
-    three_more: LocalCluster,
+    source: LocalCluster,
     three: LocalCluster,
     new_name: NewName,
     rng: random.Random,
 ) -> None:
     """The target refuses nothing, but the ledger says that it once did."""
-    mirror = Mirror(tmp_path, three_more, three, new_name("refused-brokers"))
+    mirror = Mirror(tmp_path, source, three, new_name("refused-brokers"))
     scene = Scene(mirror, rng, (PLAIN, TRANSACTIONAL), mapped=True)
     try:
         scene.begin(pause=0.05)

@@ -17,6 +17,7 @@ from confluent_kafka.admin._config import ConfigResource
 
 from tests.support.frozen import frozen_while_comparing, nothing, press_ctrl_c
 from tests.support.here import MASTER, Here
+from tests.support.inside import SharedSpark
 from tests.support.kafka import Record, commit, consume, create_topic, produce
 from tests.support.links import a_run_elsewhere
 from tests.support.reasons import told
@@ -24,8 +25,6 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig, load
 from towpath.dev.broker import LocalCluster
-from towpath.engine.session import session
-from towpath.engine.starting import Starting
 from towpath.ledger.entries import Gap
 from towpath.ledger.events import EventReader
 from towpath.ledger.link import open_link
@@ -83,24 +82,6 @@ def left_on(
 
 def some(first: int, count: int = 100, partition: int = 0) -> list[Record]:
     return [Record(b"k", b"%d" % i, partition=partition) for i in range(first, first + count)]
-
-
-class Asked(Starting):
-    """Spark of the tests; does something each time before it is given away.
-
-    It is asked for when the drain knows where the source ends, and before records are compared.
-    """
-
-    def __init__(self, *then: Callable[[], object]) -> None:
-        self._then = list(then)
-
-    def require_allowed(self) -> None:
-        """Every start is allowed."""
-
-    def result(self):  # type: ignore[no-untyped-def]
-        if self._then:
-            self._then.pop(0)()
-        return session(MASTER[1], "towpath tests", credentials=False)
 
 
 @pytest.mark.alone("quotas")
@@ -220,7 +201,7 @@ def _events_of(target: LocalCluster, link: LinkName) -> None:
 
 def _mirror_while_somebody_writes(file: Path, source: LocalCluster, topic: str) -> None:
     """Mirror; 200 records are written after the run has begun."""
-    spark = Asked(lambda: produce(source.bootstrap, topic, some(500, 200)))
+    spark = SharedSpark(lambda: produce(source.bootstrap, topic, some(500, 200)))
     ended = mirror(load(file), Wishes(until_caught_up=True), spark, threading.Event(), nothing)
     assert sum(row.records for row in ended.rows) == 700
 
@@ -310,7 +291,7 @@ def test_who_begins_to_write_later_is_found(
     file = link_file(tmp_path, source, target, link)
 
     def cut(*then: Callable[[], object]) -> tuple[int, str]:
-        monkeypatch.setattr("towpath.cli.cutover.Starting", lambda *_, **__: Asked(*then))
+        monkeypatch.setattr("towpath.cli.cutover.Starting", lambda *_, **__: SharedSpark(*then))
         ended = here("cutover", str(file), *NOW)
         return ended.code, ended.out
 

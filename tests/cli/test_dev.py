@@ -113,7 +113,7 @@ def test_a_secured_pair_mirrors_at_once_with_the_rights_of_a_link(home: Path, he
 
 
 def _the_demo_data_hold_every_kind_of_trouble(source: str) -> None:
-    loaded = load(source, scale=0.3)
+    loaded = load(source, scale=0.2)
     assert [each.topic for each in loaded] == [each.topic for each in SHAPES]
     codecs = {
         topic: raw_batches(source, topic, offset=end_offsets(source, topic)[0])[22] & 7
@@ -125,13 +125,13 @@ def _the_demo_data_hold_every_kind_of_trouble(source: str) -> None:
     assert end_offsets(source, "clicks.archive")[0] > 0
 
     orders = consume(source, "orders", range(8))
-    assert len(orders) == 30_000
+    assert len(orders) == 20_000
     assert {name for name, _ in orders[0].headers} == {"trace-id", "schema"}
 
     committed = consume(source, "payments", range(4))
     everything = consume(source, "payments", range(4), isolation="read_uncommitted")
     written = next(each.records for each in loaded if each.topic == "payments")
-    assert len(committed) == written < len(everything) == 6_000
+    assert len(committed) == written < len(everything) == 4_000
 
     def holes() -> bool:
         offsets = [r.offset for r in consume(source, "customers")]

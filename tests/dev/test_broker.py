@@ -33,6 +33,7 @@ def test_records_outlive_a_kill_and_a_new_start(tmp_path: Path) -> None:
     assert again.identities == ()
 
 
+@pytest.mark.soak
 def test_three_brokers_go_on_without_any_one(
     three: LocalCluster, new_name: Callable[[str], str], rng: Random
 ) -> None:

@@ -46,6 +46,10 @@ class Listener:
     proxied: bool = False
 
 
+_FEW_THREADS = {"num.network.threads": "1", "num.io.threads": "2"}
+"""Each of a dozen brokers wakes each of its threads three times a second; few requests come."""
+
+
 class SharedCluster(LocalCluster):
     """A cluster that can be pickled: its processes are known by a file each.
 
@@ -67,7 +71,7 @@ class SharedCluster(LocalCluster):
         properties: Mapping[str, str] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(*arguments, properties=properties, **options)
+        super().__init__(*arguments, properties={**_FEW_THREADS, **(properties or {})}, **options)
         self._processes = _Known(self.home)
         self._listeners, self._users = dict(listeners or {}), dict(users or {})
         self._entrance = "CLIENT"
@@ -111,8 +115,8 @@ class SharedCluster(LocalCluster):
             made["listeners"] += f",{name}://127.0.0.1:{bound}"
             made["advertised.listeners"] += f",{name}://{each.host}:{told}"
             made["listener.security.protocol.map"] += f",{name}:{each.protocol}"
-            own = {"num.network.threads": "1", **each.properties}
-            made |= {f"listener.name.{name.lower()}.{key}": value for key, value in own.items()}
+            prefix = f"listener.name.{name.lower()}"
+            made |= {f"{prefix}.{key}": value for key, value in each.properties.items()}
         return made
 
 

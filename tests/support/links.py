@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from confluent_kafka import KafkaException
 
+from tests.support.inside import RunInside
 from tests.support.kafka import consume, end_offsets, wait_until
 from tests.support.program import Program
 from towpath.cluster.admin import Admin
@@ -51,6 +52,21 @@ def link(
     )
 
 
+class Running(Protocol):
+    """A run, wherever it runs."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+
+    @property
+    def said(self) -> str:
+        """What it printed so far."""
+
+    def close(self) -> None:
+        """Leave nothing of it behind."""
+
+
 @dataclass
 class Link:
     """A link over the topics that begin with its name."""
@@ -59,7 +75,7 @@ class Link:
     source: LocalCluster
     target: LocalCluster
     name: str
-    programs: list[Program] = field(default_factory=list)
+    programs: list[Running] = field(default_factory=list)
     records: str = "{start: earliest}"
     run: str = "{discover: 500ms}"
     listen: str = ""
@@ -92,7 +108,13 @@ class Link:
         self.programs.append(made)
         return made
 
-    def wait_for(self, run: Program, topic: str, partition: int = 0, seconds: float = 60) -> None:
+    def run_inside(self) -> RunInside:
+        """Run the link in this process, on the Spark that the tests share."""
+        made = RunInside(self.file)
+        self.programs.append(made)
+        return made
+
+    def wait_for(self, run: Running, topic: str, partition: int = 0, seconds: float = 60) -> None:
         """Wait until the target's partition ends where the source's does."""
 
         def is_there() -> bool:

@@ -21,8 +21,7 @@ SHARED = {
 }  # fmt: skip
 """Fixtures of clusters that tests share, and the name by which they wait for each."""
 EXCLUSIVE = {
-    "lone": "lone", "three": "three", "three_more": "three_more",
-    "refusal": "refusal", "toxiproxy": "toxiproxy",
+    "lone": "lone", "three": "three", "refusal": "refusal", "toxiproxy": "toxiproxy",
 }  # fmt: skip
 """Fixtures of clusters and proxies that one test at a time has to itself."""
 

@@ -32,6 +32,8 @@ MECHANISM = Mechanism.SHA_512
 _ITERATIONS = 4096
 _DAYS = "3650"
 _PATIENCE = 60
+_QUICK = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
+"""Options of a JVM that lives for half a second: with one compiler tier it takes half the CPU."""
 _MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 _WORDS = re.compile(r'username="(\w+)" password="([^"]+)"')
 
@@ -236,7 +238,7 @@ def _keytool(box: Strongbox, words: list[str]) -> str:
         raise DevError(f"{path} has no keytool beside it", "install a whole JRE, which has one")
     store = ["-keystore", str(box.keystore), "-storetype", "PKCS12"]
     password = ["-storepass:file", str(box.folder / "keystore-password")]
-    command = [str(tool.with_name("keytool")), *words, *store, *password]
+    command = [str(tool.with_name("keytool")), *_QUICK, *words, *store, *password]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
     if done.returncode:
         raise DevError(f"keytool could not make certificates: {printed(done.stdout).strip()[:300]}")

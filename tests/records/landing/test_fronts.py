@@ -20,7 +20,7 @@ from towpath.records.work import Assignment
 from towpath.wire.filler import LARGEST, filler
 
 pytestmark = pytest.mark.broker
-START = 15 * LARGEST + 321
+START = 5 * LARGEST + 321
 
 
 @pytest.fixture
