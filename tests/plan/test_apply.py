@@ -22,6 +22,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import non_default
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
+from towpath.ledger.keys import new_name as new_run
 from towpath.ledger.link import open_link
 from towpath.mirror.plan import build
 from towpath.mirror.rounds import RoundPlan, plan_round
@@ -74,7 +75,7 @@ class Files:
 
     def copy(self) -> None:
         """Copy everything that the source has now, without Spark."""
-        for work in plan_round(RoundPlan(self.config, "test", 1, once=True), 1):
+        for work in plan_round(RoundPlan(self.config, new_run(), 1, once=True), 1):
             list(copy(work))
 
     def run(self, *arguments: str) -> Ended:

@@ -31,6 +31,7 @@ from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
+from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.plan import build
 from towpath.mirror.rounds import RoundPlan, plan_round
@@ -38,7 +39,6 @@ from towpath.model.backoff import BackOff
 from towpath.model.nouns import Side, TopicName
 from towpath.records import arrivals
 from towpath.records import copy as copying
-from towpath.records.source import fetcher
 from towpath.status.status import PartitionStatus, State, status
 from towpath.verify.verdict import Verdict
 from towpath.verify.verify import Scope, verify
@@ -287,7 +287,6 @@ def test_a_round_with_an_end_ends_without_the_topic_that_lost_a_right(
     # Nobody will grant it again meanwhile.
     monkeypatch.setattr(BackOff, "after", lambda *_: 0.01)
     monkeypatch.setattr(arrivals, "_AGAIN", 0.05)
-    monkeypatch.setattr(fetcher, "_WAIT_MS", 50)
     grant(secured.target, "__towpath_ledger", AclOperation.ALL)
     bad, good = (create_copy(secured, add(secured, kind)) for kind in ("bad", "good"))
     config = load(secured.file)
@@ -326,7 +325,7 @@ def errors(config: LinkConfig, then: Any = lambda: None) -> dict[str, str]:
         Client(config.target, Side.TARGET, target) as c,
     ):
         Ledger(target, c).create()
-    slices = plan_round(RoundPlan(config, "test", 1, once=True), 1)
+    slices = plan_round(RoundPlan(config, new_name(), 1, once=True), 1)
     then()
     return {str(done.tp.topic): done.error for work in slices for done in copying.copy(work)}
 
