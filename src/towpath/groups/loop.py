@@ -88,12 +88,23 @@ class GroupLoop:
             self._thread.join(patience)
 
     def _run(self) -> None:
+        while not self._over.is_set():
+            with self._surviving():
+                self._go_on()
+            self._hurry.wait(self._interval)
+
+    def _go_on(self) -> None:
+        """Bring groups over until the run ends."""
         with open_link(self._config) as link, self._beside(link) as after:
             sync = GroupSync(link)
             while not self._over.is_set():
                 self._once(sync, after)
                 self._hurry.wait(self._interval)
-            self._once(sync, after, last=self._last)
+            if self._last:
+                self._once(sync, after, last=True)
+            else:
+                with self._surviving():
+                    sync.flush()
 
     def _once(
         self,
@@ -102,20 +113,23 @@ class GroupLoop:
         *,
         last: bool = False,
     ) -> None:
-        if self._over.is_set() and not last:
-            return
-        try:
+        with self._surviving():
             self.report = report = sync.once(last=last)
-            self._notes = after(report)
-        except TowpathError as error:
-            self._failed(str(error))
-        except Exception as error:  # noqa: BLE001  # a fault of ours must not end all further syncs
-            self._failed(f"the sync of groups failed: {foreign(error)}")
-        else:
             if self.trouble:
                 log.event("groups.back", self._config.link, "", {}, trouble=False)
             self.trouble = ""
             self._told(report)
+            self._notes = after(report)
+
+    @contextmanager
+    def _surviving(self) -> Iterator[None]:
+        """Note an error; a fault of ours must not end all further syncs either."""
+        try:
+            yield
+        except TowpathError as error:
+            self._failed(str(error))
+        except Exception as error:  # noqa: BLE001
+            self._failed(f"the sync of groups failed: {foreign(error)}")
 
     def _failed(self, why: str) -> None:
         if why != self.trouble:

@@ -12,6 +12,7 @@ from towpath.config import Following, GroupsConfig
 from towpath.config.naming import collisions
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
 from towpath.groups.deletions import Deletions
+from towpath.groups.memory import GroupMemory
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
 from towpath.groups.observe import (
     SourceView,
@@ -22,19 +23,13 @@ from towpath.groups.observe import (
 )
 from towpath.groups.places import place
 from towpath.groups.positions import Positions
-from towpath.groups.remember import is_news, seen
 from towpath.groups.write import write
-from towpath.ledger.entries import Removed, SeenGroup
 from towpath.ledger.link import OpenLink
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, ConfigError, TowpathError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import SourceOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
-
-_OFTEN = 60_000
-"""Time between two entries about a group that keeps moving, in ms. All of it stays in the ledger
-until the cleaner has passed."""
 
 
 class GroupSync:
@@ -50,6 +45,8 @@ class GroupSync:
         self._runs = link.ledger.another()
         self._positions = Positions(link.books)
         self._deletions = Deletions(self._config, link.source, link.target)
+        self._memory = GroupMemory(link)
+        self._checked = False
 
     def once(self, *, write: bool = True, last: bool = False, gone: bool = False) -> SyncReport:
         """Bring the groups over once.
@@ -65,6 +62,7 @@ class GroupSync:
             LedgerError: The ledger is of no use.
         """
         self.read()
+        self._check(gone=gone)
         source = (
             source_known(self._config, self._link.books)
             if gone
@@ -72,10 +70,29 @@ class GroupSync:
         )
         report = self._brought(source, really=write)
         if write:
-            self._remember(source, report, last=last)
+            self._memory.take(report, source.ids)
             if self._config.deletions is Following.FOLLOW and not gone:
                 report = self._deleted(source, report)
+            if last:
+                self.flush()
         return report
+
+    def flush(self) -> None:
+        """Write to the ledger what it does not hold yet of groups that keep moving.
+
+        Raises:
+            ClusterError: The ledger refuses an entry, or the target cannot be reached.
+        """
+        self._memory.flush()
+
+    def _check(self, *, gone: bool) -> None:
+        """Raise if the link joins other clusters than at first: offsets mean nothing there."""
+        known = self._link.books.identity
+        if self._checked or known is None:
+            return
+        source = known.source_cluster if gone else self._link.source.cluster.id()
+        self._link.books.check_clusters(source, self._link.target.cluster.id())
+        self._checked = not gone
 
     def read(self) -> None:
         """Read what was added to the ledger: facts, runs and groups.
@@ -148,7 +165,7 @@ class GroupSync:
                     ReasonCode.GROUP_NAME_TAKEN, name=taken, owner=f"group {other}, too"
                 )
         for name, group in read.items():
-            known = self._link.books.groups.get(name)
+            known = self._memory.of(name)
             yield TranslatedGroup(
                 group=group,
                 mirror_group=names.get(name, ""),
@@ -171,33 +188,14 @@ class GroupSync:
 
     def _deleted(self, source: SourceView, report: SyncReport) -> SyncReport:
         """Delete what the source has deleted; return the report with that."""
-        books, link = self._link.books, self._link.config.link
+        books = self._link.books
         known = {tp: each.opened for tp, each in books.partitions.items()}
         mirrors = {tp: opened.target for tp, opened in known.items() if opened is not None}
         told = []
-        for each in self._deletions.follow(dict(books.groups), source, mirrors):
+        for each in self._deletions.follow(self._memory.all, source, mirrors):
             told.append(each.report)
-            name = each.report.group.name
-            entry = each.entry or Removed(SeenGroup.kind, link, (name,))
-            if entry != books.groups.get(name):
-                self._link.ledger.append([entry])
-                books.take(entry)
+            self._memory.forget(each.report.group.name, each.entry)
         return replace(report, groups=report.groups + tuple(told))
-
-    def _remember(self, source: SourceView, report: SyncReport, *, last: bool) -> None:
-        """Write what changed to the ledger; of groups that keep moving once a minute."""
-        books = self._link.books
-        entries = []
-        for each in report.groups:
-            known = books.groups.get(each.group.name)
-            entry = seen(self._link.config.link, each, source.ids, known)
-            due = known is None or last or entry.at - known.at >= _OFTEN
-            if due and is_news(entry, known):
-                entries.append(entry)
-        if entries:
-            self._link.ledger.append(entries)
-            for entry in entries:
-                books.take(entry)
 
 
 def _reports(

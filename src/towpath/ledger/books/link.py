@@ -179,8 +179,9 @@ class LinkBooks:
 
     def _note(self, entry: Journal | Pause | Restarted | SetRate | SeenGroup) -> None:
         if isinstance(entry, SeenGroup):
-            known = self.groups.get(entry.group, entry)
-            self.groups[entry.group] = max(known, entry, key=lambda each: each.at)
+            known = self.groups.get(entry.group)
+            if known is None or known.at <= entry.at:
+                self.groups[entry.group] = entry
             return
         if isinstance(entry, Pause):
             self.pauses[entry.topic] = entry
