@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from tests.support.kafka import PATIENCE, wait_until
 from towpath.dev.broker import LocalCluster
+
+T = TypeVar("T")
+_MOVED = {
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+}
+
+
+def _again(ask: Callable[[], T]) -> T:
+    """Return what a coordinator says; one that has just become one may not answer yet."""
+    said: list[T] = []
+
+    def asked() -> bool:
+        try:
+            said.append(ask())
+        except KafkaException as error:
+            if not error.args[0].retriable() and error.args[0].code() not in _MOVED:
+                raise
+        return bool(said)
+
+    wait_until(asked, "a coordinator answers")
+    return said[0]
 
 
 def standing(
@@ -16,8 +40,9 @@ def standing(
 ) -> tuple[int, str] | None:
     """Return the offset and the metadata that a group has committed."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
+    places = [TopicPartition(topic, partition)]
     try:
-        (found,) = consumer.committed([TopicPartition(topic, partition)], PATIENCE)
+        (found,) = _again(lambda: consumer.committed(places, PATIENCE))
     finally:
         consumer.close()
     return (found.offset, found.metadata or "") if found.offset >= 0 else None
@@ -30,7 +55,7 @@ def commit_with(
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
     place = TopicPartition(topic, partition, offset, metadata=metadata)
     try:
-        consumer.commit(offsets=[place], asynchronous=False)
+        _again(lambda: consumer.commit(offsets=[place], asynchronous=False))
     finally:
         consumer.close()
 
@@ -85,7 +110,7 @@ def rest(
         error = message.error()
         if error is None:
             found.append(message.value())
-            consumer.commit(message=message, asynchronous=False)
+            _again(lambda: consumer.commit(message=message, asynchronous=False))
         elif error.code() == KafkaError._PARTITION_EOF:
             ended.add(message.partition())
         else:
