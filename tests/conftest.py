@@ -36,6 +36,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -51,6 +52,8 @@ from tests.support.keys import OLD as OLD_PASSWORD
 from tests.support.keys import Keys
 from tests.support.program import environment
 from tests.support.refusal import Refusal
+from tests.support.registry import LocalRegistry
+from tests.support.registry import fetch as fetch_registry
 from tests.support.selection import Selection
 from tests.support.toxiproxy import Toxiproxy
 from tests.support.toxiproxy import fetch as fetch_toxiproxy
@@ -215,6 +218,24 @@ def keys(clusters: Clusters) -> Keys:
 @pytest.fixture(scope="session")
 def lone(clusters: Clusters, keys: Keys) -> SharedCluster:
     return clusters.get("lone", **fleet.lone(keys.served, keys.trusted, OLD_PASSWORD))
+
+
+@pytest.fixture
+def new_registry(clusters: Clusters, tmp_path: Path) -> Iterator[Callable[..., LocalRegistry]]:
+    """Return what starts a schema registry for this test alone."""
+    program = clusters.once("registry-program", fetch_registry)
+    if program is None:
+        pytest.skip("the schema registry is built with Go, and there is none")
+    started: list[LocalRegistry] = []
+
+    def start(**options: Any) -> LocalRegistry:
+        folder = tmp_path / f"registry-{len(started)}"
+        started.append(LocalRegistry(program, folder, **options))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.stop()
 
 
 @pytest.fixture(scope="session")

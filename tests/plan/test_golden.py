@@ -1,12 +1,13 @@
 """Saved plans and journalled steps as earlier versions wrote them: every later version reads them.
 
-`golden_plan.json` holds a step of every kind, byte by byte as it was saved. Further files may join
-it; it is never changed.
+`golden_plan.json` and `golden_schemas.json` hold a step of every kind, byte by byte as it was
+saved. Further files may join them; they are never changed.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from towpath.access.steps import (
@@ -24,13 +25,21 @@ from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
+from towpath.model.schemas import SchemaId
 from towpath.model.scram import Credential, Mechanism
 from towpath.plan.kinds import as_data
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.saved import load_plan
+from towpath.schemas.steps import (
+    RegisterSchemas,
+    RestoreSubject,
+    SetSubjectConfig,
+    WantedVersion,
+)
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs
 
 FILE = Path(__file__).parent / "golden_plan.json"
+OF_SCHEMAS = Path(__file__).parent / "golden_schemas.json"
 LEDGER = Path(__file__).parent.parent / "ledger" / "golden.tsv"
 ORDERS, COPY = TopicName("orders"), TopicName("eu.orders")
 ACL = Acl(
@@ -84,6 +93,36 @@ PLAN = Plan(
 )
 
 
+SCHEMAS = replace(
+    PLAN,
+    steps=(
+        RestoreSubject("eu.a", None, "FULL", keep=True),
+        RegisterSchemas(
+            name="eu.orders-value",
+            source="orders-value",
+            versions=(
+                WantedVersion(1, SchemaId(7), "0a"),
+                WantedVersion(3, SchemaId(100_001), "0b"),
+            ),
+            wave=1,
+            needs=("eu.money",),
+            had=1,
+            mode="READONLY",
+            compatibility=None,
+            keep=True,
+        ),
+        SetSubjectConfig("eu.orders-value", "READONLY", "FULL", normalize=True, had="BACKWARD"),
+    ),
+)
+
+
+def test_an_old_plan_of_schemas_is_read() -> None:
+    assert load_plan(OF_SCHEMAS, SUBJECTS.kinds).plan == SCHEMAS
+    old = json.loads(OF_SCHEMAS.read_text())
+    now = json.loads(json.dumps(SCHEMAS.as_data()))
+    assert {key: old[key] for key in now} == now
+
+
 def test_an_old_plan_is_read() -> None:
     saved = load_plan(FILE, SUBJECTS.kinds)
     assert saved.plan == PLAN
@@ -95,7 +134,8 @@ def test_a_plan_is_still_written_as_it_was() -> None:
     old = json.loads(FILE.read_text())
     now = json.loads(json.dumps(PLAN.as_data()))
     assert {key: old[key] for key in now} == now
-    assert {type(step) for step in PLAN.steps} == {kind.step for kind in SUBJECTS.kinds}
+    steps = (*PLAN.steps, *SCHEMAS.steps)
+    assert {type(step) for step in steps} == {kind.step for kind in SUBJECTS.kinds}
 
 
 def test_steps_of_old_journals_are_read_and_written_as_they_were() -> None:

@@ -60,8 +60,8 @@ def test_everything_else_is_a_note() -> None:
         Note(
             "schemas",
             "records of 1 topic (orders) seem to begin with the id of a schema, such as 7 in"
-            " orders; the schema registry does not move: clients on the target need one that has"
-            " these ids (docs/what-moves.md)",
+            " orders; the schema registry does not move without `schemas` in the file: clients"
+            " on the target need one that has these ids (docs/what-moves.md)",
         ),
         Note(
             "transactions",

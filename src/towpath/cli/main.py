@@ -30,6 +30,7 @@ COMMANDS = {
     "apply": "Apply the steps of a plan to the target.",
     "diff": "Show where the target differs from what the file asks for.",
     "run": "Mirror until stopped, or until caught up.",
+    "schemas": "List, compare and bring over the subjects of a schema registry.",
     "pause": "Stop copying topics for a while, also over restarts.",
     "resume": "Go on with paused topics.",
     "rate": "Show or change how fast a link copies at most.",

@@ -25,6 +25,14 @@ from towpath.config.link import (
 from towpath.config.load import check, from_tree, load, load_target, tree
 from towpath.config.metrics import MetricsConfig
 from towpath.config.rates import RateConfig, max_rate
+from towpath.config.schemas import (
+    BasicLogin,
+    OauthLogin,
+    RegistryConfig,
+    SchemaIds,
+    SchemasConfig,
+    SchemaVersions,
+)
 from towpath.config.secrets import PemFile, certificates
 from towpath.config.topics import INTERNAL_TOPICS, ConfigRules, Replicas, TopicsConfig
 from towpath.config.units import ByteRate, Duration, Size
@@ -33,6 +41,7 @@ __all__ = [
     "INTERNAL_TOPICS",
     "AccessConfig",
     "AclMode",
+    "BasicLogin",
     "ByteRate",
     "ClusterConfig",
     "ConfigRules",
@@ -46,6 +55,7 @@ __all__ = [
     "Mm2Config",
     "Mm2Topic",
     "MskSasl",
+    "OauthLogin",
     "OauthSasl",
     "OffsetsPolicy",
     "OnGap",
@@ -53,7 +63,11 @@ __all__ = [
     "PemFile",
     "RateConfig",
     "RecordsConfig",
+    "RegistryConfig",
     "Replicas",
+    "SchemaIds",
+    "SchemaVersions",
+    "SchemasConfig",
     "Size",
     "StartAt",
     "Tls",

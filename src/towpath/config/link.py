@@ -24,6 +24,7 @@ from towpath.config.groups import GroupsConfig
 from towpath.config.metrics import MetricsConfig
 from towpath.config.problems import not_one_of, placed_error
 from towpath.config.rates import MaxRates, RateConfig
+from towpath.config.schemas import SchemasConfig
 from towpath.config.shape import Section
 from towpath.config.topics import Count, TopicsConfig
 from towpath.config.units import Duration, Size, between
@@ -200,6 +201,11 @@ class LinkConfig(Section):
         description="Groups of consumers that go on on the target (docs/groups.md); `{}` for all of"
         " them. Without it, `run` and `cutover` touch no group.",
     )
+    schemas: SchemasConfig | None = Field(
+        None,
+        description="Subjects of a schema registry that the target's registry gets"
+        " (docs/schemas.md). Without it, no registry is touched.",
+    )
     access: AccessConfig = Field(AccessConfig(), description="Who may do what on the target.")
     prune: StrictBool = Field(
         False,
@@ -216,7 +222,8 @@ class LinkConfig(Section):
     @property
     def holds_credentials(self) -> bool:
         """Whether slices carry credentials that others could log in with."""
-        return self.source.holds_credentials or self.target.holds_credentials
+        registries = (self.schemas.source, self.schemas.target) if self.schemas else ()
+        return any(each.holds_credentials for each in (self.source, self.target, *registries))
 
     @field_validator("topics")
     @classmethod

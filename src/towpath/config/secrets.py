@@ -15,7 +15,7 @@ from towpath.config.files import FileSecret, Stamp
 from towpath.config.problems import environment_error, must_be
 from towpath.model.secret import Secret
 
-SECRET_KEYS = frozenset({"password", "key_password", "token", "users"})
+SECRET_KEYS = frozenset({"client_secret", "password", "key_password", "token", "users"})
 """Keys whose value is or contains a reference; variables in it are not replaced as text."""
 
 VARIABLE = re.compile(r"\$\{([^{}]*)\}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from towpath.access.subject import ACCESS
 from towpath.plan.subjects import Subjects
+from towpath.schemas.subject import SUBJECT as SCHEMAS
 from towpath.topics.subject import TOPICS
 
-SUBJECTS = Subjects((TOPICS, ACCESS))
+SUBJECTS = Subjects((TOPICS, ACCESS, SCHEMAS))
 """In the order of observation: access depends on which topics are mirrored."""

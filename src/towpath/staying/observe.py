@@ -76,6 +76,7 @@ class _Look:
             share_groups=_of_kind(used, GroupKind.SHARE),
             streams_groups=_of_kind(used, GroupKind.STREAMS),
             schemas=schemas,
+            schemas_move=self.config.schemas is not None,
             transactional=transactional,
             left_out={name: tuple(sorted(users)) for name, users in self.users.items()},
             unseen_groups=unseen or hidden,

@@ -22,6 +22,7 @@ class Staying:
         share_groups: Share groups with start offsets on mirrored topics.
         streams_groups: Groups of the Streams protocol with commits on mirrored topics.
         schemas: Topics whose last records begin with a schema id, each with one such id.
+        schemas_move: Whether the file asks for the schemas of the registry.
         transactional: Transactional ids of producers of mirrored topics.
         left_out: Topics that are not mirrored, each with the groups and producers that also use
             mirrored topics.
@@ -35,6 +36,7 @@ class Staying:
     share_groups: tuple[str, ...] = ()
     streams_groups: tuple[str, ...] = ()
     schemas: Mapping[TopicName, int] = field(default_factory=dict)
+    schemas_move: bool = False
     transactional: tuple[str, ...] = ()
     left_out: Mapping[TopicName, tuple[str, ...]] = field(default_factory=dict)
     unseen_groups: str = ""
@@ -78,12 +80,13 @@ class Staying:
     def _notes(self) -> Iterator[Note]:
         if self.chosen:
             yield from (Note("groups", text) for text in self._left())
-        if self.schemas:
+        if self.schemas and not self.schemas_move:
             topic, number = min(self.schemas.items())
             text = (
                 f"records of {counted(len(self.schemas), 'topic')} ({_some(self.schemas)}) seem to"
                 f" begin with the id of a schema, such as {number} in {topic}; the schema registry"
-                " does not move: clients on the target need one that has these ids"
+                " does not move without `schemas` in the file: clients on the target need one"
+                " that has these ids"
             )
             yield Note("schemas", f"{text} ({PAGE})")
         if self.transactional:

@@ -4,7 +4,8 @@
     ├── ConfigError                 2  the file or the arguments are wrong
     ├── ClusterError                4  a cluster could not be used
     │   ├── UnreachableError           nobody answered
-    │   └── RefusedError               a broker answered with an error code
+    │   ├── RefusedError               a broker answered with an error code
+    │   └── RegistryRefusedError       a schema registry answered with an error
     ├── JavaError                   2  no Java, or one that is too old
     ├── SparkStartError             4  Spark did not start
     ├── SparkUnencryptedError       4  Spark would send credentials unencrypted
@@ -22,6 +23,8 @@
     ├── DoubledError                3  the target holds records twice
     ├── TargetReplacedError         3  the mirror topic is another topic now
     ├── NotIdenticalError           3  offsets cannot stay the same where that was demanded
+    ├── SchemaNotKeptError          3  a schema registry holds something else than it accepted
+    ├── SchemaHeldBackError         3  a schema that another one refers to is not there
     ├── StepHeldBackError           3  a step that must come first could not be done
     ├── StepOutdatedError           3  a cluster is no longer as it was when a step was planned
     └── StoppedError                3  Ctrl-C or SIGTERM came before the end
@@ -57,6 +60,11 @@ from towpath.model.errors.partition import (
     TargetLostError,
     TargetReplacedError,
 )
+from towpath.model.errors.registry import (
+    RegistryRefusedError,
+    SchemaHeldBackError,
+    SchemaNotKeptError,
+)
 from towpath.model.errors.spark import (
     JavaError,
     PackError,
@@ -83,7 +91,10 @@ __all__ = [
     "NotIdenticalError",
     "PackError",
     "RefusedError",
+    "RegistryRefusedError",
     "RepeatedError",
+    "SchemaHeldBackError",
+    "SchemaNotKeptError",
     "SparkLostError",
     "SparkStartError",
     "SparkUnencryptedError",

@@ -1,0 +1,252 @@
+"""Look at both registries, with few requests for what has not changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+from towpath.config import SchemasConfig, SchemaVersions
+from towpath.model.errors import ClusterError, ConfigError, RegistryRefusedError
+from towpath.model.schemas import (
+    SchemaVersion,
+    SubjectConfig,
+    SubjectName,
+)
+from towpath.registry.registry import Registry
+from towpath.schemas.observed import ObservedSchemas, SeenVersion, Versions
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+
+class Asked(Generic[K, T]):
+    """Answers about many things, each with its error if there was one."""
+
+    def __init__(
+        self, pool: ThreadPoolExecutor, things: Iterable[K], ask: Callable[[K], T]
+    ) -> None:
+        self.known: dict[K, T] = {}
+        self.failed: dict[K, ClusterError] = {}
+        asked = {thing: pool.submit(ask, thing) for thing in things}
+        for thing, answer in asked.items():
+            try:
+                self.known[thing] = answer.result()
+            except RegistryRefusedError as error:
+                self.failed[thing] = error
+
+
+class RegistryLook:
+    """Looks at one registry again and again, and remembers what it saw.
+
+    Args:
+        registry: The registry.
+        pool: Asks several things at once.
+    """
+
+    def __init__(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
+        self._registry, self._pool = registry, pool
+        self._seen: dict[SubjectName, dict[int, SeenVersion]] = {}
+        self._configs: dict[SubjectName, SubjectConfig] = {}
+        self._changed: set[SubjectName] = set()
+        self._looks = 0
+
+    def versions(
+        self, *, deleted: bool = False, matching: Callable[[SubjectName], bool] = lambda _: True
+    ) -> tuple[Versions, dict[SubjectName, ClusterError]]:
+        """Return all versions, and the subjects that could not be read.
+
+        A registry that lists all schemas is asked for them at once. Another one is asked for the
+        versions of each subject, and for the last one of those that seem unchanged.
+
+        Args:
+            deleted: Also soft-deleted versions.
+            matching: Which subjects are read where each takes requests of its own.
+
+        Raises:
+            ClusterError: The registry cannot be asked at all.
+        """
+        before, failed = self._seen, dict[SubjectName, ClusterError]()
+        listed = self._registry.all(deleted=deleted)
+        if listed is not None:
+            self._seen = {}
+            for each in listed:
+                self._seen.setdefault(each.at.subject, {})[each.at.version] = SeenVersion.of(each)
+        else:
+            names = filter(matching, self._registry.subjects(deleted=deleted))
+            asked = Asked(self._pool, names, lambda name: self._one(name, deleted=deleted))
+            self._seen, failed = asked.known, asked.failed
+        self._changed |= {name for name in self._seen if self._seen[name] != before.get(name)}
+        return self._seen, failed
+
+    def one(self, at: SchemaVersion) -> SeenVersion | None:
+        """Return a version, also a soft-deleted one; `None` if it is not there.
+
+        Raises:
+            ClusterError: The registry cannot be asked.
+        """
+        found = self._registry.schema(at, deleted=True)
+        return None if found is None else SeenVersion.of(found)
+
+    def _one(self, subject: SubjectName, *, deleted: bool) -> dict[int, SeenVersion]:
+        known = self._seen.get(subject, {})
+        numbers = self._registry.versions(subject, deleted=deleted)
+        found: dict[int, SeenVersion] = {}
+        for number in reversed(numbers):
+            if number in known and found and found[max(found)] == known.get(max(found)):
+                found[number] = known[number]
+                continue
+            read = self._registry.schema(SchemaVersion(subject, number), deleted=deleted)
+            if read is not None:
+                found[number] = SeenVersion.of(read)
+        return dict(sorted(found.items()))
+
+    def configs(self, subjects: Collection[SubjectName]) -> dict[SubjectName, SubjectConfig]:
+        """Return what is set for subjects.
+
+        One that has not changed costs one request: for its compatibility in one look, for its mode
+        in the next one.
+
+        Raises:
+            ClusterError: The registry cannot be asked.
+        """
+        self._looks += 1
+        self._changed &= set(subjects)
+        asked = Asked(self._pool, subjects, self._config)
+        # What cannot be read is as unknown as what is not set, so it is left alone.
+        self._configs = asked.known
+        self._changed.clear()
+        return asked.known
+
+    def _config(self, subject: SubjectName) -> SubjectConfig:
+        known = self._configs.get(subject)
+        if known is None or subject in self._changed:
+            return self._registry.config(subject)
+        if self._looks % 2:
+            return replace(known, mode=self._registry.mode(subject))
+        return replace(self._registry.compatibility(subject), mode=known.mode)
+
+
+def observe(
+    config: SchemasConfig,
+    source: RegistryLook,
+    target: RegistryLook,
+    begun: Iterable[SubjectName],
+) -> ObservedSchemas:
+    """Return both registries as they are.
+
+    Args:
+        config: What the file asks for.
+        source: Looks at the source.
+        target: Looks at the target.
+        begun: Subjects of the target that an interrupted step may have left in another mode.
+    """
+    try:
+        found, failed = source.versions(matching=config.matches)
+        versions = {name: dict(each) for name, each in found.items()}
+        wanted, misnamed = _names(config, versions)
+        wanted |= _closure(config, source, versions, wanted)
+        if config.versions is SchemaVersions.LATEST:
+            _keep_latest(config, versions, wanted)
+        seen = ObservedSchemas(
+            source=versions,
+            wanted=wanted,
+            source_configs=source.configs(wanted),
+            failed=failed,
+            misnamed=misnamed,
+        )
+        return observe_target(seen, target, begun)
+    except ClusterError as error:
+        return ObservedSchemas(trouble=error)
+
+
+def observe_target(
+    seen: ObservedSchemas, target: RegistryLook, begun: Iterable[SubjectName]
+) -> ObservedSchemas:
+    """Return the same observation with the target as it is now."""
+    try:
+        names = set(seen.wanted.values())
+        there, _ = target.versions(deleted=True, matching=names.__contains__)
+        versions = {name: dict(each) for name, each in there.items()}
+        live, _ = target.versions(matching=names.__contains__)
+        deleted = frozenset(
+            SchemaVersion(name, number)
+            for name, numbers in versions.items()
+            for number in numbers
+            if number not in live.get(name, {})
+        )
+        needed = {
+            mirror
+            for name, mirror in seen.wanted.items()
+            if seen.source[name].keys() - versions.get(mirror, {}).keys()
+            or seen.source_configs.get(name, SubjectConfig()) != SubjectConfig()
+        }
+        configs = target.configs(needed.union(begun))
+    except ClusterError as error:
+        return replace(seen, trouble=error)
+    return replace(seen, target=versions, deleted=deleted, target_configs=configs, trouble=None)
+
+
+def _names(
+    config: SchemasConfig, versions: Versions
+) -> tuple[dict[SubjectName, SubjectName], dict[SubjectName, str]]:
+    wanted: dict[SubjectName, SubjectName] = {}
+    misnamed: dict[SubjectName, str] = {}
+    for name in filter(config.matches, versions):
+        try:
+            wanted[name] = SubjectName(config.target_name(name))
+        except ConfigError as error:
+            misnamed[name] = str(error)
+    return wanted, misnamed
+
+
+def _closure(
+    config: SchemasConfig,
+    source: RegistryLook,
+    versions: dict[SubjectName, dict[int, SeenVersion]],
+    wanted: Mapping[SubjectName, SubjectName],
+) -> dict[SubjectName, SubjectName]:
+    """Read what wanted schemas refer to, and return the names of further subjects."""
+    further: dict[SubjectName, SubjectName] = {}
+    asked: set[SchemaVersion] = set()
+    queue = [SchemaVersion(name, number) for name in wanted for number in versions[name]]
+    while queue:
+        at = queue.pop()
+        for each in versions[at.subject][at.version].references:
+            if each.to in asked:
+                continue
+            asked.add(each.to)
+            held = versions.setdefault(each.subject, {})
+            if each.version not in held and (found := source.one(each.to)) is not None:
+                held[each.version] = found
+            if each.subject not in wanted and each.subject not in further:
+                with suppress(ConfigError):
+                    further[each.subject] = SubjectName(config.target_name(each.subject))
+            if each.version in held:
+                queue.append(each.to)
+    return further
+
+
+def _keep_latest(
+    config: SchemasConfig,
+    versions: dict[SubjectName, dict[int, SeenVersion]],
+    wanted: Mapping[SubjectName, SubjectName],
+) -> None:
+    """Drop versions that neither are the latest of their subject nor are referred to."""
+    keep = {
+        SchemaVersion(name, max(versions[name]))
+        for name in wanted
+        if versions[name] and config.matches(name)
+    }
+    queue = list(keep)
+    while queue:
+        at = queue.pop()
+        for each in versions[at.subject][at.version].references:
+            if each.to not in keep and each.version in versions.get(each.subject, {}):
+                keep.add(each.to)
+                queue.append(each.to)
+    for name in wanted:
+        kept = {n: each for n, each in versions[name].items() if SchemaVersion(name, n) in keep}
+        versions[name] = kept

@@ -1,0 +1,68 @@
+"""Both registries as they were seen. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from towpath.model.errors import ClusterError
+from towpath.model.schemas import (
+    RegisteredSchema,
+    SchemaId,
+    SchemaReference,
+    SchemaVersion,
+    SubjectConfig,
+    SubjectName,
+)
+
+
+class SeenVersion(NamedTuple):
+    """A version without its text.
+
+    Attributes:
+        id: The id of its schema.
+        body: The digest of its type and text.
+        references: What it refers to.
+    """
+
+    id: SchemaId
+    body: str
+    references: tuple[SchemaReference, ...] = ()
+
+    @classmethod
+    def of(cls, found: RegisteredSchema) -> SeenVersion:
+        """Return a schema without its text."""
+        return cls(found.id, found.schema.body, found.schema.references)
+
+
+Versions = Mapping[SubjectName, Mapping[int, SeenVersion]]
+"""The versions of subjects, by number."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedSchemas:
+    """Both registries.
+
+    Attributes:
+        source: All versions at the source that are not deleted.
+        target: All versions on the target.
+        deleted: Those of the target that are soft-deleted.
+        wanted: The subjects that the file asks for, and those that they refer to, with their names
+            on the target.
+        source_configs: What the source has set for wanted subjects.
+        target_configs: What the target has set for some subjects, by their names there.
+        failed: Subjects of the source that could not be read, and why.
+        misnamed: Subjects of the source without a name on the target, and why.
+        trouble: Why the registries could not be looked at, `None` if they could.
+    """
+
+    source: Versions = field(default_factory=dict)
+    target: Versions = field(default_factory=dict)
+    deleted: frozenset[SchemaVersion] = frozenset()
+    wanted: Mapping[SubjectName, SubjectName] = field(default_factory=dict)
+    source_configs: Mapping[SubjectName, SubjectConfig] = field(default_factory=dict)
+    target_configs: Mapping[SubjectName, SubjectConfig] = field(default_factory=dict)
+    failed: Mapping[SubjectName, ClusterError] = field(default_factory=dict)
+    misnamed: Mapping[SubjectName, str] = field(default_factory=dict)
+    trouble: ClusterError | None = None

@@ -1,0 +1,142 @@
+"""Changes to the schema registry of the target, as data.
+
+`about` is the name of the subject on the target. Nothing of a registry is ever deleted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from towpath.model.schemas import SchemaId
+from towpath.plan.kinds import FULL_BATCH, StepKind, StepKinds
+
+SCHEMAS = "schemas"
+MOST_VERSIONS = 200
+"""Upper bound on the versions in one step, which the journal keeps as a whole."""
+
+
+class WantedVersion(NamedTuple):
+    """A version of a subject of the source, as it was when it was planned.
+
+    Attributes:
+        version: Its number at the source.
+        id: Its id at the source.
+        body: The digest of its type and text.
+    """
+
+    version: int
+    id: SchemaId
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterSchemas:
+    """Register versions of a subject, the oldest first; requires that the source still has them.
+
+    The mode and the compatibility of the subject are changed for that and restored afterwards, so
+    the journal has to know them.
+
+    Attributes:
+        name: The subject on the target.
+        source: The subject at the source.
+        versions: The versions.
+        wave: Steps of a wave refer only to what earlier waves register.
+        needs: The other subjects on the target that these versions refer to.
+        had: How many versions the subject has on the target.
+        mode: The mode of the subject on the target, `None` if it has none of its own.
+        compatibility: Its compatibility, `None` if it has none of its own.
+        keep: Whether ids and version numbers are those of the source.
+    """
+
+    subject: ClassVar[str] = SCHEMAS
+
+    name: str
+    source: str
+    versions: tuple[WantedVersion, ...]
+    wave: int
+    needs: tuple[str, ...]
+    had: int
+    mode: str | None
+    compatibility: str | None
+    keep: bool
+
+    @property
+    def creates(self) -> bool:
+        """Whether the target has no such subject yet."""
+        return self.had == 0 and self.wave == 0
+
+    @property
+    def about(self) -> str:
+        """The subject on the target."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class SetSubjectConfig:
+    """Set what the source has set for a subject; `None` stays as it is on the target.
+
+    Attributes:
+        name: The subject on the target.
+        mode: Its mode.
+        compatibility: How new versions must agree with older ones.
+        normalize: Whether new schemas are normalized.
+        had: What the target has for these three, in words.
+    """
+
+    subject: ClassVar[str] = SCHEMAS
+    creates: ClassVar[bool] = False
+
+    name: str
+    mode: str | None
+    compatibility: str | None
+    normalize: bool | None
+    had: str
+
+    @property
+    def about(self) -> str:
+        """The subject on the target."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreSubject:
+    """Restore the mode and the compatibility that an interrupted registration has changed.
+
+    Attributes:
+        name: The subject on the target.
+        mode: Its own mode before, `None` for none.
+        compatibility: Its own compatibility before, `None` for none.
+        keep: Whether ids were to be kept, so that only the mode was changed.
+    """
+
+    subject: ClassVar[str] = SCHEMAS
+    creates: ClassVar[bool] = False
+
+    name: str
+    mode: str | None
+    compatibility: str | None
+    keep: bool
+
+    @property
+    def about(self) -> str:
+        """The subject on the target."""
+        return self.name
+
+
+SchemaStep = RegisterSchemas | SetSubjectConfig | RestoreSubject
+
+KINDS = StepKinds(
+    (
+        StepKind(step=RestoreSubject, verb="restore"),
+        StepKind(
+            step=RegisterSchemas,
+            verb="register",
+            apart=lambda step: step.wave,
+            weight=lambda step: min(FULL_BATCH, 4 + len(step.versions)),
+            part=lambda step: str(step.wave),
+        ),
+        StepKind(step=SetSubjectConfig, verb="set"),
+    )
+)
+"""What is set for a subject comes last, so that a history that breaks today's rules migrates."""

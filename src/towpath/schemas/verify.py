@@ -1,0 +1,87 @@
+"""Ask the target for each id that records may name, and compare what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from towpath.model.errors import ClusterError
+from towpath.model.schemas import SchemaId, SchemaVersion
+from towpath.registry.registry import Registry
+from towpath.schemas.diff import SchemaDifference
+from towpath.schemas.observed import ObservedSchemas
+
+EQUAL, MISSING, DIFFERENT, UNKNOWN = "equal", "missing", "different", "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedVersion:
+    """A version of the source, and what the target has for it.
+
+    Attributes:
+        at: Subject and version at the source.
+        id: Its id at the source.
+        place: Subject and version on the target, `None` if it is not there.
+        target_id: Its id on the target, `None` if it is not there.
+        verdict: `equal`, `missing`, `different`, or `unknown` where the target gave no answer.
+        why: Why it is not equal, "" if it is.
+    """
+
+    at: SchemaVersion
+    id: SchemaId
+    place: SchemaVersion | None
+    target_id: SchemaId | None
+    verdict: str
+    why: str = ""
+
+
+def listed(seen: ObservedSchemas, found: SchemaDifference) -> Iterator[ComparedVersion]:
+    """Yield all wanted versions with their places on the target, as both sides list them."""
+    why: dict[str, str] = {}
+    for problem in found.problems:
+        why.setdefault(problem.about, problem.text)
+    for name in sorted(seen.wanted):
+        for number, each in sorted(seen.source[name].items()):
+            at = SchemaVersion(name, number)
+            place = found.places.get(at)
+            if place is None:
+                verdict = DIFFERENT if name in why else MISSING
+                text = why.get(name, "it is not registered on the target yet")
+                yield ComparedVersion(at, each.id, None, None, verdict, text)
+                continue
+            there = seen.target[place.subject][place.version]
+            if place in seen.deleted:
+                text = "it is deleted on the target, so clients find it by its id alone"
+                yield ComparedVersion(at, each.id, place, there.id, DIFFERENT, text)
+            else:
+                yield ComparedVersion(at, each.id, place, there.id, EQUAL)
+
+
+def verified(
+    seen: ObservedSchemas, found: SchemaDifference, target: Registry, pool: ThreadPoolExecutor
+) -> Iterator[ComparedVersion]:
+    """Yield the same after asking the target for every id, as clients do."""
+    rows = list(listed(seen, found))
+    ids = {row.target_id for row in rows if row.target_id is not None}
+    asked = {number: pool.submit(target.by_id, number) for number in sorted(ids)}
+    for row in rows:
+        if row.verdict != EQUAL or row.target_id is None:
+            yield row
+            continue
+        body = seen.source[row.at.subject][row.at.version].body
+        try:
+            held = asked[row.target_id].result()
+        except ClusterError as error:
+            yield _other(row, UNKNOWN, str(error))
+            continue
+        if held is None:
+            yield _other(row, MISSING, f"the target does not answer for id {row.target_id}")
+        elif held.body != body:
+            yield _other(row, DIFFERENT, f"the target has another schema under id {row.target_id}")
+        else:
+            yield row
+
+
+def _other(row: ComparedVersion, verdict: str, why: str) -> ComparedVersion:
+    return ComparedVersion(row.at, row.id, row.place, row.target_id, verdict, why)

@@ -1,0 +1,179 @@
+"""Calls to a registry: several addresses, logins, one deadline, and what is tried again."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from towpath.config import RegistryConfig
+from towpath.dev import ports
+from towpath.model.errors import RegistryRefusedError, UnreachableError
+from towpath.model.nouns import Side
+from towpath.registry.http import RegistryHttp
+
+Answer = tuple[int, object] | tuple[int, object, dict[str, str]]
+Says = Callable[[str, str, dict[str, str], bytes], Answer]
+
+
+class Server:
+    """A server that answers what a test says."""
+
+    def __init__(self, says: Says) -> None:
+        self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _do(handler) -> None:  # noqa: N805
+                size = int(handler.headers.get("Content-Length", 0))
+                heads = {name.lower(): text for name, text in handler.headers.items()}
+                asked = handler.command, handler.path, heads, handler.rfile.read(size)
+                self.asked.append(asked)
+                status, body, *more = says(*asked)
+                data = json.dumps(body).encode()
+                handler.send_response(status)
+                for name, text in (more[0] if more else {}).items():
+                    handler.send_header(name, text)
+                handler.send_header("Content-Length", str(len(data)))
+                handler.end_headers()
+                handler.wfile.write(data)
+
+            do_GET = do_POST = _do  # noqa: N815
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[Callable[[Says], Server]]:
+    started: list[Server] = []
+
+    def start(says: Says) -> Server:
+        started.append(Server(says))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.stop()
+
+
+def ask(*urls: str, side: Side = Side.SOURCE, **config: object) -> object:
+    made = RegistryConfig.model_validate({"url": urls, **config})
+    http = RegistryHttp(made, side, 2)
+    try:
+        return http.call("list subjects", "GET", "/subjects")
+    finally:
+        http.close()
+
+
+def test_429_and_5xx_are_tried_again(server: Callable[[Says], Server]) -> None:
+    answers: list[Answer] = [(429, {}, {"Retry-After": "0.1"}), (503, {}), (200, ["a"])]
+    there = server(lambda *_: answers.pop(0))
+    assert ask(there.url) == ["a"]
+    assert len(there.asked) == 3
+
+
+def test_other_errors_are_told_at_once_without_secrets(
+    server: Callable[[Says], Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "hunter22")
+    there = server(lambda *_: (403, {"error_code": 40301, "message": "no rights for hunter22"}))
+    with pytest.raises(RegistryRefusedError) as caught:
+        ask(there.url, token="env:TOKEN")  # noqa: S106, the name of a variable
+    assert str(caught.value) == (
+        "source: the schema registry: list subjects: no rights for *** (40301); look at the login"
+        " under `schemas.source`, and at its rights there (docs/schemas.md)"
+    )
+    assert len(there.asked) == 1
+    assert there.asked[0][2]["authorization"] == "Bearer hunter22"
+
+
+def test_the_next_address_is_asked_where_one_does_not_answer(
+    server: Callable[[Says], Server],
+) -> None:
+    there = server(lambda *_: (200, []))
+    (silent,) = ports.reserve(1)
+    assert ask(f"http://127.0.0.1:{silent}", there.url) == []
+
+
+def test_one_deadline_holds_for_all_repetitions(server: Callable[[Says], Server]) -> None:
+    there = server(lambda *_: (500, {"message": "broken"}))
+    began = time.monotonic()
+    with pytest.raises(UnreachableError) as caught:
+        ask(there.url, side=Side.TARGET, timeout="1s")
+    assert time.monotonic() - began < 20
+    assert str(caught.value) == (
+        f"target: the schema registry at {there.url}: list subjects: HTTP 500: broken; look whether"
+        " the registry runs, and at `schemas.target.url`"
+    )
+
+
+def test_a_registry_that_hangs_is_not_waited_for_longer_than_that(
+    server: Callable[[Says], Server],
+) -> None:
+    go_on = threading.Event()
+
+    def hang(*_: object) -> Answer:
+        go_on.wait(30)
+        return 200, []
+
+    there = server(hang)
+    began = time.monotonic()
+    with pytest.raises(UnreachableError, match="no answer in time"):
+        ask(there.url, timeout="500ms")
+    assert time.monotonic() - began < 20
+    go_on.set()
+
+
+def test_basic_login(server: Callable[[Says], Server], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORD", "pass:word")
+    there = server(lambda *_: (200, []))
+    ask(there.url, basic={"username": "ann", "password": "env:WORD"})
+    sent = there.asked[0][2]["authorization"]
+    assert base64.b64decode(sent.removeprefix("Basic ")) == b"ann:pass:word"
+
+
+def test_oauth_gets_a_token_once_and_a_new_one_where_it_is_refused(
+    server: Callable[[Says], Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLIENT_WORD", "client-word")
+    made: list[str] = []
+
+    def tokens(_method: str, _path: str, heads: dict[str, str], body: bytes) -> Answer:
+        login = base64.b64decode(heads["authorization"].removeprefix("Basic ")).decode()
+        assert (login, body) == ("me:client-word", b"grant_type=client_credentials&scope=sr")
+        made.append(f"token-{len(made)}")
+        return 200, {"access_token": made[-1], "expires_in": 3600}
+
+    valid = ["token-0"]
+
+    def registry(_method: str, _path: str, heads: dict[str, str], _body: bytes) -> Answer:
+        return (200, []) if heads["authorization"] == f"Bearer {valid[0]}" else (401, {})
+
+    login = server(tokens)
+    config = {"token_url": login.url, "client_id": "me", "client_secret": "env:CLIENT_WORD"}
+    there = RegistryConfig.model_validate(
+        {"url": server(registry).url, "oauth": {**config, "scope": "sr"}}
+    )
+    http = RegistryHttp(there, Side.SOURCE, 2)
+    for _ in range(3):
+        http.call("list subjects", "GET", "/subjects")
+    assert made == ["token-0"]
+    valid[0] = "token-1"  # the registry forgot the first one
+    http.call("list subjects", "GET", "/subjects")
+    assert made == ["token-0", "token-1"]
+    http.close()

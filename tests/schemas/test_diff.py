@@ -1,0 +1,188 @@
+"""What differs between two registries, and what is left alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from towpath.config import SchemasConfig
+from towpath.model.errors import UnreachableError
+from towpath.model.schemas import (
+    Schema,
+    SchemaId,
+    SchemaReference,
+    SchemaVersion,
+    SubjectConfig,
+    SubjectName,
+)
+from towpath.schemas.diff import SchemaDifference, diff
+from towpath.schemas.observed import ObservedSchemas, SeenVersion
+from towpath.schemas.steps import RegisterSchemas, RestoreSubject, SetSubjectConfig, WantedVersion
+
+A, B = SubjectName("a"), SubjectName("b")
+
+
+def one(number: int, text: str = "", *references: tuple[str, int]) -> SeenVersion:
+    refs = tuple(SchemaReference(name, SubjectName(name), v) for name, v in references)
+    return SeenVersion(SchemaId(number), text or str(number), refs)
+
+
+def config(**more: Any) -> SchemasConfig:
+    sides = {"source": {"url": "http://s"}, "target": {"url": "http://t"}}
+    return SchemasConfig.model_validate({**sides, **more})
+
+
+def compared(
+    source: dict[SubjectName, dict[int, SeenVersion]],
+    target: dict[SubjectName, dict[int, SeenVersion]],
+    begun: dict[str, RegisterSchemas] | None = None,
+    seen: dict[str, Any] | None = None,
+    **more: Any,
+) -> SchemaDifference:
+    names = {name: SubjectName(config(**more).target_name(name)) for name in source}
+    return diff(
+        ObservedSchemas(source=source, target=target, wanted=names, **(seen or {})),
+        config(**more),
+        begun or {},
+    )
+
+
+def test_a_registry_that_is_equal_needs_nothing() -> None:
+    both = {A: {1: one(1), 3: one(7)}, B: {1: one(2, "b", ("a", 3))}}
+    found = compared(both, both)
+    assert (found.steps, found.problems) == ([], [])
+    assert found.places[SchemaVersion(B, 1)] == SchemaVersion(B, 1)
+
+
+def test_what_is_missing_is_registered_in_waves() -> None:
+    source = {A: {1: one(1), 2: one(3, "", ("b", 1))}, B: {1: one(2, "", ("a", 1))}}
+    steps = compared(source, {}).steps
+    assert [(s.name, s.wave, s.needs) for s in steps if isinstance(s, RegisterSchemas)] == [
+        ("a", 0, ()),
+        ("b", 1, ("a",)),
+        ("a", 2, ("b",)),
+    ]
+
+
+def test_what_is_there_and_differs_is_named_and_left_alone() -> None:
+    source = {A: {1: one(1), 2: one(2)}}
+    for other, what in (
+        (one(9, "1"), "id 9 on the target and 1 at the source"),
+        (one(1, "x"), "another schema on the target, under the same id 1"),
+    ):
+        found = compared(source, {A: {1: other, 2: one(2)}})
+        assert found.steps == []
+        (problem,) = found.problems
+        assert problem.about == "a"
+        assert f"version 1 has {what} (a)" in problem.text
+
+
+def test_an_id_that_another_schema_has_is_refused_before_anything_is_written() -> None:
+    found = compared({A: {1: one(5, "x")}, B: {1: one(6)}}, {SubjectName("z"): {1: one(5, "y")}})
+    assert [step.about for step in found.steps] == ["b"]
+    assert "the id 5, which is another schema's on the target" in found.problems[0].text
+
+
+def test_one_schema_may_have_several_ids_and_several_subjects_one_id() -> None:
+    source = {A: {1: one(1, "x")}, B: {1: one(1, "x")}, SubjectName("c"): {1: one(2, "x")}}
+    steps = compared(source, {A: {1: one(1, "x")}}).steps
+    assert {s.about: s.versions[0].id for s in steps if isinstance(s, RegisterSchemas)} == {
+        "b": 1,
+        "c": 2,
+    }
+
+
+def test_new_ids_are_found_again_by_what_the_schemas_say() -> None:
+    source = {A: {1: one(1, "x"), 2: one(2, "y")}, B: {1: one(3, "z", ("a", 2))}}
+    target = {A: {1: one(70, "y")}, B: {1: one(71, "z", ("a", 1))}}
+    found = compared(source, target, ids="translate")
+    assert found.places == {
+        SchemaVersion(A, 2): SchemaVersion(A, 1),
+        SchemaVersion(B, 1): SchemaVersion(B, 1),
+    }
+    (step,) = found.steps
+    assert isinstance(step, RegisterSchemas)
+    assert [each.version for each in step.versions] == [1]
+
+
+def test_references_follow_new_names() -> None:
+    source = {A: {1: one(1)}, B: {1: one(2, "b", ("a", 1))}}
+    copied = one(2, "b")._replace(references=(SchemaReference("a", SubjectName("eu.a"), 1),))
+    target = {SubjectName("eu.a"): {1: one(1)}, SubjectName("eu.b"): {1: copied}}
+    found = compared(source, target, rename="eu.{subject}")
+    assert (found.steps, found.problems) == ([], [])
+
+
+def test_only_what_the_source_has_set_is_set_on_the_target() -> None:
+    seen = {
+        "source_configs": {
+            A: SubjectConfig(compatibility="FULL"),
+            B: SubjectConfig("IMPORT", "FULL", normalize=True),
+        },
+        "target_configs": {A: SubjectConfig(compatibility="FULL", normalize=True)},
+    }
+    both = {A: {1: one(1)}, B: {1: one(2)}}
+    assert compared(both, both, seen=seen).steps == [
+        SetSubjectConfig("b", None, "FULL", normalize=True, had="")
+    ]
+
+
+BEGUN = RegisterSchemas("a", "a", (WantedVersion(1, SchemaId(1), "1"),), 0, (), 0, None, None, True)
+
+
+def test_a_mode_that_an_interrupted_step_has_set_is_restored() -> None:
+    now = {"target_configs": {A: SubjectConfig("IMPORT")}}
+    both = {A: {1: one(1)}}
+    (step,) = compared(both, both, {"a": BEGUN}, now).steps
+    assert step == RestoreSubject("a", None, None, keep=True)
+    # A registration of the same subject restores it as well.
+    (step,) = compared(both, {}, {"a": BEGUN}, now).steps
+    assert isinstance(step, RegisterSchemas)
+    assert step.mode is None
+    # What somebody else has set meanwhile stays.
+    other = {"target_configs": {A: SubjectConfig("READONLY")}}
+    assert compared(both, both, {"a": BEGUN}, other).steps == []
+
+
+def test_nothing_more_is_written_to_a_registry_that_ignores_ids() -> None:
+    source = {A: {1: one(1)}, B: {1: one(2)}}
+    found = compared(source, {A: {1: one(4711, "1")}}, {"a": BEGUN})
+    assert found.steps == []
+    assert "does not keep ids: a was registered with id 1 and has id 4711" in found.problems[0].text
+
+
+def test_circles_and_lost_references_stop_nothing_else() -> None:
+    c = SubjectName("c")
+    source = {A: {1: one(1, "", ("b", 1))}, B: {1: one(2, "", ("a", 1))}, c: {1: one(3)}}
+    found = compared(source, {})
+    assert [step.about for step in found.steps] == ["c"]
+    assert {problem.about for problem in found.problems} == {"a", "b"}
+    assert "form a circle" in found.problems[0].text
+    found = compared({A: {1: one(1, "", ("gone", 1))}, c: {1: one(3)}}, {})
+    assert [step.about for step in found.steps] == ["c"]
+    assert (
+        found.problems[0].text == "version 1 refers to gone version 1, which the source does"
+        " not have"
+    )
+
+
+def test_a_registry_that_does_not_answer_is_a_problem_and_stops_no_topic() -> None:
+    error = UnreachableError("source", "the schema registry", "no answer in time")
+    found = diff(ObservedSchemas(trouble=error), config(), {})
+    assert [str(problem.cause) for problem in found.problems] == ["subject"]
+
+
+def test_texts_that_mean_the_same_are_equal() -> None:
+    equal = (
+        ("AVRO", '{"type": "record","name":"A"}', '{"name":"A","type":"record"}'),
+        ("AVRO", '"int"', '{"type": "int"}'),
+        ("PROTOBUF", 'syntax = "proto3"; // c\nmessage A { }', 'syntax="proto3";message A{\n}'),
+    )
+    for type_, text, other in equal:
+        assert Schema(text, type_).body == Schema(other, type_).body
+    different = (
+        ("AVRO", '{"symbols":["A","B"]}', '{"symbols":["B","A"]}'),
+        ("PROTOBUF", 'option a = "x  y";', 'option a = "x y";'),
+        ("PROTOBUF", "int32 a", "int3 2a"),
+    )
+    for type_, text, other in different:
+        assert Schema(text, type_).body != Schema(other, type_).body

@@ -1,0 +1,159 @@
+"""A real schema registry for tests, which starts in a tenth of a second."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.support.kafka import wait_until
+from towpath.dev import ports
+from towpath.model.home import home_folder
+
+MODULE, VERSION = "github.com/axonops/axonops-schema-registry", "v0.2.1"
+TYPE = "application/vnd.schemaregistry.v1+json"
+
+
+def fetch() -> Path | None:
+    """Return the program; build it once with Go, or return None where there is no Go."""
+    program = home_folder() / "bin" / f"schema-registry-{VERSION}"
+    if program.exists():
+        return program
+    go = shutil.which("go")
+    if go is None:
+        return None
+    program.parent.mkdir(parents=True, exist_ok=True)
+    # `go install` needs a list of versions, which its proxy does not have.
+    asked = [go, "mod", "download", "-json", f"{MODULE}@{VERSION}"]
+    said = subprocess.run(asked, check=True, capture_output=True, cwd=program.parent)
+    with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
+        made = Path(scratch) / "schema-registry"
+        build = [go, "build", "-p", "1", "-mod=readonly", "-buildvcs=false", "-trimpath"]
+        build += ["-ldflags=-s -w", "-o", str(made), "./cmd/schema-registry"]
+        environment = os.environ | {"CGO_ENABLED": "0"}
+        source = json.loads(said.stdout)["Dir"]
+        subprocess.run(build, env=environment, check=True, capture_output=True, cwd=source)
+        made.replace(program)
+    return program
+
+
+class LocalRegistry:
+    """A running registry that keeps everything in memory.
+
+    Args:
+        program: The program.
+        folder: Where its config and log go.
+        options: Further parts of its config, by section.
+        login: User and password of its administrator, if it asks for a login.
+        scheme: `http` or `https`.
+    """
+
+    def __init__(
+        self,
+        program: Path,
+        folder: Path,
+        options: Mapping[str, Any] | None = None,
+        login: tuple[str, str] | None = None,
+        scheme: str = "http",
+    ) -> None:
+        (self.port,) = ports.reserve(1)
+        self.url = f"{scheme}://127.0.0.1:{self.port}"
+        self.login = login
+        folder.mkdir(parents=True, exist_ok=True)
+        config = folder / "registry.yaml"
+        config.write_text(
+            json.dumps(
+                {
+                    "server": {"host": "127.0.0.1", "port": self.port},
+                    "storage": {"type": "memory"},
+                    "compatibility": {"default_level": "BACKWARD"},
+                    "logging": {"level": "warn", "format": "json"},
+                    **(options or {}),
+                }
+            )
+        )
+        with (folder / "registry.log").open("wb") as out:
+            self._process = subprocess.Popen(
+                [str(program), "--config", str(config)],
+                env=os.environ | {"GOMEMLIMIT": "64MiB"},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        wait_until(lambda: not ports.is_free(self.port), "the registry listens")
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait(10)
+
+    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Return an answer; AssertionError for one that is not 2xx."""
+        status, said = self.answer(method, path, body)
+        assert status < 300, f"{method} {path}: {status} {said}"
+        return said
+
+    def answer(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> tuple[int, Any]:
+        """Return status and answer."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(  # noqa: S310 - ours
+            self.url + path, data=data, method=method, headers={"Content-Type": TYPE}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310 - ours
+                return answer.status, json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.loads(error.read() or b"null")
+
+    def register(self, subject: str, schema: Any, **more: Any) -> int:
+        """Register a schema and return its id."""
+        text = schema if isinstance(schema, str) else json.dumps(schema)
+        path = f"/subjects/{subject}/versions"
+        number: int = self.ask("POST", path, {"schema": text, **more})["id"]
+        return number
+
+    def version(self, subject: str, number: int | str = "latest") -> dict[str, Any]:
+        """Return a version of a subject."""
+        found: dict[str, Any] = self.ask("GET", f"/subjects/{subject}/versions/{number}")
+        return found
+
+    def schemas(self) -> dict[tuple[str, int], tuple[int, str]]:
+        """Return id and text of every version that is not deleted."""
+        return {
+            (each["subject"], each["version"]): (each["id"], each["schema"])
+            for each in self.ask("GET", "/schemas")
+        }
+
+    def mode(self, subject: str) -> str | None:
+        """Return the mode of a subject, `None` if it has none of its own."""
+        status, said = self.answer("GET", f"/mode/{subject}")
+        return str(said["mode"]) if status == 200 else None
+
+    def level(self, subject: str) -> str | None:
+        """Return the compatibility of a subject, `None` if it has none of its own."""
+        status, said = self.answer("GET", f"/config/{subject}")
+        return str(said["compatibilityLevel"]) if status == 200 else None
+
+
+def record(name: str, *fields: str, of: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return an Avro record; its fields are ints with a default, those of `of` other records."""
+    plain = [{"name": each, "type": "int", "default": 0} for each in fields]
+    others = [{"name": each, "type": type_} for each, type_ in (of or {}).items()]
+    return {"type": "record", "name": name, "fields": [*plain, *others]}
+
+
+def refers(*references: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return references from (name, subject, version) triples."""
+    return [dict(zip(("name", "subject", "version"), each, strict=True)) for each in references]
