@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from tests.support.kafka import Record, consume, create_topic, delete_before, end_offsets, produce
+from tests.support.here import Here
+from tests.support.kafka import (
+    Record,
+    commit,
+    consume,
+    create_topic,
+    delete_before,
+    end_offsets,
+    produce,
+)
+from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
@@ -37,7 +48,9 @@ def logs(source: LocalCluster, target: LocalCluster, topic: str) -> Iterator[tup
         yield made[0], made[1]
 
 
-def copied(source: LocalCluster, target: LocalCluster, topic: str, *, headers: bool) -> None:
+def copied(
+    source: LocalCluster, target: LocalCluster, topic: str, copy: str, *, headers: bool
+) -> None:
     """Copy as another tool does, ten offsets further, by two transactions."""
     records = consume(source.bootstrap, topic)
     made = [
@@ -47,11 +60,11 @@ def copied(source: LocalCluster, target: LocalCluster, topic: str, *, headers: b
         )
         for each in records
     ]
-    produce(target.bootstrap, topic, [Record(None, b"x")] * 10)
-    delete_before(target.bootstrap, topic, 10)
+    produce(target.bootstrap, copy, [Record(None, b"x")] * 10)
+    delete_before(target.bootstrap, copy, 10)
     half = len(made) // 2
     for part in (made[:half], made[half:]):
-        produce(target.bootstrap, topic, part, config={"transactional.id": topic})
+        produce(target.bootstrap, copy, part, config={"transactional.id": copy})
 
 
 @pytest.mark.parametrize("headers", [True, False])
@@ -65,7 +78,7 @@ def test_every_offset_of_a_topic_with_times_in_any_order(
     for part in (TIMES[:4], TIMES[4:]):
         records = [Record(b"k", b"%d" % at, (), time) for at, time in enumerate(part, 10)]
         produce(source.bootstrap, topic, records, config={"transactional.id": topic})
-    copied(source, target, topic, headers=headers)
+    copied(source, target, topic, topic, headers=headers)
     there = consume(target.bootstrap, topic)
     assert len(there) == len(TIMES)
     at_source = [each.offset for each in consume(source.bootstrap, topic)]
@@ -86,3 +99,29 @@ def test_every_offset_of_a_topic_with_times_in_any_order(
             assert (late.offset, late.exactness) == (end, Exactness.NOT_YET)
         else:
             assert (late.offset, late.exactness) == (10, Exactness.BOUNDED)
+
+
+def test_a_link_brings_groups_over_in_topics_of_another_tool(
+    source: LocalCluster, target: LocalCluster, new_name: NewName, tmp_path: Path, here: Here
+) -> None:
+    """The tool has given the topic another name, and the link itself mirrors another topic."""
+    topic = new_name("foreign")
+    mirror = Mirror(tmp_path, source, target, new_name("beside"))
+    mirror.create()
+    create_topic(source.bootstrap, topic)
+    create_topic(target.bootstrap, f"eu.{topic}")
+    records = [Record(b"k", b"%d" % at) for at in range(10)]
+    produce(source.bootstrap, topic, records)
+    copied(source, target, topic, f"eu.{topic}", headers=True)
+    mirror.catch_up()
+    group = f"{topic}-billing"
+    commit(source.bootstrap, group, topic, 0, 7)
+    file = tmp_path / f"{mirror.topic}.yaml"
+    foreign = f"foreign: {{include: ['{topic}'], rename: 'eu.{{topic}}'}}"
+    file.write_text(file.read_text() + f"groups: {{include: ['{topic}-.*'], {foreign}}}\n")
+    done = here("groups", "sync", str(file), "-o", "json")
+    assert done.code == 0, done.said
+    [told] = done.json["groups"]
+    [position] = told["positions"]
+    assert position["answer"] == {"offset": 18, "exactness": "exact", "why": ""}
+    assert (position["mirror"]["topic"], position["outcome"]) == (f"eu.{topic}", "CONFIRMED")

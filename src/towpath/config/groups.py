@@ -12,6 +12,7 @@ from towpath.config.naming import PLACEHOLDER, Expression, Renaming, fits
 from towpath.config.problems import not_empty
 from towpath.config.shape import Section
 from towpath.config.units import Duration, between
+from towpath.model.nouns import TopicName
 
 _GROUP = "group"
 _WHOLE = "{group}"
@@ -84,10 +85,45 @@ class Mm2Config(Section):
         return source_alias
 
 
+_TOPIC = "topic"
+
+
 def _template(text: str) -> str:
     if not text:
         raise ValueError("must not be empty")
     return text
+
+
+class ForeignConfig(Section):
+    """Topics that another tool mirrors, so that the ledger knows nothing of their offsets."""
+
+    include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
+        description="Python regular expressions; a source topic whose whole name matches one is"
+        " mirrored by another tool. What `topics` asks for is not among them."
+    )
+    rename: Annotated[str, AfterValidator(_template)] = Field(
+        "{topic}",
+        description="Name that the other tool gives a topic on the target, as in `topics.rename`.",
+    )
+
+    @field_validator("rename")
+    @classmethod
+    def _groups(cls, rename: str, info: ValidationInfo) -> str:
+        Renaming(_TOPIC, "groups.foreign.rename", rename, info.data.get("include", ())).check()
+        return rename
+
+    def matches(self, topic: str) -> bool:
+        """Return whether another tool mirrors a source topic."""
+        return fits(topic, self.include)
+
+    def target_name(self, topic: str) -> TopicName:
+        """Return the name of its copy.
+
+        Raises:
+            ConfigError: The topic would have no name.
+        """
+        renaming = Renaming(_TOPIC, "groups.foreign.rename", self.rename, self.include)
+        return TopicName(renaming.name(topic))
 
 
 class GroupsConfig(Section):
@@ -123,6 +159,11 @@ class GroupsConfig(Section):
         Following.KEEP,
         description="Whether a group that was set back at the source is set back on the target"
         " (`follow`), if nobody has changed it there.",
+    )
+    foreign: ForeignConfig | None = Field(
+        None,
+        description="Topics that another tool mirrors: where groups stand there is found by the"
+        " header `redpanda-migrator-offset`, or else by time (docs/howto/move-groups.md).",
     )
     mm2: Mm2Config | None = Field(
         None,

@@ -12,6 +12,7 @@ from towpath.config import Following, GroupsConfig
 from towpath.config.naming import collisions
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
 from towpath.groups.deletions import Deletions
+from towpath.groups.foreign_topics import ForeignTopics
 from towpath.groups.memory import GroupMemory
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
 from towpath.groups.observe import (
@@ -44,6 +45,7 @@ class GroupSync:
         self._link, self._config = link, config or link.config.groups or GroupsConfig()
         self._runs = link.ledger.another()
         self._positions = Positions(link.books)
+        self._foreign = ForeignTopics(link, self._config)
         self._deletions = Deletions(self._config, link.source, link.target)
         self._memory = GroupMemory(link)
         self._checked = False
@@ -115,21 +117,20 @@ class GroupSync:
     def _brought(self, source: SourceView, *, really: bool) -> SyncReport:
         translated = list(self._named(source))
         mirrors = {
-            tp: self._positions.mirror_of(tp)
+            tp: self._positions.mirror_of(tp) or self._foreign.mirror_of(tp)
             for tp in {tp for each in translated for tp in each.group.commits}
         }
         clients = {mirror_client(each) for each in translated if each.reason is None}
         target = target_now(self._link.target, clients, filter(None, mirrors.values()))
         self._positions.begin(target.starts)
-        of = self._link.books.of
-        topics = self._link.config.topics
-        spots = {tp: place(topics, tp, of(tp).opened, source, target) for tp in mirrors}
+        spots = {tp: self._place(tp, source, target) for tp in mirrors}
         looked = time.monotonic()
-        positions = [
-            position
-            for each in translated
-            for position in decide(self._config, self._answered(each, spots), spots, target)
-        ]
+        with self._foreign.open():
+            positions = [
+                position
+                for each in translated
+                for position in decide(self._config, self._answered(each, spots), spots, target)
+            ]
         due = Counter(position.group for position in positions if position.due)
         decided = time.monotonic()
         if really:
@@ -144,12 +145,22 @@ class GroupSync:
             writing=time.monotonic() - decided,
         )
 
+    def _place(self, tp: TopicPartition, source: SourceView, target: TargetView) -> MirrorPlace:
+        if self._foreign.holds(tp):
+            return self._foreign.place(tp, source, target)
+        opened = self._link.books.of(tp).opened
+        return place(self._link.config.topics, tp, opened, source, target)
+
+    def _reads_mirrored(self, tps: Iterable[TopicPartition]) -> bool:
+        topics = self._link.config.topics
+        return any(topics.matches(tp.topic) or self._foreign.holds(tp) for tp in tps)
+
     def _named(self, source: SourceView) -> Iterator[TranslatedGroup]:
         """Yield the groups that read mirrored topics, with their names on the target."""
         read = {
             name: group
             for name, group in sorted(source.groups.items())
-            if any(self._link.config.topics.matches(tp.topic) for tp in group.commits)
+            if self._reads_mirrored(group.commits)
         }
         names: dict[str, str] = {}
         reasons: dict[str, Reason] = {}
@@ -181,7 +192,8 @@ class GroupSync:
         for tp, commit in group.group.commits.items():
             if places[tp].reason is None:
                 try:
-                    answers[tp] = self._positions.answer(tp, SourceOffset(commit.offset))
+                    holder = self._foreign if self._foreign.holds(tp) else self._positions
+                    answers[tp] = holder.answer(tp, SourceOffset(commit.offset))
                 except TowpathError as error:
                     places[tp] = MirrorPlace(mirror=places[tp].mirror, reason=error.reason)
         return replace(group, answers=answers)

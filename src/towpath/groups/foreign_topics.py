@@ -1,0 +1,104 @@
+"""The topics that another tool mirrors, as the file names them, and positions in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from towpath.cluster.data.client import Client
+from towpath.config import GroupsConfig, TopicsConfig
+from towpath.groups.decide import MirrorPlace
+from towpath.groups.foreign_look import translate
+from towpath.groups.observe import SourceView, TargetView
+from towpath.groups.positions import Answer
+from towpath.groups.reading import Log
+from towpath.ledger.link import OpenLink
+from towpath.ledger.offsets import Exactness
+from towpath.model.errors import ConfigError, UnreachableError
+from towpath.model.nouns import Side, SourceOffset, TopicId, TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
+
+_NOT_THERE = Reason.of(ReasonCode.NOT_MIRRORED_YET)
+At = tuple[TopicPartition, SourceOffset]
+
+
+class ForeignTopics:
+    """Finds positions in topics that another tool mirrors.
+
+    Args:
+        link: The link.
+        config: Which topics these are.
+    """
+
+    def __init__(self, link: OpenLink, config: GroupsConfig) -> None:
+        self._link, self._foreign = link, config.foreign
+        self._topics: TopicsConfig = link.config.topics
+        self._exact: dict[At, Answer] = {}
+        """Exact answers, which hold as long as the topics on both sides are the same."""
+        self._ids: dict[TopicPartition, tuple[TopicId, ...]] = {}
+        self._clients: tuple[Client, Client] | None = None
+        self._away: UnreachableError | None = None
+
+    def holds(self, tp: TopicPartition) -> bool:
+        """Whether another tool mirrors a source partition."""
+        foreign = self._foreign
+        return (
+            foreign is not None and foreign.matches(tp.topic) and not self._topics.matches(tp.topic)
+        )
+
+    def mirror_of(self, tp: TopicPartition) -> TopicPartition | None:
+        """Return the copy of a source partition, `None` if it can have none."""
+        if self._foreign is None or not self.holds(tp):
+            return None
+        try:
+            return TopicPartition(self._foreign.target_name(tp.topic), tp.partition)
+        except ConfigError:
+            return None
+
+    def place(self, tp: TopicPartition, source: SourceView, target: TargetView) -> MirrorPlace:
+        """Return the copy of a source partition, and whether both are there."""
+        mirror = self.mirror_of(tp)
+        if mirror is None or mirror not in target.ends or tp.topic not in source.ids:
+            return MirrorPlace(mirror=mirror, reason=_NOT_THERE)
+        ids = source.ids[tp.topic], target.topics[mirror.topic].id
+        if self._ids.setdefault(tp, ids) != ids:
+            self._ids[tp] = ids
+            self._exact = {at: each for at, each in self._exact.items() if at[0] != tp}
+        return MirrorPlace(mirror=mirror)
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Let positions be asked for; connections are made on first use."""
+        link = self._link
+        with (
+            Client(link.config.source, Side.SOURCE, link.source) as source,
+            Client(link.config.target, Side.TARGET, link.target) as target,
+        ):
+            self._clients, self._away = (source, target), None
+            yield
+            self._clients = None
+
+    def answer(self, tp: TopicPartition, offset: SourceOffset) -> Answer:
+        """Return the target offset of a position, while `open`.
+
+        Raises:
+            ClusterError: A cluster cannot be asked; after a source that is away nothing is asked.
+            CorruptBatchError: A batch is damaged.
+        """
+        found, mirror = self._exact.get((tp, offset)), self.mirror_of(tp)
+        if found is not None:
+            return found
+        if self._away is not None:
+            raise self._away
+        assert self._clients is not None  # noqa: S101  # while `open`
+        assert mirror is not None  # noqa: S101  # by `place`
+        source, target = self._clients
+        here, there = Log(self._link.source, source, tp), Log(self._link.target, target, mirror)
+        try:
+            answer = translate(here, there, offset)
+        except UnreachableError as error:
+            self._away = error
+            raise
+        if answer.exactness is Exactness.EXACT:
+            self._exact[tp, offset] = answer
+        return answer
