@@ -21,6 +21,10 @@ RETENTION = Reason.of(ReasonCode.RETENTION)
 TEXTS = {
     Reason.of(ReasonCode.ASKED_FOR): "asked for by `records.offsets: mapped`",
     Reason.of(ReasonCode.TARGET_NOT_EMPTY, end=7): "the target partition ended at offset 7 already",
+    Reason.of(ReasonCode.MIRRORED_BEFORE, tool="MirrorMaker 2", source_end=9, end=7): (
+        "MirrorMaker 2 mirrored it up to source offset 8, and the target partition ended at offset"
+        " 7 then"
+    ),
     Reason.of(ReasonCode.COMPACTED_FRONT, start=3): (
         "a compacted topic cannot be made to begin at offset 3"
     ),

@@ -13,6 +13,7 @@ from towpath.cli.signals import KILLED
 from towpath.cluster.connect.connection import UnresolvedError
 from towpath.cluster.connect.login import SecurityError
 from towpath.dev.errors import DevError
+from towpath.mm2.beginnings import MirrorMakerRunsError
 from towpath.model import errors
 from towpath.plan.model import TopicsTakenError
 
@@ -45,7 +46,7 @@ _COMMANDS = """\
 | `repair` | all that was lost is there again | something is left |
 | `restart` | all topics of the request are copied anew | a topic is left as it is |
 | `checkpoints` | each group stands at its checkpoints | a group was left, or its answer was lost |
-| `import` | the files are written | they are written, and something has no equal here |
+| `import` | the files, or the positions, are written | something has no equal, or was left |
 | `cutover` | the clients can be moved | leave the clients where they are |
 | `groups ls` | all groups are shown | some could not be looked at |
 | `groups status` | nothing is in trouble | a position cannot be brought over |
@@ -117,6 +118,7 @@ def kinds() -> dict[str, int]:
         SecurityError,
         UnresolvedError,
         TopicsTakenError,
+        MirrorMakerRunsError,
         DevError,
         *DevError.__subclasses__(),
     ]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
 
+from towpath.cli.options import LinkFile
 from towpath.cli.show.grid import Grid
-from towpath.cli.show.output import Output, OutputOption, line, show
-from towpath.config import check
+from towpath.cli.show.output import Output, OutputOption, console, line, show
+from towpath.config import check, load
+from towpath.mm2.beginnings import SuccessionReport, SuccessionRequest, succeed
 from towpath.mm2.convert import Conversion, Converted, convert
+from towpath.mm2.ends import SucceededPartition
 from towpath.mm2.flows import Fate
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
@@ -51,6 +55,136 @@ def mm2(
     _write(files)
     show(Group(*_picture(files, made)), _data(files, made))
     return NOT_ALL if made.with_fate(Fate.NO_EQUAL) else 0
+
+
+@importing.command("mm2-positions")
+def mm2_positions(
+    file: LinkFile,
+    *,
+    source_alias: Annotated[
+        str,
+        typer.Option(
+            metavar="ALIAS",
+            help="MirrorMaker 2's alias of the source; by default the only one on the target.",
+        ),
+    ] = "",
+    offsets_topic: Annotated[
+        str,
+        typer.Option(
+            metavar="TOPIC",
+            help="Where Kafka Connect keeps its offsets; by default mm2-offsets.ALIAS.internal.",
+        ),
+    ] = "",
+    connect_group: Annotated[
+        str,
+        typer.Option(
+            metavar="GROUP", help="The group of its workers, which must be gone; default ALIAS-mm2."
+        ),
+    ] = "",
+    trust_positions: Annotated[
+        bool,
+        typer.Option(
+            "--trust-positions", help="Begin at its positions also where records prove nothing."
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show where copying would begin; write nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Let a link begin where MirrorMaker 2 stopped, in the same mirror topics.
+
+    Nothing is copied again: the last records of each mirror partition are looked for at the source.
+    MirrorMaker 2 must have been stopped.
+    """
+    del output  # `show` reads it from the arguments
+
+    def agreed(found: tuple[SucceededPartition, ...]) -> bool:
+        if dry_run:
+            return False
+        console(stderr=True).print(_table(found))
+        return yes or _agreed()
+
+    request = SuccessionRequest(
+        alias=source_alias,
+        offsets_topic=offsets_topic,
+        group=connect_group,
+        trust=trust_positions,
+        agreed=agreed,
+    )
+    done = succeed(load(file), request)
+    show(Group(*_succession(done)), _succession_data(done))
+    return 0 if done.complete or (dry_run and done.possible) else NOT_ALL
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        text = "not a terminal, so no confirmation is possible; add --yes to begin as above"
+        raise ConfigError((ConfigProblem("--yes", text),))
+    return typer.confirm("Begin there?", err=True)
+
+
+def _table(found: Sequence[SucceededPartition]) -> Grid:
+    rows = [
+        (
+            str(each.tp),
+            str(each.mirror),
+            "" if each.copied is None else str(each.copied),
+            "" if each.begins is None else str(each.begins),
+            str(each.target_end),
+            str(each.compared) if each.begins is not None else "",
+            each.why or _seam(each),
+        )
+        for each in found
+    ]
+    headers = ("partition", "mirror", "copied up to", "begins at", "target ends", "equal", "why")
+    numbers = {"copied up to", "begins at", "target ends", "equal"}
+    return Grid(headers, rows, right=numbers, below=("why",))
+
+
+def _seam(each: SucceededPartition) -> str:
+    """Return how the mirror topic differs from what MirrorMaker 2 has noted."""
+    if each.copied is None or each.begins is None:
+        return ""
+    more = each.begins - each.copied - 1
+    if more > 0:
+        return f"holds {more} offsets more than was noted"
+    if more < 0:
+        return f"lost {-more} offsets that were noted; they are copied again"
+    return "" if each.compared else "not proven"
+
+
+def _succession(done: SuccessionReport) -> Iterator[RenderableType]:
+    if done.partitions:
+        yield _table(done.partitions)
+    yield from (line(f"note: {note}") for note in done.notes)
+    due = sum(each.begins is not None for each in done.partitions)
+    what = "begin" if done.done else "would begin"
+    yield line(f"{due} of {len(done.partitions)} partitions {what} behind what MirrorMaker 2 wrote")
+
+
+def _succession_data(done: SuccessionReport) -> dict[str, Any]:
+    return {
+        "alias": done.alias,
+        "done": done.done,
+        "complete": done.complete,
+        "partitions": [
+            {
+                "topic": each.tp.topic,
+                "partition": each.tp.partition,
+                "mirror": each.mirror.topic,
+                "copied": each.copied,
+                "begins": each.begins,
+                "target_end": each.target_end,
+                "compared": each.compared,
+                "fine": each.is_fine or each.begins is not None,
+                "why": each.why,
+            }
+            for each in done.partitions
+        ],
+        "notes": list(done.notes),
+    }
 
 
 def _text(file: Path) -> str:

@@ -24,6 +24,7 @@ class ReasonCode(StrEnum):
     # Why the offsets of a partition are mapped
     ASKED_FOR = "ASKED_FOR"
     TARGET_NOT_EMPTY = "TARGET_NOT_EMPTY"
+    MIRRORED_BEFORE = "MIRRORED_BEFORE"
     COMPACTED_FRONT = "COMPACTED_FRONT"
     FRONT_TOO_LONG = "FRONT_TOO_LONG"
     HOLES = "HOLES"
@@ -185,6 +186,10 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.ASKED_FOR: lambda: "asked for by `records.offsets: mapped`",
         ReasonCode.TARGET_NOT_EMPTY: lambda end: (
             f"the target partition ended at offset {end} already"
+        ),
+        ReasonCode.MIRRORED_BEFORE: lambda tool, source_end, end: (
+            f"{tool} mirrored it up to source offset {source_end - 1}, and the target partition"
+            f" ended at offset {end} then"
         ),
         ReasonCode.COMPACTED_FRONT: lambda start: (
             f"a compacted topic cannot be made to begin at offset {start}"

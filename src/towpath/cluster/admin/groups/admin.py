@@ -14,7 +14,12 @@ from towpath.cluster.admin.groups.changing import (
     delete_groups,
     delete_offsets,
 )
-from towpath.cluster.admin.groups.listing import GroupListing, coordinators, listed
+from towpath.cluster.admin.groups.listing import (
+    GroupListing,
+    connect_groups,
+    coordinators,
+    listed,
+)
 from towpath.cluster.admin.leaders import by_topic, each_partition
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import AGAIN, Control
@@ -60,6 +65,14 @@ class GroupAdmin:
         return self._control.retried(
             lambda deadline: listed(self._control, deadline), self._deadline()
         )
+
+    def connect(self) -> dict[str, str]:
+        """Return the states of the groups of Kafka Connect's workers, such as MirrorMaker 2's.
+
+        Raises:
+            ClusterError: A broker does not list its groups.
+        """
+        return self._control.retried(lambda deadline: connect_groups(self._control, deadline))
 
     def commits(self) -> Answers[ClientGroup, dict[TopicPartition, int]]:
         """Return all offsets of the groups of consumers that the login may describe.

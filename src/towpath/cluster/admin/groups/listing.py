@@ -23,6 +23,8 @@ _SEVERAL_KEYS = 4
 """The FindCoordinator version for many keys that is used."""
 _ELECTION = 3.0
 """Seconds to wait for coordinators that are away."""
+_CONNECT = "connect"
+"""Protocol type of groups of Kafka Connect's workers."""
 _KEYS = 1000
 """Groups whose coordinators one request asks for."""
 _IDLE = frozenset({"Empty", "Dead", ""})
@@ -98,6 +100,26 @@ def listed(control: Control, deadline: Deadline) -> GroupListing:
 
     failed |= ask_each(brokers, ask)
     return GroupListing(found, failed)
+
+
+def connect_groups(control: Control, deadline: Deadline) -> dict[str, str]:
+    """Return the states of the groups of Kafka Connect's workers, by name.
+
+    Raises:
+        ClusterError: A broker does not list its groups.
+    """
+    found: dict[str, str] = {}
+
+    def ask(broker: Broker) -> None:
+        answer = control.ask(broker, ListGroupsRequest(), deadline, _LISTING)
+        if answer.error_code:
+            raise refused(control.side, _LISTING, answer.error_code, acl="Describe on groups")
+        theirs = (each for each in answer.groups if each.protocol_type == _CONNECT)
+        found.update((each.group_id, each.group_state or "") for each in theirs)
+
+    for error in ask_each(control.metadata(deadline).brokers.values(), ask).values():
+        raise error
+    return found
 
 
 def _groups(answer: Any, broker: Broker) -> Iterator[GroupState]:
