@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
 from tests.support.kafka import wait_until
+from tests.support.links import a_run_elsewhere
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import ledger as ledgers
+from towpath.ledger.alive import this_host
 from towpath.ledger.entries import Session
 from towpath.ledger.ledger import SESSIONS
+from towpath.ledger.link import open_link
 from towpath.mirror import session as sessions
 from towpath.mirror.session import LinkSession
 from towpath.model.clock import now_ms
@@ -111,6 +116,49 @@ def test_a_run_that_died_long_ago_is_no_run(
     assert asked[0] == 0
     assert (len(asked) > 1) is waits
     assert fresh.taken_over is None
+
+
+def hold(file: Path) -> None:
+    """Hold the session of a link until this process is killed."""
+    with a_run_elsewhere(file):
+        threading.Event().wait()
+
+
+def test_behind_a_killed_run_nothing_has_settled_until_a_round_has(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+) -> None:
+    mirror = Mirror(tmp_path, source, target, new_name("session"))
+    mirror.create()
+    mirror.slices()
+    config = mirror.config
+    killed = get_context("forkserver").Process(
+        target=hold, args=(tmp_path / f"{config.link}.yaml",)
+    )
+    killed.start()
+    with open_link(config) as link, ExitStack() as stack:
+
+        def begun() -> bool:
+            entries = link.ledger.read(SESSIONS)
+            return any(isinstance(e, Session) and e.link == config.link for e in entries)
+
+        wait_until(begun, "the first run has begun")
+        killed.kill()
+        killed.join()
+        found = []
+        for _ in range(3):
+            admin = stack.enter_context(Admin(config.target, Side.TARGET))
+            run = LinkSession(config, admin)
+            run.start()
+            settled = run.settled
+            found.append((run.dead, settled.before, settled.begin(1)))
+            settled.ended(1, settled=len(found) > 1)
+            run.end()
+            run.close()
+    assert found == [
+        ((this_host(), killed.pid), False, False),
+        (None, False, False),  # the round of the second run did not settle
+        (None, True, True),
+    ]
 
 
 def test_a_run_among_those_of_many_links_is_found(

@@ -61,6 +61,24 @@ def test_the_end_of_a_failed_round_proves_nothing() -> None:
     assert not settled.begin(3)
 
 
+def test_behind_a_killed_run_paused_topics_stay_in_doubt() -> None:
+    """No slice waits for what the killed run has sent to their partitions."""
+    settled = Settled(before=False)
+    assert not settled.begin(1, whole=False)
+    settled.ended(1, settled=True)
+    assert not settled.now
+    assert not settled.begin(2)
+    settled.ended(2, settled=True)
+    assert not settled.now, "the slices of round 1 never had them, and those of round 2 may not"
+
+
+def test_behind_a_run_that_left_nothing_paused_topics_do_not_matter() -> None:
+    settled = Settled()
+    assert settled.begin(1, whole=False)
+    settled.ended(1, settled=True)
+    assert settled.now
+
+
 def test_a_round_that_fails_before_it_is_planned_leaves_nothing_settled() -> None:
     settled = Settled()
     settled.failed()

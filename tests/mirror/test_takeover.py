@@ -77,6 +77,25 @@ def test_slices_of_an_earlier_run_have_time_to_hear_of_ours(
     made, ledger = started(monkeypatch, sign(over=over, rested=False))
     made.close()
     assert made._alone.at >= ledger.told[0] + TAKEOVER
+    assert made.dead == (None if over else ("elsewhere", 1))
+
+
+def test_a_run_that_ends_while_it_is_waited_for_is_not_dead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, goodbye = sign(over=False, rested=False), sign(over=True, rested=True)
+    read = StandInLedger.read
+
+    def one_by_one(ledger: StandInLedger, tp: object, *, wait: float) -> Sequence[Session]:
+        found = read(ledger, tp, wait=wait)
+        if first in found:
+            ledger.append([goodbye], tp)
+        return found
+
+    monkeypatch.setattr(StandInLedger, "read", one_by_one)
+    made, _ = started(monkeypatch, first)
+    made.close()
+    assert (made.dead, made.settled.before) == (None, True)
 
 
 @pytest.mark.parametrize("last", [None, sign(over=True, rested=True)], ids=["first", "rested"])

@@ -114,7 +114,8 @@ class Planner:
         return found is not None
 
     def _plan(self, slots: Slots, follows: int, number: int) -> list[Slice]:
-        settled = self._session.settled.begin(number, follows)
+        whole = not self._link.books.pauses  # no slice has the partitions of a paused topic
+        settled = self._session.settled.begin(number, follows, whole=whole)
         plan = replace(self.terms(slots), settled=settled, follows=follows)
         planned = plan_round(plan, number, self._discovery.fresh_look())
         slices = self._pacing.begin(planned, number)

@@ -124,18 +124,25 @@ class LinkSession:
 
     def _refuse_second(self) -> None:
         last = self._last()
+        if last is not None and last.may_live and not is_gone(last):
+            last = self._end_of(last)
         self.settled = Settled(before=last is None or (last.over and last.rested))
-        if last is not None and not last.over:
-            self.dead = last.host, last.pid  # or else this raises below
-        if last is None or not last.may_live or is_gone(last):
-            return
+        self.dead = None if last is None or last.over else (last.host, last.pid)
+
+    def _end_of(self, last: Session) -> Session:
+        """Wait until a run has said that it ends; return its last entry, as it may be dead.
+
+        Raises:
+            LinkBusyError: It is alive.
+        """
         deadline = time.monotonic() + _SILENCE
         while time.monotonic() < deadline:
             beat = self._last(wait=1.0)
             if beat is not None and not beat.over:
                 raise self._busy(beat)
             if beat is not None:
-                return
+                return beat
+        return last
 
     def _refuse_later(self) -> None:
         """Raise if another run that started at the same time wrote its first heartbeat earlier."""

@@ -44,16 +44,20 @@ class Settled:
         """
         self.before, self._doubtful = False, True
 
-    def begin(self, number: int, follows: int = 0) -> bool:
+    def begin(self, number: int, follows: int = 0, *, whole: bool = True) -> bool:
         """Begin a round, or plan it once more.
 
         Args:
             number: The number of the round.
             follows: The round that hands over to it, 0 if none does.
+            whole: Whether its slices have all partitions that an earlier run may have written to.
+                They wait for what it sent to their own partitions alone.
 
         Returns:
             Whether nothing that was sent before it can still arrive.
         """
+        if not (whole or self.before):
+            self.doubt()
         if number not in self._rounds:
             kept = {of: each for of, each in self._rounds.items() if of == follows != 0}
             self._rounds = kept | {number: _Round(not follows and self.now)}
