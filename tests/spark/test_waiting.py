@@ -29,11 +29,11 @@ class Pauses:
         return 0.1
 
 
-def written(folder: Path, source: str, target: str, name: str) -> str:
+def written(folder: Path, source: str, target: str, name: str, timeout: str = "1s") -> str:
     file = folder / f"{name}.yaml"
     file.write_text(
-        f"source: {{bootstrap: '{source}', request_timeout: 10s}}\n"
-        f"target: {{bootstrap: '{target}', request_timeout: 10s}}\n"
+        f"source: {{bootstrap: '{source}', request_timeout: {timeout}}}\n"
+        f"target: {{bootstrap: '{target}', request_timeout: {timeout}}}\n"
         f"link: {name}\ntopics: {{include: ['{name}']}}\nrecords: {{start: earliest}}\n"
     )
     return str(file)
@@ -54,7 +54,7 @@ def test_a_run_waits_for_a_cluster_that_is_down_when_it_begins(
     monkeypatch.setattr(waiting, "_AGAIN", Pauses(gate.open))
     try:
         ended = here.run(
-            written(tmp_path, gate.address, target.bootstrap, name), "--until-caught-up"
+            written(tmp_path, gate.address, target.bootstrap, name, "10s"), "--until-caught-up"
         )
     finally:
         gate.close()

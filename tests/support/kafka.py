@@ -32,6 +32,11 @@ _NO_COORDINATOR = {
     KafkaError.NOT_COORDINATOR,
 }
 
+_LOOKING: dict[str, Consumer] = {}
+"""Consumers that look for offsets, by address. To connect takes ten times the CPU of a look."""
+_SOON = 5.0
+"""Seconds for which a consumer that was connected before may look."""
+
 Header = tuple[str, bytes | None]
 
 
@@ -173,11 +178,22 @@ def commit(bootstrap: str, group: str, topic: str, partition: int, offset: int) 
 
 def end_offsets(bootstrap: str, topic: str, partition: int = 0) -> tuple[int, int]:
     """Return the log start and the high watermark."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "tests"})
+    place = TopicPartition(topic, partition)
+    kept = _LOOKING.get(bootstrap)
+    if kept is not None:
+        try:
+            low, high = kept.get_watermark_offsets(place, _SOON)
+        except KafkaException:
+            _LOOKING.pop(bootstrap).close()  # a broker may have gone, or the topic was made anew
+        else:
+            return low, high
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "tests", "log_level": 0})
     try:
-        low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), PATIENCE)
-    finally:
+        low, high = consumer.get_watermark_offsets(place, PATIENCE)
+    except BaseException:
         consumer.close()
+        raise
+    _LOOKING[bootstrap] = consumer
     return low, high
 
 
