@@ -41,10 +41,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.support import fleet
+from tests.support import fleet, selection
 from tests.support.brokers import SharedCluster
 from tests.support.certificates import Vault
-from tests.support.chaos import Copiers
+from tests.support.chaos import Copiers, soak_rounds
 from tests.support.clusters import Clusters
 from tests.support.guardian import Guard
 from tests.support.here import Here
@@ -69,8 +69,9 @@ SEED = int(os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randr
 """The same in all processes of a session."""
 
 # Compiling a function takes longer than any deadline of a single example.
-settings.register_profile("towpath", deadline=None, print_blob=True)
-settings.load_profile("towpath")
+settings.register_profile("towpath", deadline=None, print_blob=True, max_examples=50)
+settings.register_profile("soak", settings.get_profile("towpath"), max_examples=500)
+settings.load_profile("soak" if selection.soak_seconds() or soak_rounds() else "towpath")
 
 OLDEST, BETWEEN, NEWEST = distribution.VERSIONS
 VERSIONS = (NEWEST, OLDEST, pytest.param(BETWEEN, marks=pytest.mark.soak))
