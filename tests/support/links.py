@@ -78,6 +78,8 @@ class Link:
     programs: list[Running] = field(default_factory=list)
     records: str = "{start: earliest}"
     run: str = "{discover: 500ms}"
+    groups: str = ""
+    """Its section `groups`, if it has one."""
     listen: str = ""
     """Where it serves its metrics, if anywhere."""
     timeout: str = "30s"
@@ -94,6 +96,7 @@ class Link:
             f"topics: {{include: ['{self.name}.*']}}\n"
             f"records: {self.records}\n"
             f"run: {self.run}\n"
+            + (f"groups: {self.groups}\n" if self.groups else "")
             + (f"metrics: {{listen: '{self.listen}'}}\n" if self.listen else "")
         )
         return file
