@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.metrics import ABOUT, STAND, full, scrape
 from towpath.metrics.groups import GroupCounts, counted_in
-from towpath.metrics.meter import Copied, Meter
+from towpath.metrics.meter import Copied, Meter, Tried
 from towpath.metrics.stand import LIMIT, Stand, chosen, sums
 from towpath.model.nouns import Detail, TopicName
 from towpath.model.rates import RateLimits
@@ -214,3 +214,20 @@ def test_beyond_the_limit_all_groups_have_one_series_together() -> None:
     together = counted_in(many, {"another": one})
     assert together == {"": GroupCounts(committed=LIMIT + 1, syncs=LIMIT + 1)}
     assert counted_in(together, {"g0": one})[""].committed == LIMIT + 2
+
+
+def test_schemas_are_counted_one_by_one() -> None:
+    meter = Meter()
+    meter.registered(3, 1.5)
+    meter.registered(1, 0.5)
+    meter.configured(0.25)
+    meter.tried(Tried("schemas", "RegisterSchemas", "REGISTRY_REFUSED"))
+    meter.tried(Tried("schemas", "SetSubjectConfig", "REGISTRY_REFUSED"))
+    got, start = scrape(meter), "redpanda_migrator_sr"
+    assert got.get(f"{start}_schemas_created_total") == 4
+    assert got.get(f"{start}_schema_create_errors_total") == 1
+    assert got.get(f"{start}_schema_create_latency_ns_count") == 4
+    assert got.get(f"{start}_schema_create_latency_ns_sum") == 2e9
+    assert got.get(f"{start}_compatibility_updates_total") == 1
+    assert got.get(f"{start}_compatibility_update_errors_total") == 1
+    assert got.get(f"{start}_compatibility_update_latency_ns_sum") == 2.5e8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 
 from tests.support.brokers import SharedCluster
 from tests.support.here import Here
+from tests.support.program import Program
 from tests.support.registry import LocalRegistry, record, refers
+from tests.support.registry_proxy import Body, Changed, RegistryProxy
 
 pytestmark = pytest.mark.broker
 NewRegistry = Callable[..., LocalRegistry]
@@ -68,3 +71,58 @@ def test_a_registry_moves_whole_and_with_its_ids(
     again = here("plan", str(file), "--output", "json").json
     assert not [step for step in again["steps"] if step["subject"] == "schemas"]
     assert not again["problems"]
+
+
+@pytest.mark.soak
+def test_a_process_that_is_killed_while_a_subject_is_in_import_leaves_nothing_behind(
+    source: SharedCluster,
+    target: SharedCluster,
+    new_registry: NewRegistry,
+    new_name: Callable[[str], str],
+    here: Here,
+    tmp_path: Path,
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    for name in ("a", "b", "c"):
+        ours.register(name, record(name, "x"))
+        ours.register(name, record(name, "x", "y"))
+    theirs.ask("PUT", "/mode/b", {"mode": "READONLY"})
+    asked, go_on = threading.Event(), threading.Event()
+    at = {"number": 0}
+
+    def hang(method: str, path: str, body: Body) -> Changed:
+        if method == "POST" and path.startswith("/subjects/") and not go_on.is_set():
+            at["number"] += 1
+            if at["number"] == stop_at:
+                asked.set()
+                go_on.wait(60)
+        return body
+
+    proxy = RegistryProxy(theirs.url, hang)
+    name = new_name("killed")
+    file = tmp_path / "link.yaml"
+    file.write_text(
+        f"source: {{bootstrap: '{source.bootstrap}'}}\n"
+        f"target: {{bootstrap: '{target.bootstrap}'}}\n"
+        f"link: {name}\n"
+        f"topics: {{include: ['{name}.*']}}\n"
+        f"schemas: {{source: {{url: '{ours.url}'}}, target: {{url: '{proxy.url}'}}}}\n"
+    )
+    for stop_at in (2, 3):  # of "a" the second version, then one of another subject
+        at["number"] = 0
+        program = Program(tmp_path, "schemas", "sync", str(file), name=f"sync-{stop_at}")
+        assert asked.wait(60), program.said
+        program.kill9()
+        asked.clear()
+        go_on.set()
+        go_on = threading.Event()
+    assert "IMPORT" in {theirs.mode(each) for each in "abc"}
+    go_on.set()
+    plan = here("schemas", "diff", str(file), "-o", "json")
+    assert plan.code == 3
+    ended = here("schemas", "sync", str(file))
+    assert ended.code == 0, ended.said
+    assert theirs.schemas() == ours.schemas()
+    assert [theirs.mode(each) for each in "abc"] == [None, "READONLY", None]
+    assert here("schemas", "diff", str(file)).code == 0
+    proxy.stop()

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from towpath.metrics import names
 from towpath.metrics.groups import GroupCounts
-from towpath.metrics.meter import CREATE, GROW, Meter, Reading
+from towpath.metrics.meter import CONFIGURE, CREATE, GROW, REGISTER, Meter, Reading
 from towpath.metrics.names import Kind, Metric
 from towpath.metrics.stand import LIMIT, Sum, chosen, sums
 from towpath.model.nouns import Detail, Side
@@ -59,6 +59,7 @@ class MeterCollector(Collector):
         """Yield every metric, also those without a series now."""
         now = self._meter.read()
         yield from _theirs(now)
+        yield from _schemas(now)
         yield _family(names.INFO, [((self._about.version, self._about.link), 1)])
         yield from _partitions(now, self._about)
         yield from _rounds(now)
@@ -77,6 +78,30 @@ def _theirs(now: Reading) -> Iterator[Family]:
     yield _family(names.TOPIC_CREATE_ERRORS, [((), errors)])
     spent = (now.created, round(now.created_seconds * 1e9))
     yield _summary(names.TOPIC_CREATE_LATENCY, [((), spent)])
+
+
+def _schemas(now: Reading) -> Iterator[Family]:
+    """Yield Redpanda's metrics of schemas."""
+    for wanted, made, (count, errors, latency) in (
+        (
+            REGISTER,
+            now.registered,
+            (names.SCHEMAS_CREATED, names.SCHEMA_CREATE_ERRORS, names.SCHEMA_CREATE_LATENCY),
+        ),
+        (
+            CONFIGURE,
+            now.configured,
+            (
+                names.COMPATIBILITY_UPDATES,
+                names.COMPATIBILITY_UPDATE_ERRORS,
+                names.COMPATIBILITY_UPDATE_LATENCY,
+            ),
+        ),
+    ):
+        failed = sum(n for (*step, _), n in now.failed.items() if tuple(step) == wanted)
+        yield _family(count, [((), made[0])])
+        yield _family(errors, [((), failed)])
+        yield _summary(latency, [((), (made[0], round(made[1] * 1e9)))])
 
 
 def _groups(now: Reading) -> Iterator[Family]:

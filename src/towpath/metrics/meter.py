@@ -16,6 +16,8 @@ from towpath.model.rates import NO_LIMIT, RateLimits
 
 CREATE = ("topics", "CreateTopic")
 GROW = ("topics", "AddPartitions")
+REGISTER = ("schemas", "RegisterSchemas")
+CONFIGURE = ("schemas", "SetSubjectConfig")
 """Subject of a step and what it does."""
 
 T = TypeVar("T")
@@ -41,6 +43,8 @@ class Reading:
         failed: The same, and the error's code.
         created: How many topics were created.
         created_seconds: How long all those took together.
+        registered: How many versions of subjects were registered, and the seconds of all together.
+        configured: The same of subjects that got what the source has set for them.
         left_out: How many things, by cause.
         slots: How many slices Spark runs at the same time.
         throttled: For how many seconds brokers asked us to wait, by side.
@@ -59,6 +63,8 @@ class Reading:
     failed: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
     created: int = 0
     created_seconds: float = 0.0
+    registered: tuple[int, float] = (0, 0.0)
+    configured: tuple[int, float] = (0, 0.0)
     left_out: Mapping[str, int] = field(default_factory=dict)
     rounds: int = 0
     slots: int | None = None
@@ -145,6 +151,19 @@ class Meter:
             self._reading = replace(
                 now, created=now.created + 1, created_seconds=now.created_seconds + seconds
             )
+
+    def registered(self, versions: int, seconds: float) -> None:
+        """Count versions of a subject that were registered, which took so long together."""
+        with self._lock:
+            number, spent = self._reading.registered
+            now = number + versions, spent + seconds
+            self._reading = replace(self._reading, registered=now)
+
+    def configured(self, seconds: float) -> None:
+        """Count a subject that got what the source has set for it, which took so long."""
+        with self._lock:
+            number, spent = self._reading.configured
+            self._reading = replace(self._reading, configured=(number + 1, spent + seconds))
 
     def left_out(self, causes: Mapping[str, int]) -> None:
         """Take in how many things are left out now, by cause."""

@@ -1,6 +1,6 @@
 """Every metric: name, kind, unit, labels, meaning. A test freezes them, as dashboards live on them.
 
-The first ten are those of Redpanda Connect's migrator, so that its dashboards live on.
+The first sixteen are those of Redpanda Connect's migrator, so that its dashboards live on.
 No label holds anything of a record, a client or an error's text.
 """
 
@@ -66,6 +66,37 @@ TOPIC_CREATE_LATENCY = _summary(
     "nanoseconds",
     "How long requests took that created topics, for each topic its share: the time of its request"
     " divided by the topics in it.",
+)
+SCHEMAS_CREATED = _counter(
+    "redpanda_migrator_sr_schemas_created_total",
+    "schemas",
+    "Versions of subjects that were registered on the target; without those that were there.",
+)
+SCHEMA_CREATE_ERRORS = _counter(
+    "redpanda_migrator_sr_schema_create_errors_total",
+    "steps",
+    "Steps that should register versions of a subject, and failed.",
+)
+SCHEMA_CREATE_LATENCY = _summary(
+    "redpanda_migrator_sr_schema_create_latency_ns",
+    "nanoseconds",
+    "How long registrations took, for each version its share of its step.",
+)
+COMPATIBILITY_UPDATES = _counter(
+    "redpanda_migrator_sr_compatibility_updates_total",
+    "updates",
+    "Subjects of the target that got the compatibility, the mode or the normalization of the"
+    " source.",
+)
+COMPATIBILITY_UPDATE_ERRORS = _counter(
+    "redpanda_migrator_sr_compatibility_update_errors_total",
+    "steps",
+    "Steps that should set these, and failed.",
+)
+COMPATIBILITY_UPDATE_LATENCY = _summary(
+    "redpanda_migrator_sr_compatibility_update_latency_ns",
+    "nanoseconds",
+    "How long steps took that set these.",
 )
 REDPANDA_LAG = _gauge(
     "redpanda_lag", "records", "The same as `towpath_lag_records`.", labels=_PLACE
@@ -260,6 +291,12 @@ ALL = (
     TOPICS_CREATED,
     TOPIC_CREATE_ERRORS,
     TOPIC_CREATE_LATENCY,
+    SCHEMAS_CREATED,
+    SCHEMA_CREATE_ERRORS,
+    SCHEMA_CREATE_LATENCY,
+    COMPATIBILITY_UPDATES,
+    COMPATIBILITY_UPDATE_ERRORS,
+    COMPATIBILITY_UPDATE_LATENCY,
     REDPANDA_LAG,
     OFFSETS_TRANSLATED,
     TRANSLATION_ERRORS,

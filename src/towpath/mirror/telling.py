@@ -17,6 +17,7 @@ from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import Mode
 from towpath.plan.applier import Told
 from towpath.plan.kinds import Step
+from towpath.schemas.steps import RegisterSchemas, SetSubjectConfig
 from towpath.status.status import PartitionStatus, State
 from towpath.topics.steps import CreateTopic
 
@@ -82,11 +83,15 @@ def telling_groups(meter: Meter) -> Callable[[SyncReport], None]:
 
 
 def telling_changes(meter: Meter) -> Callable[[Step, float], None]:
-    """Return a callback that counts each created topic and the seconds it took."""
+    """Return a callback that counts what was created, and the seconds it took."""
 
     def told(step: Step, seconds: float) -> None:
         if isinstance(step, CreateTopic):
             meter.created(seconds)
+        elif isinstance(step, RegisterSchemas):
+            meter.registered(len(step.versions), seconds)
+        elif isinstance(step, SetSubjectConfig):
+            meter.configured(seconds)
 
     return told
 

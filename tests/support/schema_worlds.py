@@ -1,0 +1,85 @@
+"""Two registries in a test, and what brings one over without clusters."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from towpath.config import SchemasConfig
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import Journal, Phase
+from towpath.model.errors import TowpathError
+from towpath.model.nouns import NO_TOPIC_ID, LinkName, Side
+from towpath.plan.kinds import as_data, batches
+from towpath.plan.subject import Difference, SubjectContext
+from towpath.registry.registry import Registry
+from towpath.schemas.steps import KINDS, SchemaStep
+from towpath.schemas.subject import SUBJECT, SchemasClient
+
+LINK = LinkName("schemas")
+
+
+@dataclass
+class Bringing:
+    """Brings schemas over, with a journal in memory.
+
+    Attributes:
+        config: The section `schemas` of a file.
+        failed: Steps that failed in the last sync, by what they are about.
+    """
+
+    config: dict[str, Any]
+    failed: dict[str, TowpathError] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._books, self._stack = LinkBooks(LINK), ExitStack()
+        made = SchemasConfig.model_validate(self.config)
+        source = Registry(made.source, Side.SOURCE, made.max_requests)
+        target = Registry(made.target, Side.TARGET, made.max_requests)
+        for side in (source, target):
+            self._stack.callback(side.close)
+        pool = self._stack.enter_context(ThreadPoolExecutor(made.max_requests))
+        self.client = SchemasClient(made, self._books, source, target, pool)
+
+    def __enter__(self) -> Bringing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def requests(self) -> int:
+        """How many requests both registries got so far."""
+        return self.client.requests
+
+    def look(self) -> Difference[SchemaStep]:
+        """Return the difference now."""
+        return self.client.diff(self.client.observe(), SubjectContext())
+
+    def sync(self) -> Difference[SchemaStep]:
+        """Do all steps; return the difference before."""
+        found = self.look()
+        failed: list[tuple[SchemaStep, TowpathError]] = []
+        for batch in batches(KINDS.ordered(found.steps), KINDS):
+            steps: list[SchemaStep] = list(batch)  # type: ignore[arg-type]
+            held = SUBJECT.held_back(steps, failed)
+            now = [step for step in steps if step.about not in held]
+            changed = self.client.apply(now)
+            for step in steps:
+                error = {**changed.failed, **held}.get(step.about)
+                if error is not None:
+                    failed.append((step, error))
+                self._note(step, Phase.FAILED if error else Phase.DONE)
+        self.failed = {step.about: error for step, error in failed}
+        return found
+
+    def _note(self, step: SchemaStep, phase: Phase) -> None:
+        subject, name, do, part = KINDS.key(step)
+        self._books.take(
+            Journal(
+                link=LINK, subject=subject, name=name, do=do, part=part, step=as_data(step),
+                phase=phase, plan="", owned=False, topic_id=NO_TOPIC_ID, error="", at=0,
+            )
+        )  # fmt: skip
