@@ -10,9 +10,6 @@ import numpy as np
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.model.nouns import TopicPartition
-from towpath.wire import batch as wire
-from towpath.wire.aborted import visible
-from towpath.wire.legacy import modernise
 from towpath.wire.plain import Record, decode
 
 _BYTES = 1 << 18
@@ -59,6 +56,11 @@ class Log:
 
         With each comes whether the broker has set its timestamp (LogAppendTime).
         """
+        # Most commands read no record, and numba takes most of a second.
+        from towpath.wire import batch as wire  # noqa: PLC0415
+        from towpath.wire.aborted import visible  # noqa: PLC0415
+        from towpath.wire.legacy import modernise  # noqa: PLC0415
+
         at = first
         while at < end:
             chunk = self.client.fetch(self.tp, at, max_bytes=_BYTES, committed=True)
