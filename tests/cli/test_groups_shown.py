@@ -122,6 +122,18 @@ def test_json_has_both_lags_and_the_reasons() -> None:
     assert data["source_gone"] is None
 
 
+def test_differences_are_the_positions_that_the_target_lacks() -> None:
+    kept = SEEN.differences.report
+    assert [(each.group.name, each.tp.partition) for each in kept.positions] == [
+        (BILLING.name, 1),
+        (BILLING.name, 2),
+        (SHARED.name, 0),
+    ]
+    there = group(BILLING, POSITIONS[0])
+    alike = GroupsLook(link=LinkName("l"), asked=True, report=SyncReport(at=AT, groups=(there,)))
+    assert alike.differences.report.groups == ()
+
+
 def test_only_what_no_later_sync_mends_is_trouble() -> None:
     assert not SEEN.trouble
     taken = Reason.of(ReasonCode.GROUP_NAME_TAKEN, name="a", owner="b")

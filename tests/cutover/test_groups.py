@@ -88,3 +88,4 @@ def test_clients_that_have_moved_before_may_have_read_on() -> None:
     assert len(unmoved(ahead, books)) == 1, "the cutover was of another incarnation"
     books.of(ROW.tp).opened = opened(ROW.tp, producer_id=cut.producer_id)
     assert unmoved(ahead, books) == []
+    assert unmoved(report(replace(DUE, reason=MEMBERS)), books) == []

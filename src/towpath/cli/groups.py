@@ -146,7 +146,7 @@ def sync(
 def diff(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     """Show which groups stand elsewhere on the target: exit 0 none, 3 some."""
     del output  # `show` reads it from the arguments
-    seen = look(load(file)).only(lambda group: any(map(differs, group.positions)))
+    seen = look(load(file)).differences
     show(group_picture(seen), as_json(seen))
     report = seen.report
     return NOT_ALL if report.groups or report.failed or report.unlisted else 0

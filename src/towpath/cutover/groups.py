@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from towpath.groups.look import LEFT_OUT, PASSING
+from towpath.groups.look import LEFT_OUT, PASSING, SETTLED
 from towpath.groups.model import GroupPosition, SyncReport
 from towpath.ledger.books import LinkBooks
-from towpath.model.reasons import ReasonCode
 
 
 def unmoved(report: SyncReport, books: LinkBooks, *, rehearsed: bool = False) -> list[str]:
@@ -30,6 +29,6 @@ def _is_fine(position: GroupPosition, books: LinkBooks, *, rehearsed: bool) -> b
     reason = position.reason
     if reason is None or reason.code in PASSING:
         return rehearsed
-    # Behind an earlier cutover, clients have read on.
-    later = reason.code is ReasonCode.GROUP_AHEAD and books.of(position.tp).cut is not None
+    # Behind an earlier cutover, clients read on.
+    later = reason.code in SETTLED and books.of(position.tp).cut is not None
     return later or reason.code in LEFT_OUT

@@ -59,6 +59,16 @@ class GroupsLook:
         return replace(self, report=replace(self.report, groups=kept))
 
     @property
+    def differences(self) -> GroupsLook:
+        """The look at those positions that the target does not have, and their groups."""
+        kept = (
+            replace(group, positions=tuple(filter(differs, group.positions)))
+            for group in self.report.groups
+        )
+        groups = tuple(group for group in kept if group.positions)
+        return replace(self, report=replace(self.report, groups=groups))
+
+    @property
     def trouble(self) -> bool:
         """Whether a position cannot be brought over, and nothing that passes is the reason."""
         report = self.report
