@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rich.console import Console
 
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import console, line
@@ -33,3 +34,12 @@ def test_a_pipe_hears_columns(
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) == 40
     assert (out.count("z"), out.count("y"), out.count("1,234,567")) == (100, 100, 1)
+
+
+def test_names_of_others_steer_no_terminal() -> None:
+    name = "re\x1b[31md\u202e\r\n\tend ü 😀"
+    assert line(name).plain == "re\\x1b[31md\\u202e\\r\n\\tend ü 😀"
+    shown = Console(width=80)
+    with shown.capture() as capture:
+        shown.print(Grid(["group"], [[name]]))
+    assert "re\\x1b[31md\\u202e\\r\\n\\tend ü 😀" in capture.get()

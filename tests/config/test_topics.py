@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.config import INTERNAL_TOPICS, ConfigRules, Replicas, TopicsConfig
+from towpath.config import INTERNAL_TOPICS, ConfigRules, GroupsConfig, Replicas, TopicsConfig
 from towpath.model.errors import ConfigError
 
 ALL = TopicsConfig(include=(".*",))
@@ -154,3 +154,8 @@ def test_values_of_configs_are_texts() -> None:
     given = {"a": 5, "b": 0.5, "c": True, "d": "-1"}
     rules = ConfigRules.model_validate({"override": given})
     assert rules.override == {"a": "5", "b": "0.5", "c": "true", "d": "-1"}
+
+
+def test_every_group_is_meant_by_a_dot_and_a_star() -> None:
+    assert GroupsConfig().matches("two\nlines")
+    assert not GroupsConfig(exclude=("two.*",)).matches("two\nlines")

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.groups import standing
-from tests.support.kafka import Record, produce, wait_until
+from tests.support.kafka import Record, commit, produce, wait_until
 from tests.support.mirror import Mirror
 from tests.support.program import environment
 from towpath.cluster.admin import Admin
+from towpath.cluster.admin.groups.listing import GroupListing
 from towpath.config import GroupsConfig
 from towpath.dev.broker import LocalCluster
 from towpath.groups.model import PositionOutcome
@@ -127,3 +128,20 @@ def test_a_coordinator_that_is_frozen_stops_no_other_group(
             three.resume(frozen)
         wait_until(lambda: settled() == {*groups}, "the coordinator is back", 90)
         assert {standing(three, each.name, mirror.topic) for each in groups} == {(9, "")}
+
+
+def test_a_group_that_no_broker_lists_just_now_is_not_set_back(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+) -> None:
+    mirror = Mirror(tmp_path, source, target, new_name("unlisted"))
+    mirror.create()
+    produce(source.bootstrap, mirror.topic, [Record(b"k", b"v")] * 20)
+    mirror.catch_up()
+    (group,) = stand(mirror, 1, 5)
+    commit(target.bootstrap, group.name, mirror.topic, 0, 15)
+    with open_link(mirror.config) as link:
+        # So it is for a moment where its coordinator moves from one broker to another.
+        setattr(link.target.groups, "listed", lambda: GroupListing({}, {}))  # noqa: B010
+        report = GroupSync(link, GroupsConfig(include=(f"{mirror.topic}-.*",))).once()
+    assert [str(each.reason.code) for each in report.positions if each.reason] == ["GROUP_AHEAD"]
+    assert standing(target, group.name, mirror.topic) == (15, "")

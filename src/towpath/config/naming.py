@@ -19,10 +19,13 @@ PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 @cache
 def pattern(text: str) -> re.Pattern[str]:
-    """Return a regular expression; what Python warns of, as its meaning will change, is refused."""
+    """Return a regular expression; what Python warns of, as its meaning will change, is refused.
+
+    A dot matches all characters: names of groups may have line breaks, and `.*` means every one.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return re.compile(text)
+        return re.compile(text, re.DOTALL)
 
 
 def _expression(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.groups import GroupState
@@ -169,6 +169,27 @@ def target_now(
         silent={**starts.failed, **ends.failed},
         unlisted=tuple(listing.failed.values()),
     )
+
+
+def surely(target: Admin, view: TargetView, groups: Iterable[ClientGroup]) -> TargetView:
+    """Ask the coordinators of mirror groups that no broker listed, before they are written.
+
+    A group whose coordinator has just moved is in no listing, and may stand further than we know.
+
+    Args:
+        target: The target.
+        view: The target as it was seen.
+        groups: The mirror groups that are to be written.
+
+    Raises:
+        ClusterError: The target cannot be reached.
+    """
+    absent = [each for each in groups if each.name not in view.groups]
+    if not absent:
+        return view
+    said = target.groups.offsets(absent)
+    kept = {group: each for group, each in view.commits.items() if group not in said.failed}
+    return replace(view, commits={**kept, **said}, failed={**view.failed, **said.failed})
 
 
 def known_coordinators(

@@ -20,11 +20,12 @@ from towpath.groups.observe import (
     TargetView,
     source_known,
     source_now,
+    surely,
     target_now,
 )
 from towpath.groups.places import place
 from towpath.groups.positions import Positions
-from towpath.groups.write import write
+from towpath.groups.write import client_of, write
 from towpath.ledger.link import OpenLink
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, ConfigError, TowpathError
@@ -126,11 +127,13 @@ class GroupSync:
         spots = {tp: self._place(tp, source, target) for tp in mirrors}
         looked = time.monotonic()
         with self._foreign.open():
-            positions = [
-                position
-                for each in translated
-                for position in decide(self._config, self._answered(each, spots), spots, target)
-            ]
+            answered = [self._answered(each, spots) for each in translated]
+        positions = self._decided(answered, spots, target)
+        if really:
+            due_groups = {client_of(each) for each in positions if each.due}
+            sure = surely(self._link.target, target, due_groups)
+            if sure is not target:
+                target, positions = sure, self._decided(answered, spots, sure)
         due = Counter(position.group for position in positions if position.due)
         decided = time.monotonic()
         if really:
@@ -154,6 +157,16 @@ class GroupSync:
     def _reads_mirrored(self, tps: Iterable[TopicPartition]) -> bool:
         topics = self._link.config.topics
         return any(topics.matches(tp.topic) or self._foreign.holds(tp) for tp in tps)
+
+    def _decided(
+        self,
+        groups: Iterable[TranslatedGroup],
+        places: Mapping[TopicPartition, MirrorPlace],
+        target: TargetView,
+    ) -> list[GroupPosition]:
+        return [
+            position for each in groups for position in decide(self._config, each, places, target)
+        ]
 
     def _named(self, source: SourceView) -> Iterator[TranslatedGroup]:
         """Yield the groups that read mirrored topics, with their names on the target."""

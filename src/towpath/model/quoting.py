@@ -3,8 +3,27 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 
 _DOUBTFUL = frozenset(" \"'")
+
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of characters that steer a terminal, or that nobody sees."""
+
+
+def harmless(text: str) -> str:
+    """Return a text for a terminal: what would steer it is written as an escape, but for line ends.
+
+    Clients choose the names of their groups, and topics hold what anybody has written.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if _is_seen(each) else ascii(each)[1:-1] for each in text)
+
+
+def _is_seen(character: str) -> bool:
+    return character == "\n" or unicodedata.category(character) not in _UNSEEN
 
 
 def quoted(name: str) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
+from towpath.model.quoting import harmless
+
 Cell = str | Text
 
 _GAP, _NARROW_GAP = 3, 2
@@ -118,4 +120,4 @@ class Grid:
 
 
 def _text(cell: Cell) -> Text:
-    return cell if isinstance(cell, Text) else Text(cell)
+    return cell if isinstance(cell, Text) else Text(harmless(cell).replace("\n", "\\n"))

@@ -17,6 +17,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from towpath.model.errors import ConfigProblem
+from towpath.model.quoting import harmless
 from towpath.runbook import pointers
 
 _PIPE_WIDTH = 1_000_000
@@ -130,4 +131,4 @@ def console(*, stderr: bool = False) -> Console:
 
 def line(text: str) -> Text:
     """Return a line that wraps and is never cut."""
-    return Text(text, overflow="fold")
+    return Text(harmless(text), overflow="fold")
