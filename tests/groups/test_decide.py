@@ -49,13 +49,17 @@ def translated(
 
 
 def target(
-    known: Commit | None = None, state: str = "", kind: GroupKind = GROUP.kind, end: int = 1000
+    known: Commit | None = None,
+    state: str = "",
+    kind: GroupKind = GROUP.kind,
+    end: int = 1000,
+    start: int = 0,
 ) -> TargetView:
     listed = GroupState(ClientGroup("g", kind), state, "classic", BROKER)
     return TargetView(
         groups={"g": listed} if state else {},
         commits={GROUP: {MIRROR: known} if known is not None else {}},
-        starts={MIRROR: 0},
+        starts={MIRROR: start},
         ends={MIRROR: end},
     )
 
@@ -137,9 +141,17 @@ def test_a_text_of_the_client_that_changed_is_written() -> None:
 
 def test_what_was_lost_goes_on_behind_it_and_what_is_to_come_waits() -> None:
     for kind in Exactness:
-        found = only(translated(9, EXACT[kind]), target())
+        found = only(translated(9, EXACT[kind]), target(start=5))
         assert found.due is (kind is not Exactness.NOT_YET), kind
     assert why(only(translated(9, EXACT[Exactness.NOT_YET]), target())) == "POSITION_AHEAD"
+
+
+def test_records_of_others_before_the_mirror_are_never_jumped_over() -> None:
+    before = translated(3, EXACT[Exactness.BEFORE_START])
+    assert why(only(before, target(start=4))) == "POSITION_BEFORE_MIRROR"
+    assert only(before, target(start=5)).due
+    unknown = replace(target(), starts={})
+    assert why(only(before, unknown)) == "POSITION_BEFORE_MIRROR"
 
 
 def test_without_a_known_previous_value_nothing_is_written() -> None:

@@ -125,6 +125,11 @@ TEXTS = {
         "the group stands at offset 9, and records are mirrored up to offset 7 so far; it is"
         " written as soon as they are there"
     ),
+    Reason.of(ReasonCode.POSITION_BEFORE_MIRROR, offset=3, target=70): (
+        "the group stands at offset 3, before the mirror began, and the target has records of other"
+        " programs before offset 70; where its place is among them, only that program knows"
+        " (`towpath checkpoints apply --from-mm2` asks MirrorMaker 2)"
+    ),
     Reason.of(ReasonCode.POSITION_NOT_THERE, offset=9, end=7): (
         "the target log ends at offset 7, before offset 9, although more was acknowledged;"
         " `towpath status` says whether records were lost"

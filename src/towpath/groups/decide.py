@@ -118,7 +118,11 @@ class _Here:
         if self.known == offset and self.answer.exactness not in _WAITS:
             return PositionOutcome.UNCHANGED, None
         return PositionOutcome.NOT_ATTEMPTED, (
-            self._waits() or hindrance or _unseen(target, mirror, offset) or self._backwards(config)
+            self._waits()
+            or hindrance
+            or _unseen(target, mirror, offset)
+            or self._jumps(target.starts.get(mirror))
+            or self._backwards(config)
         )
 
     def _waits(self) -> Reason | None:
@@ -127,6 +131,19 @@ class _Here:
             return None
         end = self.answer.offset
         return Reason.of(ReasonCode.POSITION_AHEAD, offset=self.source, end=end)
+
+    def _jumps(self, log_start: int | None) -> Reason | None:
+        """Return that the first mirrored record lies behind records that others have written.
+
+        Another tool may have mirrored them, and the group may have read none of these yet.
+        """
+        answer = self.answer
+        if answer.exactness is not Exactness.BEFORE_START:
+            return None
+        if log_start is not None and answer.offset <= log_start:
+            return None
+        code = ReasonCode.POSITION_BEFORE_MIRROR
+        return Reason.of(code, offset=self.source, target=answer.offset)
 
     def _backwards(self, config: GroupsConfig) -> Reason | None:
         known, offset = self.known, self.answer.offset

@@ -60,6 +60,7 @@ class ReasonCode(StrEnum):
     GROUP_MOVED = "GROUP_MOVED"
     GROUP_ANSWER_LOST = "GROUP_ANSWER_LOST"
     POSITION_AHEAD = "POSITION_AHEAD"
+    POSITION_BEFORE_MIRROR = "POSITION_BEFORE_MIRROR"
     POSITION_NOT_THERE = "POSITION_NOT_THERE"
     TOPIC_NOT_MIRRORED = "TOPIC_NOT_MIRRORED"
     NOT_MIRRORED_YET = "NOT_MIRRORED_YET"
@@ -278,6 +279,11 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.POSITION_AHEAD: lambda offset, end: (
             f"the group stands at offset {offset}, and records are mirrored up to offset {end} so"
             " far; it is written as soon as they are there"
+        ),
+        ReasonCode.POSITION_BEFORE_MIRROR: lambda offset, target: (
+            f"the group stands at offset {offset}, before the mirror began, and the target has"
+            f" records of other programs before offset {target}; where its place is among them,"
+            " only that program knows (`towpath checkpoints apply --from-mm2` asks MirrorMaker 2)"
         ),
         ReasonCode.POSITION_NOT_THERE: lambda offset, end: (
             f"the target log ends at offset {end}, before offset {offset}, although more was"
