@@ -75,8 +75,10 @@ class ForeignTopics:
             Client(link.config.target, Side.TARGET, link.target) as target,
         ):
             self._clients, self._away = (source, target), None
-            yield
-            self._clients = None
+            try:
+                yield
+            finally:
+                self._clients = None
 
     def answer(self, tp: TopicPartition, offset: SourceOffset) -> Answer:
         """Return the target offset of a position, while `open`.
