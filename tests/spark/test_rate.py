@@ -15,7 +15,7 @@ from towpath.dev.broker import LocalCluster
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(300)]
 PARTITIONS = 4
 LARGE, COUNT = 10_000, 2000
-RATE = 1_000_000
+RATE = 500_000
 SECONDS = 6.0
 
 
@@ -24,7 +24,7 @@ def test_a_link_keeps_to_its_limit_and_a_topic_to_its_own(
 ) -> None:
     source, target = link.source, link.target
     heavy, light = f"{link.name}.heavy", f"{link.name}.light"
-    link.run = "{discover: 500ms, max_rate: 1MB}"
+    link.run = "{discover: 500ms, max_rate: 500KB}"
     file = str(link.file)
 
     def copied(cluster: LocalCluster = target) -> int:
@@ -62,5 +62,5 @@ def test_a_link_keeps_to_its_limit_and_a_topic_to_its_own(
         link.wait_for(run, heavy, number)
     run.stop()
     assert link.assert_same(heavy, PARTITIONS) == COUNT
-    assert "the link is limited to 1MB/s by `run.max_rate`" in told("--reset")
+    assert "the link is limited to 500KB/s by `run.max_rate`" in told("--reset")
     assert "was limited to 200KB/s" in here("history", file).out
