@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 
 from tests.support.frozen import frozen_while_comparing, nothing, press_ctrl_c
+from tests.support.groups import member
 from tests.support.here import MASTER, Here
 from tests.support.inside import SharedSpark
 from tests.support.kafka import Record, commit, consume, create_topic, produce
@@ -321,6 +322,38 @@ def test_who_begins_to_write_later_is_found(
     code, out = cut()
     assert code == 0, out
     assert consume(target.bootstrap, topic) == consume(source.bootstrap, topic)
+
+
+@pytest.mark.soak
+def test_a_group_that_could_not_be_moved_is_named_and_another_is_moved(
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    tmp_path: Path,
+    here: Here,
+) -> None:
+    """Somebody has started the consumers of one group on the target too early."""
+    link = new_name("cutover")
+    topic = create_topic(source.bootstrap, f"{link}.orders")
+    produce(source.bootstrap, topic, some(0))
+    for group in ("early", "waits"):
+        commit(source.bootstrap, f"{link}-{group}", topic, 0, 7)
+    more = f"groups: {{include: ['{link}-.*']}}\n"
+    file = link_file(tmp_path, source, target, link, more)
+    place = TopicPartition(TopicName(topic), 0)
+    create_topic(target.bootstrap, topic)
+    with member(target, f"{link}-early", topic):
+        left = here("cutover", str(file), *NOW)
+    said = " ".join(left.out.split())
+    assert left.code == 3, left.said
+    assert f"group {link}-early is not brought over in {place}: " in said
+    assert f"group {link}-waits is not" not in said
+    assert LEAVE in said
+    with admin_of(target, Side.TARGET) as admin:
+        assert admin.groups.committed(f"{link}-waits", [place]) == {place: 7}
+        again = here("cutover", str(file), *NOW)
+        assert again.code == 0, again.said
+        assert admin.groups.committed(f"{link}-early", [place]) == {place: 7}
 
 
 @pytest.mark.soak
