@@ -31,6 +31,7 @@ from towpath.plan.kinds import as_data
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.saved import load_plan
 from towpath.schemas.steps import (
+    MarkDeleted,
     RegisterSchemas,
     RestoreSubject,
     SetSubjectConfig,
@@ -102,7 +103,7 @@ SCHEMAS = replace(
             source="orders-value",
             versions=(
                 WantedVersion(1, SchemaId(7), "0a"),
-                WantedVersion(3, SchemaId(100_001), "0b"),
+                WantedVersion(3, SchemaId(100_001), "0b", deleted=True),
             ),
             wave=1,
             needs=("eu.money",),
@@ -111,6 +112,7 @@ SCHEMAS = replace(
             compatibility=None,
             keep=True,
         ),
+        MarkDeleted("eu.orders-value", (3,), 1),
         SetSubjectConfig("eu.orders-value", "READONLY", "FULL", normalize=True, had="BACKWARD"),
     ),
 )

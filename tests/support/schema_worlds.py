@@ -71,15 +71,17 @@ class Bringing:
                 error = {**changed.failed, **held}.get(step.about)
                 if error is not None:
                     failed.append((step, error))
-                self._note(step, Phase.FAILED if error else Phase.DONE)
+                self._note(step, error)
         self.failed = {step.about: error for step, error in failed}
         return found
 
-    def _note(self, step: SchemaStep, phase: Phase) -> None:
+    def _note(self, step: SchemaStep, error: TowpathError | None) -> None:
+        phase = Phase.FAILED if error else Phase.DONE
         subject, name, do, part = KINDS.key(step)
         self._books.take(
             Journal(
                 link=LINK, subject=subject, name=name, do=do, part=part, step=as_data(step),
-                phase=phase, plan="", owned=False, topic_id=NO_TOPIC_ID, error="", at=0,
+                phase=phase, plan="", owned=False, topic_id=NO_TOPIC_ID, at=0,
+                error=str(error or ""),
             )
         )  # fmt: skip

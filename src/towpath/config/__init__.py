@@ -27,6 +27,8 @@ from towpath.config.metrics import MetricsConfig
 from towpath.config.rates import RateConfig, max_rate
 from towpath.config.schemas import (
     BasicLogin,
+    DeletedVersions,
+    Extras,
     OauthLogin,
     RegistryConfig,
     SchemaIds,
@@ -45,7 +47,9 @@ __all__ = [
     "ByteRate",
     "ClusterConfig",
     "ConfigRules",
+    "DeletedVersions",
     "Duration",
+    "Extras",
     "Following",
     "GroupStates",
     "GroupsConfig",

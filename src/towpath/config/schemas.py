@@ -11,6 +11,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     Strict,
+    StrictBool,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -53,6 +54,21 @@ def _url(text: str) -> str:
     if not is_whole or parts.query or parts.fragment:
         raise ValueError(f"{text[:100]!r} is not a URL such as http://registry:8081")
     return text.rstrip("/")
+
+
+class DeletedVersions(StrEnum):
+    """What becomes of versions that are soft-deleted at the source."""
+
+    SKIP = "skip"
+    KEEP = "keep"
+
+
+class Extras(StrEnum):
+    """What becomes of parts of a schema that not every registry can hold."""
+
+    KEEP = "keep"
+    STRIP = "strip"
+    FAIL = "fail"
 
 
 class BasicLogin(Section):
@@ -153,6 +169,22 @@ class SchemasConfig(Section):
         description="Whether schemas `keep` their ids and versions, so that records need no change,"
         " or get those that the target gives them (`translate`).",
     )
+    deleted: DeletedVersions = Field(
+        DeletedVersions.SKIP,
+        description="Whether versions that are soft-deleted at the source are left out (`skip`), or"
+        " registered and then soft-deleted on the target (`keep`), for records that name them.",
+    )
+    metadata: Extras = Field(
+        Extras.KEEP,
+        description="Metadata and tags of schemas: `keep`, `strip` for a target that cannot hold"
+        " them, or `fail` to leave out schemas that have some.",
+    )
+    rules: Extras = Field(Extras.KEEP, description="Rule sets of schemas, in the same way.")
+    normalize: StrictBool = Field(
+        False,
+        description="Whether the target normalizes what it gets. Schemas are then equal if the"
+        " target says so.",
+    )
     interval: Annotated[Duration, between("1s", "1d")] = Field(
         Duration.parse("1m"), description="How often a run looks at both registries."
     )
@@ -167,6 +199,12 @@ class SchemasConfig(Section):
             raise ValueError("would give all subjects one name; use {subject}, {1} or {name}")
         _renaming(rename, info.data.get("include", ())).check()
         return rename
+
+    @model_validator(mode="after")
+    def _deleted_by_number(self) -> Self:
+        if self.deleted is DeletedVersions.KEEP and self.ids is not SchemaIds.KEEP:
+            raise placed_error("`keep` needs `ids: keep`, which keeps numbers", "deleted")
+        return self
 
     @model_validator(mode="after")
     def _not_onto_itself(self) -> Self:

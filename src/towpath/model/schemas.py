@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, NewType
@@ -81,6 +82,18 @@ class Schema:
         Protobuf with other blanks and without comments.
         """
         return _digest([self.type, _plain(self.type, self.text)])
+
+    @property
+    def extras(self) -> frozenset[str]:
+        """Which of `metadata` and `rules` it has."""
+        found = {"metadata": self.metadata, "rules": self.rules}
+        return frozenset(name for name, text in found.items() if text)
+
+    def without(self, extras: Iterable[str]) -> Schema:
+        """Return this schema without its `metadata`, its `rules`, or both."""
+        gone = set(extras)
+        metadata = "" if "metadata" in gone else self.metadata
+        return replace(self, metadata=metadata, rules="" if "rules" in gone else self.rules)
 
     def referring(self, references: tuple[SchemaReference, ...]) -> Schema:
         """Return this schema with other references."""

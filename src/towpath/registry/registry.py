@@ -114,15 +114,23 @@ class Registry:
         found = self._if_any(f"read schema id {number}", f"/schemas/ids/{number}")
         return None if found is None else _schema(found)
 
-    def find(self, subject: SubjectName, schema: Schema) -> RegisteredSchema | None:
+    def find(
+        self, subject: SubjectName, schema: Schema, *, normalize: bool = False
+    ) -> RegisteredSchema | None:
         """Return the version of a subject that has a schema; `None` if none has.
+
+        Args:
+            subject: The subject.
+            schema: The schema.
+            normalize: Whether normalized forms are compared.
 
         Raises:
             ClusterError: The registry cannot be asked.
         """
         path = f"/subjects/{quote(subject, safe='')}"
         try:
-            found = self._http.call(f"look up in {subject}", "POST", path, None, _body(schema))
+            query = _normalized(normalize)
+            found = self._http.call(f"look up in {subject}", "POST", path, query, _body(schema))
         except RegistryRefusedError as error:
             if error.status == _NOT_THERE:
                 return None
@@ -130,7 +138,12 @@ class Registry:
         return _registered(found)
 
     def register(
-        self, at: SchemaVersion, schema: Schema, number: SchemaId | None = None
+        self,
+        at: SchemaVersion,
+        schema: Schema,
+        number: SchemaId | None = None,
+        *,
+        normalize: bool = False,
     ) -> SchemaId:
         """Register a schema, and return the id that the registry answers.
 
@@ -138,6 +151,7 @@ class Registry:
             at: Subject and version. The version counts only with an id.
             schema: The schema.
             number: The id to have; `None` for any.
+            normalize: Whether the registry normalizes it.
 
         Raises:
             ClusterError: The registry cannot be asked, or refuses.
@@ -146,8 +160,17 @@ class Registry:
         if number is not None:
             body |= {"id": number, "version": at.version}
         path = f"/subjects/{quote(at.subject, safe='')}/versions"
-        answer = self._http.call(f"register {at}", "POST", path, None, body)
+        answer = self._http.call(f"register {at}", "POST", path, _normalized(normalize), body)
         return SchemaId(int(answer["id"]))
+
+    def soft_delete(self, at: SchemaVersion) -> None:
+        """Soft-delete a version: it stays readable by its id, and listed with deleted ones.
+
+        Raises:
+            ClusterError: The registry cannot be asked, or refuses.
+        """
+        path = f"/subjects/{quote(at.subject, safe='')}/versions/{at.version}"
+        self._remove(f"soft-delete {at}", path)
 
     def config(self, subject: SubjectName) -> SubjectConfig:
         """Return what is set for a subject alone.
@@ -225,6 +248,10 @@ class Registry:
 
 def _deleted(wanted: bool) -> dict[str, str]:
     return {"deleted": "true"} if wanted else {}
+
+
+def _normalized(wanted: bool) -> dict[str, str]:
+    return {"normalize": "true"} if wanted else {}
 
 
 def _registered(found: Mapping[str, Any]) -> RegisteredSchema:

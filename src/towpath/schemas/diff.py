@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from towpath.config import SchemaIds, SchemasConfig
+from towpath.config import Extras, SchemaIds, SchemasConfig
 from towpath.config.naming import collisions
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.schemas import (
@@ -24,6 +24,7 @@ from towpath.schemas.order import cycle, waves
 from towpath.schemas.steps import (
     MOST_VERSIONS,
     SCHEMAS,
+    MarkDeleted,
     RegisterSchemas,
     RestoreSubject,
     SchemaStep,
@@ -53,7 +54,10 @@ class SchemaDifference:
 
 
 def diff(
-    seen: ObservedSchemas, config: SchemasConfig, begun: Mapping[str, RegisterSchemas]
+    seen: ObservedSchemas,
+    config: SchemasConfig,
+    begun: Mapping[str, RegisterSchemas],
+    marks: frozenset[SchemaVersion] = frozenset(),
 ) -> SchemaDifference:
     """Return the difference between what the file asks for and the registry of the target.
 
@@ -61,15 +65,21 @@ def diff(
         seen: Both registries.
         config: What the file asks for.
         begun: Registrations that did not end well, by the subject on the target.
+        marks: Versions on the target that the link has registered and that were deleted at the
+            source then.
     """
-    return _Diff(seen, config, begun).all()
+    return _Diff(seen, config, begun, marks).all()
 
 
 class _Diff:
     def __init__(
-        self, seen: ObservedSchemas, config: SchemasConfig, begun: Mapping[str, RegisterSchemas]
+        self,
+        seen: ObservedSchemas,
+        config: SchemasConfig,
+        begun: Mapping[str, RegisterSchemas],
+        marks: frozenset[SchemaVersion],
     ) -> None:
-        self._seen, self._config, self._begun = seen, config, begun
+        self._seen, self._config, self._begun, self._marks = seen, config, begun, marks
         self._found = SchemaDifference()
         self._keep = config.ids is SchemaIds.KEEP
         self._stuck: set[SubjectName] = set()
@@ -93,9 +103,23 @@ class _Diff:
             return found
         steps = self._registered()
         later = frozenset(step.about for step in steps)
-        found.steps += [*self._restored(later), *steps, *self._configured()]
+        found.steps += [*self._restored(later), *steps]
+        found.steps += [*self._marked(steps), *self._configured()]
         self._note_references()
         return found
+
+    def _marked(self, steps: Iterable[SchemaStep]) -> Iterator[MarkDeleted]:
+        """Yield steps that soft-delete what is so at the source, what refers to others first."""
+        seen, keep = self._seen, self._keep
+        new = [step for step in steps if isinstance(step, RegisterSchemas)]
+        for step in sorted(new, key=lambda step: -step.wave):
+            numbers = tuple(each.version for each in step.versions if each.deleted)
+            if numbers and keep:
+                yield MarkDeleted(step.name, numbers, step.wave)
+        for at in sorted(seen.gone if keep else ()):
+            place = self._found.places.get(at)
+            if place is not None and place in self._marks - seen.deleted:
+                yield MarkDeleted(place.subject, (place.version,), -1)
 
     def _refuse_equal_names(self) -> None:
         for target, names in collisions(self._seen.wanted.items()).items():
@@ -147,6 +171,7 @@ class _Diff:
             number
             for number, each in sorted(self._seen.source[name].items())
             if not self._is_broken(name, number, each)
+            and not self._is_refused(SchemaVersion(name, number))
             and self._lacks(SchemaVersion(name, number), each)
         ]
         return tuple(missing)
@@ -158,6 +183,19 @@ class _Diff:
             self._found.problems.append(_problem(name, text))
         return bool(lost)
 
+    def _is_refused(self, at: SchemaVersion) -> bool:
+        """Whether a version has parts that the file forbids; name those that it strips."""
+        has = self._seen.extras.get(at, frozenset())
+        policies = {"metadata": self._config.metadata, "rules": self._config.rules}
+        refused = [name for name in sorted(has) if policies[name] is Extras.FAIL]
+        if refused:
+            text = f"version {at.version} has {' and '.join(refused)}, and the file says `fail`"
+            self._found.problems.append(_problem(at.subject, text))
+        elif has:
+            text = f"{' and '.join(sorted(has))} stay at the source, as the file says `strip`"
+            self._found.notes.append(Note(at.subject, text))
+        return bool(refused)
+
     def _is_at_source(self, at: SchemaVersion) -> bool:
         return at.subject in self._seen.wanted and at.version in self._seen.source[at.subject]
 
@@ -165,6 +203,9 @@ class _Diff:
         mirror = self._seen.wanted[at.subject]
         if self._keep:
             return self._lacks_kept(at, mirror, each)
+        if (same := self._seen.same.get(at)) is not None:
+            self._found.places[at] = same.at
+            return False
         refs = self._translated(each)
         there = self._seen.target.get(mirror, {})
         for number, one in sorted(there.items()):
@@ -198,8 +239,16 @@ class _Diff:
                 )
                 self._found.problems.append(_problem(at.subject, text))
             return held == each.body
+        same = self._seen.same.get(at)
+        if same is not None and (same.at.version, same.id) == (at.version, each.id):
+            self._found.places[at] = same.at
+            return False
         if (there.id, there.body, there.references) == (each.id, each.body, self._renamed(each)):
-            self._found.places[at] = SchemaVersion(mirror, at.version)
+            place = SchemaVersion(mirror, at.version)
+            self._found.places[at] = place
+            if place in self._seen.deleted and at not in self._seen.gone:
+                text = f"version {at.version} is soft-deleted on the target; nobody undoes that"
+                self._found.problems.append(_problem(at.subject, text))
             return False
         self._found.problems.append(_problem(at.subject, _conflict(at, mirror, each, there)))
         return False
@@ -218,7 +267,10 @@ class _Diff:
         return RegisterSchemas(
             name=mirror,
             source=name,
-            versions=tuple(WantedVersion(n, each.id, each.body) for n, each in versions),
+            versions=tuple(
+                WantedVersion(n, each.id, each.body, SchemaVersion(name, n) in seen.gone)
+                for n, each in versions
+            ),
             wave=wave,
             needs=tuple(sorted(needs - {mirror})),
             had=len(seen.target.get(mirror, {})),

@@ -8,9 +8,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from towpath.config import SchemasConfig, SchemaVersions
+from towpath.config import DeletedVersions, Extras, SchemasConfig, SchemaVersions
 from towpath.model.errors import ClusterError, ConfigError, RegistryRefusedError
 from towpath.model.schemas import (
+    RegisteredSchema,
+    Schema,
     SchemaVersion,
     SubjectConfig,
     SubjectName,
@@ -81,6 +83,57 @@ class RegistryLook:
         self._changed |= {name for name in self._seen if self._seen[name] != before.get(name)}
         return self._seen, failed
 
+    def live(self, matching: Callable[[SubjectName], bool]) -> Versions:
+        """Return the versions that are not deleted, after a look at all; only numbers count.
+
+        Raises:
+            ClusterError: The registry cannot be asked at all.
+        """
+        listed = self._registry.all()
+        if listed is None:
+            names = list(filter(matching, self._registry.subjects()))
+            asked = Asked(self._pool, names, self._registry.versions)
+            return {
+                name: {n: self._seen[name][n] for n in numbers if n in self._seen.get(name, {})}
+                for name, numbers in asked.known.items()
+            }
+        found: dict[SubjectName, dict[int, SeenVersion]] = {}
+        for each in listed:
+            found.setdefault(each.at.subject, {})[each.at.version] = SeenVersion.of(each)
+        return found
+
+    def whole(self, at: SchemaVersion) -> Schema | None:
+        """Return a version with its text, also a deleted one; `None` if it is not there.
+
+        Raises:
+            ClusterError: The registry cannot be asked.
+        """
+        found = self._registry.schema(at, deleted=True)
+        return None if found is None else found.schema
+
+    def find(self, subject: SubjectName, schema: Schema) -> RegisteredSchema | None:
+        """Return the version of a subject that has a schema in its normalized form.
+
+        Raises:
+            ClusterError: The registry cannot be asked.
+        """
+        return self._registry.find(subject, schema, normalize=True)
+
+    def extras(
+        self, places: Iterable[SchemaVersion], unwanted: frozenset[str]
+    ) -> dict[SchemaVersion, frozenset[str]]:
+        """Return which of `metadata` and `rules` versions have, as far as they are unwanted.
+
+        Raises:
+            ClusterError: The registry cannot be asked.
+        """
+        asked = Asked(self._pool, places if unwanted else (), self.whole)
+        return {
+            at: has
+            for at, schema in asked.known.items()
+            if schema is not None and (has := unwanted & schema.extras)
+        }
+
     def one(self, at: SchemaVersion) -> SeenVersion | None:
         """Return a version, also a soft-deleted one; `None` if it is not there.
 
@@ -144,7 +197,9 @@ def observe(
         begun: Subjects of the target that an interrupted step may have left in another mode.
     """
     try:
-        found, failed = source.versions(matching=config.matches)
+        keep = config.deleted is DeletedVersions.KEEP
+        found, failed = source.versions(deleted=keep, matching=config.matches)
+        live = source.live(config.matches) if keep else found
         versions = {name: dict(each) for name, each in found.items()}
         wanted, misnamed = _names(config, versions)
         wanted |= _closure(config, source, versions, wanted)
@@ -152,41 +207,91 @@ def observe(
             _keep_latest(config, versions, wanted)
         seen = ObservedSchemas(
             source=versions,
+            gone=_without(found, live),
             wanted=wanted,
             source_configs=source.configs(wanted),
             failed=failed,
             misnamed=misnamed,
         )
-        return observe_target(seen, target, begun)
+        return observe_target(config, seen, (source, target), begun)
     except ClusterError as error:
         return ObservedSchemas(trouble=error)
 
 
 def observe_target(
-    seen: ObservedSchemas, target: RegistryLook, begun: Iterable[SubjectName]
+    config: SchemasConfig,
+    seen: ObservedSchemas,
+    looks: tuple[RegistryLook, RegistryLook],
+    begun: Iterable[SubjectName],
 ) -> ObservedSchemas:
     """Return the same observation with the target as it is now."""
+    source, target = looks
     try:
         names = set(seen.wanted.values())
         there, _ = target.versions(deleted=True, matching=names.__contains__)
         versions = {name: dict(each) for name, each in there.items()}
-        live, _ = target.versions(matching=names.__contains__)
-        deleted = frozenset(
-            SchemaVersion(name, number)
-            for name, numbers in versions.items()
-            for number in numbers
-            if number not in live.get(name, {})
-        )
+        live = target.live(names.__contains__)
         needed = {
             mirror
             for name, mirror in seen.wanted.items()
             if seen.source[name].keys() - versions.get(mirror, {}).keys()
             or seen.source_configs.get(name, SubjectConfig()) != SubjectConfig()
         }
-        configs = target.configs(needed.union(begun))
+        lacking = [
+            SchemaVersion(name, number)
+            for name, mirror in seen.wanted.items()
+            for number, each in seen.source[name].items()
+            if each.body not in {one.body for one in versions.get(mirror, {}).values()}
+        ]
+        return replace(
+            seen,
+            target=versions,
+            deleted=_without(versions, live),
+            target_configs=target.configs(needed.union(begun)),
+            extras=source.extras(lacking, _unwanted(config)),
+            same=_same(seen, looks, lacking) if config.normalize else {},
+            trouble=None,
+        )
     except ClusterError as error:
         return replace(seen, trouble=error)
-    return replace(seen, target=versions, deleted=deleted, target_configs=configs, trouble=None)
+
+
+def _unwanted(config: SchemasConfig) -> frozenset[str]:
+    """Return which parts of schemas the file does not keep."""
+    policies = {"metadata": config.metadata, "rules": config.rules}
+    return frozenset(name for name, policy in policies.items() if policy is not Extras.KEEP)
+
+
+def _without(all_: Versions, live: Versions) -> frozenset[SchemaVersion]:
+    return frozenset(
+        SchemaVersion(name, number)
+        for name, numbers in all_.items()
+        for number in numbers
+        if number not in live.get(name, {})
+    )
+
+
+def _same(
+    seen: ObservedSchemas,
+    looks: tuple[RegistryLook, RegistryLook],
+    lacking: Iterable[SchemaVersion],
+) -> dict[SchemaVersion, RegisteredSchema]:
+    """Return versions that the target has in a normalized form."""
+    source, target = looks
+    found: dict[SchemaVersion, RegisteredSchema] = {}
+    for at in lacking:
+        mirror = seen.wanted[at.subject]
+        schema = source.whole(at)
+        if schema is None:
+            continue
+        refs = tuple(
+            each._replace(subject=seen.wanted.get(each.subject, each.subject))
+            for each in schema.references
+        )
+        held = target.find(mirror, schema.referring(refs))
+        if held is not None:
+            found[at] = held
+    return found
 
 
 def _names(

@@ -45,7 +45,11 @@ class ObservedSchemas:
     """Both registries.
 
     Attributes:
-        source: All versions at the source that are not deleted.
+        source: All versions at the source, deleted ones only where the file asks for them.
+        gone: Those of the source that are soft-deleted.
+        extras: The metadata and rules of versions that the target lacks, as far as the file does
+            not keep them.
+        same: Versions that are equal because the target says so, with their places there.
         target: All versions on the target.
         deleted: Those of the target that are soft-deleted.
         wanted: The subjects that the file asks for, and those that they refer to, with their names
@@ -60,6 +64,9 @@ class ObservedSchemas:
     source: Versions = field(default_factory=dict)
     target: Versions = field(default_factory=dict)
     deleted: frozenset[SchemaVersion] = frozenset()
+    gone: frozenset[SchemaVersion] = frozenset()
+    extras: Mapping[SchemaVersion, frozenset[str]] = field(default_factory=dict)
+    same: Mapping[SchemaVersion, RegisteredSchema] = field(default_factory=dict)
     wanted: Mapping[SubjectName, SubjectName] = field(default_factory=dict)
     source_configs: Mapping[SubjectName, SubjectConfig] = field(default_factory=dict)
     target_configs: Mapping[SubjectName, SubjectConfig] = field(default_factory=dict)

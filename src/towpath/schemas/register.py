@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+from towpath.config import Extras, SchemasConfig
 from towpath.model.errors import (
     SchemaHeldBackError,
     SchemaNotKeptError,
@@ -30,6 +31,7 @@ from towpath.model.schemas import (
 )
 from towpath.registry.registry import Registry
 from towpath.schemas.steps import (
+    MarkDeleted,
     RegisterSchemas,
     RestoreSubject,
     SchemaStep,
@@ -45,20 +47,23 @@ class Registrar:
     """Applies steps, each about another subject.
 
     Args:
+        config: What the file asks for.
         source: The registry to read from.
         target: The registry to write to.
         pool: Does several steps at once.
-        names: The names of subjects on the target.
     """
 
     def __init__(
-        self,
-        source: Registry,
-        target: Registry,
-        pool: ThreadPoolExecutor,
-        names: Mapping[SubjectName, SubjectName],
+        self, config: SchemasConfig, source: Registry, target: Registry, pool: ThreadPoolExecutor
     ) -> None:
-        self._source, self._target, self._pool, self._names = source, target, pool, names
+        self._source, self._target, self._pool = source, target, pool
+        self._normalize = config.normalize
+        self._stripped = tuple(
+            name
+            for name, policy in (("metadata", config.metadata), ("rules", config.rules))
+            if policy is Extras.STRIP
+        )
+        self._names: Mapping[SubjectName, SubjectName] = {}
         self._places: dict[SchemaVersion, SchemaVersion] = {}
         self._lock = threading.Lock()
         self._proven = False
@@ -109,6 +114,9 @@ class Registrar:
         subject = SubjectName(step.name)
         if isinstance(step, RegisterSchemas):
             self._register(step)
+        elif isinstance(step, MarkDeleted):
+            for number in step.versions:
+                self._target.soft_delete(SchemaVersion(subject, number))
         elif isinstance(step, RestoreSubject):
             self._target.set_mode(subject, step.mode)
             if not step.keep:
@@ -178,7 +186,8 @@ class Registrar:
         if found is None or (found.id, found.schema.body) != (wanted.id, wanted.body):
             now = "none" if found is None else f"id {found.id} and another schema"
             raise StepOutdatedError(str(at), f"id {wanted.id}", now, Side.SOURCE)
-        schema = found.schema.referring(self._referred(step, found.schema))
+        whole = found.schema.without(self._stripped)
+        schema = whole.referring(self._referred(step, found.schema))
         place = SchemaVersion(SubjectName(step.name), wanted.version)
         held = (
             self._kept(place, schema, wanted.id) if step.keep else self._translated(place, schema)
@@ -187,7 +196,7 @@ class Registrar:
             self._places[at] = held.at
 
     def _kept(self, at: SchemaVersion, schema: Schema, number: SchemaId) -> RegisteredSchema:
-        told = self._target.register(at, schema, number)
+        told = self._target.register(at, schema, number, normalize=self._normalize)
         if told != number:
             raise self._not_kept(f"{at}", f"id {number}", f"id {told}", whole=not self._proven)
         held = self._target.schema(at)
@@ -195,17 +204,26 @@ class Registrar:
             raise self._not_kept(f"{at}", f"id {number}", "nothing", whole=not self._proven)
         if held.id != number:
             raise self._not_kept(f"{at}", f"id {number}", f"id {held.id}", whole=not self._proven)
-        _compare(at, schema, held.schema)
+        self._compare(at, schema, held.schema)
         self._proven = True
         return held
 
+    def _compare(self, at: SchemaVersion, sent: Schema, held: Schema) -> None:
+        """Raise if the target holds another schema than was sent."""
+        if self._normalize and sent.body != held.body:
+            # Only the registry can tell whether its form of the text means the same.
+            found = self._target.find(at.subject, sent, normalize=True)
+            if found is not None and found.at == at:
+                return
+        _compare(at, sent, held)
+
     def _translated(self, at: SchemaVersion, schema: Schema) -> RegisteredSchema:
-        number = self._target.register(at, schema)
-        held = self._target.find(at.subject, schema)
+        number = self._target.register(at, schema, normalize=self._normalize)
+        held = self._target.find(at.subject, schema, normalize=self._normalize)
         if held is None or held.id != number:
             found = "nothing" if held is None else f"id {held.id}"
             raise self._not_kept(f"a schema of {at.subject}", f"id {number}", found, whole=False)
-        _compare(held.at, schema, held.schema)
+        self._compare(held.at, schema, held.schema)
         return held
 
     def _not_kept(self, what: str, sent: str, found: str, *, whole: bool) -> SchemaNotKeptError:

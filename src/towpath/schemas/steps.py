@@ -23,11 +23,13 @@ class WantedVersion(NamedTuple):
         version: Its number at the source.
         id: Its id at the source.
         body: The digest of its type and text.
+        deleted: Whether it is soft-deleted.
     """
 
     version: int
     id: SchemaId
     body: str
+    deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,29 @@ class RegisterSchemas:
     def creates(self) -> bool:
         """Whether the target has no such subject yet."""
         return self.had == 0 and self.wave == 0
+
+    @property
+    def about(self) -> str:
+        """The subject on the target."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class MarkDeleted:
+    """Soft-delete versions that the link has registered and that are so at the source.
+
+    Attributes:
+        name: The subject on the target.
+        versions: The versions on the target.
+        wave: The wave in which they were registered; what refers to others goes first.
+    """
+
+    subject: ClassVar[str] = SCHEMAS
+    creates: ClassVar[bool] = False
+
+    name: str
+    versions: tuple[int, ...]
+    wave: int
 
     @property
     def about(self) -> str:
@@ -124,7 +149,7 @@ class RestoreSubject:
         return self.name
 
 
-SchemaStep = RegisterSchemas | SetSubjectConfig | RestoreSubject
+SchemaStep = RegisterSchemas | MarkDeleted | SetSubjectConfig | RestoreSubject
 
 KINDS = StepKinds(
     (
@@ -134,6 +159,12 @@ KINDS = StepKinds(
             verb="register",
             apart=lambda step: step.wave,
             weight=lambda step: min(FULL_BATCH, 4 + len(step.versions)),
+            part=lambda step: str(step.wave),
+        ),
+        StepKind(
+            step=MarkDeleted,
+            verb="mark as deleted",
+            apart=lambda step: step.wave,
             part=lambda step: str(step.wave),
         ),
         StepKind(step=SetSubjectConfig, verb="set"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from towpath.ledger.entries import Phase
 from towpath.ledger.link import OpenLink
 from towpath.model.amounts import counted
 from towpath.model.errors import SchemaHeldBackError, StepOutdatedError, TowpathError
-from towpath.model.findings import Note, Problem
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName
 from towpath.model.outcome import Changed
-from towpath.model.schemas import SubjectConfig, SubjectName
+from towpath.model.schemas import SchemaVersion, SubjectConfig, SubjectName
 from towpath.plan.subject import (
     CheckedSteps,
     Columns,
@@ -34,6 +34,7 @@ from towpath.schemas.register import Registrar
 from towpath.schemas.steps import (
     KINDS,
     SCHEMAS,
+    MarkDeleted,
     RegisterSchemas,
     RestoreSubject,
     SchemaStep,
@@ -135,7 +136,7 @@ class SchemasClient(NoSchemas):
         self._config, self._books = config, books
         self._source, self._target, self._pool = source, target, pool
         self._looks = RegistryLook(source, pool), RegistryLook(target, pool)
-        self._registrar = Registrar(source, target, pool, {})
+        self._registrar = Registrar(config, source, target, pool)
 
     def observe(self) -> ObservedSchemas:
         """See `SubjectClient`; that a registry does not answer is part of what is seen."""
@@ -143,14 +144,25 @@ class SchemasClient(NoSchemas):
 
     def again(self, seen: ObservedSchemas) -> ObservedSchemas:
         """See `SubjectClient`."""
-        return observe_target(seen, self._looks[1], map(SubjectName, self._begun()))
+        return observe_target(self._config, seen, self._looks, map(SubjectName, self._begun()))
 
     def diff(self, seen: ObservedSchemas, around: SubjectContext) -> Difference[SchemaStep]:
         """See `SubjectClient`."""
         del around
-        found = diff(seen, self._config, self._begun())
+        found = diff(seen, self._config, self._begun(), self._marks())
         self._registrar.know(found.places, seen.wanted)
-        return Difference({}, tuple(found.steps), tuple(found.notes), tuple(found.problems))
+        told = {*(step.about for step in found.steps), *(each.about for each in found.problems)}
+        problems = (*found.problems, *self._failures(told))
+        return Difference({}, tuple(found.steps), tuple(found.notes), problems)
+
+    def _failures(self, told: Collection[str]) -> Iterator[Problem]:
+        """Yield registrations that failed, although the target seems to lack nothing."""
+        begun = self._begun().keys() - set(told)
+        for entry in self._books.journal.values():
+            failed = entry.subject == SCHEMAS and entry.phase is Phase.FAILED
+            registers = failed and entry.do == RegisterSchemas.__name__
+            if registers and entry.name in begun and SCHEMAS not in told:
+                yield Problem(entry.name, entry.error, Cause.SUBJECT)
 
     def compared(self, *, ask: bool) -> CompareReport:
         """Return all versions that the file asks for, with what the target has for them.
@@ -159,7 +171,7 @@ class SchemasClient(NoSchemas):
             ask: Ask the target for every id, as clients do, and believe no list.
         """
         seen = self.observe()
-        found = diff(seen, self._config, self._begun())
+        found = diff(seen, self._config, self._begun(), self._marks())
         rows = verified(seen, found, self._target, self._pool) if ask else listed(seen, found)
         return CompareReport(tuple(rows), tuple(found.problems), self.requests)
 
@@ -177,6 +189,17 @@ class SchemasClient(NoSchemas):
     def apply(self, steps: Sequence[SchemaStep]) -> Changed:
         """See `SubjectClient`."""
         return self._registrar.apply(steps)
+
+    def _marks(self) -> frozenset[SchemaVersion]:
+        """Return deleted versions that steps of this link have registered on the target."""
+        return frozenset(
+            SchemaVersion(SubjectName(step.name), each.version)
+            for entry in self._books.journal.values()
+            if entry.subject == SCHEMAS and entry.do == RegisterSchemas.__name__
+            for step in [KINDS.from_data(entry.step, "ledger")]
+            for each in step.versions
+            if each.deleted
+        )
 
     def _begun(self) -> dict[str, RegisterSchemas]:
         """Return registrations whose last attempt did not end well, by the target's subject."""
@@ -243,6 +266,9 @@ class Schemas:
             case SetSubjectConfig():
                 then = _config(step)
                 return step.name, step.had, then, ""
+            case MarkDeleted():
+                versions = ", ".join(map(str, step.versions))
+                return step.name, "", f"version {versions} deleted", "as at the source"
             case RestoreSubject():
                 then = ", ".join(filter(None, (step.mode, step.compatibility))) or "as before"
                 return step.name, "", then, "a registration was interrupted"

@@ -51,7 +51,7 @@ def listed(seen: ObservedSchemas, found: SchemaDifference) -> Iterator[ComparedV
                 yield ComparedVersion(at, each.id, None, None, verdict, text)
                 continue
             there = seen.target[place.subject][place.version]
-            if place in seen.deleted:
+            if place in seen.deleted and at not in seen.gone:
                 text = "it is deleted on the target, so clients find it by its id alone"
                 yield ComparedVersion(at, each.id, place, there.id, DIFFERENT, text)
             else:
