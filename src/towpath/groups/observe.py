@@ -188,6 +188,8 @@ def surely(target: Admin, view: TargetView, groups: Iterable[ClientGroup]) -> Ta
     if not absent:
         return view
     said = target.groups.offsets(absent)
+    if not said.failed and all(view.commits.get(each) == said[each] for each in absent):
+        return view
     kept = {group: each for group, each in view.commits.items() if group not in said.failed}
     return replace(view, commits={**kept, **said}, failed={**view.failed, **said.failed})
 
