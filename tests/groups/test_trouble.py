@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,13 +16,15 @@ from tests.support.kafka import Record, commit, produce, wait_until
 from tests.support.mirror import Mirror
 from tests.support.program import environment
 from towpath.cluster.admin import Admin
+from towpath.cluster.admin.groups import GroupAdmin
 from towpath.cluster.admin.groups.listing import GroupListing
+from towpath.cluster.metadata import Answers
 from towpath.config import GroupsConfig
 from towpath.dev.broker import LocalCluster
 from towpath.groups.model import PositionOutcome
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
-from towpath.model.errors import ClusterError
+from towpath.model.errors import ClusterError, UnreachableError
 from towpath.model.groups import ClientGroup, Commit
 from towpath.model.nouns import Side, TopicName, TopicPartition
 
@@ -90,6 +93,58 @@ def test_a_sync_that_is_killed_in_its_middle_is_ended_by_the_next(
         place = TopicPartition(TopicName(mirror.topic), 0)
         assert {each: found[each][place].offset for each in groups} == dict.fromkeys(groups, 11)
         assert sync.once(gone=True).outcomes == {PositionOutcome.UNCHANGED: len(groups)}
+
+
+def test_a_lost_answer_is_looked_at_before_anything_else(
+    tmp_path: Path,
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mirror = Mirror(tmp_path, source, target, new_name("lost"))
+    mirror.create()
+    produce(source.bootstrap, mirror.topic, [Record(b"k", b"v")] * 20)
+    mirror.catch_up()
+    write, offsets = GroupAdmin.write, GroupAdmin.offsets
+    away = UnreachableError("target", "writing", "the connection was lost")
+
+    def lost(admin: GroupAdmin, wanted: Any, known: Any = None) -> Any:
+        write(admin, wanted, known)
+        raise away
+
+    def silent(admin: GroupAdmin, groups: Any, known: Any = None) -> Any:
+        if GroupAdmin.write is lost_and_silent:
+            return Answers({}, dict.fromkeys(groups, away))
+        return offsets(admin, groups, known)
+
+    def lost_and_silent(admin: GroupAdmin, wanted: Any, known: Any = None) -> Any:
+        monkeypatch.setattr(GroupAdmin, "offsets", silent)
+        return lost(admin, wanted, known)
+
+    with syncing(mirror) as sync:
+        (group,) = stand(mirror, 1, 3)
+        assert sync.once().good
+        stand(mirror, 1, 5)
+        monkeypatch.setattr(GroupAdmin, "write", lost)
+        (read_back,) = sync.once().positions
+        assert read_back.outcome is PositionOutcome.CONFIRMED, "the target has it"
+
+        stand_at = standing(target, group.name, mirror.topic)
+        assert stand_at == (5, "")
+        monkeypatch.setattr(GroupAdmin, "write", write)
+        stand(mirror, 1, 9)
+        monkeypatch.setattr(GroupAdmin, "write", lost_and_silent)
+        report = sync.once()
+        (unknown,) = report.positions
+        assert unknown.outcome is PositionOutcome.UNKNOWN
+        assert "may have been written, as the answer was lost: target: writing" in str(
+            unknown.reason
+        )
+        assert not report.good
+        monkeypatch.undo()
+        (looked_at,) = sync.once().positions
+        assert looked_at.outcome is PositionOutcome.UNCHANGED
 
 
 @pytest.mark.soak
