@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.groups import standing
 from tests.support.here import Here
 from tests.support.kafka import (
     Record,
@@ -22,11 +23,13 @@ from tests.support.kafka import (
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
+from towpath.config import ClusterConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.groups.foreign import OFFSET_HEADER
 from towpath.groups.foreign_look import translate
 from towpath.groups.reading import Log
+from towpath.groups.sync import GroupSync
+from towpath.ledger.link import open_link
 from towpath.ledger.offsets import Exactness
 from towpath.model.nouns import Side, SourceOffset, TopicName, TopicPartition
 
@@ -125,3 +128,12 @@ def test_a_link_brings_groups_over_in_topics_of_another_tool(
     [position] = told["positions"]
     assert position["answer"] == {"offset": 18, "exactness": "exact", "why": ""}
     assert (position["mirror"]["topic"], position["outcome"]) == (f"eu.{topic}", "CONFIRMED")
+
+    with open_link(load(file)) as link:
+        sync = GroupSync(link)
+        assert sync.once().good
+        delete_before(target.bootstrap, f"eu.{topic}", 20)
+        [later] = sync.once().positions
+    assert later.answer is not None
+    assert (later.answer.offset, later.answer.exactness) == (20, Exactness.BEFORE_START)
+    assert standing(target, group, f"eu.{topic}") == (20, "")

@@ -34,8 +34,9 @@ class ForeignTopics:
         self._link, self._foreign = link, config.foreign
         self._topics: TopicsConfig = link.config.topics
         self._exact: dict[At, Answer] = {}
-        """Exact answers, which hold as long as the topics on both sides are the same."""
-        self._ids: dict[TopicPartition, tuple[TopicId, ...]] = {}
+        """Exact answers, which hold as long as the topics on both sides are the same, and the
+        target deletes no records."""
+        self._stamps: dict[TopicPartition, tuple[TopicId, TopicId, int | None]] = {}
         self._clients: tuple[Client, Client] | None = None
         self._away: UnreachableError | None = None
 
@@ -61,8 +62,9 @@ class ForeignTopics:
         if mirror is None or mirror not in target.ends or tp.topic not in source.ids:
             return MirrorPlace(mirror=mirror, reason=_NOT_THERE)
         ids = source.ids[tp.topic], target.topics[mirror.topic].id
-        if self._ids.setdefault(tp, ids) != ids:
-            self._ids[tp] = ids
+        stamp = *ids, target.starts.get(mirror)
+        if self._stamps.setdefault(tp, stamp) != stamp:
+            self._stamps[tp] = stamp
             self._exact = {at: each for at, each in self._exact.items() if at[0] != tp}
         return MirrorPlace(mirror=mirror)
 
