@@ -1,0 +1,56 @@
+"""A run and a cutover bring schemas over, and a cutover refuses where something is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.brokers import SharedCluster
+from tests.support.here import MASTER, Here
+from tests.support.kafka import Record, create_topic, produce
+from tests.support.registry import LocalRegistry, record
+from tests.support.registry_proxy import Body, Changed, RegistryProxy
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
+
+
+def test_a_cutover_ends_only_with_all_schemas(
+    source: SharedCluster,
+    target: SharedCluster,
+    new_registry: Callable[..., LocalRegistry],
+    new_name: Callable[[str], str],
+    here: Here,
+    tmp_path: Path,
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    ours.register("orders-value", record("Order", "x"))
+    name = new_name("with-schemas")
+    create_topic(source.bootstrap, name)
+    produce(source.bootstrap, name, [Record(b"k", b"\0\0\0\0\1\2")])
+    refusing = True
+
+    def refuse(method: str, path: str, body: Body) -> Changed:
+        refused = refusing and method == "POST" and path.endswith("/versions")
+        return (422, {"error_code": 42201, "message": "no"}) if refused else body
+
+    proxy = RegistryProxy(theirs.url, refuse)
+    file = tmp_path / "link.yaml"
+    file.write_text(
+        f"source: {{bootstrap: '{source.bootstrap}'}}\n"
+        f"target: {{bootstrap: '{target.bootstrap}'}}\n"
+        f"link: {name}\ntopics: {{include: ['{name}']}}\n"
+        f"schemas: {{source: {{url: '{ours.url}'}}, target: {{url: '{proxy.url}'}}}}\n"
+    )
+    rehearsed = here("cutover", str(file), "--dry-run", "--quiet", "0", *MASTER)
+    assert theirs.schemas() == {}, rehearsed.said
+    refused = here.on_spark("cutover", str(file), "--quiet", "0")
+    assert refused.code == 3, refused.said
+    assert "orders-value" in refused.out
+    assert "register orders-value version 1: no (42201)" in refused.out
+    refusing = False
+    ended = here.on_spark("cutover", str(file), "--quiet", "0")
+    assert ended.code == 0, ended.said
+    assert theirs.schemas() == ours.schemas()
+    proxy.stop()
