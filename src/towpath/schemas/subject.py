@@ -28,7 +28,8 @@ from towpath.plan.subject import (
 )
 from towpath.registry.registry import Registry
 from towpath.schemas.diff import diff, told
-from towpath.schemas.observe import RegistryLook, observe, observe_target
+from towpath.schemas.look import RegistryLook
+from towpath.schemas.observe import observe, observe_target
 from towpath.schemas.observed import ObservedSchemas
 from towpath.schemas.register import Registrar
 from towpath.schemas.steps import (
