@@ -78,3 +78,21 @@ def test_a_front_without_records_behind_it_is_filled_before_the_round_ends(mirro
     first, second = mirror.catch_up()
     assert (first.records, first.mode, second.records) == (0, Mode.IDENTICAL, 0)
     assert end_offsets(mirror.target.bootstrap, mirror.topic) == (START, START)
+
+
+def test_records_of_others_that_end_where_the_mirror_begins_are_not_deleted(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+) -> None:
+    mirror = Mirror(tmp_path, source, target, new_name("fronts"))
+    mirror.create()
+    topic = mirror.topic
+    for cluster in (source, target):
+        produce(cluster.bootstrap, topic, [Record(b"k", b"theirs")] * 30)
+    delete_before(source.bootstrap, topic, 30)
+    for number in range(2):
+        produce(source.bootstrap, topic, [Record(b"k", b"%d" % number)])
+        mirror.catch_up()
+    assert mirror.books().mode is Mode.IDENTICAL
+    assert mirror.books().offsets().runs == ((30, 30, 2),)
+    expected = [b"theirs"] * 30 + [b"0", b"1"]
+    assert [record.value for record in consume(target.bootstrap, topic)] == expected

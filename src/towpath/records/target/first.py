@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from towpath.config import OffsetsPolicy
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.entries import Entry, Gap, Opened
+from towpath.ledger.entries import Entry, Gap, Opened, Receipt
+from towpath.ledger.keys import new_name
 from towpath.model.clock import now_ms
 from towpath.model.errors import NotIdenticalError
-from towpath.model.nouns import Mode, TargetOffset
+from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
 from towpath.records.modes import why_mapped
+from towpath.records.standing import Position, Standing, receipt_of
 from towpath.records.target.state import TargetState
 from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment, Slice
@@ -34,7 +36,20 @@ def first_entries(
     why = why_mapped(work.offsets, a.start, state.log_end, compacted=a.compacted, fill=a.fill)
     if why is not None and work.offsets is OffsetsPolicy.IDENTICAL:
         raise NotIdenticalError(str(a.source), why)
-    return [*_recreated(work, a, books), _opened(work, a, why, state)]
+    opened = _opened(work, a, why, state)
+    return [*_recreated(work, a, books), opened, *_kept(work, a, opened, state)]
+
+
+def _kept(work: Slice, a: Assignment, opened: Opened, state: TargetState) -> Iterator[Receipt]:
+    """Yield a receipt of nothing if an identical partition begins behind records of others.
+
+    Without a receipt, whatever lies before its beginning would be deleted as filler.
+    """
+    if opened.mode is Mode.IDENTICAL and state.earliest < state.log_end:
+        position = Position(SourceOffset(a.start), opened.target_start, 0)
+        run = (position.source, position.target, 0)
+        nothing = Standing(position=position, mode=opened.mode, reasons=(), run=run)
+        yield receipt_of(a, work.link, nothing, copier=new_name(), packed="")
 
 
 def _recreated(work: Slice, a: Assignment, books: PartitionBooks) -> Iterator[Gap]:
