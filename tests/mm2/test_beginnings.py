@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.support.here import Ended, Here
 from tests.support.kafka import (
     Record,
+    commit,
     consume,
     create_topic,
     end_offsets,
@@ -140,6 +142,36 @@ def test_what_was_copied_behind_the_last_note_is_not_copied_again(succeeding: Su
     assert (empty["begins"], empty["fine"]) == (None, True)
     link.mirror.catch_up()
     assert values(link.target, link.copy) == [b"%d" % n for n in range(2000)]
+
+
+def test_groups_that_stand_before_the_beginning_skip_nothing(
+    succeeding: Successor, new_name: Names
+) -> None:
+    link = succeeding
+    source, target = link.source.bootstrap, link.target.bootstrap
+    produce(source, link.topic, numbered(range(100)))
+    produce(target, link.copy, numbered(range(100)))
+    link.note(99)
+    assert link.begin("--yes").code == 0
+    produce(source, link.topic, numbered(range(100, 120)))
+    link.mirror.catch_up()
+    before, behind = new_name("before"), new_name("behind")
+    commit(source, before, link.topic, 0, 50)
+    commit(source, behind, link.topic, 0, 110)
+    groups = f"groups: {{include: [{before}, {behind}]}}\n"
+    link.file.write_text(link.file.read_text() + groups)
+    done = link.here("groups", "sync", str(link.file), "--output", "json")
+    assert done.code == 0, done.said
+    stands = {name: _committed(link, name) for name in (before, behind)}
+    # The copy of the last record that it has read, which it reads again.
+    assert stands == {before: 49, behind: 110}
+
+
+def _committed(link: Successor, group: str) -> int:
+    consumer = Consumer({"bootstrap.servers": link.target.bootstrap, "group.id": group})
+    [found] = consumer.committed([TopicPartition(link.copy, 0)], 30)
+    consumer.close()
+    return found.offset
 
 
 def test_what_the_target_lost_is_copied_again(succeeding: Successor) -> None:

@@ -12,6 +12,7 @@ from towpath.groups.foreign_look import translate
 from towpath.groups.observe import SourceView, TargetView
 from towpath.groups.positions import Answer
 from towpath.groups.reading import Log
+from towpath.ledger.entries import Opened
 from towpath.ledger.link import OpenLink
 from towpath.ledger.offsets import Exactness
 from towpath.model.errors import ConfigError, UnreachableError
@@ -19,6 +20,13 @@ from towpath.model.nouns import Side, SourceOffset, TopicId, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 
 _NOT_THERE = Reason.of(ReasonCode.NOT_MIRRORED_YET)
+
+
+def was_mirrored_before(opened: Opened) -> bool:
+    """Whether another tool had mirrored a partition up to where this link began."""
+    return any(reason.code is ReasonCode.MIRRORED_BEFORE for reason in opened.reasons)
+
+
 At = tuple[TopicPartition, SourceOffset]
 
 
@@ -89,15 +97,37 @@ class ForeignTopics:
             ClusterError: A cluster cannot be asked; after a source that is away nothing is asked.
             CorruptBatchError: A batch is damaged.
         """
-        found, mirror = self._exact.get((tp, offset)), self.mirror_of(tp)
+        mirror = self.mirror_of(tp)
+        assert mirror is not None  # noqa: S101  # by `place`
+        return self._answer(tp, mirror, offset)
+
+    def before(self, opened: Opened, offset: SourceOffset) -> Answer:
+        """Return the target offset of a position before the one at which this link began.
+
+        Another tool had mirrored the partition up to there (`ReasonCode.MIRRORED_BEFORE`).
+
+        Raises:
+            ClusterError: A cluster cannot be asked; after a source that is away nothing is asked.
+            CorruptBatchError: A batch is damaged.
+        """
+        return self._answer(opened.tp, opened.target, offset, opened.target_start)
+
+    def _answer(
+        self,
+        tp: TopicPartition,
+        mirror: TopicPartition,
+        offset: SourceOffset,
+        until: int | None = None,
+    ) -> Answer:
+        found = self._exact.get((tp, offset))
         if found is not None:
             return found
         if self._away is not None:
             raise self._away
         assert self._clients is not None  # noqa: S101  # while `open`
-        assert mirror is not None  # noqa: S101  # by `place`
         source, target = self._clients
-        here, there = Log(self._link.source, source, tp), Log(self._link.target, target, mirror)
+        here = Log(self._link.source, source, tp)
+        there = Log(self._link.target, target, mirror, until)
         try:
             answer = translate(here, there, offset)
         except UnreachableError as error:

@@ -20,11 +20,19 @@ _FURTHER = 8
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A partition on one side, as consumers with isolation.level=read_committed see it."""
+    """A partition on one side, as consumers with isolation.level=read_committed see it.
+
+    Attributes:
+        admin: The cluster.
+        client: Fetches from it.
+        tp: The partition.
+        until: The offset at which it is taken to end, `None` for its own end.
+    """
 
     admin: Admin
     client: Client
     tp: TopicPartition
+    until: int | None = None
 
     @property
     def start(self) -> int:
@@ -34,11 +42,14 @@ class Log:
     @property
     def end(self) -> int:
         """The last stable offset."""
-        return self.admin.offsets.latest([self.tp], committed=True).sure(self.tp)
+        return self._within(self.admin.offsets.latest([self.tp], committed=True).sure(self.tp))
 
     def at_time(self, ms: int) -> int:
         """Return the first offset of a record that is not older, else the log end offset."""
-        return self.admin.offsets.at_time([self.tp], ms).sure(self.tp)
+        return self._within(self.admin.offsets.at_time([self.tp], ms).sure(self.tp))
+
+    def _within(self, offset: int) -> int:
+        return offset if self.until is None else min(offset, self.until)
 
     def last_before(self, offset: int, start: int) -> Record | None:
         """Return the last record in [start, offset)."""

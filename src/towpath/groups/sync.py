@@ -12,7 +12,7 @@ from towpath.config import Following, GroupsConfig
 from towpath.config.naming import collisions
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
 from towpath.groups.deletions import Deletions
-from towpath.groups.foreign_topics import ForeignTopics
+from towpath.groups.foreign_topics import ForeignTopics, was_mirrored_before
 from towpath.groups.memory import GroupMemory
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
 from towpath.groups.observe import (
@@ -24,9 +24,10 @@ from towpath.groups.observe import (
     target_now,
 )
 from towpath.groups.places import place
-from towpath.groups.positions import Positions
+from towpath.groups.positions import Answer, Positions
 from towpath.groups.write import client_of, write
 from towpath.ledger.link import OpenLink
+from towpath.ledger.offsets import Exactness
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, ConfigError, TowpathError
 from towpath.model.groups import ClientGroup
@@ -205,11 +206,19 @@ class GroupSync:
         for tp, commit in group.group.commits.items():
             if places[tp].reason is None:
                 try:
-                    holder = self._foreign if self._foreign.holds(tp) else self._positions
-                    answers[tp] = holder.answer(tp, SourceOffset(commit.offset))
+                    answers[tp] = self._answer(tp, SourceOffset(commit.offset))
                 except TowpathError as error:
                     places[tp] = MirrorPlace(mirror=places[tp].mirror, reason=error.reason)
         return replace(group, answers=answers)
+
+    def _answer(self, tp: TopicPartition, offset: SourceOffset) -> Answer:
+        if self._foreign.holds(tp):
+            return self._foreign.answer(tp, offset)
+        answer, opened = self._positions.answer(tp, offset), self._link.books.of(tp).opened
+        if answer.exactness is not Exactness.BEFORE_START or opened is None:
+            return answer
+        # A consumer that began where this link did would skip what the other tool mirrored.
+        return self._foreign.before(opened, offset) if was_mirrored_before(opened) else answer
 
     def _deleted(self, source: SourceView, report: SyncReport) -> SyncReport:
         """Delete what the source has deleted; return the report with that."""
