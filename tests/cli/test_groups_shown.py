@@ -141,3 +141,17 @@ def test_only_what_no_later_sync_mends_is_trouble() -> None:
     assert GroupsLook(
         link=LinkName("l"), asked=True, report=SyncReport(at=AT, groups=(bad,))
     ).trouble
+
+
+def test_what_is_not_written_is_told_before_what_is_not_exact() -> None:
+    lost = (
+        position(number, Exactness.LOST, outcome=PositionOutcome.CONFIRMED) for number in range(30)
+    )
+    left = position(30, reason=Reason.of(ReasonCode.GROUP_HAS_MEMBERS, group="a", state="Stable"))
+    report = SyncReport(at=AT, groups=(group(BILLING, *lost, left),))
+    seen = GroupsLook(link=LinkName("eu"), asked=True, report=report)
+    console = Console(width=80)
+    with console.capture() as capture:
+        console.print(summary_picture(seen))
+    assert "payments-30: group a has members" in " ".join(capture.get().split())
+    assert "11 more remarks" in capture.get()

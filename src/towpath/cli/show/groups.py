@@ -285,8 +285,8 @@ def _marked(position: GroupPosition) -> Text:
 
 
 def _remarks(positions: Iterable[GroupPosition], *, named: bool = False) -> Iterator[Text]:
-    """Yield why positions are not written, and why answers are not exact."""
-    told = list(_told(positions, named=named))
+    """Yield why positions are not written, and then why answers are not exact."""
+    told = sorted(_told(positions, named=named), key=lambda each: not each[1])
     yield from map(line, (text for text, _ in told[:_MOST_REMARKS]))
     if len(told) > _MOST_REMARKS:
         yield line(f"… and {counted(len(told) - _MOST_REMARKS, 'more remark')}; -o json has all")
