@@ -27,7 +27,7 @@ from towpath.registry.http import RegistryHttp
 _NOT_THERE = 404
 _NO_SUCH_CALL = frozenset({404, 405, 501})
 _NOT_EMPTY = 422
-_PAGE = 5_000
+_PAGE = 1_000
 _OWN_PROPERTY = "confluent:version"
 """A property that registries add to metadata by themselves."""
 
@@ -70,7 +70,7 @@ class Registry:
         Raises:
             ClusterError: The registry cannot be asked.
         """
-        found: list[RegisteredSchema] = []
+        found: dict[SchemaVersion, RegisteredSchema] = {}
         while True:
             query = {"offset": str(len(found)), "limit": str(_PAGE)} | _deleted(deleted)
             try:
@@ -81,9 +81,11 @@ class Registry:
                 raise
             if not all("subject" in each and "version" in each for each in page):
                 return None
-            found += map(_registered, page)
-            if len(page) != _PAGE:  # a registry without pages answers all at once
-                return found
+            # A registry may have smaller pages than were asked for, or none at all.
+            more = {each.at: each for each in map(_registered, page) if each.at not in found}
+            found |= more
+            if not more or len(page) > _PAGE:
+                return list(found.values())
 
     def versions(self, subject: SubjectName, *, deleted: bool = False) -> tuple[int, ...]:
         """Return the versions of a subject, none where there is no such subject.
