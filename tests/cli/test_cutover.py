@@ -153,7 +153,8 @@ def _too_early(here: Here, file: Path) -> None:
 
 def _rehearse_with_groups(here: Here, file: Path, link: str) -> None:
     """It tells where each group would stand, and writes nothing."""
-    file.write_text(file.read_text() + f"groups: {{include: ['{link}-.*']}}\n")
+    mm2 = f"{{alias: target, source_alias: {link}}}"
+    file.write_text(file.read_text() + f"groups: {{include: ['{link}-.*'], mm2: {mm2}}}\n")
     rehearsed = here("cutover", str(file), "--dry-run", *NOW, "-o", "json")
     assert rehearsed.code == 0, rehearsed.said
     [group] = rehearsed.json["group_positions"]
@@ -168,6 +169,8 @@ def _group_has_moved(target: LocalCluster, told: list[Any], link: str, topic: st
     with admin_of(target, Side.TARGET) as admin:
         place = TopicPartition(TopicName(topic), 0)
         assert admin.groups.committed(f"{link}-group", [place]) == {place: 1}
+    published = consume(target.bootstrap, f"{link}.checkpoints.internal")
+    assert [(each.key or b"")[2:] for each in published if link.encode() in (each.key or b"")]
 
 
 def _clients_write_behind_the_cut(here: Here, file: Path, target: LocalCluster, topic: str) -> None:

@@ -26,6 +26,7 @@ from towpath.mirror.progress import RunProgress, Wishes
 from towpath.mirror.reconcile import reconcile
 from towpath.mirror.run import run
 from towpath.mirror.session import LinkSession
+from towpath.mm2.publish import publishing
 from towpath.model.errors import (
     LedgerError,
     LinkBusyError,
@@ -202,12 +203,13 @@ class _Parts:
         return self._config.groups is not None and not self._cut.without_groups
 
     def groups(self) -> None:
-        """Bring the groups of consumers over, and read them back."""
+        """Bring the groups of consumers over, read them back, and tell MirrorMaker 2's clients."""
         if self._lease is not None:
             self._lease.require()
-        with open_link(self._config) as link:
+        with open_link(self._config) as link, publishing(link) as publish:
             self.report.groups = settle(GroupSync(link), self._stop)
             self.report.trouble += unmoved(self.report.groups, link.books)
+            self.report.trouble += publish(self.report.groups)
 
     def _rehearse_groups(self) -> None:
         """See where each group would stand; what is still to be copied is no trouble."""
