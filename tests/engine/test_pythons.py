@@ -166,6 +166,7 @@ def test_the_next_start_deletes_what_a_killed_template_left_and_leaves_nothing()
         assert left.exists(), "the driver still needs the launcher"
         driver.kill()
         driver.wait()
+    wait_until(lambda: pythons._is_abandoned(left), "the template has ended")
     pythons.start(None, [])
     [running] = pythons._RUNNING
     try:

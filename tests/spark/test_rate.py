@@ -15,6 +15,8 @@ from towpath.dev.broker import LocalCluster
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(300)]
 PARTITIONS = 4
 LARGE, COUNT = 10_000, 2000
+SMALL = 50_000
+"""Bytes of a batch: it comes whole, so the rate of some seconds is not known better."""
 RATE = 500_000
 SECONDS = 6.0
 
@@ -27,8 +29,11 @@ def test_a_link_keeps_to_its_limit_and_a_topic_to_its_own(
     link.run = "{discover: 500ms, max_rate: 500KB}"
     file = str(link.file)
 
+    def ends(cluster: LocalCluster) -> list[int]:
+        return [max(0, end(cluster, heavy, number)) for number in range(PARTITIONS)]
+
     def copied(cluster: LocalCluster = target) -> int:
-        return sum(max(0, end(cluster, heavy, number)) for number in range(PARTITIONS))
+        return sum(ends(cluster))
 
     def told(*arguments: str) -> str:
         done = here("rate", file, *arguments)
@@ -38,9 +43,10 @@ def test_a_link_keeps_to_its_limit_and_a_topic_to_its_own(
     create_topic(source.bootstrap, heavy, PARTITIONS)
     create_topic(source.bootstrap, light)
     values = [(n % PARTITIONS, rng.randbytes(LARGE)) for n in range(COUNT)]
-    produce(source.bootstrap, heavy, [Record(b"k", v, partition=p) for p, v in values])
+    records = [Record(b"k", v, partition=p) for p, v in values]
+    produce(source.bootstrap, heavy, records, {"batch.size": SMALL})
     run = link.run_inside()
-    wait_until(lambda: copied() > 0, "copying begins", 120)
+    wait_until(lambda: min(ends(target)) > 0, "both slices copy", 120)
     first, began = copied(), time.monotonic()
     wait_until(lambda: time.monotonic() - began > SECONDS, "some seconds are over")
     speed = (copied() - first) * LARGE / (time.monotonic() - began)
