@@ -29,7 +29,7 @@ from towpath.records.trouble import TOLD, throttled
 _WAIT_MS = 500
 _SHORT_WAIT_MS = 10
 """Long poll while a partition is held back, so that it can be fetched again soon."""
-_JOINING = 1.0
+_JOINING = 0.25
 """Seconds after a reader was added in which others may follow; long polls are short meanwhile, as
 who is added during one waits for its end."""
 _POLLED_AT_ONCE = 20
