@@ -20,7 +20,6 @@ from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
 from towpath.records.target.written import Undone, undone
 from towpath.wire import batch as wire
-from towpath.wire.aborted import visible
 from towpath.wire.legacy import modernise
 
 _MAGIC_AT = 16
@@ -158,7 +157,7 @@ class Cursor:
             self._nothing(chunk.said)
 
     def _take(self, said: Fetched, buffer: wire.Buffer, table: wire.Table) -> None:
-        seen = visible(table, self._aborted(said))
+        seen = wire.visible(table, self._aborted(said))
         here = (table[:, wire.LAST] >= self.have) & (table[:, wire.BASE] < self.end)
         here &= table[:, wire.COUNT] > 0
         self._note(table[here & ~seen & (table[:, wire.ATTRIBUTES] & wire.CONTROL == 0)])

@@ -29,7 +29,6 @@ from towpath.config import ClusterConfig
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Side, SourceOffset, TargetOffset
 from towpath.wire import batch as wire
-from towpath.wire.aborted import Mask
 from towpath.wire.digest import Digest, Hashes, fold
 
 SCHEMA = "comparison string"
@@ -245,7 +244,7 @@ class _Comparing:
         offsets: wire.Table,
         expected: wire.Table,
         hashes: Hashes,
-    ) -> Mask:
+    ) -> wire.Mask:
         """Count records that only the source has. Returns which ones the digest covers."""
         keep = np.ones(len(offsets), np.bool_)
         where = np.array(
@@ -270,7 +269,9 @@ class _Comparing:
             )
         return keep
 
-    def _extra(self, joined: Joined, target: Segment, offsets: wire.Table, hashes: Hashes) -> Mask:
+    def _extra(
+        self, joined: Joined, target: Segment, offsets: wire.Table, hashes: Hashes
+    ) -> wire.Mask:
         """Count records that only the target has. Returns which ones the digest covers."""
         keep = np.ones(len(offsets), np.bool_)
         alone = joined.target_only
@@ -290,7 +291,7 @@ class _Comparing:
             self._found.differs(int(sources[0]), int(offsets[rest[0]]), "not on the source")
         return keep
 
-    def _is_replaced(self, offsets: wire.Table) -> Mask:
+    def _is_replaced(self, offsets: wire.Table) -> wire.Mask:
         found = np.zeros(len(offsets), np.bool_)
         for first, end in self._part.replaced:
             found |= (offsets >= first) & (offsets < end)

@@ -69,7 +69,6 @@ class Log:
         """
         # Most commands read no record, and numba takes most of a second.
         from towpath.wire import batch as wire  # noqa: PLC0415
-        from towpath.wire.aborted import visible  # noqa: PLC0415
         from towpath.wire.legacy import modernise  # noqa: PLC0415
 
         at = first
@@ -82,7 +81,7 @@ class Log:
             table = wire.scan(buffer, start, stop)
             if not len(table):
                 return
-            for row in table[visible(table, chunk.said.aborted)].tolist():
+            for row in table[wire.visible(table, chunk.said.aborted)].tolist():
                 stamped = bool(row[wire.ATTRIBUTES] & wire.LOG_APPEND_TIME)
                 position = row[wire.POSITION]
                 for record in decode(buffer[position : position + row[wire.LENGTH]].data):

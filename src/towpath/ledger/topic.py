@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.codes import TOPIC_ALREADY_EXISTS
 from towpath.cluster.metadata import ConfigEntry, TopicInfo
-from towpath.model.errors import ClusterError, LedgerError, RefusedError
+from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.nouns import EVENTS, LEDGER
 
 TOPIC = LEDGER
@@ -77,12 +76,7 @@ def create_events(admin: Admin) -> None:
     Raises:
         ClusterError: The target refuses it, or cannot be asked.
     """
-    replicas = min(_REPLICAS, len(admin.cluster.brokers()))
-    try:
-        admin.topics.create(EVENTS, 1, replicas, _EVENT_CONFIGS)
-    except RefusedError as error:
-        if error.error != TOPIC_ALREADY_EXISTS:
-            raise
+    admin.topics.create_small(EVENTS, _EVENT_CONFIGS)
 
 
 def find(admin: Admin) -> LedgerTopic | None:

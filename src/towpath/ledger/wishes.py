@@ -52,8 +52,28 @@ def require_mirrored(link: OpenLink, topics: Iterable[TopicName]) -> None:
         raise ConfigError(problems)
 
 
+def require_copied(link: OpenLink, topics: Iterable[TopicName]) -> None:
+    """Raise if the link never copied one of these source topics.
+
+    Raises:
+        ConfigError: It did not.
+    """
+    copied = _copied(link)
+    problems = tuple(
+        ConfigProblem("--topics", f"link {link.config.link} never copied a topic named {name}")
+        for name in topics
+        if name not in copied
+    )
+    if problems:
+        raise ConfigError(problems)
+
+
+def _copied(link: OpenLink) -> set[TopicName]:
+    return {tp.topic for tp, each in link.books.partitions.items() if each.opened}
+
+
 def _unknown(link: OpenLink, topics: Iterable[TopicName]) -> Iterator[ConfigProblem]:
-    copied = {tp.topic for tp, each in link.books.partitions.items() if each.opened}
+    copied = _copied(link)
     for topic in topics:
         if topic not in copied and not link.config.topics.matches(topic):
             text = f"link {link.config.link} does not mirror a source topic named {topic}"

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.mm2.policy import Policy
+from towpath.mm2.policy import Policy, only_alias
 from towpath.mm2.records import Checkpoint, NotOfMirrorMakerError
 from towpath.mm2.topic import InternalTopic
-from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName, TopicPartition
 
 
@@ -83,14 +82,8 @@ def find_alias(admin: Admin, policy: Policy) -> str:
     """
     suffix = policy.checkpoints_suffix
     names = sorted(name for name in admin.topics.describe() if name.endswith(suffix))
-    aliases = [name.removesuffix(suffix) for name in names]
-    if len(aliases) == 1:
-        return aliases[0]
-    if aliases:
-        text = f"is needed, as the target has checkpoints of several sources: {', '.join(aliases)}"
-    else:
-        text = (
-            f"the target has no topic that ends with {suffix} and that this login may describe;"
-            " name the alias of the source, and --separator if MirrorMaker 2's file has one"
-        )
-    raise ConfigError((ConfigProblem("--source-alias", text),))
+    none = (
+        f"the target has no topic that ends with {suffix} and that this login may describe;"
+        " name the alias of the source, and --separator if MirrorMaker 2's file has one"
+    )
+    return only_alias([name.removesuffix(suffix) for name in names], "checkpoints", none)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
 
 HEARTBEATS = TopicName("heartbeats")
@@ -99,3 +101,20 @@ def connect_topic(kind: str, source_alias: str) -> TopicName:
         source_alias: The alias of the source.
     """
     return TopicName(f"mm2-{kind}.{source_alias}.internal")
+
+
+def only_alias(aliases: Sequence[str], kept: str, none: str) -> str:
+    """Return the alias of the only source of which MirrorMaker 2 has left something.
+
+    Args:
+        aliases: Those that were found.
+        kept: What was found of each.
+        none: What to tell where none was found.
+
+    Raises:
+        ConfigError: There is none, or there are several.
+    """
+    if len(aliases) == 1:
+        return aliases[0]
+    several = f"is needed, as the target has {kept} of several sources: {', '.join(aliases)}"
+    raise ConfigError((ConfigProblem("--source-alias", several if aliases else none),))

@@ -12,7 +12,7 @@ from typing import Any
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.mm2.policy import connect_topic
+from towpath.mm2.policy import connect_topic, only_alias
 from towpath.mm2.topic import InternalTopic
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
@@ -90,13 +90,8 @@ def find_source(admin: Admin) -> str:
     aliases = sorted(
         name.removeprefix(_BEFORE).removesuffix(_BEHIND) for name in names if name.endswith(_BEHIND)
     )
-    if len(aliases) == 1:
-        return aliases[0]
-    if aliases:
-        text = f"is needed, as the target has offsets of several sources: {', '.join(aliases)}"
-    else:
-        text = (
-            f"is needed, as the target has no topic such as {_BEFORE}us{_BEHIND}; where MirrorMaker"
-            " 2 runs in a Kafka Connect cluster, name --offsets-topic as well"
-        )
-    raise ConfigError((ConfigProblem("--source-alias", text),))
+    none = (
+        f"is needed, as the target has no topic such as {_BEFORE}us{_BEHIND}; where MirrorMaker 2"
+        " runs in a Kafka Connect cluster, name --offsets-topic as well"
+    )
+    return only_alias(aliases, "offsets", none)

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.codes import TOPIC_ALREADY_EXISTS
 from towpath.cluster.data.client import Client
 from towpath.config import Mm2Config, Mm2Topic
 from towpath.groups.model import GroupPosition, SyncReport
@@ -25,7 +24,7 @@ from towpath.mm2.policy import HEARTBEATS, Policy
 from towpath.mm2.records import Checkpoint, Heartbeat, Mm2Record, OffsetSync
 from towpath.mm2.topic import InternalTopic
 from towpath.model.clock import now_ms
-from towpath.model.errors import ClusterError, RefusedError, TowpathError
+from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.groups import GroupKind
 from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicName, TopicPartition
 from towpath.wire import plain
@@ -34,7 +33,6 @@ EXACTNESS = b"towpath-exactness"
 """Header of a checkpoint that says how far it can be relied on. Java clients pass it over."""
 
 _CONFIGS = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}
-_REPLICAS = 3
 _AT_ONCE = 1000
 """Records in one batch."""
 _SAFE = frozenset({Exactness.EXACT, Exactness.BOUNDED, Exactness.NOT_YET, Exactness.LOST})
@@ -127,19 +125,10 @@ class Publisher:
 
     def _topic(self, name: TopicName) -> _Topic:
         if name not in self._topics:
-            self._create(name)
+            if name not in self._target.topics.describe([name]):
+                self._target.topics.create_small(name, _CONFIGS)
             self._topics[name] = _Topic(self._target, self._client, TopicPartition(name, 0))
         return self._topics[name]
-
-    def _create(self, name: TopicName) -> None:
-        if name in self._target.topics.describe([name]):
-            return
-        replicas = min(_REPLICAS, len(self._target.cluster.brokers()))
-        try:
-            self._target.topics.create(name, 1, replicas, _CONFIGS)
-        except RefusedError as error:
-            if error.error != TOPIC_ALREADY_EXISTS:
-                raise
 
 
 def wanted_records(config: Mm2Config, report: SyncReport, books: LinkBooks, at: int) -> Wanted:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 
 from towpath.cluster.admin import Admin
@@ -12,7 +11,8 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.wire import plain
-from towpath.wire.header import CONTROL, TRANSACTIONAL, BatchHeader, split
+from towpath.wire.aborted import AbortedTransactions
+from towpath.wire.header import BatchHeader, split
 
 _FETCH_BYTES = 1 << 20
 _WAIT = 0.5
@@ -89,15 +89,11 @@ class InternalTopic:
 
 def committed(chunk: Records) -> Iterator[plain.Record]:
     """Yield the records of a fetch response that consumers of committed records see (KIP-98)."""
-    to_come = deque(sorted(chunk.said.aborted, key=lambda pair: pair[1]))
-    under_way: set[int] = set()
+    transactions = AbortedTransactions(chunk.said.aborted)
     for batch in split(chunk.batches):
         header = BatchHeader.read(batch)
-        while to_come and to_come[0][1] <= header.base_offset + header.last_offset_delta:
-            under_way.add(to_come.popleft()[0])
-        if header.attributes & CONTROL:
-            under_way.discard(header.producer_id)
-        elif not (header.attributes & TRANSACTIONAL and header.producer_id in under_way):
+        last = header.base_offset + header.last_offset_delta
+        if not transactions.void(last, header.attributes, header.producer_id):
             yield from plain.decode(batch)
 
 

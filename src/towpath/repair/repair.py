@@ -21,11 +21,12 @@ from towpath.engine.session import session
 from towpath.engine.slots import slots
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.topic import find
+from towpath.ledger.wishes import require_copied
 from towpath.mirror import COPYING
 from towpath.mirror.rounds import SUMMARY, RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
 from towpath.mirror.slices import run_slice
-from towpath.model.errors import ConfigError, ConfigProblem, StepOutdatedError, StoppedError
+from towpath.model.errors import StepOutdatedError, StoppedError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.plan.lease import Lease
 from towpath.records.work import Slice
@@ -105,14 +106,7 @@ def _read(link: OpenLink, topics: Collection[TopicName]) -> None:
         link.read()
         link.ledger.read_runs(link.books)
     link.books.check_clusters(link.source.cluster.id(), link.target.cluster.id())
-    known = {tp.topic for tp, each in link.books.partitions.items() if each.opened}
-    problems = tuple(
-        ConfigProblem("--topics", f"link {link.config.link} never copied a topic named {name}")
-        for name in topics
-        if name not in known
-    )
-    if problems:
-        raise ConfigError(problems)
+    require_copied(link, topics)
 
 
 class _Repair:

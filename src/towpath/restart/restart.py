@@ -15,9 +15,8 @@ from towpath.config import LinkConfig
 from towpath.ledger.entries import Restarted
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
-from towpath.ledger.wishes import signature
+from towpath.ledger.wishes import require_copied, signature
 from towpath.mirror.subjects import SUBJECTS
-from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.plan.applier import Applier
 from towpath.plan.journal import JournalWriter
@@ -76,7 +75,7 @@ def restart(config: LinkConfig, asked: RestartRequest) -> RestartReport:
     with ExitStack() as stack:
         link = stack.enter_context(open_link(config))
         link.look()
-        _require_copied(link, asked.topics)
+        require_copied(link, asked.topics)
         if asked.replace:
             require_free(link)  # what a run wrote since its last receipt would count as of others
         plan = planned(link, asked)
@@ -163,14 +162,3 @@ def _entry(config: LinkConfig, each: Restart) -> Restarted:
     return Restarted(
         link=config.link, topic=each.topic, source_topic_id=each.source_id, **signature()
     )
-
-
-def _require_copied(link: OpenLink, topics: tuple[TopicName, ...]) -> None:
-    known = {tp.topic for tp, each in link.books.partitions.items() if each.opened}
-    problems = tuple(
-        ConfigProblem("--topics", f"link {link.config.link} never copied a topic named {name}")
-        for name in topics
-        if name not in known
-    )
-    if problems:
-        raise ConfigError(problems)

@@ -8,12 +8,14 @@ read, and the target broker still detects damage to them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from towpath.model.errors import CorruptBatchError
+from towpath.wire.aborted import AbortedTransactions
 from towpath.wire.crc import BYTES, POLYNOMIAL, SHIFTS
 from towpath.wire.header import (
     CODEC_MASK,
@@ -56,6 +58,7 @@ __all__ = [
     "BatchHeader",
     "Buffer",
     "Bytes",
+    "Mask",
     "Table",
     "plain_prefix",
     "same_prefix",
@@ -64,6 +67,7 @@ __all__ = [
     "sealed",
     "sound",
     "stamp",
+    "visible",
 ]
 
 SEQUENCES = 1 << 31
@@ -72,6 +76,7 @@ NO_END = (1 << 63) - 1
 """An offset after every other one."""
 
 Table = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 POSITION, LENGTH, BASE, LAST, COUNT, ATTRIBUTES, PRODUCER, MAX_TIME, LEADER_EPOCH, CRC = range(10)
 """Columns of the table that `scan` returns. `LAST` is the last offset of the batch."""
@@ -253,3 +258,19 @@ def stamp(
     """
     added = TRANSACTIONAL if transactional else 0
     _stamp(buffer, table, producer_id, epoch, sequence % SEQUENCES, added)
+
+
+def visible(table: Table, aborted: Iterable[tuple[int, int]]) -> Mask:
+    """Return which batches hold records that a consumer of committed records sees.
+
+    Args:
+        table: Batches of one fetch response.
+        aborted: Its aborted transactions.
+    """
+    special = table[:, ATTRIBUTES] & (TRANSACTIONAL | CONTROL) != 0
+    seen = np.ones(len(table), np.bool_)
+    transactions = AbortedTransactions(aborted)
+    for index in np.flatnonzero(special).tolist():
+        row = table[index].tolist()
+        seen[index] = not transactions.void(row[LAST], row[ATTRIBUTES], row[PRODUCER])
+    return seen

@@ -19,6 +19,7 @@ from towpath.cluster.admin.topic_changes import (
 from towpath.cluster.codes import (
     LEADER_NOT_AVAILABLE,
     REQUEST_TIMED_OUT,
+    TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_OR_PARTITION,
     refused,
 )
@@ -31,6 +32,7 @@ from towpath.model.nouns import TopicId, TopicName, TopicPartition
 _DELETE_TOPICS, _DELETE_BY_ID = 20, 6
 """The first DeleteTopics version that can name topics by id (KIP-516)."""
 _UNKNOWN_TOPIC_ID = 100
+_SMALL_REPLICAS = 3
 
 
 class TopicAdmin:
@@ -91,6 +93,18 @@ class TopicAdmin:
             return
         self.create_all([topic]).sure(name)
         self.wait_for_leaders({name: partitions}).sure(name)
+
+    def create_small(self, name: TopicName, configs: Mapping[str, str]) -> None:
+        """Create a topic of one partition, unless another process has just done so.
+
+        It gets three replicas, or as many as there are brokers.
+        """
+        brokers = len(self._control.found().brokers)
+        try:
+            self.create(name, 1, min(_SMALL_REPLICAS, brokers), configs)
+        except RefusedError as error:
+            if error.error != TOPIC_ALREADY_EXISTS:
+                raise
 
     def grow(self, name: TopicName, count: int) -> None:
         """Grow a topic to `count` partitions, and wait until they have leaders."""

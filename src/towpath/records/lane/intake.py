@@ -151,7 +151,7 @@ class Intake:
     def _take_odd(self, frame: Frame, table: wire.Table, transactions: AbortedTransactions) -> None:
         row: list[int] = table[0].tolist()
         base, last = SourceOffset(row[wire.BASE]), row[wire.LAST]
-        void = transactions.void(row)
+        void = transactions.void(last, row[wire.ATTRIBUTES], row[wire.PRODUCER])
         if last < self.expected:
             return
         if base > self.expected:
