@@ -31,15 +31,37 @@ WORKS = (("run",), ("verify",), ("cutover",), ("repair", "--topics", "t"))
 """Commands that end at a safe point."""
 
 
+@pytest.fixture(autouse=True)
+def hang_up() -> Iterator[None]:
+    """Let SIGHUP arrive, also where the tests were started by nohup, which ignores it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_asks_to_stop(number: int) -> None:
     before = signal.getsignal(number)
     with stopping() as stop:
         assert not stop.is_set()
         os.kill(os.getpid(), number)
-        assert stop.is_set()
+        assert stop.wait(30)
         os.kill(os.getpid(), signal.SIGHUP)  # it is never the second one
     assert signal.getsignal(number) == before
+
+
+def test_a_signal_that_meets_a_main_thread_about_to_wait_is_not_lost() -> None:
+    """A handler that set the event itself would wait forever for the lock it has interrupted."""
+    program = (
+        "import os, signal; from towpath.cli.signals import stopping\n"
+        "with stopping() as stop:\n"
+        "    with vars(stop)['_cond']: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    assert stop.wait(30)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), check=False, timeout=60
+    )
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

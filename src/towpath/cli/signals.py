@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from queue import SimpleQueue
 from types import FrameType
 
 NUMBERS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
@@ -56,20 +57,43 @@ def stopping() -> Iterator[threading.Event]:
     more than once.
     """
     stop = threading.Event()
-    asked = threading.Event()
+    wishes: SimpleQueue[bool] = SimpleQueue()
+    asked = False
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
+        nonlocal asked
         _leave_the_terminal(number)
-        if asked.is_set() and number != signal.SIGHUP:
+        if asked and number != signal.SIGHUP:
             # The display hides the cursor. Nothing else must be undone: slices may be cut off.
             sys.stderr.write(_SHOW_CURSOR if sys.stderr.isatty() else "")
             os._exit(KILLED + number)
-        if number != signal.SIGHUP:
-            asked.set()
-        stop.set()
+        asked = asked or number != signal.SIGHUP
+        wishes.put(True)
 
-    with _handling(dict.fromkeys(NUMBERS, on_signal)):
+    with _handling(dict.fromkeys(NUMBERS, on_signal)), _set_from_a_thread(stop, wishes):
         yield stop
+
+
+@contextmanager
+def _set_from_a_thread(stop: threading.Event, wishes: SimpleQueue[bool]) -> Iterator[None]:
+    """Set the event for each wish that is true.
+
+    A handler runs in the main thread between any two of its steps. Were it to set the event while
+    the main thread, waiting for it, holds its lock, it would wait for itself. `SimpleQueue.put` is
+    made for handlers ("reentrant", in Python's documentation of `queue`).
+    """
+
+    def set_it() -> None:
+        while wishes.get():
+            stop.set()
+
+    setter = threading.Thread(target=set_it, name="signals", daemon=True)
+    setter.start()
+    try:
+        yield
+    finally:
+        wishes.put(False)
+        setter.join()
 
 
 @contextmanager
