@@ -40,8 +40,9 @@ MOVING = "moving"
 """The topic into which records trickle."""
 HEAP = "512m"
 PATIENCE = 600.0
-SETTLE, IDLE, WINDOW = 20.0, 60.0, 20.0
-"""Seconds of rest that do not count, of rest that count, and of the trickle."""
+SETTLE, IDLE, WINDOW, WAKING = 20.0, 60.0, 20.0, 30.0
+"""Seconds of rest that do not count, of rest that count, and of each trickle. In the first one the
+partitions wake from their rest, and brokers that are minutes old compile what they need for it."""
 CPU_OF = "copier", "source", "target", "others"
 GOALS = (
     "Wanted with 20,000 partitions: 6 CPU s a minute when idle, 350 MB for each slice, the first"
@@ -85,6 +86,8 @@ def _measure(home: Path, partitions: int, tell: Tell, found: Figures) -> None:
             with _running(arena, wish, home, totals, partitions, tell) as (first, copier):
                 found |= {"first": first}
                 found |= _rests(arena, copier, tell)
+                found["waking"] = latency.window(arena, copier, MOVING, LOAD, WAKING, settle=0.0)
+                tell(f"waking: {found['waking']}")
                 found["source"] = latency.window(arena, None, MOVING, LOAD, WINDOW)
                 found["trickle"] = latency.window(arena, copier, MOVING, LOAD, WINDOW)
                 tell(f"trickle: {found['trickle']}")
@@ -168,7 +171,7 @@ def _page(told: Mapping[str, str], partitions: int, found: Figures) -> Iterator[
     if "idle" in found:
         yield from _idle(found)
     if "trickle" in found:
-        yield from _trickle({"source": found["source"], "Towpath": found["trickle"]})
+        yield from _trickle(found)
     if "trouble" in found:
         yield f"Not everything could be measured: {found['trouble']}\n"
     yield from (f"- {name}: {value}" for name, value in told.items())
@@ -202,9 +205,13 @@ def _idle(found: Figures) -> Iterator[str]:
         yield f"{', '.join(map(str, peaks['worker'][:2]))}; {', '.join(others)}."
 
 
-def _trickle(windows: Mapping[str, Figures]) -> Iterator[str]:
+def _trickle(found: Figures) -> Iterator[str]:
+    names = {"Towpath, waking": "waking", "source": "source", "Towpath": "trickle"}
+    windows: dict[str, Figures] = {name: found[key] for name, key in names.items()}
     yield "\n## Trickle\n"
-    yield f"{LOAD}, into {LOAD.partitions} of the partitions, in {WINDOW:.0f} s.\n"
+    yield f"{LOAD}, into {LOAD.partitions} of the partitions, which had rested. The first"
+    yield f"{WAKING:.0f} s are told apart: partitions wake, and the brokers, minutes old, compile"
+    yield f"the code for it. Then {WINDOW:.0f} s for each consumer. Towpath copies all the while.\n"
     rows = [
         (of, run["p50"], run["p99"], *(run["cpu"][who] for who in CPU_OF), run["loadavg"])
         for of, run in windows.items()
