@@ -38,6 +38,8 @@ class Wish:
         discover: Seconds between two looks for new topics.
         also: An expression for further topics.
         python: The Python whose Towpath runs.
+        more: Further lines of Towpath's file.
+        properties: Further properties of MirrorMaker 2's flow, such as transforms.
     """
 
     topics: tuple[str, ...]
@@ -48,6 +50,8 @@ class Wish:
     discover: int = DISCOVER
     also: str = ""
     python: str = sys.executable
+    more: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
 
 
 class Copier:
@@ -133,6 +137,7 @@ class Towpath(Copier):
             f"link: {self.alias}\n"
             f'topics: {{include: [{names}], rename: "{self.alias}.{{topic}}"}}\n'
             f"run: {{round: {self._wish.round}, discover: {self._wish.discover}s}}\n"
+            f"{self._wish.more}"
         )
         return [self._wish.python, "-m", "towpath", "run", str(file), "--master", "local[2]"]
 
@@ -171,6 +176,7 @@ class MirrorMaker(Copier):
             "offset.lag.max": "10000",
             **{f"{name}replication.factor": "1" for name in _INTERNAL},
             **self._clients(),
+            **{f"{self.alias}->dst.{name}": value for name, value in self._wish.properties},
         }
 
     def _clients(self) -> dict[str, str]:

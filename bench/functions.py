@@ -64,7 +64,7 @@ def _rows(data: DataSet) -> list[tuple[str, ...]]:
     prepared = prepare(small)
     batches = prepared.batches[0]
     buffer = np.frombuffer(bytearray(b"".join(batches)), np.uint8)
-    _number(buffer)
+    number_batches(buffer)
     found = scan(buffer, 0, len(buffer))
     positions, lengths = found[:, POSITION].copy(), found[:, LENGTH].copy()
     spare = buffer.copy()  # stamping takes the base offsets away
@@ -102,7 +102,7 @@ def _turn(count: int) -> tuple[str, str, str]:
 def _singles(count: int) -> bytes:
     singles = replace(READINGS, partitions=1, per_batch=1, records=count, codec=NONE)
     buffer = np.frombuffer(bytearray(b"".join(prepare(singles).batches[0])), np.uint8)
-    _number(buffer)
+    number_batches(buffer)
     return buffer.tobytes()
 
 
@@ -120,7 +120,7 @@ def _taken(part: bytes, count: int) -> float:
     return time.process_time() - began
 
 
-def _number(buffer: Any) -> None:
+def number_batches(buffer: Any) -> None:
     """Give the batches following base offsets, as they have in a log."""
     following = 0
     for row in scan(buffer, 0, len(buffer)):
@@ -131,11 +131,11 @@ def _number(buffer: Any) -> None:
 
 def _speed(function: Callable[[], object], batches: int, records: int, size: int) -> list[str]:
     function()  # numba compiles, or reads what it compiled before
-    best = min(_timed(function) for _ in range(REPEAT))
+    best = min(timed(function) for _ in range(REPEAT))
     return [f"{batches / best:,.0f}", f"{records / best:,.0f}", f"{size / MIB / best:,.0f}"]
 
 
-def _timed(function: Callable[[], object]) -> float:
+def timed(function: Callable[[], object]) -> float:
     began = time.perf_counter()
     function()
     return max(time.perf_counter() - began, 1e-9)

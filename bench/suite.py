@@ -90,16 +90,16 @@ class Suite:
             "record_bytes": prepared.record_bytes, "wire_bytes": prepared.wire_bytes,
         }  # fmt: skip
         self.results.sets[data.name] = of_set
-        with self._caught(data.name, "raw"):
+        with self.caught(data.name, "raw"):
             of_set["raw"] = throughput.raw(arena, prepared, f"raw.{topic}")
-            self._said(of_set["raw"])
+            self.said(of_set["raw"])
         for name in self._copiers:
             # Filled anew for each, since the trickle of the idle set adds records.
             throughput.load(arena, prepared, topic)
             arena.hide(topic)
-            with self._caught(data.name, name):
+            with self.caught(data.name, name):
                 of_set[name] = self._copied(name, prepared, topic)
-                self._said(of_set[name])
+                self.said(of_set[name])
             arena.show(topic)
             arena.delete(arena.source, topic)
             arena.await_gone(topic)
@@ -112,12 +112,12 @@ class Suite:
             label, topic = name or "source", f"latency-{number}"
             arena.create(arena.source, topic, latency.PARTITIONS)
             found = self.results.latency[label] = []
-            with self._caught("latency", label):
+            with self.caught("latency", label):
                 if name is None:
                     found.extend(self._windows(None, topic, latency.LOADS))
                     continue
                 wish = Wish((topic, "warm"), "none", latency.PARTITIONS, quick=True)
-                with self._warmed(name, wish, topic) as copier:
+                with self.warmed(name, wish, topic) as copier:
                     found.extend(self._windows(copier, topic, latency.LOADS))
             arena.delete(arena.source, topic)
 
@@ -139,7 +139,7 @@ class Suite:
             wish = replace(plain, topics=(topic, "warm"), also=f"{topic}[.].*")
             arena.create(arena.source, topic, latency.PARTITIONS)
             found = self.results.latency[label] = []
-            with self._caught("changes", scene), self._warmed("towpath", wish, topic) as copier:
+            with self.caught("changes", scene), self.warmed("towpath", wish, topic) as copier:
                 appear = arena.appearing(topic, 1.0) if wish.discover == 1 else nullcontext()
                 with appear:
                     found.extend(
@@ -162,14 +162,14 @@ class Suite:
             found = latency.window(
                 self._arena, copier, topic, load, self._scale.window, beside=beside
             )
-            self._said(found)
+            self.said(found)
             yield found
 
     def _copied(self, name: str, prepared: Prepared, topic: str) -> Figures:
         data = prepared.data
         wish = Wish((topic, "warm"), data.codec_name, data.partitions)
         idle = data.name == "idle"
-        with self._warmed(name, wish, data.name) as copier:
+        with self.warmed(name, wish, data.name) as copier:
             quiet = self._resting(copier) if idle else 0.0
             figures = throughput.copied(
                 self._arena, copier, prepared, topic, lambda: self._arena.show(topic)
@@ -182,7 +182,7 @@ class Suite:
                     "cpu_per_minute": resting,
                     "trickle": trickle,
                 }
-                self._said(self.results.idle[name])
+                self.said(self.results.idle[name])
         return figures
 
     def _resting(self, copier: Copier) -> float:
@@ -193,7 +193,7 @@ class Suite:
         return round((copier.watch.cpu() - before) * 60 / (time.monotonic() - began), 2)
 
     @contextmanager
-    def _warmed(self, name: str, wish: Wish, label: str) -> Iterator[Copier]:
+    def warmed(self, name: str, wish: Wish, label: str) -> Iterator[Copier]:
         """Start a copier and let it copy a topic; note when its first record came."""
         arena, warm = self._arena, self._warm
         throughput.load(arena, warm, "warm")
@@ -217,7 +217,7 @@ class Suite:
             arena.await_gone("warm")
 
     @contextmanager
-    def _caught(self, what: str, who: str) -> Iterator[None]:
+    def caught(self, what: str, who: str) -> Iterator[None]:
         """Note what went wrong and go on with the next."""
         self._tell(f"{what}: {who}")
         try:
@@ -226,6 +226,6 @@ class Suite:
             self.results.trouble.append(f"{what}, {who}: {type(error).__name__}: {error}")
             self._tell(traceback.format_exc())
 
-    def _said(self, figures: Figures) -> None:
+    def said(self, figures: Figures) -> None:
         plain = {key: value for key, value in figures.items() if not isinstance(value, dict)}
         self._tell("    " + ", ".join(f"{key} {value}" for key, value in plain.items()))

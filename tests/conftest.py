@@ -54,6 +54,7 @@ from tests.support.program import environment
 from tests.support.refusal import Refusal
 from tests.support.registry import LocalRegistry
 from tests.support.registry import fetch as fetch_registry
+from tests.support.registry_proxy import RegistryProxy
 from tests.support.selection import Selection
 from tests.support.toxiproxy import Toxiproxy
 from tests.support.toxiproxy import fetch as fetch_toxiproxy
@@ -232,6 +233,20 @@ def new_registry(clusters: Clusters, tmp_path: Path) -> Iterator[Callable[..., L
     def start(**options: Any) -> LocalRegistry:
         folder = tmp_path / f"registry-{len(started)}"
         started.append(LocalRegistry(program, folder, **options))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.stop()
+
+
+@pytest.fixture
+def new_proxy() -> Iterator[Callable[..., RegistryProxy]]:
+    """Return what puts a proxy before a schema registry, for this test alone."""
+    started: list[RegistryProxy] = []
+
+    def start(url: str, *change: Any) -> RegistryProxy:
+        started.append(RegistryProxy(url, *change))
         return started[-1]
 
     yield start

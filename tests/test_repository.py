@@ -86,6 +86,16 @@ def test_the_table_of_promises_names_tests_that_exist() -> None:
     assert [name for name in sorted(named) if not (ROOT / "tests" / name).exists()] == []
 
 
+def test_the_table_of_faults_names_tests_that_exist() -> None:
+    text = (ROOT / "tests" / "FAULTS.md").read_text()
+    named = re.findall(r"`([\w/]+/test_\w+\.py)::(test_\w+)`", text)
+    assert len(named) > 30
+    files = {path: (ROOT / "tests" / path).read_text() for path, _ in named}
+    assert [test for path, test in named if f"def {test}(" not in files[path]] == []
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "our test" not in line]
+    assert [row for row in rows if "::test_" not in row] == []
+
+
 def test_the_table_of_promises_names_all_tests_with_brokers() -> None:
     text = (ROOT / "tests" / "README.md").read_text()
     named = set(re.findall(r"`([\w/]+/(?:test_\w+\.py)?)`", text))

@@ -11,9 +11,9 @@ import pytest
 from tests.support.compare import US, Pair, Row, row, rows
 from tests.support.runs import run
 from towpath.compare.doubled import Stretch
-from towpath.compare.work import RecordDifference
+from towpath.compare.work import LinkChanges, RecordDifference
 from towpath.dev.broker import LocalCluster
-from towpath.model.nouns import SourceOffset, TargetOffset
+from towpath.model.nouns import ClusterId, LinkName, SourceOffset, TargetOffset
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -286,3 +286,19 @@ def test_records_of_others_before_and_behind_a_cutover_are_told_apart(pair: Pair
     assert (cut_over.behind_cut.records, cut_over.behind_cut.first) == (4, 13)
     assert cut_over.counts.foreign == 7
     assert cut_over.equal
+
+
+def test_records_that_the_target_refused_are_left_out_and_counted(pair: Pair) -> None:
+    records = rows(10)
+    pair.source.write([records])
+    pair.target.write([records[:3], records[5:]])
+    runs = [run(0, 0, 3), run(5, 3, 5)]
+    assert pair.compare(10, runs).counts.missing == 2
+    changes = LinkChanges(
+        link=LinkName("l"), source_cluster=ClusterId("s"), target_cluster=ClusterId("t")
+    )
+    found = pair.compare(10, runs, changes=changes, refused=((3, 5),))
+    assert (found.equal, found.counts.equal, found.tally) == (True, 8, (("refused", 2),))
+    # The records that the ledger leaves out are the only ones.
+    found = pair.compare(10, runs, changes=changes, refused=((3, 4),))
+    assert (found.counts.missing, found.tally) == (1, (("refused", 1),))

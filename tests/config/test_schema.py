@@ -35,7 +35,7 @@ def fits(rule: Mapping[str, Any], value: Any) -> bool:
     unknown = rule.keys() - {
         "$schema", "$ref", "$defs", "anyOf", "type", "enum", "const", "pattern", "properties",
         "required", "additionalProperties", "items", "minimum", "maximum", "minLength", "minItems",
-        "title", "description", "default",
+        "maxLength", "title", "description", "default",
     }  # fmt: skip
     assert not unknown
     if "$ref" in rule and not fits(SCHEMA["$defs"][rule["$ref"].rpartition("/")[2]], value):
@@ -64,7 +64,7 @@ def _fits_in_detail(rule: Mapping[str, Any], value: Any) -> bool:
             checks.append(len(value) >= rule.get("minItems", 0))
             checks += [fits(rule.get("items", {}), item) for item in value]
         case str():
-            checks.append(len(value) >= rule.get("minLength", 0))
+            checks.append(rule.get("minLength", 0) <= len(value) <= rule.get("maxLength", 1000))
             checks.append(bool(re.search(rule.get("pattern", ""), value)))
         case int() | float():
             checks.append(rule.get("minimum", value) <= value <= rule.get("maximum", value))
@@ -93,9 +93,10 @@ def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_every_key_is_described() -> None:
+    whole = text()
     for place, field in walk(LinkConfig):
-        assert f'"{place[-1]}": {{' in text()
-        assert (field.description or "").partition('"')[0].partition("\\")[0] in text()
+        assert f'"{place[-1]}": {{' in whole
+        assert (field.description or "").partition('"')[0].partition("\\")[0] in whole
 
 
 def test_the_example_and_those_of_the_docs_satisfy_it() -> None:

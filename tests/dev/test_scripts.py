@@ -56,6 +56,12 @@ def test_an_old_java(tmp_path: Path, answer: str, said: str) -> None:
     assert said in text
 
 
+def test_the_demo_takes_one_option() -> None:
+    code, said = run("demo", "--registries")
+    assert code == 2
+    assert "--registries is no option of it\n  scripts/demo [--schemas]" in said
+
+
 def test_a_soak_needs_a_number_of_seconds() -> None:
     code, said = run("soak", "1h")
     assert code == 2

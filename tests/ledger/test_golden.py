@@ -68,6 +68,9 @@ def test_old_entries_come_to_the_same_books() -> None:
     pay = books.of(TopicPartition(TopicName("pay"), 0))
     assert pay.receipt is not None
     assert (pay.receipt.source_end, pay.receipt.records) == (15, 12)
+    [decision] = pay.noted_refused.values()
+    assert (decision.first, decision.end, decision.policy) == (9, 11, "quarantine")
+    assert books.replayers == {4021}
     assert [end.offsets for end in books.ends.values()] == [(30, -1)]
     orders = books.of(TopicPartition(TopicName("orders"), 1))
     assert [gap.first for gap in orders.gaps] == [5]
@@ -89,3 +92,13 @@ def test_old_assignments_are_read() -> None:
     assert (part.source.topic, part.target.topic, part.fill) == ("pay", "eu.pay", 100)
     assert part.begin == Beginning(SourceOffset(7), exact=True, epoch=3)
     assert part.earlier == {123281684066672001}
+
+
+def test_changes_are_known_by_their_digests() -> None:
+    books = books_of("goldchange")
+    pay = books.of(TopicPartition(TopicName("pay"), 0))
+    assert [each.digest for each in books.changes.values()] == [*books.changes]
+    assert pay.opened is not None
+    assert [books.changes[pay.opened.change].headers[0].name] == ["env"]
+    assert books.change_of(pay).drop[0].name == "tmp"
+    assert pay.changed == ((15, 16, pay.change),)

@@ -32,13 +32,15 @@ from towpath.ledger.chunks import Incarnation
 from towpath.ledger.entries import (
     Entry,
     FirstLook,
+    Journal,
     LinkIdentity,
+    Phase,
     Runs,
     SeenGroup,
     SeenPosition,
     Session,
 )
-from towpath.ledger.ledger import FACTS, RUNS, SESSIONS, Ledger
+from towpath.ledger.ledger import FACTS, RUNS, SCHEMAS, SESSIONS, Ledger
 from towpath.ledger.packed import Packer
 from towpath.ledger.tidy import Tidy
 from towpath.ledger.topic import TOPIC
@@ -186,6 +188,62 @@ def test_a_ledger_made_by_hand_may_differ_otherwise(
     books = ledger.books(LINK)
     ledger.read_groups(books)
     assert books.groups == {"g": group}, "groups are among the runs of an older ledger"
+
+
+def step(number: int, phase: Phase, link: str = LINK, subject: str = "schemas") -> Journal:
+    return Journal(
+        link=LinkName(link),
+        subject=subject,
+        name=f"s{number}",
+        do="RegisterSchemas",
+        part="0",
+        step={"name": f"s{number}"},
+        phase=phase,
+        plan="",
+        owned=False,
+        topic_id=TopicId(""),
+        error="",
+        at=1,
+    )
+
+
+def test_steps_about_schemas_have_a_partition_of_their_own(
+    stack: ExitStack, lone: LocalCluster, admin: Admin
+) -> None:
+    ledger = opened(stack, lone, admin)
+    ledger.create()
+    topic = step(0, Phase.DONE, subject="topics")
+    ledger.append([step(1, Phase.BEGUN), topic, step(2, Phase.BEGUN), step(1, Phase.BEGUN, "m")])
+    ledger.append([step(1, Phase.DONE)])
+    fresh = opened(stack, lone, admin)
+    books = fresh.books(LINK)
+    assert list(books.journal.values()) == [topic]
+    assert fresh.read(wanted=lambda _: True) == [], "slices do not read about schemas"
+    fresh.read_schemas(books)
+    assert list(books.journal.values()) == [topic, step(2, Phase.BEGUN), step(1, Phase.DONE)]
+    ledger.append([step(2, Phase.FAILED)])
+    fresh.read_schemas(books)
+    assert books.journal["schemas", "s2", "RegisterSchemas", "0"].phase is Phase.FAILED
+    assert fresh.read(SCHEMAS, wanted=lambda _: True) == []
+
+
+def test_steps_about_schemas_are_among_the_facts_of_an_older_ledger(
+    stack: ExitStack, lone: LocalCluster, admin: Admin
+) -> None:
+    create_topic(lone.bootstrap, TOPIC, 4, {"cleanup.policy": "compact"})
+    ledger = opened(stack, lone, admin)
+    ledger.append([step(1, Phase.BEGUN), step(2, Phase.DONE)])
+    fresh = opened(stack, lone, admin)
+    books = fresh.books(LINK)
+    fresh.read_schemas(books)
+    assert list(books.journal.values()) == [step(1, Phase.BEGUN), step(2, Phase.DONE)]
+    admin.topics.grow(TOPIC, 5)
+    wait_until(lambda: len(admin.topics.describe([TOPIC])[TOPIC].partitions) == 5, "it has grown")
+    late = opened(stack, lone, admin)
+    late.append([step(1, Phase.DONE)])
+    books = late.books(LINK)
+    late.read_schemas(books)
+    assert books.journal["schemas", "s1", "RegisterSchemas", "0"].phase is Phase.DONE
 
 
 def test_our_own_ledger_is_as_it_must_be(

@@ -35,6 +35,8 @@ def test_everything_that_a_meter_was_told_is_served() -> None:
     assert got.of("towpath_lag_seconds") == {("0", "orders"): 1.5}
     assert (got.get("towpath_gaps", **second), got.get("towpath_gaps", **first)) == (2, 0)
     assert got.get("towpath_gap_offsets", **second) == 9
+    assert got.of("towpath_quarantined_records") == {("ID_ZERO", "orders"): 4}
+    assert got.of("towpath_skipped_records") == {("RECORD_TOO_LARGE", "orders"): 1}
     states = {("0", "behind", "orders"): 1, ("1", "stopped", "orders"): 1}
     assert got.of("towpath_partition_state") == states
     assert got.of("towpath_partitions") == {("behind",): 1, ("stopped",): 1}
@@ -231,3 +233,11 @@ def test_schemas_are_counted_one_by_one() -> None:
     assert got.get(f"{start}_compatibility_updates_total") == 1
     assert got.get(f"{start}_compatibility_update_errors_total") == 1
     assert got.get(f"{start}_compatibility_update_latency_ns_sum") == 2.5e8
+
+
+def test_what_registries_have_stays_known_while_one_is_away() -> None:
+    got = scrape(full())
+    assert got.of("towpath_schema_versions") == {("there",): 4}
+    assert got.of("towpath_schemas_skipped") == {("conflict",): 2, ("registry",): 1}
+    assert got.of("towpath_registry_requests_total") == {("source",): 12}
+    assert 0 <= (got.get("towpath_schemas_look_age_seconds") or 0.0) < 60

@@ -46,6 +46,7 @@ TEXTS = {
         "the target refuses producer ids that it did not give out (PRODUCER_FENCED), so records are"
         " written in transactions"
     ),
+    Reason.of(ReasonCode.RECORDS_DROPPED, rules="tmp, old"): "rules drop records (tmp, old)",
     RETENTION: "retention at the source removed them before they were copied",
     Reason.of(ReasonCode.SOURCE_CUT, end=20): (
         "the source log was cut to offset 20 (unclean leader election); what was copied beyond it"
@@ -74,6 +75,30 @@ TEXTS = {
     ): (
         "target: the record at offset 4 of orders-0 has 9 bytes, more than the target takes; raise"
         " max.message.bytes of eu.orders there"
+    ),
+    Reason.of(ReasonCode.RECORD_BAD, offset=4, bad="ID_ZERO"): (
+        "the record at offset 4 cannot be changed: its schema id is 0 or negative; let such records"
+        " pass or go to the quarantine (`changes` in the file), and mend what writes them"
+    ),
+    Reason.of(ReasonCode.SCHEMA_UNKNOWN, ids="7, 9"): (
+        "it waits until the schemas of its next records (ids 7, 9) are on the target"
+    ),
+    Reason.of(ReasonCode.QUARANTINE_BUSY, offset=4): (
+        "it waits until the record at offset 4 is in the quarantine topic"
+    ),
+    Reason.of(
+        ReasonCode.RECORD_REFUSED,
+        partition="orders-0",
+        offset=4,
+        target="eu.orders",
+        error="INVALID_RECORD",
+        why="no key",
+    ): (
+        "target: topic eu.orders refuses the record at offset 4 of orders-0: INVALID_RECORD"
+        " (no key)"
+    ),
+    Reason.of(ReasonCode.NOT_SET_ASIDE, offset=4, why=Reason.of(ReasonCode.TOLD, text="no room")): (
+        "it failed to set aside the record at offset 4, which cannot be delivered: no room"
     ),
     Reason.of(ReasonCode.TARGET_LOST, partition="a-0", acknowledged=10, found=5, unit="offset"): (
         "target: a-0 lost records that it had acknowledged: offset 9 was acknowledged, and the log"
@@ -153,6 +178,42 @@ TEXTS = {
     ),
     errors.LedgerError("the ledger is of no use").reason: "the ledger is of no use",
     Reason.of(ReasonCode.TOLD, text="as it was"): "as it was",
+    Reason.of(
+        ReasonCode.SCHEMA_ID_REFUSED,
+        ids="schema id 7 in values",
+        why=Reason.of(ReasonCode.SCHEMA_ID_UNANSWERED),
+    ): (
+        "no id on the target is known for schema id 7 in values, and `strict` lets nothing pass:"
+        " the run of the link did not answer in time; look at its log, and whether it runs"
+    ),
+    Reason.of(ReasonCode.SCHEMA_ID_ABSENT): (
+        "the registry of the source has no schema with this id; register it there, or say with"
+        " `changes.ids` that these bytes are no ids"
+    ),
+    Reason.of(ReasonCode.SCHEMA_ID_ELSEWHERE, subject="a-value", strategy="topic"): (
+        "the id is that of a schema of a-value, which records of this topic cannot name by the"
+        " strategy topic; set the strategy of the topic under `changes.ids`, if they do"
+    ),
+    Reason.of(ReasonCode.SCHEMA_ID_LEFT_OUT, subject="a-value"): (
+        "the file leaves a-value out, to which the schema belongs; look at `schemas.include` and"
+        " `schemas.exclude`"
+    ),
+    Reason.of(ReasonCode.SCHEMA_ID_NOT_REGISTERED, subject="a-value", why="HTTP 422"): (
+        "the schema is not registered on the target, as a schema of a-value; HTTP 422"
+    ),
+    Reason.of(ReasonCode.SCHEMA_ID_NOT_GIVEN): (
+        "the file gives no other id for it; add it to `changes.ids.glue`, and start the run again"
+    ),
+    Reason.of(ReasonCode.SCHEMA_IDS_TOO_MANY, part="key", count=10000): (
+        "10000 different ids of no schema stand in its keys, so these are other bytes; leave keys"
+        " alone with `key: none` under `changes.ids`"
+    ),
+    Reason.of(ReasonCode.SCHEMAS_UNSEEN, why="no answer"): (
+        "the registries cannot be compared: no answer"
+    ),
+    Reason.of(ReasonCode.SCHEMA_ID_UNANSWERED): (
+        "the run of the link did not answer in time; look at its log, and whether it runs"
+    ),
 }
 
 

@@ -361,7 +361,7 @@ def test_missing_rights_are_named(
     assert plan.exit_code == 4
     assert not any(hidden in each for each in told)
     for expected in (
-        "target: target: creating topic __towpath_ledger with 4 partitions and replication factor"
+        "target: target: creating topic __towpath_ledger with 5 partitions and replication factor"
         " 1: TOPIC_AUTHORIZATION_FAILED (29)",
         f"{unsettled}: source: the login stranger lacks the ACL DescribeConfigs on this topic",
         f"{unmade}: target: creating topic {unmade} with 1 partition and replication factor 1:"

@@ -41,6 +41,7 @@ from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetCon
 
 FILE = Path(__file__).parent / "golden_plan.json"
 OF_SCHEMAS = Path(__file__).parent / "golden_schemas.json"
+WITH_CONFIGS = Path(__file__).parent / "golden_schemas_with_configs.json"
 LEDGER = Path(__file__).parent.parent / "ledger" / "golden.tsv"
 ORDERS, COPY = TopicName("orders"), TopicName("eu.orders")
 ACL = Acl(
@@ -120,7 +121,8 @@ SCHEMAS = replace(
 
 def test_an_old_plan_of_schemas_is_read() -> None:
     assert load_plan(OF_SCHEMAS, SUBJECTS.kinds).plan == SCHEMAS
-    old = json.loads(OF_SCHEMAS.read_text())
+    assert load_plan(WITH_CONFIGS, SUBJECTS.kinds).plan == SCHEMAS
+    old = json.loads(WITH_CONFIGS.read_text())
     now = json.loads(json.dumps(SCHEMAS.as_data()))
     assert {key: old[key] for key in now} == now
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ from towpath.records.standing import known_standing
 
 LINK = LinkName("l")
 OPENED = opened(tp(), producer_id=PRODUCER, mode=Mode.MAPPED)
-FEW, LARGE = 3, 10
+FEW, LARGE, MANY = 3, 10, 7
 
 
 def run(number: int) -> Run:
@@ -44,8 +45,15 @@ class Slice:
     def copy(self) -> None:
         self.progress.note(*run(self.progress.records // 100))
 
+    def copy_many(self, count: int) -> None:
+        first = self.progress.records // 100
+        pieces = [run(number)[::2] for number in range(first, first + count)]
+        self.progress.note_all(np.array(pieces, np.int64), run(first)[1])
+
     def write(self) -> list[Entry]:
-        made = [*self.unwritten, *self.log.add(self.progress.runs.take_closed())]
+        runs = self.progress.runs
+        made = [*self.unwritten, *self.log.add(runs.take_closed())]
+        made += self.log.add_all(runs.take_many())
         receipt, _ = self.key.write(self.progress, LINK, self.log.packed())
         return [*made, receipt]
 
@@ -55,7 +63,9 @@ class Slice:
         self.log.finish()
 
 
-DO = st.sampled_from(["copy", "copy", "copy", "write", "write", "fail", "late", "new", "again"])
+DO = st.sampled_from(
+    ["copy", "copy", "copy", "many", "write", "write", "fail", "late", "new", "again"]
+)
 
 
 @pytest.fixture
@@ -80,6 +90,8 @@ def test_the_map_is_complete_up_to_the_receipt(steps: list[str], rng: random.Ran
         match step:
             case "copy":
                 one.copy()
+            case "many":
+                one.copy_many(MANY)
             case "write":
                 log += one.write()
                 one.unwritten = []
@@ -96,7 +108,7 @@ def test_the_map_is_complete_up_to_the_receipt(steps: list[str], rng: random.Ran
     books = books_of(log)
     count = books.receipt.records // 100 if books.receipt else 0
     known = set(books.offsets().runs)
-    assert set(map(run, range(count))) <= known <= set(map(run, range(len(steps))))
+    assert set(map(run, range(count))) <= known <= set(map(run, range(MANY * len(steps))))
 
 
 def books_of(log: list[Entry]) -> PartitionBooks:

@@ -7,10 +7,12 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from tests.support.kafka import wait_until
 from towpath.config import RegistryConfig
 from towpath.dev import ports
 from towpath.model.errors import RegistryRefusedError, UnreachableError
@@ -137,6 +139,37 @@ def test_a_registry_that_hangs_is_not_waited_for_longer_than_that(
         ask(there.url, timeout="500ms")
     assert time.monotonic() - began < 20
     go_on.set()
+
+
+def test_of_thousands_of_calls_to_a_registry_that_is_away_few_wait(
+    server: Callable[[Says], Server],
+) -> None:
+    broken = True
+
+    def says(*_: object) -> Answer:
+        return (500, {}) if broken else (200, ["a"])
+
+    there = server(says)
+    http = RegistryHttp(
+        RegistryConfig.model_validate({"url": there.url, "timeout": "100ms"}), Side.SOURCE, 2
+    )
+    began = time.monotonic()
+    for _ in range(1000):
+        with pytest.raises(UnreachableError, match="HTTP 500"):
+            http.call("list subjects", "GET", "/subjects")
+    assert http.away
+    assert time.monotonic() - began < 50, "a thousand deadlines would be 100 s"
+    assert len(there.asked) < 200
+    broken = False
+
+    def is_back() -> bool:
+        with suppress(UnreachableError):
+            return bool(http.call("list subjects", "GET", "/subjects"))
+        return False
+
+    wait_until(is_back, "one call in a second tries again")
+    assert not http.away
+    http.close()
 
 
 def test_basic_login(server: Callable[[Says], Server], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from towpath.config import SchemasConfig
+from tests.support.schema_worlds import compared, one, schemas_config
 from towpath.model.errors import UnreachableError
 from towpath.model.schemas import (
     Schema,
@@ -14,36 +12,11 @@ from towpath.model.schemas import (
     SubjectConfig,
     SubjectName,
 )
-from towpath.schemas.diff import SchemaDifference, diff
-from towpath.schemas.observed import ObservedSchemas, SeenVersion
+from towpath.schemas.diff import diff
+from towpath.schemas.observed import ObservedSchemas
 from towpath.schemas.steps import RegisterSchemas, RestoreSubject, SetSubjectConfig, WantedVersion
 
 A, B = SubjectName("a"), SubjectName("b")
-
-
-def one(number: int, text: str = "", *references: tuple[str, int]) -> SeenVersion:
-    refs = tuple(SchemaReference(name, SubjectName(name), v) for name, v in references)
-    return SeenVersion(SchemaId(number), text or str(number), refs)
-
-
-def config(**more: Any) -> SchemasConfig:
-    sides = {"source": {"url": "http://s"}, "target": {"url": "http://t"}}
-    return SchemasConfig.model_validate({**sides, **more})
-
-
-def compared(
-    source: dict[SubjectName, dict[int, SeenVersion]],
-    target: dict[SubjectName, dict[int, SeenVersion]],
-    begun: dict[str, RegisterSchemas] | None = None,
-    seen: dict[str, Any] | None = None,
-    **more: Any,
-) -> SchemaDifference:
-    names = {name: SubjectName(config(**more).target_name(name)) for name in source}
-    return diff(
-        ObservedSchemas(source=source, target=target, wanted=names, **(seen or {})),
-        config(**more),
-        begun or {},
-    )
 
 
 def test_a_registry_that_is_equal_needs_nothing() -> None:
@@ -167,7 +140,7 @@ def test_circles_and_lost_references_stop_nothing_else() -> None:
 
 def test_a_registry_that_does_not_answer_is_a_problem_and_stops_no_topic() -> None:
     error = UnreachableError("source", "the schema registry", "no answer in time")
-    found = diff(ObservedSchemas(trouble=error), config(), {})
+    found = diff(ObservedSchemas(trouble=error), schemas_config())
     assert [str(problem.cause) for problem in found.problems] == ["subject"]
 
 

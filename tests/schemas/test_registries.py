@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,19 +18,6 @@ from towpath.schemas.steps import RegisterSchemas
 pytestmark = pytest.mark.soak
 NewRegistry = Callable[..., LocalRegistry]
 NewProxy = Callable[..., RegistryProxy]
-
-
-@pytest.fixture
-def new_proxy() -> Iterator[NewProxy]:
-    started: list[RegistryProxy] = []
-
-    def start(url: str, *change: Any) -> RegistryProxy:
-        started.append(RegistryProxy(url, *change))
-        return started[-1]
-
-    yield start
-    for each in started:
-        each.stop()
 
 
 def between(source: str, target: str, **more: Any) -> Bringing:
@@ -73,7 +60,8 @@ def test_new_names_with_the_same_ids(new_registry: NewRegistry) -> None:
     fill(ours)
     with between(ours.url, theirs.url, rename="eu.{subject}") as link:
         link.sync()
-        assert link.look() == type(link.look())()
+        found = link.look()
+        assert (found.steps, found.notes, found.problems) == ((), (), ())
     for name in ("address", "person", "order"):
         ours_, theirs_ = ours.version(name), theirs.version(f"eu.{name}")
         assert (ours_["id"], ours_["version"]) == (theirs_["id"], theirs_["version"])
@@ -149,7 +137,7 @@ def test_a_registry_that_keeps_nothing_is_recognised(
 
     def swallow(method: str, path: str, body: Body) -> Changed:
         if method == "POST" and path.endswith("/versions") and body is not None:
-            return 200, {"id": body["id"]}
+            return 200, {"id": body.get("id", 4711)}
         return body
 
     with between(ours.url, new_proxy(theirs.url, swallow).url) as link:
@@ -157,6 +145,31 @@ def test_a_registry_that_keeps_nothing_is_recognised(
         assert set(link.failed) == {"address", "person", "order"}
         assert "and has nothing" in str(link.failed["address"])
     assert theirs.schemas() == {}
+    proxy = new_proxy(theirs.url, swallow)
+    ours.register("alone", record("Alone", "x"))
+    with between(ours.url, proxy.url, ids="translate") as link:
+        link.sync()
+        assert set(link.failed) == {"address", "alone", "person", "order"}
+        assert "a schema of address" in str(link.failed["alone"])  # it was not even sent
+    assert theirs.schemas() == {}
+
+
+def test_a_target_that_takes_contexts_for_names_is_recognised(
+    new_registry: NewRegistry, new_proxy: NewProxy
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    for name in "ab":
+        ours.register(f":.eu:{name}", record(name, "x"))
+        ours.register(name, record(name, "x"))
+
+    def literal(_method: str, path: str, body: Body) -> Changed:
+        return (200, ["."]) if path == "/contexts" else body
+
+    with between(ours.url, new_proxy(theirs.url, literal).url) as link:
+        link.sync()
+        assert set(link.failed) >= {":.eu:a", ":.eu:b"}
+        told = str(link.failed[":.eu:a"])
+        assert "which should have the context .eu, and has a subject of the default" in told
 
 
 def test_one_subject_that_fails_stops_only_what_refers_to_it(
@@ -222,24 +235,6 @@ def test_lists_come_in_pages_of_any_size(
     with between(new_proxy(ours.url, paged).url, theirs.url) as link:
         link.sync()
     assert theirs.schemas() == ours.schemas()
-
-
-def test_unchanged_subjects_cost_one_request_at_most(new_registry: NewRegistry) -> None:
-    ours, theirs = new_registry(), new_registry()
-    for number in range(30):
-        ours.register(f"s{number}", record(f"S{number}", "x"))
-    with between(ours.url, theirs.url) as link:
-        link.sync()
-        link.look()
-        before = link.requests
-        assert link.look().steps == ()
-        assert link.requests - before <= 30 + 10
-        # A change is seen all the same, within two looks.
-        ours.ask("PUT", "/config/s7", {"compatibility": "FULL"})
-        ours.ask("PUT", "/mode/s8", {"mode": "READONLY"})
-        changed = {step.about for _ in range(2) for step in link.sync().steps}
-        assert changed == {"s7", "s8"}
-        assert (theirs.level("s7"), theirs.mode("s8")) == ("FULL", "READONLY")
 
 
 def test_versions_that_are_deleted_at_the_source_stay_out(new_registry: NewRegistry) -> None:
@@ -336,9 +331,10 @@ def test_metadata_and_rules(new_registry: NewRegistry) -> None:
         assert link.failed == {}
     assert theirs.version("a")["metadata"]["properties"]["owner"] == "shop"
     theirs = new_registry()
-    with between(ours.url, theirs.url, metadata="strip") as link:
+    with between(ours.url, theirs.url, metadata="strip", tags="strip") as link:
         (note,) = link.sync().notes
-        assert str(note) == "a: metadata stay at the source, as the file says `strip`"
+        left = "a: version 1: metadata and tags stay at the source"
+        assert str(note) == f"{left}, as the file says `strip`"
         assert (link.failed, link.look().steps) == ({}, ())
     assert "owner" not in str(theirs.version("a"))
     theirs = new_registry()
@@ -369,36 +365,7 @@ def test_tls_and_a_login(
     monkeypatch.setenv("REGISTRY_WORD", "secretpw")
     ours = new_registry()
     fill(ours)
-    theirs = new_registry(
-        options={
-            "security": {
-                "tls": {
-                    "enabled": True,
-                    "cert_file": str(vault.broker.certificate),
-                    "key_file": str(vault.broker.key),
-                    "min_version": "TLS1.2",
-                    "client_auth": "none",
-                },
-                "auth": {
-                    "enabled": True,
-                    "methods": ["basic"],
-                    "basic": {"realm": "sr"},
-                    "bootstrap": {
-                        "enabled": True,
-                        "username": "admin",
-                        "password": "secretpw",
-                        "email": "a@example.com",
-                    },
-                    "rbac": {
-                        "enabled": True,
-                        "default_role": "readonly",
-                        "super_admins": ["admin"],
-                    },
-                },
-            }
-        },
-        scheme="https",
-    )
+    theirs = new_registry(vault=vault)
     login = {"username": "admin", "password": "env:REGISTRY_WORD"}
     target = {"url": theirs.url, "tls": {"ca": str(vault.ca)}, "basic": login}
     with Bringing({"source": {"url": ours.url}, "target": target}) as link:
@@ -411,3 +378,212 @@ def test_tls_and_a_login(
     with Bringing({"source": {"url": ours.url}, "target": {"url": theirs.url}}) as link:
         (problem,) = link.look().problems
         assert "CERTIFICATE_VERIFY_FAILED" in problem.text
+
+
+def in_context(registry: LocalRegistry, context: str, name: str) -> dict[str, Any]:
+    """Return the latest version of a subject of a context."""
+    found: dict[str, Any] = registry.ask(
+        "GET", f"/contexts/{context}/subjects/{name}/versions/latest"
+    )
+    return found
+
+
+@pytest.mark.parametrize("ids", ["keep", "translate"])
+def test_contexts_go_where_the_map_says(new_registry: NewRegistry, ids: str) -> None:
+    ours, theirs = new_registry(), new_registry()
+    fill(ours)
+    ours.register(":.eu:address", record("Address", "zip", "planet"))
+    of = refers(("Address", "address", 1))
+    ours.register(":.eu:person", record("Person", of={"home": "Address"}), references=of)
+    ours.register(":.us:money", record("Money", "cents"))
+    ours.register(":.lab:try", record("Try", "x"))
+    ours.ask("PUT", "/config/:.eu:person", {"compatibility": "FULL"})
+    theirs.register(":.west:busy", record("Busy", "x"))
+    contexts = {".": ".", "eu|us": "far-{context}", "lab": "skip"}
+    with between(ours.url, theirs.url, ids=ids, contexts=contexts) as link:
+        link.sync()
+        assert link.failed == {}
+        found = link.look()
+        assert (found.steps, found.problems) == ((), ())
+        rows = link.client.compared(ask=True).rows
+        assert {row.verdict for row in rows} == {"equal"}
+        assert len(rows) == 7
+    assert set(theirs.ask("GET", "/contexts")) == {".", ".west", ".far-eu", ".far-us"}
+    person, address = (in_context(theirs, ".far-eu", name) for name in ("person", "address"))
+    assert (address["id"], person["id"]) == (1, 2)
+    assert "planet" in address["schema"]
+    assert person["references"] == of
+    assert theirs.level(":.far-eu:person") == "FULL"
+    assert theirs.mode(":.far-eu:person") is None
+    # A context that comes later stops nothing of the others.
+    ours.register(":.new:a", record("A", "x"))
+    ours.register(":.us:money", record("Money", "cents", "dollars"))
+    with between(ours.url, theirs.url, ids=ids, contexts=contexts) as link:
+        (problem,) = link.sync().problems
+        assert problem.about == ".new"
+    assert in_context(theirs, ".far-us", "money")["version"] == 2
+
+
+def test_contexts_without_a_map_keep_their_names(new_registry: NewRegistry) -> None:
+    ours, theirs = new_registry(), new_registry()
+    ours.register("a", record("A", "x"))
+    ours.register(":.eu:a", record("A", "y"))
+    with between(ours.url, theirs.url) as link:
+        link.sync()
+        assert (link.failed, link.look().steps, link.look().problems) == ({}, (), ())
+    assert theirs.version("a")["schema"] == ours.version("a")["schema"]
+    assert in_context(theirs, ".eu", "a")["schema"] == in_context(ours, ".eu", "a")["schema"]
+
+
+def test_compatibility_groups_and_defaults(new_registry: NewRegistry) -> None:
+    ours = new_registry()
+    ours.register("a", record("A", "x"))
+    ours.register("a", record("A", "x", "y"))
+    more: dict[str, Any] = {"compatibilityGroup": "major"}
+    ours.ask("PUT", "/config/a", {"compatibility": "FULL", "normalize": True, **more})
+    for ids in ("keep", "translate"):
+        theirs = new_registry()
+        with between(ours.url, theirs.url, ids=ids) as link:
+            link.sync()
+            assert (link.failed, link.look().steps) == ({}, ())
+            held = theirs.ask("GET", "/config/a")
+            assert held == ours.ask("GET", "/config/a")
+            # What is registered later leaves all of it as it is.
+            ours.ask("PUT", "/config/a", {"compatibility": "NONE"})
+            ours.register("a", record("A", "z"))
+            ours.ask("PUT", "/config/a", {"compatibility": "FULL", "normalize": True, **more})
+            link.sync()
+            assert (link.failed, link.look().steps) == ({}, ())
+            assert theirs.ask("GET", "/config/a") == held
+        last = ours.version("a")["version"]
+        ours.ask("DELETE", f"/subjects/a/versions/{last}")
+        ours.ask("DELETE", f"/subjects/a/versions/{last}?permanent=true")
+    theirs = new_registry()
+    more |= {"defaultMetadata": {"properties": {"owner": "shop"}}}
+    ours.ask("PUT", "/config/a", {"compatibility": "FULL", "normalize": True, **more})
+    with between(ours.url, theirs.url) as link:
+        link.sync()
+        assert (link.failed, link.look().steps) == ({}, ())
+        assert theirs.ask("GET", "/config/a") == ours.ask("GET", "/config/a")
+    theirs = new_registry()
+    with between(ours.url, theirs.url, compatibility_groups="strip", metadata="strip") as link:
+        (note,) = link.sync().notes
+        left = "compatibility group and metadata of the subject stay at the source"
+        assert str(note) == f"a: {left}, as the file says `strip`"
+        assert (link.failed, link.look().steps) == ({}, ())
+        said = theirs.ask("GET", "/config/a")
+        assert said == {"compatibilityLevel": "FULL", "normalize": True}
+    theirs = new_registry()
+    with between(ours.url, theirs.url, compatibility_groups="fail") as link:
+        (problem,) = link.sync().problems
+        assert "compatibility group is set for it, and the file says `fail`" in problem.text
+    assert theirs.level("a") is None
+
+
+def test_what_is_set_for_all_subjects_is_left_alone_unless_the_file_says_so(
+    new_registry: NewRegistry,
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    ours.register("a", record("A", "x"))
+    ours.register(":.eu:a", record("A", "x"))
+    ours.ask("PUT", "/config", {"compatibility": "FULL_TRANSITIVE"})
+    ours.ask("PUT", "/config/:.eu:", {"compatibility": "NONE"})
+    with between(ours.url, theirs.url) as link:
+        link.sync()
+    assert theirs.ask("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
+    with Bringing({**link.config, "global": True}) as link:
+        ours.ask("PUT", "/mode", {"mode": "READONLY"})
+        assert {step.about for step in link.sync().steps} == {":.:", ":.eu:"}
+        assert (link.failed, link.look().steps) == ({}, ())
+    assert theirs.ask("GET", "/config") == {"compatibilityLevel": "FULL_TRANSITIVE"}
+    assert theirs.ask("GET", "/config/:.eu:") == {"compatibilityLevel": "NONE"}
+    assert theirs.ask("GET", "/mode") == {"mode": "READWRITE"}
+
+
+def test_a_serverless_registry_gets_what_it_can_hold(
+    new_registry: NewRegistry, new_proxy: NewProxy
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    metadata = {"properties": {"owner": "shop"}, "tags": {"A.x": ["PII"]}}
+    ours.register("a", record("A", "x"), metadata=metadata)
+    ours.ask("PUT", "/config/a", {"compatibility": "FULL", "compatibilityGroup": "major"})
+
+    def narrow(method: str, path: str, body: Body) -> Changed:
+        held = {"schema", "schemaType", "references", "id", "version", "compatibility", "mode"}
+        too_much = method != "GET" and body is not None and body.keys() - held
+        if path.startswith("/contexts"):
+            return 404, {"error_code": 404}
+        return (422, {"error_code": 422, "message": "unknown field"}) if too_much else body
+
+    weak = new_proxy(theirs.url, narrow).url
+    with Bringing(
+        {"source": {"url": ours.url}, "target": {"url": weak, "kind": "serverless"}}
+    ) as link:
+        notes = [str(note) for note in link.sync().notes]
+        why = "as a registry of the kind serverless cannot hold that"
+        assert notes == [
+            f"a: version 1: metadata and tags stay at the source, {why}",
+            f"a: compatibility group of the subject stay at the source, {why}",
+        ]
+        assert (link.failed, link.look().steps) == ({}, ())
+    assert theirs.level("a") == "FULL"
+    assert theirs.version("a")["id"] == 1
+
+
+@pytest.mark.parametrize("ids", ["keep", "translate"])
+def test_each_registry_gets_the_mode_that_it_needs(
+    new_registry: NewRegistry, new_proxy: NewProxy, ids: str
+) -> None:
+    """As Redpanda since 25.3: ids are taken in IMPORT alone, and new ones given outside of it."""
+    ours, theirs = new_registry(), new_registry()
+    fill(ours)
+    theirs.ask("PUT", "/mode/person", {"mode": "READONLY"})
+    theirs.ask("PUT", "/mode/order", {"mode": "IMPORT"})
+    theirs.ask("PUT", "/mode", {"mode": "READONLY" if ids == "keep" else "IMPORT"})
+
+    def strict(method: str, path: str, body: Body) -> Changed:
+        if method == "POST" and path.endswith("/versions") and body is not None:
+            name = path.split("/")[2]
+            mode = theirs.mode(name) or theirs.ask("GET", "/mode")["mode"]
+            if (mode == "IMPORT") != ("id" in body):
+                return 422, {"error_code": 42205, "message": f"not in the mode {mode}"}
+        return body
+
+    with between(ours.url, new_proxy(theirs.url, strict).url, ids=ids) as link:
+        link.sync()
+        assert (link.failed, link.look().steps) == ({}, ())
+    assert [theirs.mode(name) for name in ("address", "person", "order")] == [
+        None,
+        "READONLY",
+        "IMPORT",
+    ]
+    assert {text for _, text in theirs.schemas().values()} == {
+        text for _, text in ours.schemas().values()
+    }
+
+
+def test_a_schema_under_several_ids_keeps_all_of_them(new_registry: NewRegistry) -> None:
+    ours, theirs = new_registry(), new_registry()
+    ours.ask("PUT", "/mode", {"mode": "IMPORT"})
+    for number, name in ((11, "a"), (12, "b"), (13, "c")):
+        ours.register(name, record("A", "x"), id=number, version=1)
+    with between(ours.url, theirs.url) as link:
+        link.sync()
+        assert (link.failed, link.look().steps, link.look().problems) == ({}, (), ())
+    assert {name: theirs.version(name)["id"] for name in "abc"} == {"a": 11, "b": 12, "c": 13}
+    assert [theirs.ask("GET", f"/schemas/ids/{number}")["schema"] for number in (11, 12, 13)]
+
+
+def test_a_subject_that_was_made_again_is_told(new_registry: NewRegistry) -> None:
+    ours, theirs = new_registry(), new_registry()
+    fill(ours)
+    with between(ours.url, theirs.url, ids="translate") as link:
+        link.sync()
+        ours.ask("DELETE", "/subjects/order")
+        ours.ask("DELETE", "/subjects/order?permanent=true")
+        ours.register("order", record("Order", "x"))
+        (note,) = link.sync().notes
+        assert "the subject was made again at the source" in note.text
+        assert link.failed == {}
+        assert link.look().steps == ()
+    assert theirs.ask("GET", "/subjects/order/versions") == [1, 2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -125,4 +127,78 @@ def test_a_process_that_is_killed_while_a_subject_is_in_import_leaves_nothing_be
     assert theirs.schemas() == ours.schemas()
     assert [theirs.mode(each) for each in "abc"] == [None, "READONLY", None]
     assert here("schemas", "diff", str(file)).code == 0
+    proxy.stop()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("ids", ["keep", "translate"])
+def test_a_sync_that_is_killed_again_and_again_restores_what_it_changed(
+    source: SharedCluster,
+    target: SharedCluster,
+    new_registry: NewRegistry,
+    new_name: Callable[[str], str],
+    here: Here,
+    tmp_path: Path,
+    ids: str,
+) -> None:
+    """It is killed at a random change, again while it recovers; the change may arrive or not."""
+    ours, theirs = new_registry(), new_registry()
+    for name in ("a", "b", "c"):
+        for number in range(3):
+            ours.ask("PUT", "/config", {"compatibility": "NONE"})
+            ours.register(name, record(f"{name}{number}", "x"))
+    ours.ask("PUT", "/config", {"compatibility": "BACKWARD"})
+    theirs.ask("PUT", "/config/b", {"compatibility": "FULL", "compatibilityGroup": "major"})
+    theirs.ask("PUT", "/mode/b", {"mode": "READONLY"})
+    theirs.ask("PUT", "/mode/c", {"mode": "IMPORT" if ids == "translate" else "READWRITE"})
+    before = {name: (theirs.mode(name), theirs.answer("GET", f"/config/{name}")) for name in "abc"}
+    chance = random.Random(f"{os.environ['TOWPATH_SEED']} {ids}")
+    asked, killed, left = threading.Event(), threading.Event(), 0
+
+    def hang(method: str, path: str, body: Body) -> Changed:
+        nonlocal left
+        is_lookup = method == "POST" and not path.partition("?")[0].endswith("/versions")
+        if method == "GET" or is_lookup or killed.is_set():
+            return body
+        left -= 1
+        if left == 0:
+            asked.set()
+            assert killed.wait(60)
+            if chance.random() < 0.5:
+                return 503, {"error_code": 503, "message": "lost"}
+        return body
+
+    proxy = RegistryProxy(theirs.url, hang)
+    name = new_name("again")
+    file = tmp_path / "link.yaml"
+    file.write_text(
+        f"source: {{bootstrap: '{source.bootstrap}'}}\n"
+        f"target: {{bootstrap: '{target.bootstrap}'}}\n"
+        f"link: {name}\n"
+        f"topics: {{include: ['{name}.*']}}\n"
+        f"schemas: {{source: {{url: '{ours.url}'}}, target: {{url: '{proxy.url}'}}, ids: {ids}}}\n"
+    )
+    kills = 0
+    while kills < 12:
+        asked.clear()
+        killed.clear()
+        left = chance.randint(2, 4)
+        program = Program(tmp_path, "schemas", "sync", str(file), name=f"sync-{kills}")
+        while program.running and not asked.wait(0.05):
+            pass
+        if not asked.is_set():
+            break
+        program.kill9()
+        killed.set()
+        kills += 1
+    killed.set()
+    assert kills >= 3
+    ended = here("schemas", "sync", str(file))
+    assert ended.code == 0, ended.said
+    again = here("schemas", "diff", str(file))
+    assert again.code == 0, again.said
+    texts = [sorted(text for _, text in each.schemas().values()) for each in (ours, theirs)]
+    assert texts[0] == texts[1]
+    after = {name: (theirs.mode(name), theirs.answer("GET", f"/config/{name}")) for name in "abc"}
+    assert after == before
     proxy.stop()

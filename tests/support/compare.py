@@ -15,11 +15,12 @@ from tests.support.runs import run
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.compare.slice import compare
-from towpath.compare.work import CompareSlice, Comparison, Range
+from towpath.compare.work import CompareSlice, Comparison, LinkChanges, Range
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import Run
 from towpath.model.nouns import ProducerId, Side, SourceOffset, TopicName, TopicPartition
+from towpath.wire.naming import IdSample
 from towpath.wire.records import RECORDS, encode
 
 US = ProducerId(1 << 41)
@@ -110,7 +111,14 @@ class Pair:
             Topic(target, Side.TARGET, name, config.get("target_config", {})),
         )
 
-    def compare(self, end: int, runs: Sequence[Run] = (), **facts: Any) -> Comparison:
+    def compare(
+        self,
+        end: int,
+        runs: Sequence[Run] = (),
+        ids: IdSample | None = None,
+        changes: LinkChanges | None = None,
+        **facts: Any,
+    ) -> Comparison:
         """Compare source offsets from 0 to `end`, by default with the same ones on the target."""
         known = tuple(runs) or (run(0, 0, end),)
         told: dict[str, Any] = {"first": 0, "target_first": 0, "target_end": sum(known[-1][1:])}
@@ -122,7 +130,9 @@ class Pair:
             runs=known,
             **(told | facts),
         )
-        work = CompareSlice(self.source.access, self.target.access, (part,))
+        work = CompareSlice(
+            self.source.access, self.target.access, (part,), ids=ids, changes=changes
+        )
         [found] = compare(work)
         assert Comparison.from_json(found.to_json()) == found
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -34,7 +35,8 @@ def full() -> Meter:
         replace(STAND, records=13, bytes=160),
         replace(
             STAND, partition=1, incarnation=8, state="stopped", mapped=True, gaps=2, gap_offsets=9,
-            lag_records=None, lag_seconds=None,
+            lag_records=None, lag_seconds=None, quarantined={"ID_ZERO": 4},
+            skipped={"RECORD_TOO_LARGE": 1},
         ),
     ])  # fmt: skip
     for _ in range(3):
@@ -51,6 +53,7 @@ def full() -> Meter:
     meter.round_ended()
     meter.round_failed("CLUSTER")
     meter.in_trouble(True)
+    meter.ids(2, {"SCHEMA_ID_ABSENT": 1})
     meter.groups_begin()
     counts = GroupCounts(
         translated=3, translation_errors=1, translation_ns=50, committed=2, commit_errors=1,
@@ -58,6 +61,11 @@ def full() -> Meter:
     )  # fmt: skip
     for _ in range(2):
         meter.groups_synced({"g": counts}, {"CONFIRMED": 2, "NOT_ATTEMPTED": 1}, good=True)
+    seen = {("versions", "there"): 4, ("skipped", "conflict"): 2, ("requests", "source"): 9}
+    meter.schemas_seen(seen, time.monotonic())
+    # A registry was away then: what is known stays.
+    away = {("versions", "there"): 0, ("skipped", "registry"): 1, ("requests", "source"): 12}
+    meter.schemas_seen(away, None)
     return meter
 
 

@@ -12,7 +12,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
-from towpath.ledger.books import PartitionBooks
+from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import Ledger
@@ -35,6 +35,8 @@ class Mirror:
     timeout: str = "30s"
     more: str = ""
     """Further lines of the section `topics`."""
+    sections: str = ""
+    """Further sections of the file."""
 
     @property
     def config(self) -> LinkConfig:
@@ -47,7 +49,9 @@ class Mirror:
             f"target: {self._side(self.target)}\n"
             f"link: {link}\n"
             f"topics:\n  include: ['{self.topic}']\n{self.more}"
-            "records:\n" + "".join(f"  {key}: {value}\n" for key, value in configs.items())
+            "records:\n"
+            + "".join(f"  {key}: {value}\n" for key, value in configs.items())
+            + self.sections
         )
         return load(file)
 
@@ -86,9 +90,12 @@ class Mirror:
 
     def books(self, partition: int = 0) -> PartitionBooks:
         """Return what the ledger knows of a partition."""
+        return self.link_books().of(TopicPartition(TopicName(self.topic), partition))
+
+    def link_books(self) -> LinkBooks:
+        """Return what the ledger knows of the link."""
         config = self.config
         with ExitStack() as stack:
             admin = stack.enter_context(Admin(config.target, Side.TARGET))
             client = stack.enter_context(Client(config.target, Side.TARGET, admin))
-            books = Ledger(admin, client).books(config.link)
-        return books.of(TopicPartition(TopicName(self.topic), partition))
+            return Ledger(admin, client).books(config.link)

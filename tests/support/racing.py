@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,8 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Entry, ReadEntry
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import KeyFilter
+from towpath.model.changes import NO_CHANGE, RecordChange
+from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, TowpathError, UnreachableError
 from towpath.model.nouns import (
     ClusterId,
@@ -49,6 +51,8 @@ from towpath.model.nouns import (
 )
 from towpath.records.items import Batch
 from towpath.records.lane.lane import Lane
+from towpath.records.outside import NOTHING as NOTHING_OUTSIDE
+from towpath.records.outside import Outside
 from towpath.records.standing import Standing
 from towpath.records.target.opening import Opener
 from towpath.records.target.tail import Underway
@@ -71,7 +75,7 @@ WORK = Assignment(
     start=SourceOffset(0),
 )
 NOTHING = Record(None, b"of others")
-_DEEP = 2
+DEEP = 2
 """So many openings go on inside of each other at most."""
 
 
@@ -144,6 +148,16 @@ class World:
     deep: int = 0
     takes_markers: float = 0.9
     """How likely the answer to a request for markers comes."""
+    calm: bool = False
+    """The leader forgets nobody, and nobody else writes, so offsets may be identical."""
+    changes: Sequence[RecordChange] = (NO_CHANGE,)
+    """What the files of copiers say; each has one of them."""
+    outside: Outside = NOTHING_OUTSIDE
+
+    @property
+    def written_at(self) -> int:
+        """The timestamp of the last record of each producer, as the leader tells it."""
+        return now_ms() if self.calm else 1
 
     @property
     def records(self) -> int:
@@ -155,20 +169,20 @@ class World:
         what = self.rng.random()
         if what < 0.35 and self.under_way:
             self.rng.choice(self.under_way).deliver()
-        elif what < 0.4:
+        elif what < 0.4 and not self.calm:
             self.leader.forget()
-        elif what < 0.43:
+        elif what < 0.43 and not self.calm:
             self.leader.write_foreign()
         elif what < 0.48 and self.under_way:
             self.rng.choice(self.under_way).cut(self.rng)
         elif self.copiers and what < 0.95:
             self.rng.choice(self.copiers[-4:]).go_on()
-        elif self.deep < _DEEP:
+        elif self.deep < DEEP:
             self.copiers.append(Racer(self))
 
     def meanwhile(self) -> None:
         """Let things happen while a copier waits for an answer."""
-        if self.deep < _DEEP:
+        if self.deep < DEEP:
             self.deep += 1
             while self.rng.random() < 0.3:
                 self.anything()
@@ -177,7 +191,7 @@ class World:
     def finish(self) -> None:
         """Let a last copier do the rest, while all that is under way still arrives."""
         last = Racer(self)
-        self.copiers, self.deep = [last], _DEEP
+        self.copiers, self.deep = [last], DEEP
         for _ in range(5000):
             last.go_on()
             if self.rng.random() < 0.5 and self.under_way:
@@ -231,16 +245,18 @@ class Racer:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.work = replace(WORK, change=world.rng.choice(world.changes))
         config = ClusterConfig.model_validate({"bootstrap": "host:1", "request_timeout": "1h"})
         work = Slice(
             link=LINK,
             source=config,
             target=config,
-            assignments=(WORK,),
+            assignments=(self.work,),
             run_id=new_name(),
             round=1,
             seconds=0.0,
-            offsets=OffsetsPolicy.MAPPED,
+            offsets=OffsetsPolicy.AUTO if world.calm else OffsetsPolicy.MAPPED,
+            settled=world.calm,
             target_memory_ms=DAY_MS,
         )
         stand_in: Any = StandIn(world)
@@ -253,8 +269,8 @@ class Racer:
     @property
     def done(self) -> bool:
         """Whether all is copied and acknowledged."""
-        end = self.world.records
-        return self.lane is not None and self.open and self.lane.progress.position.source == end
+        end, lane = self.world.records, self.lane
+        return lane is not None and self.open and lane.progress.position.source == end
 
     def go_on(self) -> None:
         """Do the next thing, unless an answer is still waited for."""
@@ -269,7 +285,7 @@ class Racer:
         assert self.connection.is_cut or not self.connection.waiting
         self.connection.is_cut, self.busy = True, True
         try:
-            answer: Standing | TowpathError = self.opener.open([WORK])[TP]
+            answer: Standing | TowpathError = self.opener.open([self.work])[TP]
         except ClusterError as error:
             answer = error
         self.busy = False
@@ -277,7 +293,7 @@ class Racer:
             return
         assert isinstance(answer, Standing), answer
         if self.lane is None:
-            self.lane = Lane(WORK, answer)
+            self.lane = Lane(self.work, answer, outside=self.world.outside)
         else:
             self.lane.resume(answer)
         self.connection, self.open = Connection(self), True
@@ -285,8 +301,16 @@ class Racer:
 
     def _copy(self, lane: Lane) -> None:
         for data in self.world.batches:
-            if wire.BatchHeader.read(data).base_offset >= lane.expected and not lane.queue.waiting:
+            if _last(data) >= lane.expected and not lane.queue.waiting and not lane.holds:
                 self._take(lane, data)
+        wait = lane.queue.due_wait
+        if wait is not None and wait.ready():
+            lane.queue.waited(wait)
+        if lane.outdated:
+            self.busy = True
+            self._tell(lane)
+            self.open = self.busy = False
+            return
         sent = lane.next_batch()
         if isinstance(sent, Batch):
             self.connection.waiting.append(bytes(sent.data))
@@ -322,7 +346,7 @@ class Racer:
         """The connection was lost; what flies may be there, or still arrive."""
         if self.lane is not None and self.open:
             sent = Underway(NODE, self.lane.queue.sent_end, self.lane.queue.sent_oldest)
-            self.opener.may_arrive(WORK, sent)
+            self.opener.may_arrive(self.work, sent)
             self.open = False
 
 
@@ -370,7 +394,7 @@ class StandIn:
         return self._all(
             tps,
             lambda: tuple(
-                ProducerState(ProducerId(number), last, 1, -1, epoch)
+                ProducerState(ProducerId(number), last, self._world.written_at, -1, epoch)
                 for number, (epoch, last, _) in self._world.leader.states.items()
             ),
         )

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tests.support.certificates import Vault
 from tests.support.kafka import wait_until
 from towpath.dev import ports
 from towpath.model.home import home_folder
 
 MODULE, VERSION = "github.com/axonops/axonops-schema-registry", "v0.2.1"
+ADMIN = ("admin", "secretpw")
+"""User and password of the administrator of a registry that wants a login."""
 TYPE = "application/vnd.schemaregistry.v1+json"
 
 
@@ -45,56 +51,23 @@ def fetch() -> Path | None:
     return program
 
 
-class LocalRegistry:
-    """A running registry that keeps everything in memory.
+class RegistryClient:
+    """Asks a registry, as its administrator does.
 
     Args:
-        program: The program.
-        folder: Where its config and log go.
-        options: Further parts of its config, by section.
+        url: Where it is.
         login: User and password of its administrator, if it asks for a login.
-        scheme: `http` or `https`.
+        ca: The authority of its certificate, for https.
     """
 
     def __init__(
-        self,
-        program: Path,
-        folder: Path,
-        options: Mapping[str, Any] | None = None,
-        login: tuple[str, str] | None = None,
-        scheme: str = "http",
+        self, url: str, login: tuple[str, str] | None = None, ca: Path | None = None
     ) -> None:
-        (self.port,) = ports.reserve(1)
-        self.url = f"{scheme}://127.0.0.1:{self.port}"
-        self.login = login
-        folder.mkdir(parents=True, exist_ok=True)
-        config = folder / "registry.yaml"
-        config.write_text(
-            json.dumps(
-                {
-                    "server": {"host": "127.0.0.1", "port": self.port},
-                    "storage": {"type": "memory"},
-                    "compatibility": {"default_level": "BACKWARD"},
-                    "logging": {"level": "warn", "format": "json"},
-                    **(options or {}),
-                }
-            )
-        )
-        with (folder / "registry.log").open("wb") as out:
-            self._process = subprocess.Popen(
-                [str(program), "--config", str(config)],
-                env=os.environ | {"GOMEMLIMIT": "64MiB"},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        wait_until(lambda: not ports.is_free(self.port), "the registry listens")
-
-    def stop(self) -> None:
-        """End it."""
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait(10)
+        self.url, self._headers = url, {"Content-Type": TYPE}
+        self._tls = ssl.create_default_context(cafile=ca) if ca is not None else None
+        if login is not None:
+            word = base64.b64encode(":".join(login).encode()).decode()
+            self._headers["Authorization"] = f"Basic {word}"
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Return an answer; AssertionError for one that is not 2xx."""
@@ -108,14 +81,19 @@ class LocalRegistry:
         """Return status and answer."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(  # noqa: S310 - ours
-            self.url + path, data=data, method=method, headers={"Content-Type": TYPE}
+            self.url + path, data=data, method=method, headers=self._headers
         )
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310 - ours
+            with urllib.request.urlopen(  # noqa: S310 - ours
+                request, timeout=20, context=self._tls
+            ) as answer:
                 return answer.status, json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             with error:
-                return error.code, json.loads(error.read() or b"null")
+                said = error.read()
+                with suppress(ValueError):  # 401 and 403 are plain text
+                    said = json.loads(said or b"null")
+                return error.code, said
 
     def register(self, subject: str, schema: Any, **more: Any) -> int:
         """Register a schema and return its id."""
@@ -145,6 +123,87 @@ class LocalRegistry:
         """Return the compatibility of a subject, `None` if it has none of its own."""
         status, said = self.answer("GET", f"/config/{subject}")
         return str(said["compatibilityLevel"]) if status == 200 else None
+
+
+class LocalRegistry(RegistryClient):
+    """A running registry that keeps everything in memory.
+
+    Args:
+        program: The program.
+        folder: Where its config and log go.
+        options: Further parts of its config, by section.
+        vault: The certificates of one that has TLS, and wants `ADMIN` to log in.
+        memory: Upper bound on its heap, for its garbage collector.
+    """
+
+    def __init__(
+        self,
+        program: Path,
+        folder: Path,
+        options: Mapping[str, Any] | None = None,
+        vault: Vault | None = None,
+        memory: str = "64MiB",
+    ) -> None:
+        (self.port,) = ports.reserve(1)
+        at = f"127.0.0.1:{self.port}"
+        if vault is None:
+            super().__init__(f"http://{at}")
+        else:
+            super().__init__(f"https://{at}", ADMIN, vault.ca)
+        folder.mkdir(parents=True, exist_ok=True)
+        config = folder / "registry.yaml"
+        config.write_text(
+            json.dumps(
+                {
+                    "server": {"host": "127.0.0.1", "port": self.port},
+                    "storage": {"type": "memory"},
+                    "compatibility": {"default_level": "BACKWARD"},
+                    "logging": {"level": "warn", "format": "json"},
+                    **({"security": _secured(vault)} if vault is not None else {}),
+                    **(options or {}),
+                }
+            )
+        )
+        with (folder / "registry.log").open("wb") as out:
+            self._process = subprocess.Popen(
+                [str(program), "--config", str(config)],
+                env=os.environ | {"GOMEMLIMIT": memory},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        wait_until(lambda: not ports.is_free(self.port), "the registry listens")
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait(10)
+
+
+def _secured(vault: Vault) -> dict[str, Any]:
+    user, word = ADMIN
+    return {
+        "tls": {
+            "enabled": True,
+            "cert_file": str(vault.broker.certificate),
+            "key_file": str(vault.broker.key),
+            "min_version": "TLS1.2",
+            "client_auth": "none",
+        },
+        "auth": {
+            "enabled": True,
+            "methods": ["basic"],
+            "basic": {"realm": "sr"},
+            "bootstrap": {
+                "enabled": True,
+                "username": user,
+                "password": word,
+                "email": "a@example.com",
+            },
+            "rbac": {"enabled": True, "default_role": "readonly", "super_admins": [user]},
+        },
+    }
 
 
 def record(name: str, *fields: str, of: Mapping[str, str] | None = None) -> dict[str, Any]:

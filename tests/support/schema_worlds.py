@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -12,13 +13,57 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Phase
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import NO_TOPIC_ID, LinkName, Side
+from towpath.model.schemas import SchemaId, SchemaReference, SchemaVersion, SubjectName
 from towpath.plan.kinds import as_data, batches
 from towpath.plan.subject import Difference, SubjectContext
 from towpath.registry.registry import Registry
-from towpath.schemas.steps import KINDS, SchemaStep
+from towpath.schemas.diff import diff
+from towpath.schemas.difference import SchemaDifference
+from towpath.schemas.observed import ObservedSchemas, SeenVersion, Versions
+from towpath.schemas.past import Past
+from towpath.schemas.steps import KINDS, RegisterSchemas, SchemaStep, WantedVersion
 from towpath.schemas.subject import SUBJECT, SchemasClient
 
 LINK = LinkName("schemas")
+
+
+def one(number: int, text: str = "", *references: tuple[str, int]) -> SeenVersion:
+    """Return a version with this id; its references are called like the subjects."""
+    refs = tuple(SchemaReference(name, SubjectName(name), v) for name, v in references)
+    return SeenVersion(SchemaId(number), text or str(number), refs)
+
+
+def schemas_config(**more: Any) -> SchemasConfig:
+    """Return the section `schemas` of a file with these keys."""
+    sides = {"source": {"url": "http://s"}, "target": {"url": "http://t"}}
+    return SchemasConfig.model_validate({**sides, **more})
+
+
+def compared(
+    source: Versions,
+    target: Versions,
+    begun: Mapping[str, RegisterSchemas] | None = None,
+    seen: Mapping[str, Any] | None = None,
+    brought: Mapping[SchemaVersion, WantedVersion] | None = None,
+    **more: Any,
+) -> SchemaDifference:
+    """Return the difference between two registries that hold these versions.
+
+    Args:
+        source: The versions at the source, all of which the file asks for.
+        target: Those on the target.
+        begun: Registrations that did not end well.
+        seen: What else was observed.
+        brought: What the link has brought over.
+        **more: Keys of the file.
+    """
+    config = schemas_config(**more)
+    names = {name: SubjectName(config.target_name(name)) for name in source}
+    return diff(
+        ObservedSchemas(source=source, target=target, wanted=names, **(seen or {})),
+        config,
+        Past(dict(begun or {}), set(), dict(brought or {})),
+    )
 
 
 @dataclass

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -63,6 +64,16 @@ def test_the_fast_decoder_equals_the_readable_one(
     assert from_arrow(records.decode(raw)) == plain.decode(raw)
     if not late:
         assert plain.decode(raw) == placed
+
+
+@given(RECORD, st.integers(-1, 2**62), st.integers(0, 2**62))
+def test_the_bytes_of_one_record_are_read(record: Record, time: int, offset: int) -> None:
+    data = plain.record_bytes([record], [5])
+    read = plain.record_of(data, timestamp=time, offset=offset)
+    assert read == replace(record, timestamp=time, offset=offset)
+    for wrong in (data[:-1], data + b"\0"):
+        with pytest.raises(CorruptBatchError):
+            plain.record_of(wrong, timestamp=time, offset=offset)
 
 
 @given(LISTS, st.data())

@@ -43,6 +43,9 @@ _COMMANDS = """\
 | `rate` | the limits are shown, or changed | |
 | `status` | nothing is left out | a partition is stopped, or has a gap |
 | `verify` | all is equal | something differs, or was not compared |
+| `quarantine ls` | nothing is to be replayed | a record is in quarantine that was not replayed |
+| `quarantine show` | the record is shown | |
+| `quarantine replay` | all that is meant was replayed | a record was left, or there was none |
 | `repair` | all that was lost is there again | something is left |
 | `restart` | all topics of the request are copied anew | a topic is left as it is |
 | `checkpoints` | each group stands at its checkpoints | a group was left, or its answer was lost |

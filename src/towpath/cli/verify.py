@@ -6,6 +6,7 @@ import random
 import re
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
@@ -28,16 +29,21 @@ from towpath.cli.options import (
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, console, line, show
+from towpath.cli.show.schema_proof import as_data, picture
 from towpath.cli.signals import stopping
-from towpath.config import load
+from towpath.config import LinkConfig, load
 from towpath.model.amounts import count, size, span
 from towpath.model.clock import is_ms
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.runbook import pointers
+from towpath.verify.schema_proof import SchemaProof
+from towpath.verify.schemas import proving
+from towpath.verify.stoppable import until
 from towpath.verify.verdict import PartitionVerdict, Verdict
 from towpath.verify.verify import Scope
 from towpath.verify.verify import verify as compare_all
 from towpath.wire.digest import Digest
+from towpath.wire.naming import IdSample
 
 
 class Isolation(StrEnum):
@@ -47,6 +53,7 @@ class Isolation(StrEnum):
     BOTH = "both"
 
 
+_SEEDS = 1 << 32
 _HEADERS = ("topic", "partition", "mode", "offsets", "records", "digest", "verdict", "why")
 
 
@@ -68,8 +75,21 @@ def verify(
         str | None,
         typer.Option("--since", hidden=True, help="The name of --from in earlier versions."),
     ] = None,
+    schemas: Annotated[
+        bool,
+        typer.Option(
+            "--schemas",
+            help="Also read the schema ids in the records on the target, and ask both registries"
+            " for each of them.",
+        ),
+    ] = False,
+    one_in: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="With --schemas, look at one in N records only."),
+    ] = 1,
     seed: Annotated[
-        int | None, typer.Option(help="Seed for --sample, to take the same sample again.")
+        int | None,
+        typer.Option(help="Seed for --sample and --one-in, to take the same sample again."),
     ] = None,
     isolation: Annotated[
         Isolation,
@@ -95,20 +115,47 @@ def verify(
     require_master(master)
     packages = checked_packages(master, packages_archive)
     offset, ms = _from(_renamed(first, since))
-    if sample and seed is None:
-        seed = random.SystemRandom().randrange(1 << 32)
+    ids = _ids(one_in, schemas=schemas)
+    if seed is None:
+        seed = random.SystemRandom().randrange(_SEEDS)
+    if ids is not None and ids.one_in > 1:
+        ids = IdSample(ids.one_in, seed % _SEEDS)
     both = isolation is Isolation.BOTH
-    scope = Scope(offset, ms, seed if sample else None, master, parallelism, both, packages)
+    scope = Scope(offset, ms, seed if sample else None, master, parallelism, both, packages, ids)
     config = load(file)
     began = time.monotonic()
-    with stopping() as stop, Bar("comparing") as bar:
-        rows = compare_all(config, scope, bar.done, stop)
+    rows, proof = _compared(config, scope)
     data = _report(config.link, scope, rows, time.monotonic() - began)
     notes = [Text(f"{r.topic}-{r.partition}: {note}") for r in rows for note in r.notes]
     lines = [*pointers(code for row in rows for code in row.codes), _sentence(scope, rows, data)]
-    show(Group(_picture(rows), *notes, *map(Text, lines)), data)
+    parts = [_picture(rows), *notes, *map(Text, lines)]
+    if proof is not None and ids is not None:
+        parts += picture(proof, ids)
+        data |= {"equal": data["equal"] and proof.equal, "schemas": as_data(proof, ids)}
+    show(Group(*parts), data)
     write_report(report, data)
     return 0 if data["equal"] else 3
+
+
+def _ids(one_in: int, *, schemas: bool) -> IdSample | None:
+    if one_in > 1 and not schemas:
+        raise ConfigError((ConfigProblem("--one-in", "needs --schemas"),))
+    return IdSample(one_in) if schemas else None
+
+
+def _compared(
+    config: LinkConfig, scope: Scope
+) -> tuple[Sequence[PartitionVerdict], SchemaProof | None]:
+    with ExitStack() as stack:
+        # A registry that does not answer is told before hours of comparing.
+        prover = stack.enter_context(proving(config)) if scope.ids is not None else None
+        stop = stack.enter_context(stopping())
+        bar = stack.enter_context(Bar("comparing"))
+        rows = compare_all(config, scope, bar.done, stop)
+        if prover is None:
+            return rows, None
+        text = "not every schema id was looked at, so nothing is proven; begin again"
+        return rows, until(stop, text, lambda: prover.prove(rows))
 
 
 def _renamed(first: str | None, since: str | None) -> str | None:
@@ -199,6 +246,7 @@ def _as_json(row: PartitionVerdict) -> dict[str, Any]:
             "doubled": found.doubled.records,
             "doubled_stretches": [asdict(each) for each in found.doubled.stretches],
             "beyond": found.beyond,
+            "changes": dict(found.tally),
         }
     return told
 

@@ -131,7 +131,12 @@ def code(number: int) -> ErrorCode:
 
 
 def refused(
-    side: str, what: str, number: int, text: str | None = "", acl: str = ""
+    side: str,
+    what: str,
+    number: int,
+    text: str | None = "",
+    acl: str = "",
+    records: tuple[int, ...] = (),
 ) -> RefusedError:
     """Return the error for a broker's answer.
 
@@ -141,6 +146,7 @@ def refused(
         number: The error code.
         text: The broker's own explanation.
         acl: The permission that is missing if the code says that one is.
+        records: The places in a batch of the records that the broker refuses.
     """
     said = code(number)
     missing = acl and "AUTHORIZATION" in said.name
@@ -153,4 +159,5 @@ def refused(
         said.name,
         "; ".join(filter(None, (text, advice))),
         retriable=said.retriable,
+        records=records,
     )

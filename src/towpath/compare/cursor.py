@@ -14,6 +14,7 @@ from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.data.client import Client, Records
 from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.compare.doubled import SequenceCheck
+from towpath.compare.named import IdLook
 from towpath.compare.others import OtherRecords
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
@@ -76,10 +77,11 @@ class Cursor:
         only: AbstractSet[ProducerId] | None,
         check: SequenceCheck | None = None,
         cut: int = -1,
+        ids: IdLook | None = None,
     ) -> None:
         self._reader, self._tp, self._cut = reader, tp, cut
         self._only = None if only is None else [*only]
-        self._check = check
+        self._check, self._ids, self._first = check, ids, first
         self.position = self.have = first
         self.end = end
         self.pieces: deque[Piece] = deque()
@@ -170,6 +172,8 @@ class Cursor:
             seen &= ours
         if seen.any():
             self.pieces.append(Piece(buffer, table[seen]))
+            if self._ids is not None:
+                self._ids.look(buffer, table[seen], self._first, self.end)
         self.have = min(self.end, max(self.have, int(table[-1, wire.LAST]) + 1))
 
     def _pass_over(self, rows: wire.Table) -> None:

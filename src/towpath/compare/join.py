@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,25 @@ from towpath.wire.rows import OFFSET, parse
 _COMPARED = ("key", "value", "headers", "timestamp")
 
 Indexes = npt.NDArray[np.intp]
+
+
+class Compared(Protocol):
+    """Records of one side."""
+
+    def offsets(self) -> wire.Table:
+        """Return the offset of every record."""
+
+    def digest(self) -> Digest:
+        """Return the digest of all records."""
+
+    def hashes(self) -> tuple[wire.Table, Hashes]:
+        """Return offset and hash of every record."""
+
+    def record(self, offset: int) -> dict[str, Any]:
+        """Return the record at an offset. There must be one."""
+
+    def rows(self, offsets: wire.Table) -> pa.Table:
+        """Return the records at ascending offsets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,13 @@ explained, it counts as missing; older ones of that key would have been removed 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from towpath.compare.cursor import Cursor, Piece
-from towpath.compare.join import Segment
+from towpath.compare.join import Compared
 from towpath.model.nouns import Side
 from towpath.wire import batch as wire
 from towpath.wire import records
@@ -41,7 +43,7 @@ class Lacking:
         self._rows: dict[Side, list[pa.Table]] = {Side.SOURCE: [], Side.TARGET: []}
 
     def add(
-        self, side: Side, other: Segment, sources: wire.Table, targets: wire.Table, hashes: Hashes
+        self, side: Side, other: Compared, sources: wire.Table, targets: wire.Table, hashes: Hashes
     ) -> None:
         """Note records of the `other` side that `side` lacks.
 
@@ -68,17 +70,26 @@ class Lacking:
         return pa.concat_tables(rows).combine_chunks() if rows else None
 
 
-def lost(missing: pa.Table, side: Side, log: Cursor) -> pa.Table:
+def keys_of(piece: Piece) -> pa.Table:
+    """Return the columns `key` and `offset` of all records."""
+    rows = pa.Table.from_batches(map(records.decode, piece.batches()), records.RECORDS)
+    return rows.select(["key", "offset"])
+
+
+def lost(
+    missing: pa.Table, side: Side, log: Cursor, keys: Callable[[Piece], pa.Table] = keys_of
+) -> pa.Table:
     """Return those of the `missing` records that compaction does not explain.
 
     Args:
         missing: Records with the schema `MISSING`.
         side: The side that lacks them.
         log: The whole log of that side, with records of all producers.
+        keys: Returns keys and offsets of records, the keys as the target has them.
     """
     newest = _newest(missing, side)
     keyless = missing.filter(pc.is_null(missing["key"]))
-    kept = newest.join(_kept(newest["key"], log), "key")
+    kept = newest.join(_kept(newest["key"], log, keys), "key")
     gone = pc.and_(pc.is_null(kept["last"]), kept["tombstone"])
     later = pc.fill_null(pc.greater(kept["last"], kept[side]), False)
     unexplained = kept.filter(pc.invert(pc.or_(gone, later)))
@@ -91,23 +102,22 @@ def _newest(missing: pa.Table, side: Side) -> pa.Table:
     return keyed.join(last, ["key", side], ["key", f"{side}_max"], join_type="inner")
 
 
-def _kept(keys: pa.ChunkedArray, log: Cursor) -> pa.Table:
-    """Return the last offset of each of `keys` in the log, as columns `key` and `last`."""
+def _kept(wanted_keys: pa.ChunkedArray, log: Cursor, keys: Callable[[Piece], pa.Table]) -> pa.Table:
+    """Return the last offset of each wanted key in the log, as columns `key` and `last`."""
     found = _LAST.empty_table()
-    wanted = pc.unique(keys)
+    wanted = pc.unique(wanted_keys)
     while not log.done:
         log.fill()
         for piece in log.before(log.have):
-            found = pa.concat_tables([found, _matches(piece, wanted)])
+            found = pa.concat_tables([found, _matches(keys(piece), wanted)])
         log.advance(log.have)
         if len(found) > _CONSOLIDATE:
             found = _last(found)
     return _last(found)
 
 
-def _matches(piece: Piece, wanted: pa.Array) -> pa.Table:
-    rows = pa.Table.from_batches(map(records.decode, piece.batches()), records.RECORDS)
-    rows = rows.select(["key", "offset"]).rename_columns(["key", "last"])
+def _matches(rows: pa.Table, wanted: pa.Array) -> pa.Table:
+    rows = rows.rename_columns(["key", "last"])
     return rows.filter(pc.is_in(rows["key"], wanted)).cast(_LAST)
 
 

@@ -18,11 +18,14 @@ import pyarrow as pa
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.compare.alike import bytes_digest, same_batches
+from towpath.compare.changed import ChangedSegment, Ids, SourceChange, UncomparableError, no_ids
 from towpath.compare.cursor import Cursor, Reader
+from towpath.compare.decided import LedgerIds
 from towpath.compare.doubled import SequenceCheck
 from towpath.compare.findings import Findings
-from towpath.compare.join import Joined, Segment, join, what_differs
-from towpath.compare.keys import Lacking, lost
+from towpath.compare.join import Compared, Joined, Segment, join, what_differs
+from towpath.compare.keys import Lacking, keys_of, lost
+from towpath.compare.named import IdLook, SeenIds
 from towpath.compare.others import OtherRecords
 from towpath.compare.work import CompareSlice, Comparison, Range
 from towpath.config import ClusterConfig
@@ -30,13 +33,18 @@ from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Side, SourceOffset, TargetOffset
 from towpath.wire import batch as wire
 from towpath.wire.digest import Digest, Hashes, fold
+from towpath.wire.naming import IdSample
 
 SCHEMA = "comparison string"
 _LONGEST_REACH = 1 << 12
 
 
-def compare(work: CompareSlice) -> Iterator[Comparison]:
+def compare(work: CompareSlice, decided: Ids | None = None) -> Iterator[Comparison]:
     """Compare the ranges of a slice.
+
+    Args:
+        work: The slice.
+        decided: The decisions about schema ids; by default those of the ledger.
 
     Raises:
         ClusterError: A cluster could not be reached, or refused to be read.
@@ -44,14 +52,22 @@ def compare(work: CompareSlice) -> Iterator[Comparison]:
     with ExitStack() as stack:
         source = _reader(stack, work.source, Side.SOURCE, work.fetch_bytes)
         target = _reader(stack, work.target, Side.TARGET, work.fetch_bytes)
+        ids = decided or _of_ledger(work, target)
         for part in work.ranges:
-            yield _Comparing(part, source, target).run()
+            change = SourceChange.of(part, work.changes, ids)
+            yield _Comparing(part, source, target, work.ids, change).run()
 
 
 def compare_rows(work: CompareSlice) -> Iterator[pa.RecordBatch]:
     """Compare the ranges of a slice for the engine. Yields one row of `SCHEMA` per range."""
     for comparison in compare(work):
         yield pa.RecordBatch.from_pydict({"comparison": [comparison.to_json()]})
+
+
+def _of_ledger(work: CompareSlice, target: Reader) -> Ids:
+    if work.changes is None:
+        return no_ids
+    return LedgerIds(work.changes.link, target.admin, target.client)
 
 
 def _reader(stack: ExitStack, config: ClusterConfig, side: Side, fetch_bytes: int) -> Reader:
@@ -63,8 +79,17 @@ def _reader(stack: ExitStack, config: ClusterConfig, side: Side, fetch_bytes: in
 class _Comparing:
     """The state of comparing one range."""
 
-    def __init__(self, part: Range, source: Reader, target: Reader) -> None:
-        self._part = part
+    def __init__(
+        self,
+        part: Range,
+        source: Reader,
+        target: Reader,
+        ids: IdSample | None,
+        change: SourceChange | None,
+    ) -> None:
+        self._part, self._change = part, change
+        self._ids = None if ids is None else IdLook(ids, part.change)
+        self._stopped = ""
         self._readers = {Side.SOURCE: source, Side.TARGET: target}
         self._map = part.offsets
         self._source = Cursor(source, part.source, part.first, part.end, None)
@@ -77,6 +102,7 @@ class _Comparing:
             part.producers,
             self._check,
             part.cut,
+            self._ids,
         )
         self._reach = 1
         self._found = Findings(self._map)
@@ -98,6 +124,8 @@ class _Comparing:
                 self._source.position, self._target.position, f"unreadable: {error}"
             )
             self._counts.changed += 1
+        except UncomparableError as error:
+            self._stopped = f"from source offset {self._source.position} on: {error}"
         self._found.read(self._source, self._target)
         part, check = self._part, self._check_behind()
         logs = self._before(), self._target, self._behind(check)
@@ -120,6 +148,9 @@ class _Comparing:
             beyond=check.beyond,
             others=others,
             behind_cut=late,
+            ids=SeenIds() if self._ids is None else self._ids.seen,
+            tally=self._change.tally if self._change is not None else (),
+            stopped=self._stopped,
         )
 
     def _check_behind(self) -> SequenceCheck:
@@ -144,9 +175,8 @@ class _Comparing:
     def _outside(self, first: int, end: int, check: SequenceCheck | None = None) -> Cursor:
         """Read target offsets [first, end), which are not compared."""
         reader = self._readers[Side.TARGET]
-        log = Cursor(
-            reader, self._part.target, first, end, self._part.producers, check, self._part.cut
-        )
+        part = self._part
+        log = Cursor(reader, part.target, first, end, part.producers, check, part.cut, self._ids)
         while not log.done:
             log.fill()
             log.advance(log.have)
@@ -155,6 +185,8 @@ class _Comparing:
     # Without opening
 
     def _take_same(self) -> bool:
+        if self._change is not None:
+            return False
         count, rows = same_batches(self._source, self._target, self._map)
         if not count:
             return False
@@ -175,7 +207,7 @@ class _Comparing:
 
     def _take_opened(self) -> None:
         source_end, target_end = self._border()
-        source = Segment(self._source.before(source_end), self._source.position, source_end)
+        source = self._expected(source_end)
         target = Segment(self._target.before(target_end), self._target.position, target_end)
         untimed = target.own_clock
         if untimed:
@@ -194,6 +226,13 @@ class _Comparing:
         self._target.advance(target_end)
         self._reach = min(2 * self._reach, _LONGEST_REACH)
 
+    def _expected(self, end: int) -> Segment | ChangedSegment:
+        """Return the records of the source before an offset, as the target should have them."""
+        pieces, first = self._source.before(end), self._source.position
+        if self._change is None:
+            return Segment(pieces, first, end)
+        return self._change.segment(pieces, first, end)
+
     def _border(self) -> tuple[int, int]:
         """Return where the next stretch ends on both sides: at a common batch boundary, if any."""
         if self._source.pieces and self._target.pieces:
@@ -209,7 +248,7 @@ class _Comparing:
             return have, self._map.next_target(have)
         return self._map.next_source(TargetOffset(self._target.have)), self._target.have
 
-    def _join(self, source: Segment, target: Segment) -> None:
+    def _join(self, source: Compared, target: Compared) -> None:
         """Compare record by record."""
         offsets, hashes = source.hashes()
         target_offsets, target_hashes = target.hashes()
@@ -224,8 +263,8 @@ class _Comparing:
     def _changed(
         self,
         joined: Joined,
-        source: Segment,
-        target: Segment,
+        source: Compared,
+        target: Compared,
         offsets: wire.Table,
         target_offsets: wire.Table,
     ) -> None:
@@ -240,7 +279,7 @@ class _Comparing:
     def _missing(
         self,
         joined: Joined,
-        source: Segment,
+        source: Compared,
         offsets: wire.Table,
         expected: wire.Table,
         hashes: Hashes,
@@ -270,7 +309,7 @@ class _Comparing:
         return keep
 
     def _extra(
-        self, joined: Joined, target: Segment, offsets: wire.Table, hashes: Hashes
+        self, joined: Joined, target: Compared, offsets: wire.Table, hashes: Hashes
     ) -> wire.Mask:
         """Count records that only the target has. Returns which ones the digest covers."""
         keep = np.ones(len(offsets), np.bool_)
@@ -310,7 +349,9 @@ class _Comparing:
                 f"records missing on the {side} were counted as compacted without a check"
             )
             return
-        unexplained = lost(missing, side, self._log(side)).sort_by("target")
+        change = self._change if side is Side.SOURCE else None
+        keys = change.keys if change is not None else keys_of
+        unexplained = lost(missing, side, self._log(side), keys).sort_by("target")
         self._counts.compacted += len(missing) - len(unexplained)
         if not len(unexplained):
             return

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
 from pydantic import TypeAdapter
 
 from towpath.compare.doubled import Doubled
+from towpath.compare.named import SeenIds
 from towpath.compare.others import OtherRecords
 from towpath.config import ClusterConfig
-from towpath.ledger.entries import Run
+from towpath.ledger.entries import Run, Tally
 from towpath.ledger.offsets import Extent, OffsetMap
 from towpath.ledger.producers import generations
-from towpath.model.nouns import ProducerId, SourceOffset, TargetOffset, TopicPartition
+from towpath.model.changes import RecordChange
+from towpath.model.nouns import (
+    ClusterId,
+    LinkName,
+    ProducerId,
+    SourceOffset,
+    TargetOffset,
+    TopicPartition,
+)
 from towpath.wire.digest import Digest
+from towpath.wire.naming import IdSample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +49,10 @@ class Range:
         front: The target offset from which the records before `target_first` are looked at for
             those of others; -1 if they are not.
         cut: The target offset from which on a cutover lets others write; -1 without a cutover.
+        change: The digest of the change under which the records were copied, "" if they stayed as
+            they were.
+        refused: Source offsets [first, end) of records that the target refused and that the ledger
+            leaves out.
     """
 
     source: TopicPartition
@@ -56,6 +72,8 @@ class Range:
     following: tuple[tuple[ProducerId, int], ...] = ()
     front: int = -1
     cut: int = -1
+    change: str = ""
+    refused: tuple[tuple[int, int], ...] = ()
 
     @property
     def producers(self) -> frozenset[ProducerId]:
@@ -69,14 +87,38 @@ class Range:
         return OffsetMap(self.runs, extent)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkChanges:
+    """How the records of a link were changed on the way.
+
+    Attributes:
+        link: The link.
+        source_cluster: The id of the source cluster.
+        target_cluster: The id of the target cluster.
+        defined: What the digests of ranges stand for.
+    """
+
+    link: LinkName
+    source_cluster: ClusterId
+    target_cluster: ClusterId
+    defined: Mapping[str, RecordChange] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class CompareSlice:
-    """Ranges that one task compares, one after the other."""
+    """Ranges that one task compares, one after the other.
+
+    Attributes:
+        ids: Which records of the target are looked at for schema ids, `None` for no record.
+        changes: How records were changed, `None` if they were copied as they are.
+    """
 
     source: ClusterConfig
     target: ClusterConfig
     ranges: tuple[Range, ...]
     fetch_bytes: int = 8 << 20
+    ids: IdSample | None = None
+    changes: LinkChanges | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -143,6 +185,10 @@ class Comparison:
         beyond: Number of our records after the copied ones that are not doubled.
         others: Records of others on the target, in the range, and before and after it.
         behind_cut: Further records of others, from the cutover on.
+        ids: The schema ids that our records on the target name, as far as they are looked for; also
+            those of records before and after the range.
+        tally: What changes did to the records of the source (`ledger/entries/partition.py`).
+        stopped: Why the range was compared only up to an offset, "" if it was compared whole.
     """
 
     source: TopicPartition
@@ -159,6 +205,9 @@ class Comparison:
     beyond: int = 0
     others: OtherRecords = field(default_factory=OtherRecords)
     behind_cut: OtherRecords = field(default_factory=OtherRecords)
+    ids: SeenIds = field(default_factory=SeenIds)
+    tally: Tally = ()
+    stopped: str = ""
 
     @property
     def empty(self) -> bool:
@@ -188,6 +237,9 @@ class Comparison:
             beyond=self.beyond + other.beyond,
             others=self.others.then(other.others),
             behind_cut=self.behind_cut.then(other.behind_cut),
+            ids=self.ids.then(other.ids),
+            tally=tallied((self.tally, other.tally)),
+            stopped=self.stopped or other.stopped,
         )
 
     def to_json(self) -> str:
@@ -198,6 +250,14 @@ class Comparison:
     def from_json(cls, text: str) -> Comparison:
         """Return the result in the text of `to_json`."""
         return _comparison.validate_json(text)
+
+
+def tallied(tallies: Iterable[Tally]) -> Tally:
+    """Return several tallies as one."""
+    counts = Counter[str]()
+    for each in tallies:
+        counts.update(dict(each))
+    return tuple(sorted(counts.items()))
 
 
 _comparison = TypeAdapter(Comparison)

@@ -25,12 +25,17 @@ from towpath.config.link import (
 from towpath.config.load import check, from_tree, load, load_target, tree
 from towpath.config.metrics import MetricsConfig
 from towpath.config.rates import RateConfig, max_rate
-from towpath.config.schemas import (
+from towpath.config.registries import (
+    APICURIO_PATH,
+    ApicurioId,
     BasicLogin,
-    DeletedVersions,
-    Extras,
     OauthLogin,
     RegistryConfig,
+    RegistryKind,
+)
+from towpath.config.schemas import (
+    DeletedVersions,
+    Extras,
     SchemaIds,
     SchemasConfig,
     SchemaVersions,
@@ -40,9 +45,11 @@ from towpath.config.topics import INTERNAL_TOPICS, ConfigRules, Replicas, Topics
 from towpath.config.units import ByteRate, Duration, Size
 
 __all__ = [
+    "APICURIO_PATH",
     "INTERNAL_TOPICS",
     "AccessConfig",
     "AclMode",
+    "ApicurioId",
     "BasicLogin",
     "ByteRate",
     "ClusterConfig",
@@ -68,6 +75,7 @@ __all__ = [
     "RateConfig",
     "RecordsConfig",
     "RegistryConfig",
+    "RegistryKind",
     "Replicas",
     "SchemaIds",
     "SchemaVersions",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -19,16 +18,18 @@ from pydantic import (
 )
 
 from towpath.config.access import AccessConfig
+from towpath.config.changes import ChangesConfig, change_of
 from towpath.config.clusters import ClusterConfig
 from towpath.config.groups import GroupsConfig
 from towpath.config.metrics import MetricsConfig
 from towpath.config.problems import not_one_of, placed_error
 from towpath.config.rates import MaxRates, RateConfig
-from towpath.config.schemas import SchemasConfig
+from towpath.config.schemas import SchemaIds, SchemasConfig
 from towpath.config.shape import Section
+from towpath.config.times import milliseconds, parse_time
 from towpath.config.topics import Count, TopicsConfig
 from towpath.config.units import Duration, Size, between
-from towpath.model.clock import is_ms
+from towpath.model.changes import RecordChange
 from towpath.model.nouns import LinkName
 
 _LINK = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -62,33 +63,12 @@ class OnGap(StrEnum):
 
 def _start(value: object) -> StartAt | int:
     if isinstance(value, int) and not isinstance(value, bool):
-        return _milliseconds(value)
+        return milliseconds(value)
     if not isinstance(value, str) or (_WORD.fullmatch(value) and value not in set(StartAt)):
         raise ValueError(not_one_of(value, [*StartAt, "a time such as 2025-01-31T08:00:00Z"]))
     if value in set(StartAt):
         return StartAt(value)
-    if value.isascii() and value.isdigit():
-        return _milliseconds(int(value))
-    return _time(value)
-
-
-def _milliseconds(value: int) -> int:
-    if not is_ms(value):
-        raise ValueError(f"{value} is not in milliseconds since 1970, which have 12 or 13 digits")
-    return value
-
-
-def _time(text: str) -> int:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text[:40]!r} is not a time such as 2025-01-31T08:00:00Z") from None
-    if moment.tzinfo is None:
-        raise ValueError(f"{text!r} has no time zone; add Z for UTC, or an offset such as +02:00")
-    since_1970 = (moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
-    if since_1970 < 0:  # brokers read negative times as `latest` and `earliest`
-        raise ValueError(f"{text!r} is before 1970; write earliest")
-    return round(since_1970 * 1000)
+    return parse_time(value, else_write="earliest")
 
 
 Start = Annotated[
@@ -206,6 +186,12 @@ class LinkConfig(Section):
         description="Subjects of a schema registry that the target's registry gets"
         " (docs/schemas.md). Without it, no registry is touched.",
     )
+    changes: tuple[ChangesConfig, ...] = Field(
+        (),
+        description="What happens to records on their way (docs/changes.md): a list; for each topic"
+        " the first entry counts that names it. Topics that none names are copied as they are, but"
+        " for schema ids with `schemas.ids: translate`.",
+    )
     access: AccessConfig = Field(AccessConfig(), description="Who may do what on the target.")
     prune: StrictBool = Field(
         False,
@@ -225,6 +211,33 @@ class LinkConfig(Section):
         registries = (self.schemas.source, self.schemas.target) if self.schemas else ()
         return any(each.holds_credentials for each in (self.source, self.target, *registries))
 
+    @property
+    def changes_records(self) -> bool:
+        """Whether records of any topic may change on their way."""
+        return bool(self.changes) or self._translates
+
+    @property
+    def _translates(self) -> bool:
+        return self.schemas is not None and self.schemas.ids is SchemaIds.TRANSLATE
+
+    def change_of(self, topic: str) -> RecordChange:
+        """Return what happens to the records of a source topic."""
+        return change_of(self.changes, topic, translated=self._translates)
+
+    @field_validator("changes")
+    @classmethod
+    def _possible(
+        cls, changes: tuple[ChangesConfig, ...], info: ValidationInfo
+    ) -> tuple[ChangesConfig, ...]:
+        records, schemas = info.data.get("records"), info.data.get("schemas")
+        for index, change in enumerate(changes):
+            if change.drop and records and records.offsets is OffsetsPolicy.IDENTICAL:
+                text = "offsets cannot stay identical where records are dropped"
+                raise placed_error(f"{text}; see records.offsets", index, "drop")
+            if change.ids and not change.ids.by_file and "schemas" in info.data:
+                _translating(schemas, index)
+        return changes
+
     @field_validator("topics")
     @classmethod
     def _not_onto_itself(cls, topics: TopicsConfig, info: ValidationInfo) -> TopicsConfig:
@@ -235,3 +248,8 @@ class LinkConfig(Section):
                 text = f"source and target are one cluster ({min(shared)}); give the mirror topics"
                 raise placed_error(f"{text} another name, such as copy.{{topic}}", "rename")
         return topics
+
+
+def _translating(schemas: SchemasConfig | None, index: int) -> None:
+    if schemas is None or schemas.ids is not SchemaIds.TRANSLATE:
+        raise placed_error("needs `schemas.ids: translate`, which makes new ids", index, "ids")

@@ -60,7 +60,7 @@ def environment_error(text: str) -> PydanticCustomError:
     return PydanticCustomError(ENVIRONMENT, "{text}", {"text": text})
 
 
-def placed_error(text: str, *below: str) -> PydanticCustomError:
+def placed_error(text: str, *below: str | int) -> PydanticCustomError:
     """Return an error whose path continues with `below`."""
     return PydanticCustomError(_PLACED, "{text}", {"text": text, "below": below})
 

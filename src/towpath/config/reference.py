@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from towpath.config.link import LinkConfig
 from towpath.config.secrets import PemFile
-from towpath.config.shape import sections, tags
+from towpath.config.shape import fields, sections, tags
 from towpath.config.topics import Count
 from towpath.config.units import ByteRate, Duration, Size
 from towpath.model.secret import Secret
@@ -64,10 +64,10 @@ def _section(model: type[BaseModel], title: str) -> Iterator[str]:
     yield f"## {title}\n"
     yield "| key | value | default | meaning |"
     yield "|---|---|---|---|"
-    for name, field in model.model_fields.items():
+    for name, field in fields(model).items():
         yield f"| `{name}` | {_value(field)} | {_default(field)} | {field.description or ''} |"
     yield ""
-    for name, field in model.model_fields.items():
+    for name, field in fields(model).items():
         yield from _below(name, field)
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 from typing import Annotated, Self
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Field,
     Strict,
     StrictBool,
@@ -17,12 +15,21 @@ from pydantic import (
     model_validator,
 )
 
-from towpath.config.clusters import Tls
+from towpath.config.contexts import SKIP, checked, mapped
 from towpath.config.naming import PLACEHOLDER, Expression, Renaming, fits
-from towpath.config.problems import must_be, not_empty, placed_error
-from towpath.config.secrets import SecretText
+from towpath.config.problems import not_empty, placed_error
+from towpath.config.registries import RegistryConfig
 from towpath.config.shape import Section
 from towpath.config.units import Duration, between
+from towpath.model.errors import ConfigError
+from towpath.model.schemas import (
+    COMPATIBILITY_GROUPS,
+    METADATA,
+    RULES,
+    TAGS,
+    QualifiedName,
+    qualified,
+)
 
 _SUBJECT = "subject"
 _WHOLE = "{subject}"
@@ -42,20 +49,6 @@ class SchemaVersions(StrEnum):
     LATEST = "latest"
 
 
-def _url(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        raise ValueError("is not a URL such as http://registry:8081") from None
-    if parts.username is not None or parts.password is not None:
-        # The text itself is not repeated, as it holds a password.
-        raise ValueError("has a login in it; give the login under `basic`")
-    if not is_whole or parts.query or parts.fragment:
-        raise ValueError(f"{text[:100]!r} is not a URL such as http://registry:8081")
-    return text.rstrip("/")
-
-
 class DeletedVersions(StrEnum):
     """What becomes of versions that are soft-deleted at the source."""
 
@@ -71,73 +64,6 @@ class Extras(StrEnum):
     FAIL = "fail"
 
 
-class BasicLogin(Section):
-    """Login to a registry with a name and a password."""
-
-    username: str = Field(min_length=1, description="Name to log in with.")
-    password: SecretText = Field(description="Secret to log in with.")
-
-
-class OauthLogin(Section):
-    """Login to a registry with a token that a token server gives (client credentials)."""
-
-    token_url: Annotated[str, AfterValidator(_url)] = Field(description="URL of the token server.")
-    client_id: str = Field(min_length=1, description="Name to get a token with.")
-    client_secret: SecretText = Field(description="Secret to get a token with.")
-    scope: str | None = Field(None, description="Scope of the token. Default: none is asked for.")
-
-
-def _listed(value: object) -> object:
-    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
-
-
-def _tls(value: object) -> object:
-    """Read `tls: true` as the defaults, which are those without the key, too."""
-    if value is True:
-        return {}
-    if isinstance(value, dict | Tls) or value is None:
-        return value
-    raise ValueError(must_be("true, or a mapping of ca, cert, key, ...", value))
-
-
-class RegistryConfig(Section):
-    """A schema registry: where it is, and how to log in."""
-
-    url: Annotated[
-        tuple[Annotated[str, AfterValidator(_url)], ...],
-        BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...]),
-        AfterValidator(not_empty),
-    ] = Field(
-        description="URLs of the registry, http or https: a list, or a text with commas. When one"
-        " does not answer, the next one is asked."
-    )
-    tls: Annotated[Tls | None, BeforeValidator(_tls, json_schema_input_type=bool | Tls)] = Field(
-        None, description="Certificates for https. Default: the authorities of the system."
-    )
-    basic: BasicLogin | None = Field(None, description="Login with a name and a password.")
-    token: SecretText | None = Field(None, description="Secret: a bearer token to log in with.")
-    oauth: OauthLogin | None = Field(
-        None, description="Login with OAuth 2 client credentials; the token is renewed in time."
-    )
-    timeout: Annotated[Duration, between("100ms", "10m")] = Field(
-        Duration.parse("30s"),
-        description="Time for one call, with all its repetitions after 429, 5xx and timeouts.",
-    )
-
-    @property
-    def holds_credentials(self) -> bool:
-        """Whether someone who reads this value could log in with it."""
-        cert = self.tls is not None and self.tls.cert is not None
-        return cert or any(each is not None for each in (self.basic, self.token, self.oauth))
-
-    @model_validator(mode="after")
-    def _one_login(self) -> Self:
-        given = [name for name in ("basic", "token", "oauth") if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise placed_error(f"give only one of {', '.join(given)}", given[-1])
-        return self
-
-
 class SchemasConfig(Section):
     """Subjects of a schema registry that the target's gets, with all that they refer to."""
 
@@ -146,7 +72,8 @@ class SchemasConfig(Section):
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         (".*",),
         description="Python regular expressions; a subject whose whole name matches one is brought"
-        " over, with all schemas that it refers to.",
+        " over, with all schemas that it refers to. The name is that in its context, or that with"
+        " its context, such as `:.eu:orders`.",
     )
     exclude: tuple[Expression, ...] = Field(
         (),
@@ -158,6 +85,13 @@ class SchemasConfig(Section):
         description="Name on the target; `{subject}` stands for the name at the source, `{1}` and"
         " `{name}` for groups of the first expression of `include` that matches it. References"
         " between schemas follow.",
+    )
+    contexts: Annotated[dict[Expression, str], AfterValidator(checked)] = Field(
+        default_factory=dict,
+        description="Contexts of the source with their names on the target: each key is a regular"
+        " expression for the name without its dot, `.` is the default context, and the first one"
+        " that matches counts. The value may have `{context}` and groups of the expression, `skip`"
+        " leaves contexts out. Several may become one. Default: each keeps its name.",
     )
     versions: SchemaVersions = Field(
         SchemaVersions.ALL,
@@ -176,10 +110,22 @@ class SchemasConfig(Section):
     )
     metadata: Extras = Field(
         Extras.KEEP,
-        description="Metadata and tags of schemas: `keep`, `strip` for a target that cannot hold"
-        " them, or `fail` to leave out schemas that have some.",
+        description="Metadata of schemas, and defaults for it: `keep`, `strip` for a target that"
+        " cannot hold them, or `fail` to leave out what has some.",
     )
-    rules: Extras = Field(Extras.KEEP, description="Rule sets of schemas, in the same way.")
+    tags: Extras = Field(Extras.KEEP, description="Tags of schemas, in the same way.")
+    rules: Extras = Field(
+        Extras.KEEP, description="Rule sets of schemas, and defaults for them, in the same way."
+    )
+    compatibility_groups: Extras = Field(
+        Extras.KEEP, description="Compatibility groups of subjects, in the same way."
+    )
+    for_all: StrictBool = Field(
+        False,
+        alias="global",
+        description="Whether the target gets the configs that the source has for all subjects, and"
+        " for all of a context: compatibility, normalization. Without it they are left alone.",
+    )
     normalize: StrictBool = Field(
         False,
         description="Whether the target normalizes what it gets. Schemas are then equal if the"
@@ -209,14 +155,39 @@ class SchemasConfig(Section):
     @model_validator(mode="after")
     def _not_onto_itself(self) -> Self:
         shared = set(self.source.url) & set(self.target.url)
-        if shared and self.rename == _WHOLE:
+        if shared and self.rename == _WHOLE and not self.contexts:
             text = f"source and target are one registry ({min(shared)})"
             raise placed_error(f"{text}; give the subjects other names, or remove it", "rename")
         return self
 
     def matches(self, subject: str) -> bool:
         """Return whether a subject of the source is brought over for its own sake."""
-        return fits(subject, self.include) and not fits(subject, self.exclude)
+        try:
+            has_context = self.target_context(qualified(subject).context) is not None
+        except ConfigError:
+            return False
+        return has_context and self.selects(subject)
+
+    def selects(self, subject: str) -> bool:
+        """Return whether `include` and `exclude` ask for a subject, whatever its context."""
+        parts = qualified(subject)
+        forms = (parts.name, f":{parts.context}:{parts.name}")
+        return any(fits(each, self.include) for each in forms) and not any(
+            fits(each, self.exclude) for each in forms
+        )
+
+    def leaves_out(self, context: str) -> bool:
+        """Return whether the file says to leave a context of the source out."""
+        return mapped(self.contexts, context) == SKIP
+
+    def target_context(self, context: str) -> str | None:
+        """Return the context on the target, `None` for one that is not brought over.
+
+        Raises:
+            ConfigError: The rule for it makes no name that registries accept.
+        """
+        found = mapped(self.contexts, context)
+        return None if found == SKIP else found
 
     def target_name(self, subject: str) -> str:
         """Return the name on the target of a subject of the source.
@@ -224,13 +195,32 @@ class SchemasConfig(Section):
         A subject that only references reach has no groups; it keeps its name then.
 
         Raises:
-            ConfigError: The subject would have no name.
+            ConfigError: The subject would have no name, or its context is not brought over.
         """
-        if not fits(subject, self.include) and self.rename != _WHOLE:
+        parts = qualified(subject)
+        context = self.target_context(parts.context)
+        if context is None:
+            text = f"its context {parts.context} is not brought over; `schemas.contexts` names it"
+            renaming = Renaming("context", "schemas.contexts", "", ())
+            raise renaming.misnamed(text)
+        return QualifiedName(context, self._renamed(parts.name)).subject
+
+    def _renamed(self, name: str) -> str:
+        if not fits(name, self.include) and self.rename != _WHOLE:
             named = set(PLACEHOLDER.findall(self.rename))
             if named != {_SUBJECT}:
-                return subject
-        return _renaming(self.rename, self.include).name(subject)
+                return name
+        return _renaming(self.rename, self.include).name(name)
+
+    @property
+    def policies(self) -> dict[str, Extras]:
+        """What becomes of the parts that not every registry can hold."""
+        return {
+            METADATA: self.metadata,
+            TAGS: self.tags,
+            RULES: self.rules,
+            COMPATIBILITY_GROUPS: self.compatibility_groups,
+        }
 
 
 def _renaming(rename: str, include: tuple[str, ...]) -> Renaming:

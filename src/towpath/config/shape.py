@@ -55,6 +55,11 @@ def sections(annotation: Any) -> tuple[type[BaseModel], ...]:
     return tuple(model for part in get_args(annotation) for model in sections(part))
 
 
+def fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the fields of a model by the keys of the file, which may be words of Python."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
 def tags(model: type[BaseModel]) -> tuple[str, ...]:
     """Return the SASL mechanisms that select this model, none for other models."""
     field = model.model_fields.get("mechanism")
@@ -73,14 +78,12 @@ def keys_at(root: type[BaseModel], loc: Place) -> tuple[list[str], list[str]]:
     for part in loc:
         chosen = tuple(model for model in models if part in tags(model))
         if chosen:
-            others = [name for model in models for name in model.model_fields]
+            others = [name for model in models for name in fields(model)]
             models = chosen
         else:
-            fields = [
-                model.model_fields[str(part)] for model in models if part in model.model_fields
-            ]
-            models = tuple(found for field in fields for found in sections(field.annotation))
-    known = list(dict.fromkeys(name for model in models for name in model.model_fields))
+            held = [fields(model)[str(part)] for model in models if part in fields(model)]
+            models = tuple(found for field in held for found in sections(field.annotation))
+    known = list(dict.fromkeys(name for model in models for name in fields(model)))
     return known, [name for name in others if name not in known]
 
 
@@ -94,7 +97,7 @@ def walk(
     root: type[BaseModel], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
     """Yield every key with its field; a key of several mechanisms comes several times."""
-    for name, field in root.model_fields.items():
+    for name, field in fields(root).items():
         yield (*above, name), field
         for model in sections(field.annotation):
             yield from walk(model, (*above, name))

@@ -22,7 +22,7 @@ from towpath.config.naming import PLACEHOLDER, Expression, Renaming, fits
 from towpath.config.problems import not_empty, not_one_of
 from towpath.config.shape import Section
 from towpath.model.errors import ConfigError
-from towpath.model.nouns import EVENTS, LEDGER, TopicName
+from towpath.model.nouns import EVENTS, LEDGER, QUARANTINE, TopicName
 
 INTERNAL_TOPICS = frozenset(
     {
@@ -32,6 +32,7 @@ INTERNAL_TOPICS = frozenset(
         "__cluster_metadata",
         LEDGER,
         EVENTS,
+        QUARANTINE,
     }
 )
 """Topics that are never mirrored, whatever `include` says."""

@@ -55,6 +55,7 @@ class What(StrEnum):
     LINK_RESUMED = "link.resumed"
     RATE_SET = "rate.set"
     TOPIC_RESTARTED = "topic.restarted"
+    QUARANTINE_REPLAYED = "quarantine.replayed"
     CUTOVER_STARTED = "cutover.started"
     CUTOVER_ENDED = "cutover.ended"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from towpath.cluster.admin import Admin
@@ -9,10 +10,14 @@ from towpath.cluster.data.client import Client, Records
 from towpath.ledger.batches import packed, rows
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import (
+    AwaitedIds,
+    DecidedIds,
     Entry,
     EntryKey,
+    Journal,
     ReadEntry,
     Receipt,
+    RefusedIds,
     Runs,
     SeenGroup,
     decode,
@@ -31,6 +36,8 @@ RUNS = TopicPartition(TOPIC, 2)
 """Partition of the offset maps. They can be large and few commands need them."""
 GROUPS = TopicPartition(TOPIC, 3)
 """Partition of the groups of consumers. They move all the time, and few commands need them."""
+SCHEMAS = TopicPartition(TOPIC, 4)
+"""Partition of the schemas of registries. There can be tens of thousands; few slices read them."""
 
 _RECENT = 1000
 """Number of the latest session entries that the first read returns. A live run writes its whole
@@ -45,17 +52,29 @@ KeyFilter = Callable[[EntryKey], bool]
 Heard = Callable[[Iterable[Entry]], None]
 
 
-_APART = {Runs.kind, SeenGroup.kind}
+_IDS = (DecidedIds.kind, AwaitedIds.kind, RefusedIds.kind)
+_PLACES = {Runs.kind: RUNS, SeenGroup.kind: GROUPS} | dict.fromkeys(_IDS, SCHEMAS)
 """Kinds with a partition of their own, where the topic has one."""
+_STEPS = {"schemas": SCHEMAS}
+"""Subjects of plans whose steps have a partition of their own, where the topic has one."""
+_ONE_WRITER = frozenset(_PLACES)
+"""Kinds of which each key has a single writer at a time."""
+
+
+def _place(kind: str, about: tuple[str | int, ...]) -> TopicPartition | None:
+    """Return the partition that entries of a kind have to themselves, `None` if they have none."""
+    return _STEPS.get(str(*about[:1])) if kind == Journal.kind else _PLACES.get(kind)
 
 
 def _is_small(key: EntryKey) -> bool:
-    return key.kind not in _APART
+    return _place(key.kind, key.about) is None
 
 
 def _only_last_counts(key: EntryKey) -> bool:
     """Whether the key has a single writer, whose last entry replaces all earlier ones."""
-    return key.kind in _APART or (key.kind == Receipt.kind and len(key.about) > _SHARED)
+    if key.kind == Journal.kind:
+        return not _is_small(key)
+    return key.kind in _ONE_WRITER or (key.kind == Receipt.kind and len(key.about) > _SHARED)
 
 
 class Ledger:
@@ -65,11 +84,18 @@ class Ledger:
         admin: The target.
         client: A client of the target for this object alone.
         heard: Told of all entries that were appended.
+        facts_from: Offset of the first fact to read.
     """
 
-    def __init__(self, admin: Admin, client: Client, heard: Heard = lambda _: None) -> None:
+    def __init__(
+        self,
+        admin: Admin,
+        client: Client,
+        heard: Heard = lambda _: None,
+        facts_from: int = 0,
+    ) -> None:
         self._admin, self._client, self._heard = admin, client, heard
-        self._read_to: dict[TopicPartition, int] = {}
+        self._read_to: dict[TopicPartition, int] = {FACTS: facts_from} if facts_from else {}
         self._partitions = 0
         self._of_groups: Ledger | None = None
 
@@ -146,6 +172,35 @@ class Ledger:
         for entry in self._of_groups.read(place, wanted=lambda key: key[:2] == wanted):
             books.take(entry)
 
+    def read_schemas(self, books: LinkBooks) -> None:
+        """Read what was added about the schemas of a link since the last call of this object.
+
+        Raises:
+            NewerLedgerError: A newer version wrote about this link.
+            LedgerError: A record is no entry.
+        """
+        if self._at(SCHEMAS) == SCHEMAS:  # else they are among the facts, which are read anyway
+            for entry in self.read(SCHEMAS, wanted=lambda key: key.link == books.link):
+                books.take(entry)
+
+    def read_ids(self, link: LinkName, *, wait: float = 0.0) -> list[ReadEntry]:
+        """Return what was added about ids of schemas since the last call of this object.
+
+        Args:
+            link: The link.
+            wait: Seconds to wait for the first entry.
+
+        Raises:
+            LedgerError: A record has no key of the ledger's.
+        """
+        wanted = {(kind, link) for kind in _IDS}
+        place, found = self._at(SCHEMAS), list[ReadEntry]()
+        for tp in (FACTS, place):  # among the facts, before the topic had a partition for them
+            if tp == place or tp not in self._read_to:
+                patience = wait if tp == place and not found else 0.0
+                found += self.read(tp, wait=patience, wanted=lambda key: key[:2] in wanted)
+        return found
+
     def stream_runs(self, link: LinkName) -> Iterator[ReadEntry]:
         """Return the runs of a link that were added since the last call, one entry at a time."""
         for _, key, value in self._fetched(self._at(RUNS), 0.0):
@@ -192,8 +247,7 @@ class Ledger:
 
         Where this object reads on later stays as it is.
         """
-        apart = Ledger(self._admin, self._client)
-        apart._read_to[FACTS] = first
+        apart = Ledger(self._admin, self._client, facts_from=first)
         return apart.read(wanted=lambda key: books.wants(key) and key.partition in tps)
 
     @property
@@ -237,17 +291,18 @@ class Ledger:
         return max(first, end - _RECENT)
 
     def append(self, entries: Iterable[Entry], tp: TopicPartition = FACTS) -> None:
-        """Append entries in order, runs before all others.
+        """Append entries, in order within each partition; those with one of their own come first.
 
         All are on all in-sync replicas when this returns.
         """
         entries = list(entries)
-        for kind, place in ((Runs.kind, RUNS), (SeenGroup.kind, GROUPS)):
-            apart = [entry for entry in entries if entry.kind == kind]
-            for part in packed(apart):
-                self._client.produce(self._at(place), part)
-        for part in packed(entry for entry in entries if entry.kind not in _APART):
-            self._client.produce(tp, part)
+        sorted_: dict[TopicPartition, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            place = _place(entry.kind, entry.about())
+            sorted_[tp if place is None else self._at(place)].append(entry)
+        for at in sorted(sorted_, key=lambda at: at == tp):
+            for part in packed(sorted_[at]):
+                self._client.produce(at, part)
         self._heard(entries)
 
     def _at(self, place: TopicPartition) -> TopicPartition:
@@ -260,7 +315,7 @@ class Ledger:
             self._partitions = len(info.partitions) if info is not None else 0
         if self._partitions > place.partition:
             return place
-        return FACTS if place == RUNS else self._at(RUNS)
+        return self._at(RUNS) if place == GROUPS else FACTS
 
     def _records(
         self, tp: TopicPartition, batch: memoryview

@@ -11,10 +11,23 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import LEVEL, LinkIdentity
+from towpath.ledger.entries import LEVEL, UNCHANGED_LEVEL, LinkIdentity
 from towpath.ledger.event_log import EventLog
 from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import Side
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What somebody else has read of the ledger already.
+
+    Attributes:
+        books: What the ledger knew then. They belong to whoever gets them.
+        facts_end: The ledger offset of the first fact that they lack.
+    """
+
+    books: LinkBooks
+    facts_end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +63,9 @@ class OpenLink:
         source, target = self.source.cluster.id(), self.target.cluster.id()
         self.books.check_clusters(source, target)
         known = self.books.identity
-        if known is None or known.level < LEVEL:
-            mine = LinkIdentity(self.config.link, source, target, LEVEL, __version__)
+        level = LEVEL if self.config.changes_records else UNCHANGED_LEVEL
+        if known is None or known.level < level:
+            mine = LinkIdentity(self.config.link, source, target, level, __version__)
             self.ledger.append([mine])
 
     def look(self) -> None:
@@ -68,6 +82,12 @@ class OpenLink:
         """Read what was added to the ledger since the last call."""
         for entry in self.ledger.read(wanted=self.books.wants):
             self.books.take(entry)
+        if self.config.schemas is not None:
+            self.ledger.read_schemas(self.books)
+
+    def known(self) -> Known:
+        """Return what was read so far, for another thread."""
+        return Known(self.books.copy(), self.ledger.facts_end)
 
 
 @contextmanager

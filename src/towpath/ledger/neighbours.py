@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from towpath.ledger.entries import Journal, Opened, Phase, ReadEntry, TransactionalProducer
+from towpath.ledger.entries import (
+    Journal,
+    Opened,
+    Phase,
+    ReadEntry,
+    Replayer,
+    TransactionalProducer,
+)
 from towpath.ledger.producers import GENERATIONS
 from towpath.model.nouns import NO_TOPIC_ID, LinkName, ProducerId, TopicId, TopicName
 
@@ -55,6 +62,8 @@ class Neighbours:
             self._private[entry.producer_id] = entry.link
         elif isinstance(entry, TransactionalProducer):
             self._given[entry.writer] = entry.link
+        elif isinstance(entry, Replayer):
+            self._given[entry.producer_id] = entry.link
         elif isinstance(entry, Journal) and (entry.subject, entry.phase) == (_TOPICS, Phase.DONE):
             self._done(entry)
 

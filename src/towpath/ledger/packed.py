@@ -50,6 +50,17 @@ class Packer:
         self.count += 1
         self.end = max(self.end, self._end_there)
 
+    def add_all(self, runs: Table) -> None:
+        """Add many runs, rows of source start, target start, length, in ascending order."""
+        lengths = runs[:, 2]
+        self._skipped += _skips(runs[:, 0], lengths, self._end)
+        self._skipped_there += _skips(runs[:, 1], lengths, self._end_there)
+        self._lengths += _varints(lengths)
+        start, there, length = runs[-1].tolist()
+        self._end, self._end_there = start + length, there + length
+        self.count += len(runs)
+        self.end = max(self.end, int((runs[:, 1] + lengths).max()))
+
     def text(self) -> str:
         """Return all runs, compressed, in base64; "" for none."""
         data = b"".join((self._skipped, self._skipped_there, self._lengths))
@@ -92,6 +103,25 @@ def _write(out: bytearray, value: int) -> None:
 
 def _zigzag(value: int) -> int:
     return value << 1 if value >= 0 else ~(value << 1)
+
+
+def _skips(starts: Table, lengths: Table, end: int) -> bytes:
+    """Return how many offsets lie before each run, written as varints."""
+    skipped = starts - np.concatenate(([end], (starts + lengths)[:-1]))
+    return _varints((skipped << 1) ^ (skipped >> 63))
+
+
+def _varints(numbers: Table) -> bytes:
+    """Return numbers as varints."""
+    left = numbers.view(np.uint64)
+    sizes = np.ones(len(left), np.int64)
+    for bits in range(7, 64, 7):
+        sizes += left >= np.uint64(1 << bits)
+    place = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    last = place == np.repeat(sizes - 1, sizes)
+    found = np.repeat(left, sizes) >> (7 * place).astype(np.uint64) & np.uint64(0x7F)
+    found[~last] |= np.uint64(0x80)
+    return found.astype(np.uint8).tobytes()
 
 
 def _unzigzag(numbers: Table) -> Table:

@@ -35,9 +35,15 @@ class Tidy:
         read_at = now_ms()
         for entry in self._ledger.stream_runs(self._link):
             self._note(entry)
+        self._known = defaultdict(
+            dict, {of: chunks for of, chunks in self._known.items() if chunks}
+        )
+        if not self._known:
+            return 0  # a link without gaps may have facts about thousands of partitions
         # The facts are read after the runs, so that they name every incarnation that has runs.
         books = Ledger(self._admin, self._client).books(self._link, runs=False)
-        targets = [each.opened.target for each in books.partitions.values() if each.opened]
+        known = (books.of(of.tp).opened for of in self._known)
+        targets = {opened.target for opened in known if opened is not None}
         floors = self._admin.offsets.earliest(targets, patience=_PATIENCE)
         count = 0
         for of, chunks in list(self._known.items()):

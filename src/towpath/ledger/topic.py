@@ -34,10 +34,10 @@ _EVENT_CONFIGS = {
     "message.timestamp.type": "CreateTime",
 }
 _REPLICAS = 3
-_PARTITIONS = 4
+_PARTITIONS = 5
 _NEEDED = 2
-"""Minimum number of partitions. Without a third one, runs are kept among the facts, and without a
-fourth one, groups among the runs."""
+"""Minimum number of partitions. Without a third one, runs are kept among the facts, without a
+fourth one, groups among the runs, and without a fifth one, schemas among the facts."""
 
 
 @dataclass(frozen=True, slots=True)

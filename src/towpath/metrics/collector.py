@@ -14,9 +14,9 @@ from prometheus_client.registry import Collector
 
 from towpath.metrics import names
 from towpath.metrics.groups import GroupCounts
-from towpath.metrics.meter import CONFIGURE, CREATE, GROW, REGISTER, Meter, Reading
+from towpath.metrics.meter import CONFIGURE, CREATE, GROW, REGISTER, Meter, Reading, SchemasReading
 from towpath.metrics.names import Kind, Metric
-from towpath.metrics.stand import LIMIT, Sum, chosen, sums
+from towpath.metrics.stand import LIMIT, Sum, by_reason, chosen, sums
 from towpath.model.nouns import Detail, Side
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
@@ -66,7 +66,11 @@ class MeterCollector(Collector):
         yield from _steps(now, self._about)
         yield from _waits(now)
         yield _family(names.EVENTS_LOST, [((), now.events_lost)])
+        yield _family(names.SCHEMA_IDS_AWAITED, _if_known(now.ids_awaited))
+        passed = (((reason,), number) for reason, number in now.ids_passed.items())
+        yield _family(names.SCHEMA_IDS_UNTRANSLATED, passed)
         yield from _groups(now)
+        yield from _registries(now.schemas)
         yield _family(names.TROUBLE, [((), now.trouble)])
         yield _family(names.LAST_LOOK, _if_known(now.looked_at, 1000))
 
@@ -117,6 +121,17 @@ def _groups(now: Reading) -> Iterator[Family]:
     yield _family(names.GROUP_POSITIONS, (((each,), n) for each, n in outcomes.items()))
 
 
+def _registries(known: SchemasReading | None) -> Iterator[Family]:
+    """Yield our own metrics of schemas."""
+    yield _family(names.SCHEMAS_AGE, [((), known.age)] if known else [])
+    for metric, what in (
+        (names.SCHEMA_VERSIONS, "versions"),
+        (names.SCHEMAS_SKIPPED, "skipped"),
+        (names.REGISTRY_REQUESTS, "requests"),
+    ):
+        yield _family(metric, known.of(what).items() if known else [])
+
+
 def _partitions(now: Reading, about: About) -> Iterator[Family]:
     detail = chosen(about.detail, now.stands)
     found = sums(detail, now.stands, now.copied)
@@ -128,6 +143,10 @@ def _partitions(now: Reading, about: About) -> Iterator[Family]:
     yield _family(names.LAG_SECONDS, _known((key, each.lag_seconds) for key, each in found.items()))
     yield _family(names.GAPS, ((key, each.gaps) for key, each in found.items()))
     yield _family(names.GAP_OFFSETS, ((key, each.gap_offsets) for key, each in found.items()))
+    quarantined = by_reason(detail, ((each.topic, each.quarantined) for each in now.stands))
+    skipped = by_reason(detail, ((each.topic, each.skipped) for each in now.stands))
+    yield _family(names.QUARANTINED_RECORDS, quarantined.items())
+    yield _family(names.SKIPPED_RECORDS, skipped.items())
     yield _family(names.PARTITION_STATE, _states(found))
     together = Counter(stand.state for stand in now.stands)
     yield _family(names.PARTITIONS, (((state,), together[state]) for state in about.states))

@@ -33,6 +33,29 @@ class Tried:
     """The stable code of the error; empty where it was done."""
 
 
+@dataclass(frozen=True, slots=True)
+class SchemasReading:
+    """What is known of both schema registries at one moment.
+
+    Attributes:
+        since: When both were last looked at, or the run began, on the monotonic clock.
+        counts: Numbers by what is counted and a label: `versions` by `there` and `missing`,
+            `skipped` by reason, `requests` by side.
+    """
+
+    since: float
+    counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def age(self) -> float:
+        """Seconds since both registries were looked at, or since the run began."""
+        return max(0.0, time.monotonic() - self.since)
+
+    def of(self, what: str) -> dict[tuple[str, ...], int]:
+        """Return the numbers of one thing, by label."""
+        return {(label,): number for (name, label), number in self.counts.items() if name == what}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """All counts at one moment.
@@ -54,7 +77,10 @@ class Reading:
         failed_rounds: How many rounds, by the error's code.
         round_seconds: How long the last round took that ended.
         looked_at: When all partitions were last looked at, in ms since 1970.
+        ids_awaited: How many ids of schemas partitions wait for, `None` where ids stay.
+        ids_passed: How many ids of schemas have no id of the target, by the code of the reason.
         groups: Counts about groups of consumers, `None` if the file asks for none.
+        schemas: Counts about schemas, `None` if the file asks for none.
     """
 
     stands: tuple[Stand, ...] = ()
@@ -76,7 +102,10 @@ class Reading:
     events_lost: int = 0
     trouble: bool = False
     looked_at: int | None = None
+    ids_awaited: int | None = None
+    ids_passed: Mapping[str, int] = field(default_factory=dict)
     groups: GroupsReading | None = None
+    schemas: SchemasReading | None = None
 
 
 class Copied:
@@ -165,6 +194,11 @@ class Meter:
             number, spent = self._reading.configured
             self._reading = replace(self._reading, configured=(number + 1, spent + seconds))
 
+    def ids(self, awaited: int, passed: Mapping[str, int]) -> None:
+        """Take in how many ids of schemas are waited for, and how many have none, by reason."""
+        with self._lock:
+            self._reading = replace(self._reading, ids_awaited=awaited, ids_passed=dict(passed))
+
     def left_out(self, causes: Mapping[str, int]) -> None:
         """Take in how many things are left out now, by cause."""
         with self._lock:
@@ -231,10 +265,28 @@ class Meter:
             groups = GroupsReading(since=since, outcomes=dict(outcomes), counts=added)
             self._reading = replace(self._reading, groups=groups)
 
+    def schemas_seen(self, counts: Mapping[tuple[str, str], int], at: float | None) -> None:
+        """Take in what a look at both schema registries has shown.
+
+        Args:
+            counts: Numbers by what is counted and a label; see `SchemasReading`.
+            at: When both were looked at, on the monotonic clock; `None` if they could not be.
+        """
+        with self._lock:
+            before = self._reading.schemas or SchemasReading(since=time.monotonic())
+            # What a look could not tell stands as it was seen last.
+            seen = dict(counts) if at else {**before.counts, **_only(counts, "requests", "skipped")}
+            schemas = SchemasReading(at or before.since, seen)
+            self._reading = replace(self._reading, schemas=schemas)
+
     def in_trouble(self, trouble: bool) -> None:
         """Take in whether the run as a whole is in trouble."""
         with self._lock:
             self._reading = replace(self._reading, trouble=trouble)
+
+
+def _only(counts: Mapping[tuple[str, str], int], *names: str) -> dict[tuple[str, str], int]:
+    return {key: number for key, number in counts.items() if key[0] in names}
 
 
 def _one_more(counts: Mapping[T, int], key: T) -> dict[T, int]:

@@ -184,6 +184,20 @@ GAPS = _gauge(
 GAP_OFFSETS = _gauge(
     "towpath_gap_offsets", "offsets", "Source offsets in those gaps.", labels=_PLACE
 )
+QUARANTINED_RECORDS = _gauge(
+    "towpath_quarantined_records",
+    "records",
+    "Records of the topic that were put into quarantine, by the kind of the reason, since the"
+    " mirror topic was begun (docs/quarantine.md); no series with 0. `topic` is empty where topics"
+    " have no series of their own.",
+    labels=("topic", "reason"),
+)
+SKIPPED_RECORDS = _gauge(
+    "towpath_skipped_records",
+    "records",
+    "Likewise: records that were left out without a copy (`undeliverable: skip`).",
+    labels=("topic", "reason"),
+)
 PARTITION_STATE = _gauge(
     "towpath_partition_state",
     "partitions",
@@ -264,6 +278,19 @@ EVENTS_LOST = _counter(
     "events",
     "Events of this run that are missing in the topic `__towpath_events`.",
 )
+SCHEMA_IDS_AWAITED = _gauge(
+    "towpath_schema_ids_awaited",
+    "ids",
+    "Ids of schemas that records name and whose id on the target is not known yet; the partitions"
+    " wait. No series without `schemas.ids: translate`.",
+)
+SCHEMA_IDS_UNTRANSLATED = _gauge(
+    "towpath_schema_ids_untranslated",
+    "ids",
+    "Ids in records for which it was decided that they have no id on the target, by the code of"
+    " the reason (`towpath explain`).",
+    labels=("reason",),
+)
 GROUPS_AGE = _gauge(
     "towpath_groups_sync_age_seconds",
     "seconds",
@@ -275,6 +302,32 @@ GROUP_POSITIONS = _gauge(
     "positions",
     "Positions of groups by what the last sync came to (docs/groups.md).",
     labels=("outcome",),
+)
+SCHEMAS_AGE = _gauge(
+    "towpath_schemas_look_age_seconds",
+    "seconds",
+    "How long ago both schema registries were looked at; before the first such look, since the run"
+    " began. No series where the file has no `schemas`.",
+)
+SCHEMA_VERSIONS = _gauge(
+    "towpath_schema_versions",
+    "versions",
+    "Versions of the subjects that the file asks for, by whether the target has them: `there` or"
+    " `missing`.",
+    labels=("state",),
+)
+SCHEMAS_SKIPPED = _gauge(
+    "towpath_schemas_skipped",
+    "things",
+    "Subjects, versions and settings of subjects that are left out, by the reason"
+    " (docs/schemas.md); `towpath schemas diff` names them.",
+    labels=("reason",),
+)
+REGISTRY_REQUESTS = _counter(
+    "towpath_registry_requests_total",
+    "requests",
+    "Requests to the schema registries, by `side`, those that were repeated included.",
+    labels=("side",),
 )
 TROUBLE = _gauge(
     "towpath_trouble",
@@ -312,6 +365,8 @@ ALL = (
     LAG_SECONDS,
     GAPS,
     GAP_OFFSETS,
+    QUARANTINED_RECORDS,
+    SKIPPED_RECORDS,
     PARTITION_STATE,
     PARTITIONS,
     MAPPED_PARTITIONS,
@@ -327,8 +382,14 @@ ALL = (
     MAX_RATE,
     MAX_RATE_WAITS,
     EVENTS_LOST,
+    SCHEMA_IDS_AWAITED,
+    SCHEMA_IDS_UNTRANSLATED,
     GROUPS_AGE,
     GROUP_POSITIONS,
+    SCHEMAS_AGE,
+    SCHEMA_VERSIONS,
+    SCHEMAS_SKIPPED,
+    REGISTRY_REQUESTS,
     TROUBLE,
     LAST_LOOK,
 )

@@ -24,6 +24,7 @@ class Stand:
         records: Records of this incarnation, whoever copied them; `bytes` likewise.
         lag_records: Source offsets to copy, `None` where that is not known.
         lag_seconds: Age of the last copied record while there is lag, `None` if not known.
+        quarantined: Records that were put into quarantine, by kind of reason; `skipped` likewise.
     """
 
     topic: str
@@ -37,6 +38,8 @@ class Stand:
     lag_seconds: float | None
     gaps: int
     gap_offsets: int
+    quarantined: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -92,6 +95,22 @@ def sums(
         if found is not None:
             found.add_copied(done)
     return added
+
+
+def by_reason(
+    detail: Detail, told: Iterable[tuple[str, Mapping[str, int]]]
+) -> dict[tuple[str, str], int]:
+    """Add up records by topic and reason; the topic is empty where topics have no series.
+
+    Args:
+        detail: What has a series, never `AUTO`.
+        told: Topics, and their records by reason, in any number.
+    """
+    added = Counter[tuple[str, str]]()
+    for topic, records in told:
+        for reason, number in records.items():
+            added["" if detail is Detail.LINK else topic, reason] += number
+    return dict(added)
 
 
 def _key(detail: Detail, topic: str, partition: int) -> Key:

@@ -82,7 +82,7 @@ def forecast(
         return Forecast(made_again)
     begins, said = _begins(config, source, books, fresh)
     ends = target.offsets.latest([each.target for each in fresh if each.exists], patience=PATIENCE)
-    mapped = _mapped(config.records.offsets, fresh, begins, ends, fill)
+    mapped = _mapped(config, fresh, begins, ends, fill)
     told = [*_told(config.records.offsets, mapped), *_filled(source, fresh, mapped, fill)]
     aged = history(source, target, {tp: at for tp, at in begins.items() if at >= 0})
     return Forecast([*made_again, *said, *told, *aged], begins)
@@ -103,7 +103,7 @@ def _filled(
 
 
 def _mapped(
-    policy: OffsetsPolicy, fresh: Iterable[_Fresh], begins: Offsets, ends: Offsets, fill: int
+    config: LinkConfig, fresh: Iterable[_Fresh], begins: Offsets, ends: Offsets, fill: int
 ) -> dict[TopicName, list[str]]:
     """Return the reasons why partitions will be mapped, as far as they are known yet."""
     mapped: dict[TopicName, list[str]] = defaultdict(list)
@@ -111,11 +111,12 @@ def _mapped(
         if each.source not in begins or (each.exists and each.target not in ends):
             continue
         why = why_mapped(
-            policy,
+            config.records.offsets,
             SourceOffset(begins[each.source]),
             TargetOffset(ends.get(each.target, 0)),
             compacted=each.compacted,
             fill=fill,
+            change=config.change_of(each.source.topic),
         )
         if why is not None:
             mapped[each.source.topic].append(f"partition {each.source.partition}: {why}")

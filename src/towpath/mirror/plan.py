@@ -14,6 +14,7 @@ from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.rates import Limits
 from towpath.mirror.forecast import forecast
 from towpath.mirror.gaps import markers
+from towpath.mirror.reopenings import reopenings
 from towpath.mirror.starts import Offsets
 from towpath.mirror.subjects import SUBJECTS
 from towpath.mirror.volume import estimated
@@ -25,6 +26,7 @@ from towpath.plan.build import build as build_plan
 from towpath.plan.differences import Differences
 from towpath.plan.model import Plan
 from towpath.plan.subjects import SubjectClients
+from towpath.quarantine import rights as quarantine
 from towpath.status.cutovers import still_running
 from towpath.status.ledger_lost import lost_entries
 from towpath.status.status import caught_up, status
@@ -117,6 +119,7 @@ class _Records:
         yield from room(link.config, self.disks, topics.found.topics)
         fill, notes = markers(link.config, link.target)
         yield from notes
+        yield from quarantine.findings(link.config, link.target)
         if not known:
             return
         yield from _lost_entries(link)
@@ -132,6 +135,7 @@ class _Records:
             return
         self.begins = told.begins
         yield from told.findings
+        yield from reopenings(link.config, link.books, steps.topics)
 
     def estimated(self, link: OpenLink, found: Differences, plan: Plan, said: float | None) -> Plan:
         """Return the plan with what copying takes, or with a note on why that is not known."""

@@ -14,7 +14,7 @@ from typing import Any
 from towpath.engine.rounds import Job, Rounds
 from towpath.engine.slots import Slots
 from towpath.ledger.events import What
-from towpath.ledger.link import OpenLink
+from towpath.ledger.link import Known, OpenLink
 from towpath.mirror.balance import Balance, Limited
 from towpath.mirror.dealer import Dealer
 from towpath.mirror.discovery import Discovery
@@ -51,6 +51,8 @@ class Planner:
         self._link, self._session = link, session
         self._dealer, self._discovery, self._pacing = dealer, discovery, pacing
         self._once, self._ends = once, Ends()
+        self._known: Known | None = None
+        """What was read of the ledger when the last round began, until it is planned."""
         limits = link.config.run
         self._balance = Balance(float(limits.balance), float(limits.receipts), ends=once)
 
@@ -74,6 +76,8 @@ class Planner:
         Raises:
             RuntimeError: The round did not begin; the text is Spark's.
         """
+        # Reading the facts about thousands of partitions again would take seconds.
+        self._known = self._link.known()
         plan = partial(self._plan, slots, follows)
         return Rounds(spark, Job(plan, WORK, SUMMARY, number, once=True), ended)
 
@@ -117,7 +121,8 @@ class Planner:
         whole = not self._link.books.pauses  # no slice has the partitions of a paused topic
         settled = self._session.settled.begin(number, follows, whole=whole)
         plan = replace(self.terms(slots), settled=settled, follows=follows)
-        planned = plan_round(plan, number, self._discovery.fresh_look())
+        known, self._known = self._known, None
+        planned = plan_round(plan, number, self._discovery.fresh_look(), known)
         slices = self._pacing.begin(planned, number)
         self._dealer.planned(slices, number)
         partitions = sum(len(each.assignments) for each in slices)

@@ -75,6 +75,8 @@ class RunProgress:
     """The limits that hold."""
     groups: tuple[str, ...] = ()
     """A sentence about each group of consumers, or broker, that the last sync could not look at."""
+    ids: tuple[str, ...] = ()
+    """A sentence about each id of a schema that partitions wait for."""
     takeover: str = ""
     """The dead process that the lease was taken over from, "" where there was none."""
 

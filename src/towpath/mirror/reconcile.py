@@ -13,7 +13,7 @@ from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.metrics.meter import Meter
 from towpath.mirror.subjects import SUBJECTS
-from towpath.mirror.telling import tell_left_out, telling_changes, telling_steps
+from towpath.mirror.telling import tell_left_out, tell_schemas, telling_changes, telling_steps
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.model.outcome import Outcome
@@ -113,6 +113,14 @@ class Reconciler:
         due = [each for each in self._clients.subjects if now >= self._next.get(each, 0.0)]
         return self._of(due, rows) if due else None
 
+    def only(self, subject: AnySubject, rows: Iterable[PartitionStatus] = ()) -> Reconciled:
+        """Do the same for one subject.
+
+        Raises:
+            ClusterError: A cluster could not be reached, or the journal could not be written.
+        """
+        return self._of((subject,), rows)
+
     def _of(self, subjects: Iterable[AnySubject], rows: Iterable[PartitionStatus]) -> Reconciled:
         """Apply the steps of some subjects. A step that fails does not stop the others."""
         only = list(subjects)
@@ -145,6 +153,7 @@ class Reconciler:
         failed = {applied.blamed(step): error for step, error in applied.failed}
         problems = (*now.problems, *checked.problems)
         tell_left_out(problems, len(failed), self._meter)
+        tell_schemas(now, self._meter)
         return Reconciled(Outcome(tuple(done), failed), found.notes, problems, now)
 
 

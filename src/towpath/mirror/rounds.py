@@ -13,7 +13,7 @@ from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, OffsetsPolicy, OnGap
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import SESSIONS, Ledger
-from towpath.ledger.link import OpenLink
+from towpath.ledger.link import Known, OpenLink
 from towpath.ledger.producers import producer_id
 from towpath.mirror.deals import Demand, Weighed, spread
 from towpath.mirror.ends import Ends
@@ -87,22 +87,26 @@ def look_at_topics(config: LinkConfig, source: Admin, target: Admin, books: Link
     return Look(seen, diff(seen, config).topics)
 
 
-def plan_round(plan: RoundPlan, number: int, look: Look | None = None) -> list[Slice]:
+def plan_round(
+    plan: RoundPlan, number: int, look: Look | None = None, known: Known | None = None
+) -> list[Slice]:
     """Return the slices of a round; none when the run is over or nothing matches.
 
     Args:
         plan: The parameters that all rounds of the run share.
         number: The number of the round.
         look: A recent look at both clusters; `None` to look now.
+        known: What was read of the ledger; `None` to read all of it now.
     """
     config = plan.config
+    known = known or Known(LinkBooks(config.link))
     with (
         Admin(config.source, Side.SOURCE) as source,
         Admin(config.target, Side.TARGET) as target,
         Client(config.target, Side.TARGET, target) as client,
     ):
-        books = LinkBooks(config.link)
-        ledger = Ledger(target, client)
+        books = known.books
+        ledger = Ledger(target, client, facts_from=known.facts_end)
         for entry in (*ledger.read(wanted=books.wants), *ledger.read(SESSIONS)):
             books.take(entry)
         last = books.session
@@ -110,6 +114,7 @@ def plan_round(plan: RoundPlan, number: int, look: Look | None = None) -> list[S
             return []
         weighed = _Assigner(plan, source, target, books, ledger, look).assignments()
         memory_ms = _memory_ms(target)
+        clusters = source.cluster.id(), target.cluster.id()
     parts = spread(weighed, plan.parallelism)
     if not parts and not plan.once:
         parts = [()]  # partitions may be dealt to it later
@@ -121,6 +126,8 @@ def plan_round(plan: RoundPlan, number: int, look: Look | None = None) -> list[S
             settled=plan.settled,
             follows=plan.follows,
             target_memory_ms=memory_ms,
+            source_cluster=clusters[0],
+            target_cluster=clusters[1],
         )
         for n, each in enumerate(slices)
     ]
@@ -239,6 +246,7 @@ class _Assigner:
         for source, target in topics:
             compacted = "compact" in target.configs.get("cleanup.policy", "")
             both_clocks = stamps_itself(source.configs) and stamps_itself(target.configs)
+            change = self._config.change_of(source.name)
             most = int(target.configs.get("max.message.bytes", "1048588")) - _OVERHEAD
             for number in range(min(source.partitions, target.partitions)):
                 tp = TopicPartition(source.name, number)
@@ -262,6 +270,7 @@ class _Assigner:
                     marker_id=producer_id(*ids, purpose="marker"),
                     fill=self._fill,
                     earlier=earlier,
+                    change=change,
                 )
 
     def _new(self, a: Assignment) -> bool:

@@ -20,6 +20,7 @@ from towpath.metrics.meter import Meter
 from towpath.mirror.dealer import Dealer
 from towpath.mirror.discovery import Discovery
 from towpath.mirror.happenings import told_run
+from towpath.mirror.id_desk import IdDesk
 from towpath.mirror.outlook import Outlook
 from towpath.mirror.pacing import Pacing
 from towpath.mirror.pausing import Pausing
@@ -42,6 +43,7 @@ from towpath.model.nouns import Side
 from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
 from towpath.records.permit import TAKEOVER
+from towpath.schemas.subject import SUBJECT as SCHEMAS
 
 _LOOK = 1.0
 _DRAIN = 30.0
@@ -113,6 +115,8 @@ class _Mirror:
         self._dealer = Dealer(link, self._session, self._pacing)
         reconciler = Reconciler(link, self._clients, meter, stop, self._hold)
         self._discovery = Discovery(link, reconciler, self._dealer, self.progress)
+        schemas = self._clients.of(SCHEMAS)
+        self._ids = IdDesk(link, schemas, self._discovery, self.progress, meter)
         self._planner = Planner(
             link,
             self._session,
@@ -169,6 +173,7 @@ class _Mirror:
         tidying.start()
         self._stack.callback(tidying.close)
         self._discovery.first(plan)
+        self._ids.begin()
         if self._config.groups is not None:
             self._meter.groups_begin()
             self._groups.start()
@@ -255,6 +260,7 @@ class _Mirror:
         if relay.number > number:
             self._dealer.left(number, settled=self._session.settled.left(number))
         self._outlook.look_when_due()
+        self._ids.look()
         self._pacing.look(self._dealer.tables)
         if relay.hands_over:
             # Whoever pauses a topic need not wait until the next round has taken over.

@@ -16,8 +16,10 @@ from towpath.model.errors import TowpathError
 from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import Mode
 from towpath.plan.applier import Told
+from towpath.plan.differences import Differences
 from towpath.plan.kinds import Step
 from towpath.schemas.steps import RegisterSchemas, SetSubjectConfig
+from towpath.schemas.subject import SUBJECT as SCHEMAS
 from towpath.status.status import PartitionStatus, State
 from towpath.topics.steps import CreateTopic
 
@@ -60,6 +62,8 @@ def stands(rows: Iterable[PartitionStatus]) -> Iterator[Stand]:
             lag_seconds=row.lag_seconds if row.lag_seconds >= 0 else None,
             gaps=len(row.gaps),
             gap_offsets=sum(gap.end - gap.first for gap in row.gaps),
+            quarantined=dict(row.set_aside.quarantined),
+            skipped=dict(row.set_aside.skipped),
         )
 
 
@@ -94,6 +98,14 @@ def telling_changes(meter: Meter) -> Callable[[Step, float], None]:
             meter.configured(seconds)
 
     return told
+
+
+def tell_schemas(found: Differences, meter: Meter) -> None:
+    """Update what is known of both schema registries, if they are among the subjects."""
+    for part in found.parts:
+        if part.subject is not SCHEMAS or not part.found.counts:
+            continue
+        meter.schemas_seen(part.found.counts, None if part.seen.trouble else part.seen.at)
 
 
 def tell_left_out(problems: Iterable[Problem], failed: int, meter: Meter) -> None:

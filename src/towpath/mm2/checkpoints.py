@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
+from towpath.cluster.data.committed import CommittedReader
 from towpath.mm2.policy import Policy, only_alias
 from towpath.mm2.records import Checkpoint, NotOfMirrorMakerError
-from towpath.mm2.topic import InternalTopic
 from towpath.model.nouns import TopicName, TopicPartition
 
 
@@ -57,7 +57,7 @@ class CheckpointReader:
     """
 
     def __init__(self, admin: Admin, client: Client, topic: TopicName) -> None:
-        self._topic = InternalTopic(admin, client, TopicPartition(topic, 0))
+        self._topic = CommittedReader(admin, client, TopicPartition(topic, 0))
         self.found = Checkpoints(topic)
 
     def read(self) -> int:

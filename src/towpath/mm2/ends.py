@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from towpath.cluster.data.client import Client
+from towpath.cluster.data.committed import committed
 from towpath.ledger.link import OpenLink
 from towpath.mm2.seam import Digest, Seam, digest, find_seam
-from towpath.mm2.topic import committed
 from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicPartition
 from towpath.topics.configs import stamps_itself
 from towpath.topics.observed import Topic

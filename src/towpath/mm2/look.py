@@ -9,10 +9,10 @@ from itertools import chain
 from towpath.cluster.admin import Admin
 from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.data.client import Client
+from towpath.cluster.data.committed import CommittedReader
 from towpath.mm2.others import Looked, WrittenBatch, judge, task_ids
 from towpath.mm2.policy import Policy
 from towpath.mm2.records import NotOfMirrorMakerError, OffsetSync
-from towpath.mm2.topic import InternalTopic
 from towpath.model.errors import ClusterError, CorruptBatchError, RefusedError
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition
 from towpath.wire.header import CONTROL, HEADER_SIZE, BatchHeader, split
@@ -110,7 +110,7 @@ class WriterLook:
         try:
             if topic not in self._admin.topics.describe([topic]):
                 return {}
-            records = InternalTopic(self._admin, self._client, TopicPartition(topic, 0)).read()
+            records = CommittedReader(self._admin, self._client, TopicPartition(topic, 0)).read()
             for record in records:
                 try:
                     sync = OffsetSync.read(record.key or b"", record.value or b"")

@@ -12,8 +12,8 @@ from typing import Any
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
+from towpath.cluster.data.committed import CommittedReader
 from towpath.mm2.policy import connect_topic, only_alias
-from towpath.mm2.topic import InternalTopic
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 
@@ -74,7 +74,7 @@ def read_positions(
     found = CopiedPositions(alias)
     for partition in info.partitions:
         tp = TopicPartition(topic, partition.partition)
-        for record in InternalTopic(admin, client, tp).read():
+        for record in CommittedReader(admin, client, tp).read():
             found.take(record.key, record.value)
     return found.offsets
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
+from towpath.cluster.data.committed import CommittedReader
 from towpath.config import Mm2Config, Mm2Topic
 from towpath.groups.model import GroupPosition, SyncReport
 from towpath.ledger.books import LinkBooks
@@ -22,7 +23,6 @@ from towpath.ledger.link import OpenLink
 from towpath.ledger.offsets import Exactness
 from towpath.mm2.policy import HEARTBEATS, Policy
 from towpath.mm2.records import Checkpoint, Heartbeat, Mm2Record, OffsetSync
-from towpath.mm2.topic import InternalTopic
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.groups import GroupKind
@@ -194,7 +194,7 @@ class _Topic:
 
     def __init__(self, target: Admin, client: Client, tp: TopicPartition) -> None:
         self._client, self._tp = client, tp
-        self._reader = InternalTopic(target, client, tp)
+        self._reader = CommittedReader(target, client, tp)
         self._holds: dict[bytes, bytes | None] = {}
         self._ours: set[int] = set()
         self._began, self._failures = False, client.failures

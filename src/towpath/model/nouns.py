@@ -22,6 +22,9 @@ LEDGER = TopicName("__towpath_ledger")
 EVENTS = TopicName("__towpath_events")
 """The topic on the target that holds the events: who did what, and when."""
 
+QUARANTINE = TopicName("__towpath_quarantine")
+"""The topic on the target that holds records which could not be changed or delivered."""
+
 NO_TOPIC_ID = TopicId("")
 """Recorded for topics of brokers without topic ids (before KIP-516, Kafka 2.8)."""
 

@@ -32,6 +32,7 @@ class ReasonCode(StrEnum):
     OFFSET_TAKEN = "OFFSET_TAKEN"
     RECORDS_MISSING = "RECORDS_MISSING"
     IDS_REFUSED = "IDS_REFUSED"
+    RECORDS_DROPPED = "RECORDS_DROPPED"
 
     # What a gap is
     RETENTION = "RETENTION"
@@ -44,6 +45,11 @@ class ReasonCode(StrEnum):
     NOT_IDENTICAL = "NOT_IDENTICAL"
     BATCH_DAMAGED = "BATCH_DAMAGED"
     RECORD_TOO_LARGE = "RECORD_TOO_LARGE"
+    RECORD_BAD = "RECORD_BAD"
+    SCHEMA_UNKNOWN = "SCHEMA_UNKNOWN"
+    QUARANTINE_BUSY = "QUARANTINE_BUSY"
+    RECORD_REFUSED = "RECORD_REFUSED"
+    NOT_SET_ASIDE = "NOT_SET_ASIDE"
     TARGET_LOST = "TARGET_LOST"
     TARGET_REPLACED = "TARGET_REPLACED"
     DOUBLED = "DOUBLED"
@@ -68,6 +74,17 @@ class ReasonCode(StrEnum):
     MIRROR_PARTITION_GONE = "MIRROR_PARTITION_GONE"
     GROUP_NOT_SEEN = "GROUP_NOT_SEEN"
     OTHER_RECORDS = "OTHER_RECORDS"
+
+    # Why an id of a schema has no id of the target
+    SCHEMA_ID_REFUSED = "SCHEMA_ID_REFUSED"
+    SCHEMA_ID_ABSENT = "SCHEMA_ID_ABSENT"
+    SCHEMA_ID_ELSEWHERE = "SCHEMA_ID_ELSEWHERE"
+    SCHEMA_ID_LEFT_OUT = "SCHEMA_ID_LEFT_OUT"
+    SCHEMA_ID_NOT_REGISTERED = "SCHEMA_ID_NOT_REGISTERED"
+    SCHEMA_ID_NOT_GIVEN = "SCHEMA_ID_NOT_GIVEN"
+    SCHEMA_IDS_TOO_MANY = "SCHEMA_IDS_TOO_MANY"
+    SCHEMAS_UNSEEN = "SCHEMAS_UNSEEN"
+    SCHEMA_ID_UNANSWERED = "SCHEMA_ID_UNANSWERED"
 
     # Texts
     ERROR = "ERROR"
@@ -100,6 +117,11 @@ class Reason:
         code = str(values["error"]) if self.code is ReasonCode.ERROR else str(self.code)
         causes = [value for value in values.values() if isinstance(value, Reason)]
         return (code, *(inner for cause in causes for inner in cause.codes))
+
+    @property
+    def kind(self) -> str:
+        """What counts and metrics call it: the code, or what is bad about a record."""
+        return str(dict(self.values).get("bad", self.code))
 
     def __str__(self) -> str:
         return SENTENCES[self.code](**dict(self.values))
@@ -182,6 +204,20 @@ def _other_records(records: int, first: int, last: int, sure: int) -> str:
     )
 
 
+BAD_RECORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "ID_CUT": "it ends inside its schema id",
+        "ID_ZERO": "its schema id is 0 or negative",
+        "ID_NONE": "no schema that this topic may use has its schema id",
+        "HEADER_MALFORMED": "the header that should name its schema holds something else",
+        "GLUE_MALFORMED": "its Glue header names a compression that Glue does not have",
+        "GLUE_DAMAGED": "the compressed payload behind its Glue header is damaged or too large",
+        "ID_UNFIT": "its new schema id does not fit where the old one stands",
+    }
+)
+"""What is wrong with records that cannot be changed, by `model.changes.BadRecord`."""
+
+
 SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
     {
         ReasonCode.ASKED_FOR: lambda: "asked for by `records.offsets: mapped`",
@@ -215,6 +251,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"the target refuses producer ids that it did not give out ({error}), so records are"
             " written in transactions"
         ),
+        ReasonCode.RECORDS_DROPPED: lambda rules: f"rules drop records ({rules})",
         ReasonCode.RETENTION: lambda: (
             "retention at the source removed them before they were copied"
         ),
@@ -241,6 +278,25 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.RECORD_TOO_LARGE: lambda partition, offset, size, target: (
             f"target: the record at offset {offset} of {partition} has {size} bytes, more than the"
             f" target takes; raise max.message.bytes of {target} there"
+        ),
+        ReasonCode.RECORD_BAD: lambda offset, bad: (
+            f"the record at offset {offset} cannot be changed: {BAD_RECORDS.get(bad, bad)};"
+            " let such records pass or go to the quarantine (`changes` in the file), and mend what"
+            " writes them"
+        ),
+        ReasonCode.SCHEMA_UNKNOWN: lambda ids: (
+            f"it waits until the schemas of its next records (ids {ids}) are on the target"
+        ),
+        ReasonCode.QUARANTINE_BUSY: lambda offset: (
+            f"it waits until the record at offset {offset} is in the quarantine topic"
+        ),
+        ReasonCode.RECORD_REFUSED: lambda partition, offset, target, error, why: (
+            f"target: topic {target} refuses the record at offset {offset} of {partition}:"
+            f" {error}{f' ({why})' if why else ''}"
+        ),
+        ReasonCode.NOT_SET_ASIDE: lambda offset, why: (
+            f"it failed to set aside the record at offset {offset}, which cannot be delivered:"
+            f" {why}"
         ),
         ReasonCode.TARGET_LOST: _target_lost,
         ReasonCode.TARGET_REPLACED: lambda topic: (
@@ -303,6 +359,37 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             " without a known offset; grant Describe on the group, or try again"
         ),
         ReasonCode.OTHER_RECORDS: _other_records,
+        ReasonCode.SCHEMA_ID_REFUSED: lambda ids, why: (
+            f"no id on the target is known for {ids}, and `strict` lets nothing pass: {why}"
+        ),
+        ReasonCode.SCHEMA_ID_ABSENT: lambda: (
+            "the registry of the source has no schema with this id; register it there, or say with"
+            " `changes.ids` that these bytes are no ids"
+        ),
+        ReasonCode.SCHEMA_ID_ELSEWHERE: lambda subject, strategy: (
+            f"the id is that of a schema of {subject}, which records of this topic cannot name by"
+            f" the strategy {strategy}; set the strategy of the topic under `changes.ids`, if they"
+            " do"
+        ),
+        ReasonCode.SCHEMA_ID_LEFT_OUT: lambda subject: (
+            f"the file leaves {subject} out, to which the schema belongs; look at"
+            " `schemas.include` and `schemas.exclude`"
+        ),
+        ReasonCode.SCHEMA_ID_NOT_REGISTERED: lambda subject, why: _advised(
+            f"the schema is not registered on the target, as a schema of {subject}", why
+        ),
+        ReasonCode.SCHEMA_ID_NOT_GIVEN: lambda: (
+            "the file gives no other id for it; add it to `changes.ids.glue`, and start the run"
+            " again"
+        ),
+        ReasonCode.SCHEMA_IDS_TOO_MANY: lambda part, count: (
+            f"{count} different ids of no schema stand in its {part}s, so these are other bytes;"
+            f" leave {part}s alone with `{part}: none` under `changes.ids`"
+        ),
+        ReasonCode.SCHEMAS_UNSEEN: lambda why: f"the registries cannot be compared: {why}",
+        ReasonCode.SCHEMA_ID_UNANSWERED: lambda: (
+            "the run of the link did not answer in time; look at its log, and whether it runs"
+        ),
         ReasonCode.ERROR: lambda error, text: text,  # noqa: ARG005  # kept for programs
         ReasonCode.TOLD: lambda text: text,
     }

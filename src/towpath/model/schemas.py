@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, NewType
@@ -19,12 +19,70 @@ IMPORT, READWRITE, READONLY = "IMPORT", "READWRITE", "READONLY"
 """Modes of a registry or subject."""
 NONE = "NONE"
 """The compatibility with which any schema may follow any other."""
+DEFAULT_CONTEXT = "."
+"""The context of subjects whose names have none."""
+METADATA, TAGS, RULES, COMPATIBILITY_GROUPS = "metadata", "tags", "rules", "compatibility_groups"
+"""Parts of schemas and subjects that not every registry can hold, as keys of the file."""
+NORMALIZE = "normalize"
+"""Another such part, which the file has no key for: whether a subject normalizes."""
 AVRO, JSON, PROTOBUF = "AVRO", "JSON", "PROTOBUF"
 _AS_JSON = frozenset({AVRO, JSON})
+_PART_OF_CONFIG = {
+    "compatibilityGroup": COMPATIBILITY_GROUPS,
+    "defaultMetadata": METADATA,
+    "overrideMetadata": METADATA,
+    "defaultRuleSet": RULES,
+    "overrideRuleSet": RULES,
+}
+ALIAS = "alias"
+"""The config of a subject whose name stands for another subject."""
+_QUALIFIED = re.compile(r":(\.[^:]*):(.*)", re.DOTALL)
 _TOKEN = re.compile(
     r"""//[^\n]*|/\*.*?\*/|(\w+|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^\w\s])""", re.DOTALL
 )
 """A word, a text or a sign of Protobuf, or a comment without a group."""
+
+
+class QualifiedName(NamedTuple):
+    """The name of a subject in its two parts.
+
+    A context has its own subjects, ids, modes and configs.
+
+    Attributes:
+        context: The context, such as `.eu`; `.` is the default one.
+        name: The name in it; "" for all subjects of the context.
+    """
+
+    context: str
+    name: str
+
+    @property
+    def subject(self) -> SubjectName:
+        """The name that a registry takes: `:.eu:orders`, or `orders` in the default context."""
+        if self.context == DEFAULT_CONTEXT and self.name and not self.name.startswith(":."):
+            return SubjectName(self.name)
+        return SubjectName(f":{self.context}:{self.name}")
+
+    def seen_from(self, context: str) -> SubjectName:
+        """Return the name by which a schema of a context refers to this subject."""
+        if self.context == context:
+            return SubjectName(self.name)
+        return SubjectName(f":{self.context}:{self.name}")
+
+
+ALL_SUBJECTS = QualifiedName(DEFAULT_CONTEXT, "").subject
+"""Stands for all subjects of a registry, where one is asked for its mode or configs."""
+
+
+def qualified(subject: str, context: str = DEFAULT_CONTEXT) -> QualifiedName:
+    """Return context and name of a subject.
+
+    Args:
+        subject: The name as a registry has it.
+        context: The context of a name that has none.
+    """
+    found = _QUALIFIED.fullmatch(subject)
+    return QualifiedName(found[1], found[2]) if found else QualifiedName(context, subject)
 
 
 class SchemaVersion(NamedTuple):
@@ -85,15 +143,25 @@ class Schema:
 
     @property
     def extras(self) -> frozenset[str]:
-        """Which of `metadata` and `rules` it has."""
-        found = {"metadata": self.metadata, "rules": self.rules}
-        return frozenset(name for name, text in found.items() if text)
+        """Which of `metadata`, `tags` and `rules` it has."""
+        held = json.loads(self.metadata or "{}")
+        found = {METADATA: held.keys() - {TAGS}, TAGS: held.get(TAGS), RULES: self.rules}
+        return frozenset(name for name, has in found.items() if has)
 
-    def without(self, extras: Iterable[str]) -> Schema:
-        """Return this schema without its `metadata`, its `rules`, or both."""
-        gone = set(extras)
-        metadata = "" if "metadata" in gone else self.metadata
-        return replace(self, metadata=metadata, rules="" if "rules" in gone else self.rules)
+    def without(self, extras: Collection[str]) -> Schema:
+        """Return this schema without some of its `metadata`, `tags` and `rules`."""
+        held = json.loads(self.metadata or "{}")
+        rest = {
+            key: value
+            for key, value in held.items()
+            if (TAGS if key == TAGS else METADATA) not in extras
+        }
+        metadata = self.metadata if rest == held else json.dumps(rest, sort_keys=True)
+        return replace(
+            self,
+            metadata=metadata if rest else "",
+            rules="" if RULES in extras else self.rules,
+        )
 
     def referring(self, references: tuple[SchemaReference, ...]) -> Schema:
         """Return this schema with other references."""
@@ -108,11 +176,46 @@ class SubjectConfig:
         mode: What may be done with it: `READWRITE`, `READONLY`, `IMPORT` and others.
         compatibility: How new versions must agree with older ones, such as `BACKWARD`.
         normalize: Whether new schemas are normalized.
+        more: All other configs as JSON, by the names that registries have for them, "" for none:
+            compatibility group, alias, default and overriding metadata and rules.
     """
 
     mode: str | None = None
     compatibility: str | None = None
     normalize: bool | None = None
+    more: str = ""
+
+    @property
+    def rest(self) -> dict[str, Any]:
+        """What `more` holds."""
+        found: dict[str, Any] = json.loads(self.more or "{}")
+        return found
+
+    @property
+    def extras(self) -> frozenset[str]:
+        """Which of `metadata`, `rules` and `compatibility_groups` it has."""
+        return frozenset(_PART_OF_CONFIG[key] for key in self.rest if key in _PART_OF_CONFIG)
+
+    def without(self, extras: Collection[str]) -> SubjectConfig:
+        """Return this config without some of them."""
+        rest = {
+            key: value for key, value in self.rest.items() if _PART_OF_CONFIG.get(key) not in extras
+        }
+        return self.having(rest)
+
+    def having(self, rest: Mapping[str, Any]) -> SubjectConfig:
+        """Return this config with other values in `more`."""
+        held = {key: value for key, value in rest.items() if value not in (None, "", {}, [])}
+        return replace(self, more=json.dumps(held, sort_keys=True) if held else "")
+
+    def over(self, now: SubjectConfig) -> SubjectConfig:
+        """Return this config, with what another one has where this one has nothing."""
+        merged = SubjectConfig(
+            self.mode or now.mode,
+            self.compatibility or now.compatibility,
+            now.normalize if self.normalize is None else self.normalize,
+        )
+        return merged.having({**now.rest, **self.rest})
 
 
 @dataclass(frozen=True, slots=True)

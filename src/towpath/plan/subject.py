@@ -49,12 +49,14 @@ class Difference(Generic[S]):
         steps: Steps that remove the difference.
         notes: Facts that a person should know.
         problems: What cannot be made the same, and why.
+        counts: Numbers for the metrics of the subject, by what is counted and a label.
     """
 
     topics: Mapping[TopicName, TopicName] = field(default_factory=dict)
     steps: tuple[S, ...] = ()
     notes: tuple[Note, ...] = ()
     problems: tuple[Problem, ...] = ()
+    counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

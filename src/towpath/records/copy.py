@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.control import healable
@@ -21,8 +22,10 @@ from towpath.model.errors import ClusterError, RepeatedError, TowpathError
 from towpath.model.nouns import Side
 from towpath.records.arrivals import Arrivals
 from towpath.records.handover import Handover, releases, rests
+from towpath.records.ids import SliceIds
 from towpath.records.landing.landing import Landing
 from towpath.records.lane.lane import Lane
+from towpath.records.outside import NOTHING, Outside
 from towpath.records.reports import PaceReports
 from towpath.records.source.beginnings import Beginnings
 from towpath.records.source.fetcher import Fetcher
@@ -39,12 +42,17 @@ _AGAIN = 1.0
 _DRAIN = 15.0
 
 
-def copy(work: Slice, throttled: Throttled | None = None) -> Iterator[Summary]:
+def copy(
+    work: Slice,
+    throttled: Throttled | None = None,
+    outside: Callable[[Slice], Outside] = Outside.of,
+) -> Iterator[Summary]:
     """Copy the partitions of `work` until its round ends. Yields the summary of each.
 
     Args:
         work: The slice.
         throttled: Gets the seconds for which brokers throttled us, at the end.
+        outside: Returns what lanes need that change records.
 
     Raises:
         ClusterError: The source or the target could not be reached at all.
@@ -58,8 +66,13 @@ def copy(work: Slice, throttled: Throttled | None = None) -> Iterator[Summary]:
         books = LinkBooks(work.link, frozenset(each.source for each in work.assignments))
         opener = Opener(work, target, client, ledger, books)
         stack.callback(opener.close)
-        copier = Copier(work, target, opener, fetching(work, source), source)
+        ids = SliceIds(work, target)
+        asked = outside(work)
+        needed = asked if asked.ids is not None else replace(asked, ids=ids)
+        copier = Copier(work, target, opener, fetching(work, source), source, needed)
         stack.callback(copier.close)
+        stack.callback(ids.close)
+        ids.listen(copier.ask_again)
         copier.run()
         if throttled is not None:
             throttled[Side.SOURCE] = copier.landing.feed.throttled + source.throttled
@@ -99,6 +112,7 @@ class Copier:
         opener: Opens partitions.
         feed: Makes the feed of the lanes.
         source: Asked for offsets that are not known yet, `None` if all are known.
+        outside: What lanes need that change records.
     """
 
     def __init__(
@@ -108,9 +122,10 @@ class Copier:
         opener: Opener,
         feed: Callable[[Landing], Feed[Lane]],
         source: Admin | None = None,
+        outside: Outside = NOTHING,
     ) -> None:
         self._work, self._opener, self._reactor = work, opener, Reactor()
-        self.landing = Landing(work, self._reactor, target, opener, feed)
+        self.landing = Landing(work, self._reactor, target, opener, feed, outside)
         self._beginnings: Beginnings | None = None
         if source is not None:
             patience = work.source.request_timeout
@@ -194,6 +209,10 @@ class Copier:
                 under_way=lane.unanswered > 0,
             )
         yield from self._arrivals.summaries()
+
+    def ask_again(self) -> None:
+        """Ask now whether what lanes wait for has happened. Another thread may call this."""
+        self._reactor.soon(self.landing.ask_again)
 
     @property
     def finished(self) -> bool:

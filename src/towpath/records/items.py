@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.client import Client
+from towpath.ledger.entries import Tally
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
+from towpath.wire.batch import Table
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,9 +28,11 @@ class Batch:
         crc: Its checksum.
         epoch: Leader epoch at the source, -1 if unknown.
         time: Largest timestamp in ms.
-        pieces: Runs (source offset, length) of its records, if there are holes between them.
+        pieces: Rows of source offset and length: where its records are at the source, if there are
+            holes between them.
         sent: It was sent before, so the target may hold it: it must be sent again unchanged.
         joined: It was made of small uncompressed batches, so joining it again costs little.
+        tally: What the change of the partition did to the source records of this batch.
     """
 
     data: memoryview
@@ -38,9 +44,17 @@ class Batch:
     crc: int
     epoch: int
     time: int
-    pieces: tuple[tuple[SourceOffset, int], ...] | None = None
+    pieces: Table | None = None
     sent: bool = False
     joined: bool = False
+    tally: Tally = ()
+
+    @property
+    def places(self) -> Table:
+        """Rows of source offset and length: where its records are at the source."""
+        if self.pieces is not None:
+            return self.pieces
+        return np.array([(self.base, self.count)], np.int64)
 
     @property
     def size(self) -> int:
@@ -60,9 +74,10 @@ class Fill:
 
     Attributes:
         epoch: Leader epoch of the last of them, -1 if unknown.
-        holes: How many of them compaction left empty.
+        holes: How many of them compaction left empty, or the change of the partition.
         lost: They held records that are lost, so nothing takes their place on the target. The end
             is before the base if the source log was truncated.
+        tally: What the change of the partition did to the source records here.
     """
 
     base: SourceOffset
@@ -70,6 +85,7 @@ class Fill:
     epoch: int = -1
     holes: int = 0
     lost: bool = False
+    tally: Tally = ()
 
     def joins(self, behind: Fill) -> bool:
         """Whether this fill and the next one can become one."""
@@ -79,7 +95,8 @@ class Fill:
         """Split it at offset `at`."""
         holes = min(self.holes, at - self.base)
         first = Fill(self.base, at, -1, holes)
-        return first, Fill(at, self.end, self.epoch, self.holes - holes)
+        rest = Fill(at, self.end, self.epoch, self.holes - holes, tally=self.tally)
+        return first, rest
 
 
 @dataclass(slots=True)
@@ -104,12 +121,14 @@ class Wait:
     Attributes:
         why: What the partition waits for.
         ready: Returns whether that has happened. Blocking, with its own time limit.
+        bounded: `ready` ends the wait by itself, so it is asked as often as it takes.
         asked: How often `ready` was called.
         over: That has happened.
     """
 
     why: Reason
     ready: Callable[[], bool]
+    bounded: bool = False
     asked: int = 0
     over: bool = False
 

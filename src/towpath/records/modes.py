@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from towpath.config import OffsetsPolicy
+from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.model.reasons import Reason, ReasonCode
 
@@ -17,6 +18,7 @@ def why_mapped(
     *,
     compacted: bool,
     fill: int = 0,
+    change: RecordChange = NO_CHANGE,
 ) -> Reason | None:
     """Return why a partition must be mapped when it is opened, `None` if it keeps its offsets.
 
@@ -26,9 +28,12 @@ def why_mapped(
         target_end: The log end offset of the target partition.
         compacted: Whether the target topic is compacted, so that DeleteRecords is refused.
         fill: How many offsets of a compacted topic may be filled with markers.
+        change: What is changed in the records of the topic.
     """
     if policy is OffsetsPolicy.MAPPED:
         return Reason.of(ReasonCode.ASKED_FOR)
+    if change.drops:
+        return dropped(change)
     if target_end == TargetOffset(start):
         return None
     if target_end:
@@ -38,6 +43,12 @@ def why_mapped(
     return Reason.of(
         ReasonCode.COMPACTED_FRONT if compacted else ReasonCode.FRONT_TOO_LONG, start=start
     )
+
+
+def dropped(change: RecordChange) -> Reason:
+    """Return the reason that a change leaves records out."""
+    rules = ", ".join(rule.name for rule in change.drop)
+    return Reason.of(ReasonCode.RECORDS_DROPPED, rules=rules)
 
 
 def taken(found: int, expected: int) -> Reason:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from towpath.model.nouns import SourceOffset, TargetOffset
-from towpath.wire.batch import Table
+from towpath.wire.batch import Mask, Table
 from towpath.wire.digest import Hashes
 
 
@@ -76,6 +76,15 @@ class Passed:
     def begins_here(self) -> None:
         """Count no deleted records: they are before the position already."""
         self._retained = 0
+
+    def holds(self, offsets: Table, hashes: Hashes) -> Mask:
+        """Return which records the target holds, with these hashes, at their own offsets."""
+        ours = self._offsets[self._at :]
+        at = np.searchsorted(ours, offsets)
+        there = at < len(ours)
+        there[there] = ours[at[there]] == offsets[there]
+        there[there] = self._hashes[self._at :][at[there]] == hashes[there]
+        return there
 
     def match(self, offsets: Table, hashes: Hashes, *, identical: bool) -> Iterator[Passage]:
         """Join the next source records to the target records, in steps.

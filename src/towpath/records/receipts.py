@@ -7,7 +7,7 @@ further. Therefore each key has one writer, whose receipts arrive in order (docs
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -20,7 +20,7 @@ from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName, Side, TopicPartition
-from towpath.records.jobs import Jobs
+from towpath.records.jobs import Counts, Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.run_log import RunLog, again
@@ -98,11 +98,17 @@ class Receipts:
         self._waiting: list[Entry] = []
         self._keys: defaultdict[TopicPartition, ReceiptKey] = defaultdict(ReceiptKey)
         self._logs: dict[TopicPartition, RunLog] = {}
+        self._awaited: list[tuple[Counts, Callable[[], None]]] = []
         self.busy = False
 
     def note(self, gap: Gap) -> None:
         """Write a gap with the next receipts."""
         self._waiting.append(gap)
+
+    def when_written(self, lane: Lane, then: Callable[[], None]) -> None:
+        """Call `then` once the ledger has where a lane stands now, unless it is opened again."""
+        lane.progress.changed = True
+        self._awaited.append((self._jobs.counting(lane), then))
 
     def begin(self) -> None:
         """Write at regular intervals from now on."""
@@ -136,7 +142,9 @@ class Receipts:
         entries = [] if self.busy else self._due()
         if entries:
             self.busy = True
-            self._jobs.run(lambda: self._append(entries), partial(self._written, entries))
+            awaited, self._awaited = self._awaited, []
+            written = partial(self._written, entries, awaited)
+            self._jobs.run(lambda: self._append(entries), written)
 
     def _append(self, entries: Iterable[Entry]) -> None:
         failures = self._client.failures
@@ -161,7 +169,9 @@ class Receipts:
 
     def _due_of(self, lane: Lane) -> tuple[list[Entry], list[Removed]]:
         log = self._log(lane)
-        entries: list[Entry] = [*self._cuts(lane), *log.add(lane.progress.runs.take_closed())]
+        runs = lane.progress.runs
+        entries: list[Entry] = [*self._cuts(lane), *log.add(runs.take_closed())]
+        entries += log.add_all(runs.take_many())
         if not lane.progress.changed:
             return entries, []
         receipt, useless = self._keys[lane.source].write(
@@ -194,10 +204,19 @@ class Receipts:
             self._logs[tp] = RunLog(self._work.link, tp, lane.work.producer_id)
         return self._logs[tp]
 
-    def _written(self, entries: list[Entry], error: TowpathError | None) -> None:
+    def _written(
+        self,
+        entries: list[Entry],
+        awaited: list[tuple[Counts, Callable[[], None]]],
+        error: TowpathError | None,
+    ) -> None:
         self.busy = False
         if error is None:
+            for counts, then in awaited:
+                if counts():
+                    then()
             return
+        self._awaited[:0] = awaited
         runs = [again(entry) for entry in entries if isinstance(entry, Runs)]
         self._waiting[:0] = [*(entry for entry in entries if isinstance(entry, Gap)), *runs]
         for lane in self._lanes.values():

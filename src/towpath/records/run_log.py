@@ -13,10 +13,11 @@ from dataclasses import replace
 from towpath.ledger.chunks import Incarnation, is_full
 from towpath.ledger.entries import Run, Runs
 from towpath.ledger.keys import is_silent, new_name
-from towpath.ledger.packed import Packer
+from towpath.ledger.packed import Packer, Table
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, ProducerId, TopicPartition
 
+_TOGETHER = 4096
 TAIL = 512
 """Most runs in a receipt. A receipt is written each second, so it must stay small."""
 
@@ -55,6 +56,20 @@ class RunLog:
                 self._packed.add(run)
         if len(self.tail) > TAIL:
             yield from self._move()
+
+    def add_all(self, runs: Table) -> Iterator[Runs]:
+        """Add runs that came many at a time. Yields the chunks to write before the next receipt."""
+        if len(runs) <= TAIL:
+            yield from self.add((start, there, length) for start, there, length in runs.tolist())
+            return
+        yield from self._move()
+        for first in range(0, len(runs), _TOGETHER):
+            self._chunk.add_all(runs[first : first + _TOGETHER])
+            if is_full(self._chunk):
+                yield self._entry()
+                self.finish()
+        if self._chunk.count:
+            yield self._entry()
 
     def _move(self) -> Iterator[Runs]:
         if is_silent(self._at):

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from towpath.cluster.data.leaders import Leader
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.entries import Receipt, Run
+from towpath.ledger.entries import ChangedAt, Receipt, Run, Tally
 from towpath.ledger.keys import is_abandoned
 from towpath.ledger.packed import runs_of
+from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
@@ -73,6 +74,16 @@ class Standing:
     """Log end offset of a new target partition that must be filled up to `position`."""
     leader: Leader | None = None
     """The leader of the target partition just now, `None` where it has to be looked up."""
+    change: RecordChange = NO_CHANGE
+    """The change under which records are copied, by the ledger."""
+    changed: tuple[ChangedAt, ...] = ()
+    """Where the partition was opened again under another change."""
+    others: tuple[RecordChange, ...] = ()
+    """Changes under which other copiers may have written records behind the position."""
+    tally: Tally = ()
+    """What changes did to records."""
+    refused: frozenset[SourceOffset] = frozenset()
+    """Offsets of records that are left out, because the target refuses them."""
 
     def become_transactional(self, why: Reason, writer: TransactionalWriter) -> None:
         """Let `writer` write in transactions.
@@ -87,6 +98,11 @@ class Standing:
         """Move to target offset `target`: no uncounted record is before it."""
         self.position = replace(self.position, target=max(target, self.position.target))
 
+    def change_to(self, change: RecordChange) -> None:
+        """Copy what follows the position under another change."""
+        here = self.position.source, self.position.target, change.digest
+        self.change, self.changed = change, (*self.changed, here)
+
     def begin_at(self, offset: TargetOffset, records: int) -> None:
         """Continue at `offset` on both sides, after `records` that the target has deleted since."""
         sequence = (self.position.sequence + records) % wire.SEQUENCES
@@ -96,8 +112,14 @@ class Standing:
         self.records += records
 
 
-def known_standing(books: PartitionBooks, at: int) -> Standing:
-    """Return where a partition stands by what the ledger said at time `at`."""
+def known_standing(books: PartitionBooks, at: int, change: RecordChange = NO_CHANGE) -> Standing:
+    """Return where a partition stands by what the ledger said at time `at`.
+
+    Args:
+        books: What the ledger said.
+        at: When.
+        change: The change that it names.
+    """
     opened, receipt = books.opened, books.receipt
     assert opened is not None  # noqa: S101  # callers ask about opened partitions only
     if receipt is None:
@@ -108,6 +130,8 @@ def known_standing(books: PartitionBooks, at: int) -> Standing:
             mode=opened.mode,
             reasons=opened.reasons,
             run=run,
+            change=change,
+            refused=_refused(books),
         )
     position = Position(
         receipt.source_end,
@@ -131,7 +155,21 @@ def known_standing(books: PartitionBooks, at: int) -> Standing:
         closed=runs_of(receipt.packed),
         holes=receipt.holes,
         transacted=receipt.transacted,
+        change=change,
+        changed=books.changed,
+        tally=receipt.tally,
+        refused=_refused(books),
         abandoned=tuple(each for each in books.standing if is_abandoned(each.at, at)),
+    )
+
+
+def _refused(books: PartitionBooks) -> frozenset[SourceOffset]:
+    """Return the offsets that decisions leave out, from where copying goes on."""
+    start = books.receipt.source_end if books.receipt is not None else SourceOffset(0)
+    return frozenset(
+        SourceOffset(offset)
+        for each in books.refused
+        for offset in range(max(start, each.first), each.end)
     )
 
 
@@ -173,4 +211,7 @@ def receipt_of(
         holes=standing.holes,
         transacted=standing.transacted,
         generation=position.generation,
+        change=standing.change.digest,
+        changed=standing.changed,
+        tally=standing.tally,
     )

@@ -9,7 +9,9 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from towpath.config import ClusterConfig, OffsetsPolicy
+from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.nouns import (
+    ClusterId,
     LinkName,
     Mode,
     ProducerId,
@@ -46,6 +48,7 @@ class Beginning:
 
 
 EARLIEST = Beginning()
+NO_CLUSTER = ClusterId("")
 _FIRST_ID = ProducerId(1 << 40)
 
 
@@ -81,6 +84,8 @@ class Assignment:
     """The producer ids under which the partition was written before it was repaired."""
     fill: int = 0
     """How many offsets left empty by compaction may be filled with markers, 0 for none."""
+    change: RecordChange = NO_CHANGE
+    """What the file says is changed in its records."""
 
     @property
     def terms(self) -> Assignment:
@@ -135,6 +140,8 @@ class Slice:
     """The round before this one, if its slices may still copy the assignments; 0 if none does."""
     rates: RateLimits = NO_LIMIT
     """The limits of the slice when it begins."""
+    source_cluster: ClusterId = NO_CLUSTER
+    target_cluster: ClusterId = NO_CLUSTER
 
     @property
     def ends(self) -> bool:

@@ -16,6 +16,7 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import RegistryRefusedError, UnreachableError
 from towpath.model.foreign import foreign, printed
 from towpath.model.nouns import Side
+from towpath.registry.away import Away
 from towpath.registry.login import RegistryLogin
 
 _PAUSES = BackOff(0.2, 5.0, jitter=0.25)
@@ -23,6 +24,9 @@ _TYPE = "application/vnd.schemaregistry.v1+json"
 _SAID = 300
 """Characters of an answer that an error repeats."""
 _LOGIN = "look at the login under `schemas.{side}`, and at its rights there (docs/schemas.md)"
+NOT_THERE = 404
+NO_SUCH_CALL = frozenset({NOT_THERE, 405, 501})
+"""The HTTP status of registries that lack a call."""
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -31,7 +35,8 @@ class RegistryHttp:
 
     A call has one deadline, `timeout`. Until then it is repeated at the next address after a
     timeout, a broken connection, 429 and 5xx. Every request may be repeated: what a registry has
-    done already it does not do twice.
+    done already it does not do twice. A registry that gives no usable answer to many calls in a row
+    is away: calls then fail at once, but for one in a second that tries again.
 
     Args:
         config: The registry.
@@ -40,6 +45,7 @@ class RegistryHttp:
 
     Attributes:
         requests: How many requests were sent.
+        away: True while it answers nobody.
     """
 
     def __init__(self, config: RegistryConfig, side: Side, at_once: int) -> None:
@@ -53,6 +59,7 @@ class RegistryHttp:
         self._login = RegistryLogin(config, self._http)
         self._slots = BoundedSemaphore(at_once)
         self._best = 0
+        self.away = Away(2 * at_once)
         self._counted = count(1)
         self.requests = 0
 
@@ -81,6 +88,8 @@ class RegistryHttp:
             RegistryRefusedError: The registry answered with an error that no repetition mends.
             UnreachableError: Nothing usable was answered in time.
         """
+        if why := self.away.refuses():
+            raise self._unreachable(what, why)
         deadline = Deadline.after(self._config.timeout)
         for attempt in count(1):
             at = self._best
@@ -93,6 +102,7 @@ class RegistryHttp:
                 if answer.status_code == 401 and attempt == 1 and self._login.renew():
                     continue
                 if answer.status_code not in _AGAIN:
+                    self.away.heard()
                     return self._answer(what, answer)
                 pause = max(_asked(answer), _PAUSES.after(attempt))
                 why = f"HTTP {answer.status_code}: {_said(answer)}"
@@ -100,9 +110,27 @@ class RegistryHttp:
             if attempt < len(self._config.url):
                 pause = 0.0  # the next address has not been asked yet
             if deadline.left() <= pause:
+                self.away.silent(why)
                 raise self._unreachable(what, why)
             Event().wait(pause)
         raise AssertionError
+
+    def if_any(self, what: str, path: str, query: Mapping[str, str] | None = None) -> Any:
+        """Return what a GET answers, `None` if there is no such thing; see `call`."""
+        try:
+            return self.call(what, "GET", path, query)
+        except RegistryRefusedError as error:
+            if error.status == NOT_THERE:
+                return None
+            raise
+
+    def remove(self, what: str, path: str) -> None:
+        """Delete something, also if there is no such thing; see `call`."""
+        try:
+            self.call(what, "DELETE", path)
+        except RegistryRefusedError as error:
+            if error.status != NOT_THERE:
+                raise
 
     def _once(
         self,

@@ -2,90 +2,135 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from threading import Lock
+from typing import TypeVar
 from urllib.parse import quote
+from uuid import UUID
 
-from towpath.config import RegistryConfig
+from towpath.config import RegistryConfig, RegistryKind
 from towpath.model.errors import RegistryRefusedError
 from towpath.model.nouns import Side
 from towpath.model.schemas import (
-    AVRO,
-    IMPORT,
+    DEFAULT_CONTEXT,
+    QualifiedName,
     RegisteredSchema,
     Schema,
     SchemaId,
-    SchemaReference,
     SchemaVersion,
-    SubjectConfig,
     SubjectName,
+    qualified,
 )
-from towpath.registry.http import RegistryHttp
+from towpath.registry import forms, listing
+from towpath.registry.apicurio import ApicurioIds
+from towpath.registry.http import NO_SUCH_CALL, NOT_THERE, RegistryHttp
+from towpath.registry.kinds import Traits, traits
+from towpath.registry.settings import RegistrySettings
 
-_NOT_THERE = 404
-_NO_SUCH_CALL = frozenset({404, 405, 501})
-_NOT_EMPTY = 422
-_PAGE = 1_000
-_OWN_PROPERTY = "confluent:version"
-"""A property that registries add to metadata by themselves."""
+_ID_UNKNOWN = 40403
+T = TypeVar("T")
 
 
 class Registry:
-    """One schema registry; threads may share it."""
+    """One schema registry; threads may share it.
+
+    Subjects of contexts other than the default one have their contexts in their names. References
+    have the whole names of the subjects that they mean.
+    """
 
     def __init__(self, config: RegistryConfig, side: Side, at_once: int) -> None:
-        self._http = RegistryHttp(config, side, at_once)
+        self._config, self._http = config, RegistryHttp(config, side, at_once)
+        self._side, self._at_once = side, at_once
+        self._apicurio: ApicurioIds | None = None
+        self._traits: Traits | None = None
+        self._lock = Lock()
+        self.settings = RegistrySettings(self._http, lambda: self.traits)
+
+    @property
+    def traits(self) -> Traits:
+        """What this make of registry can hold; asks it once.
+
+        Raises:
+            ClusterError: The registry cannot be asked.
+        """
+        with self._lock:
+            if self._traits is None:
+                self._traits = found = traits(self._config, self._http)
+                if found.kind is RegistryKind.APICURIO:
+                    self._apicurio = ApicurioIds(self._config, self._side, self._at_once)
+            return self._traits
 
     @property
     def requests(self) -> int:
         """How many requests were sent so far."""
-        return self._http.requests
+        own = self._apicurio
+        return self._http.requests + (own.http.requests if own is not None else 0)
 
     def close(self) -> None:
         """Close all connections."""
         self._http.close()
+        if self._apicurio is not None:
+            self._apicurio.http.close()
 
-    def subjects(self, *, deleted: bool = False) -> frozenset[SubjectName]:
+    def contexts(self) -> frozenset[str] | None:
+        """Return the default context and all that have subjects; `None` if it has no contexts.
+
+        Raises:
+            ClusterError: The registry cannot be asked.
+        """
+        return listing.contexts(self._http) if self.traits.has_contexts else None
+
+    def subjects(
+        self, contexts: Iterable[str] = listing.ONE, *, deleted: bool = False
+    ) -> frozenset[SubjectName]:
         """Return the names of all subjects.
 
         Args:
+            contexts: The contexts to look at.
             deleted: Also those whose versions are all soft-deleted.
 
         Raises:
             ClusterError: The registry cannot be asked.
         """
-        found = self._http.call("list subjects", "GET", "/subjects", _deleted(deleted))
-        return frozenset(map(SubjectName, found or ()))
+        return frozenset(listing.subjects(self._http, contexts, _deleted(deleted)))
 
-    def all(self, *, deleted: bool = False) -> list[RegisteredSchema] | None:
+    @property
+    def away(self) -> bool:
+        """Whether it answers nobody now."""
+        return bool(self._http.away)
+
+    def all(
+        self,
+        kept: Callable[[RegisteredSchema], T],
+        contexts: Iterable[str] = listing.ONE,
+        *,
+        deleted: bool = False,
+    ) -> dict[SchemaVersion, T] | None:
         """Return all versions of all subjects in few requests; `None` if it has no such call.
 
-        Metadata and rules may be missing in them.
-
         Args:
+            kept: Returns what is kept of each version: all texts would be too much. Metadata and
+                rules may be missing in what it gets.
+            contexts: The contexts to look at.
             deleted: Also soft-deleted ones.
 
         Raises:
             ClusterError: The registry cannot be asked.
         """
-        found: dict[SchemaVersion, RegisteredSchema] = {}
-        while True:
-            query = {"offset": str(len(found)), "limit": str(_PAGE)} | _deleted(deleted)
-            try:
-                page = self._http.call("list schemas", "GET", "/schemas", query) or []
-            except RegistryRefusedError as error:
-                if error.status in _NO_SUCH_CALL and not found:
-                    return None
-                raise
-            if not all("subject" in each and "version" in each for each in page):
-                return None
-            # A registry may have smaller pages than were asked for, or none at all.
-            more = {each.at: each for each in map(_registered, page) if each.at not in found}
-            found |= more
-            if not more or len(page) > _PAGE:
-                return list(found.values())
+        return listing.versions(self._http, contexts, _deleted(deleted), kept)
+
+    def latest(self, subject: SubjectName, *, deleted: bool = False) -> RegisteredSchema | None:
+        """Return the last version of a subject; `None` if it has none.
+
+        Args:
+            subject: The subject.
+            deleted: Also a soft-deleted one.
+
+        Raises:
+            ClusterError: The registry cannot be asked.
+        """
+        return self._version(subject, "latest", deleted=deleted)
 
     def versions(self, subject: SubjectName, *, deleted: bool = False) -> tuple[int, ...]:
         """Return the versions of a subject, none where there is no such subject.
@@ -93,8 +138,8 @@ class Registry:
         Raises:
             ClusterError: The registry cannot be asked.
         """
-        path = f"/subjects/{quote(subject, safe='')}/versions"
-        found = self._if_any(f"list versions of {subject}", path, _deleted(deleted))
+        path = f"{forms.path_of('subjects', subject)}/versions"
+        found = self._http.if_any(f"list versions of {subject}", path, _deleted(deleted))
         return tuple(sorted(found or ()))
 
     def schema(self, at: SchemaVersion, *, deleted: bool = False) -> RegisteredSchema | None:
@@ -103,18 +148,91 @@ class Registry:
         Raises:
             ClusterError: The registry cannot be asked.
         """
-        path = f"/subjects/{quote(at.subject, safe='')}/versions/{at.version}"
-        found = self._if_any(f"read {at}", path, _deleted(deleted))
-        return None if found is None else _registered(found)
+        return self._version(at.subject, str(at.version), deleted=deleted)
 
-    def by_id(self, number: SchemaId) -> Schema | None:
+    def _version(
+        self, subject: SubjectName, number: str, *, deleted: bool
+    ) -> RegisteredSchema | None:
+        path = f"{forms.path_of('subjects', subject)}/versions/{number}"
+        what = f"read {subject} version {number}"
+        found = self._http.if_any(what, path, _deleted(deleted))
+        if found is None:
+            return None
+        return self._own(forms.registered(found, qualified(subject).context))
+
+    def by_id(self, number: SchemaId, context: str = DEFAULT_CONTEXT) -> Schema | None:
         """Return the schema with an id; `None` if there is none.
+
+        Args:
+            number: The id.
+            context: The context; each has its own ids.
 
         Raises:
             ClusterError: The registry cannot be asked.
         """
-        found = self._if_any(f"read schema id {number}", f"/schemas/ids/{number}")
-        return None if found is None else _schema(found)
+        what, path = f"read schema id {number}", f"/schemas/ids/{number}"
+        if (own := self._own_ids) is not None:
+            place = own.holding(number)
+            held = self.schema(place) if place is not None else None
+            return None if held is None else held.schema
+        if context == DEFAULT_CONTEXT:
+            found = self._http.if_any(what, path)
+        else:
+            try:
+                found = self._http.call(what, "GET", f"/contexts/{quote(context)}{path}")
+            except RegistryRefusedError as error:
+                if error.status not in NO_SUCH_CALL:
+                    raise
+                # Another make has no such path, and takes the context from a subject.
+                query = {"subject": QualifiedName(context, "").subject}
+                found = None if error.error == _ID_UNKNOWN else self._http.if_any(what, path, query)
+        return None if found is None else forms.schema(found, context)
+
+    def by_guid(self, guid: str) -> Schema | None:
+        """Return the schema with a GUID, as headers of newer serializers have it.
+
+        Returns:
+            `None` if there is none, or if the registry has no such call.
+
+        Raises:
+            ClusterError: The registry cannot be asked.
+        """
+        found = self._http.if_any(f"read schema {guid}", f"/schemas/guids/{guid}")
+        return None if found is None else forms.schema(found, DEFAULT_CONTEXT)
+
+    def ids_of_guid(self, guid: str) -> tuple[SchemaId, ...]:
+        """Return the ids that a schema has in any context, none if it has none.
+
+        Raises:
+            ClusterError: The registry cannot be asked.
+        """
+        found = self._http.if_any(f"list the ids of schema {guid}", f"/schemas/guids/{guid}/ids")
+        return tuple(SchemaId(int(each["id"])) for each in found or ())
+
+    def guid_of(self, number: SchemaId) -> UUID | None:
+        """Return the GUID of the schema with an id, `None` for a registry without GUIDs.
+
+        Raises:
+            ClusterError: The registry cannot be asked.
+        """
+        found = self._http.if_any(f"read schema id {number}", f"/schemas/ids/{number}") or {}
+        return UUID(found["guid"]) if found.get("guid") else None
+
+    def users(self, number: SchemaId) -> tuple[SchemaVersion, ...]:
+        """Return the versions that have an id, none where the registry has no such call.
+
+        Raises:
+            ClusterError: The registry cannot be asked.
+        """
+        if (own := self._own_ids) is not None:
+            place = own.holding(number)
+            return () if place is None else (place,)
+        path = f"/schemas/ids/{number}/versions"
+        found = self._http.if_any(f"list the versions with schema id {number}", path)
+        return tuple(
+            SchemaVersion(SubjectName(each["subject"]), int(each["version"]))
+            for each in found or ()
+        )
 
     def find(
         self, subject: SubjectName, schema: Schema, *, normalize: bool = False
@@ -129,15 +247,17 @@ class Registry:
         Raises:
             ClusterError: The registry cannot be asked.
         """
-        path = f"/subjects/{quote(subject, safe='')}"
+        path, context = forms.path_of("subjects", subject), qualified(subject).context
+        body = forms.body(schema, context)
         try:
             query = _normalized(normalize)
-            found = self._http.call(f"look up in {subject}", "POST", path, query, _body(schema))
+            found = self._http.call(f"look up in {subject}", "POST", path, query, body)
         except RegistryRefusedError as error:
-            if error.status == _NOT_THERE:
+            if error.status == NOT_THERE:
                 return None
             raise
-        return _registered(found)
+        # Apicurio does not repeat the type.
+        return self._own(forms.registered({"schemaType": schema.type, **found}, context))
 
     def register(
         self,
@@ -158,12 +278,26 @@ class Registry:
         Raises:
             ClusterError: The registry cannot be asked, or refuses.
         """
-        body = _body(schema)
+        body = forms.body(schema, qualified(at.subject).context)
         if number is not None:
             body |= {"id": number, "version": at.version}
-        path = f"/subjects/{quote(at.subject, safe='')}/versions"
+        path = f"{forms.path_of('subjects', at.subject)}/versions"
         answer = self._http.call(f"register {at}", "POST", path, _normalized(normalize), body)
+        if self._own_ids is not None and number is None:
+            held = self.find(at.subject, schema, normalize=normalize)
+            if held is not None:
+                return held.id
         return SchemaId(int(answer["id"]))
+
+    @property
+    def _own_ids(self) -> ApicurioIds | None:
+        return self._apicurio if self.traits.kind is RegistryKind.APICURIO else None
+
+    def _own(self, found: RegisteredSchema) -> RegisteredSchema:
+        """Return a version with the id that clients of this registry write into records."""
+        own = self._own_ids
+        number = own.of(found.at) if own is not None else None
+        return found if number is None else replace(found, id=number)
 
     def soft_delete(self, at: SchemaVersion) -> None:
         """Soft-delete a version: it stays readable by its id, and listed with deleted ones.
@@ -171,81 +305,8 @@ class Registry:
         Raises:
             ClusterError: The registry cannot be asked, or refuses.
         """
-        path = f"/subjects/{quote(at.subject, safe='')}/versions/{at.version}"
-        self._remove(f"soft-delete {at}", path)
-
-    def config(self, subject: SubjectName) -> SubjectConfig:
-        """Return what is set for a subject alone.
-
-        Raises:
-            ClusterError: The registry cannot be asked.
-        """
-        found = self.compatibility(subject)
-        return replace(found, mode=self.mode(subject))
-
-    def compatibility(self, subject: SubjectName) -> SubjectConfig:
-        """Return what is set for a subject alone, without its mode."""
-        path = f"/config/{quote(subject, safe='')}"
-        found = self._if_any(f"read the config of {subject}", path) or {}
-        level = found.get("compatibilityLevel", found.get("compatibility"))
-        return SubjectConfig(None, level, found.get("normalize"))
-
-    def mode(self, subject: SubjectName | None = None) -> str | None:
-        """Return the mode of a subject, `None` if it has none; without one, that of all.
-
-        Raises:
-            ClusterError: The registry cannot be asked.
-        """
-        path = "/mode" if subject is None else f"/mode/{quote(subject, safe='')}"
-        found = self._if_any(f"read the mode of {subject or 'all subjects'}", path)
-        return None if found is None else str(found["mode"])
-
-    def set_mode(self, subject: SubjectName, mode: str | None) -> None:
-        """Set the mode of a subject, or let that of the whole registry hold for it again.
-
-        Raises:
-            ClusterError: The registry cannot be asked, or refuses.
-        """
-        path, what = f"/mode/{quote(subject, safe='')}", f"set the mode of {subject} to {mode}"
-        if mode is None:
-            self._remove(f"remove the mode of {subject}", path)
-            return
-        try:
-            self._http.call(what, "PUT", path, None, {"mode": mode})
-        except RegistryRefusedError as error:
-            if mode != IMPORT or error.status != _NOT_EMPTY:
-                raise
-            # A subject that has versions goes into IMPORT by force alone.
-            self._http.call(what, "PUT", path, {"force": "true"}, {"mode": mode})
-
-    def set_compatibility(self, subject: SubjectName, wanted: SubjectConfig) -> None:
-        """Set the compatibility of a subject and whether it normalizes; `None` removes both.
-
-        Raises:
-            ClusterError: The registry cannot be asked, or refuses.
-        """
-        path = f"/config/{quote(subject, safe='')}"
-        body = {"compatibility": wanted.compatibility, "normalize": wanted.normalize}
-        body = {key: value for key, value in body.items() if value is not None}
-        if body:
-            self._http.call(f"set the config of {subject}", "PUT", path, None, body)
-        else:
-            self._remove(f"remove the config of {subject}", path)
-
-    def _remove(self, what: str, path: str) -> None:
-        try:
-            self._http.call(what, "DELETE", path)
-        except RegistryRefusedError as error:
-            if error.status != _NOT_THERE:
-                raise
-
-    def _if_any(self, what: str, path: str, query: Mapping[str, str] | None = None) -> Any:
-        try:
-            return self._http.call(what, "GET", path, query)
-        except RegistryRefusedError as error:
-            if error.status == _NOT_THERE:
-                return None
-            raise
+        path = f"{forms.path_of('subjects', at.subject)}/versions/{at.version}"
+        self._http.remove(f"soft-delete {at}", path)
 
 
 def _deleted(wanted: bool) -> dict[str, str]:
@@ -254,50 +315,3 @@ def _deleted(wanted: bool) -> dict[str, str]:
 
 def _normalized(wanted: bool) -> dict[str, str]:
     return {"normalize": "true"} if wanted else {}
-
-
-def _registered(found: Mapping[str, Any]) -> RegisteredSchema:
-    at = SchemaVersion(SubjectName(found["subject"]), int(found["version"]))
-    return RegisteredSchema(at, SchemaId(int(found["id"])), _schema(found))
-
-
-def _schema(found: Mapping[str, Any]) -> Schema:
-    return Schema(
-        str(found["schema"]),
-        str(found.get("schemaType") or AVRO),
-        tuple(_references(found.get("references") or ())),
-        _metadata(found.get("metadata")),
-        _json(found.get("ruleSet")),
-    )
-
-
-def _references(found: Iterable[Mapping[str, Any]]) -> Iterator[SchemaReference]:
-    for each in found:
-        yield SchemaReference(each["name"], SubjectName(each["subject"]), int(each["version"]))
-
-
-def _metadata(found: Mapping[str, Any] | None) -> str:
-    if not found:
-        return ""
-    rest = dict(found)
-    own = dict(rest.pop("properties", None) or {})
-    own.pop(_OWN_PROPERTY, None)
-    return _json({**rest, **({"properties": own} if own else {})})
-
-
-def _json(found: Any) -> str:
-    held = {key: value for key, value in found.items() if value} if found else {}
-    return json.dumps(held, sort_keys=True) if held else ""
-
-
-def _body(schema: Schema) -> dict[str, Any]:
-    body: dict[str, Any] = {"schema": schema.text}
-    if schema.type != AVRO:
-        body["schemaType"] = schema.type
-    if schema.references:
-        body["references"] = [each._asdict() for each in schema.references]
-    if schema.metadata:
-        body["metadata"] = json.loads(schema.metadata)
-    if schema.rules:
-        body["ruleSet"] = json.loads(schema.rules)
-    return body

@@ -216,7 +216,7 @@ def new_incarnation(
         purpose=f"data {len(books.repairs) + 1}",
     )
     repaired = _repaired(repair, books, opened, successor, run_id, at)
-    again = _reopened(repair, opened, successor, run_id, at)
+    again = _reopened(repair, books, opened, successor, run_id, at)
     if repair.offset > repair.lost.target_end:
         return [repaired, again]
     # Without a receipt, records that the target still has would be deleted as filler.
@@ -247,7 +247,12 @@ def _repaired(
 
 
 def _reopened(
-    repair: Repair, opened: Opened, successor: ProducerId, run_id: str, at: int
+    repair: Repair,
+    books: PartitionBooks,
+    opened: Opened,
+    successor: ProducerId,
+    run_id: str,
+    at: int,
 ) -> Opened:
     """Return the entry that begins the new incarnation."""
     return replace(
@@ -259,6 +264,7 @@ def _reopened(
         target_start=TargetOffset(repair.offset),
         run_id=run_id,
         at=at,
+        change=books.change,
     )
 
 
@@ -281,4 +287,7 @@ def _standing(repair: Repair, books: PartitionBooks, receipt: Receipt, opened: O
         at=opened.at,
         copier=opened.run_id[:16],
         packed="",
+        claim=False,
+        change=books.change,
+        changed=books.changed,
     )

@@ -110,6 +110,8 @@ def _different(
     for tp, found in compare([sized for sized in ranges if sized]).items():
         if not found.equal:
             left[tp] = different(tp, difference(found))
+        elif found.stopped:
+            left[tp] = different(tp, f"not compared {found.stopped}")
         elif found.counts.foreign:
             foreign = f"the target has {found.counts.foreign} records that this link did not write"
             left[tp] = different(tp, foreign)

@@ -144,8 +144,8 @@ class _Repair:
         return tuple(row for row in rows if row.tp in tps)
 
     def _compared(self, wanted: list[Sized]) -> Mapping[TopicPartition, Comparison]:
-        asked = self._asked
-        return compared(self._link.config, asked.scope, wanted, asked.on_done, asked.stop)
+        asked, link = self._asked, self._link
+        return compared(link.config, asked.scope, link.books, wanted, asked.on_done, asked.stop)
 
     def _begin(self, plan: RepairPlan) -> None:
         """Write the new incarnations to the ledger, if the target is still as planned."""

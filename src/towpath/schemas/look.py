@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Generic, TypeVar
 
 from towpath.model.errors import ClusterError, RegistryRefusedError
@@ -15,90 +16,118 @@ from towpath.model.schemas import (
     SubjectConfig,
     SubjectName,
 )
+from towpath.registry.asking import answers
+from towpath.registry.kinds import Traits
+from towpath.registry.listing import ONE
 from towpath.registry.registry import Registry
-from towpath.schemas.observed import SeenVersion, Versions
+from towpath.schemas.observed import HeldVersion, SeenVersion, Versions
 
 T = TypeVar("T")
 K = TypeVar("K")
 
+_Pair = tuple[SeenVersion, SeenVersion | None]
+"""A version of the other registry, and that of this one which is the same."""
+_FEW = 500
+"""Number of subjects up to which each look asks for what is set for each of them."""
+_TURNS = 10
+"""Of more subjects, one in so many is asked about in each look, in turn."""
+
 
 class Asked(Generic[K, T]):
-    """Answers about many things, each with its error if there was one."""
+    """Answers about many things, each with its error if there was one.
+
+    Args:
+        registry: Who is asked.
+        pool: Asks about several at once.
+        things: What is asked about.
+        ask: Returns the answer, which should be small.
+
+    Raises:
+        ClusterError: The registry is away.
+    """
 
     def __init__(
-        self, pool: ThreadPoolExecutor, things: Iterable[K], ask: Callable[[K], T]
+        self,
+        registry: Registry,
+        pool: ThreadPoolExecutor,
+        things: Iterable[K],
+        ask: Callable[[K], T],
     ) -> None:
         self.known: dict[K, T] = {}
         self.failed: dict[K, ClusterError] = {}
-        asked = {thing: pool.submit(ask, thing) for thing in things}
-        for thing, answer in asked.items():
-            try:
-                self.known[thing] = answer.result()
-            except RegistryRefusedError as error:
-                self.failed[thing] = error
+        for thing, answer in answers(pool, things, ask):
+            if not isinstance(answer, ClusterError):
+                self.known[thing] = answer
+            elif registry.away and not isinstance(answer, RegistryRefusedError):
+                raise answer
+            else:
+                self.failed[thing] = answer
 
 
 class RegistryLook:
-    """Looks at one registry again and again, and remembers what it saw.
+    """Looks at one registry again and again, and remembers what it saw, but no texts.
 
     Args:
         registry: The registry.
         pool: Asks several things at once.
+
+    Attributes:
+        unread: Subjects for which the last look could not read what is set, and why.
     """
 
     def __init__(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
         self._registry, self._pool = registry, pool
-        self._seen: dict[SubjectName, dict[int, SeenVersion]] = {}
+        self._seen: dict[bool, dict[SubjectName, dict[int, SeenVersion]]] = {}
+        self._bodies: dict[bytes, str] = {}
         self._configs: dict[SubjectName, SubjectConfig] = {}
         self._changed: set[SubjectName] = set()
+        self._same: dict[SchemaVersion, tuple[HeldVersion, _Pair]] = {}
         self._looks = 0
+        self.unread: Mapping[SubjectName, ClusterError] = {}
+
+    def contexts(self) -> frozenset[str] | None:
+        """Return all contexts, `None` for a registry that has none; see `Registry.contexts`."""
+        return self._registry.contexts()
+
+    @property
+    def traits(self) -> Traits:
+        """What this make of registry can hold."""
+        return self._registry.traits
 
     def versions(
-        self, *, deleted: bool = False, matching: Callable[[SubjectName], bool] = lambda _: True
+        self,
+        contexts: Collection[str] = ONE,
+        *,
+        deleted: bool = False,
+        matching: Callable[[SubjectName], bool] = lambda _: True,
     ) -> tuple[Versions, dict[SubjectName, ClusterError]]:
         """Return all versions, and the subjects that could not be read.
 
-        A registry that lists all schemas is asked for them at once. Another one is asked for the
-        versions of each subject, and for the last one of those that seem unchanged.
+        A registry that lists all schemas is asked for them at once. Another one is asked for each
+        subject: for all of its versions at first, then for the last one, and in turn for all again.
 
         Args:
+            contexts: The contexts to look at.
             deleted: Also soft-deleted versions.
             matching: Which subjects are read where each takes requests of its own.
 
         Raises:
             ClusterError: The registry cannot be asked at all.
         """
-        before, failed = self._seen, dict[SubjectName, ClusterError]()
-        listed = self._registry.all(deleted=deleted)
+        failed = dict[SubjectName, ClusterError]()
+        before = self._seen.get(deleted, {})
+        listed = self._registry.all(self._see, contexts, deleted=deleted)
+        seen: dict[SubjectName, dict[int, SeenVersion]] = {}
         if listed is not None:
-            self._seen = {}
-            for each in listed:
-                self._seen.setdefault(each.at.subject, {})[each.at.version] = SeenVersion.of(each)
+            for at, each in listed.items():
+                seen.setdefault(at.subject, {})[at.version] = each
         else:
-            names = filter(matching, self._registry.subjects(deleted=deleted))
-            asked = Asked(self._pool, names, lambda name: self._one(name, deleted=deleted))
-            self._seen, failed = asked.known, asked.failed
-        self._changed |= {name for name in self._seen if self._seen[name] != before.get(name)}
-        return self._seen, failed
-
-    def live(self, matching: Callable[[SubjectName], bool]) -> Versions:
-        """Return the versions that are not deleted, after a look at all; only numbers count.
-
-        Raises:
-            ClusterError: The registry cannot be asked at all.
-        """
-        listed = self._registry.all()
-        if listed is None:
-            names = list(filter(matching, self._registry.subjects()))
-            asked = Asked(self._pool, names, self._registry.versions)
-            return {
-                name: {n: self._seen[name][n] for n in numbers if n in self._seen.get(name, {})}
-                for name, numbers in asked.known.items()
-            }
-        found: dict[SubjectName, dict[int, SeenVersion]] = {}
-        for each in listed:
-            found.setdefault(each.at.subject, {})[each.at.version] = SeenVersion.of(each)
-        return found
+            names = filter(matching, self._registry.subjects(contexts, deleted=deleted))
+            asked = self._asked(names, lambda name: self._one(name, deleted=deleted))
+            seen, failed = asked.known, asked.failed
+        self._seen[deleted] = seen
+        self._changed |= {name for name in seen if seen[name] != before.get(name)}
+        return seen, failed
 
     def whole(self, at: SchemaVersion) -> Schema | None:
         """Return a version with its text, also a deleted one; `None` if it is not there.
@@ -109,13 +138,46 @@ class RegistryLook:
         found = self._registry.schema(at, deleted=True)
         return None if found is None else found.schema
 
-    def find(self, subject: SubjectName, schema: Schema) -> RegisteredSchema | None:
+    def find(self, subject: SubjectName, schema: Schema) -> HeldVersion | None:
         """Return the version of a subject that has a schema in its normalized form.
 
         Raises:
             ClusterError: The registry cannot be asked.
         """
-        return self._registry.find(subject, schema, normalize=True)
+        found = self._registry.find(subject, schema, normalize=True)
+        return None if found is None else HeldVersion(found.at, found.id)
+
+    def same(
+        self,
+        wanted: Mapping[SchemaVersion, SeenVersion],
+        there: Versions,
+        ask: Callable[[SchemaVersion], HeldVersion | None],
+    ) -> dict[SchemaVersion, HeldVersion]:
+        """Return versions of the other registry that this one has in a normalized form.
+
+        What has not changed on either side is not asked for again.
+
+        Args:
+            wanted: The versions of the other registry.
+            there: All versions of this one.
+            ask: Asks this registry about a version.
+
+        Raises:
+            ClusterError: The registry cannot be asked.
+        """
+
+        def now(at: SchemaVersion, held: HeldVersion) -> _Pair:
+            return wanted[at], there.get(held.at.subject, {}).get(held.at.version)
+
+        known = {
+            at: held
+            for at, (held, pair) in self._same.items()
+            if at in wanted and now(at, held) == pair
+        }
+        asked = self._asked(wanted.keys() - known.keys(), ask)
+        found = known | {at: held for at, held in asked.known.items() if held is not None}
+        self._same = {at: (held, now(at, held)) for at, held in found.items()}
+        return found
 
     def extras(
         self, places: Iterable[SchemaVersion], unwanted: frozenset[str]
@@ -125,12 +187,13 @@ class RegistryLook:
         Raises:
             ClusterError: The registry cannot be asked.
         """
-        asked = Asked(self._pool, places if unwanted else (), self.whole)
-        return {
-            at: has
-            for at, schema in asked.known.items()
-            if schema is not None and (has := unwanted & schema.extras)
-        }
+
+        def has(at: SchemaVersion) -> frozenset[str]:
+            schema = self.whole(at)
+            return frozenset() if schema is None else unwanted & schema.extras
+
+        asked = self._asked(places if unwanted else (), has)
+        return {at: found for at, found in asked.known.items() if found}
 
     def one(self, at: SchemaVersion) -> SeenVersion | None:
         """Return a version, also a soft-deleted one; `None` if it is not there.
@@ -139,42 +202,55 @@ class RegistryLook:
             ClusterError: The registry cannot be asked.
         """
         found = self._registry.schema(at, deleted=True)
-        return None if found is None else SeenVersion.of(found)
-
-    def _one(self, subject: SubjectName, *, deleted: bool) -> dict[int, SeenVersion]:
-        known = self._seen.get(subject, {})
-        numbers = self._registry.versions(subject, deleted=deleted)
-        found: dict[int, SeenVersion] = {}
-        for number in reversed(numbers):
-            if number in known and found and found[max(found)] == known.get(max(found)):
-                found[number] = known[number]
-                continue
-            read = self._registry.schema(SchemaVersion(subject, number), deleted=deleted)
-            if read is not None:
-                found[number] = SeenVersion.of(read)
-        return dict(sorted(found.items()))
+        return None if found is None else self._see(found)
 
     def configs(self, subjects: Collection[SubjectName]) -> dict[SubjectName, SubjectConfig]:
-        """Return what is set for subjects.
+        """Return what is set for subjects; `unread` has those that could not be read.
 
-        One that has not changed costs one request: for its compatibility in one look, for its mode
-        in the next one.
+        Of one that has not changed, its compatibility is asked for in one look and its mode in
+        another: at most one request a look, and of many subjects only some in each look.
 
         Raises:
             ClusterError: The registry cannot be asked.
         """
         self._looks += 1
-        self._changed &= set(subjects)
-        asked = Asked(self._pool, subjects, self._config)
-        # What cannot be read is as unknown as what is not set, so it is left alone.
-        self._configs = asked.known
-        self._changed.clear()
+        turns = 1 if len(subjects) <= _FEW else _TURNS
+        asked = self._asked(subjects, lambda subject: self._config(subject, turns))
+        self._configs, self.unread = asked.known, asked.failed
+        self._changed -= asked.known.keys()
         return asked.known
 
-    def _config(self, subject: SubjectName) -> SubjectConfig:
-        known = self._configs.get(subject)
+    def forget(self, subjects: Iterable[SubjectName]) -> None:
+        """Ask anew for what is set for subjects, as somebody is about to change it."""
+        self._changed.update(subjects)
+
+    def _config(self, subject: SubjectName, turns: int) -> SubjectConfig:
+        settings, known = self._registry.settings, self._configs.get(subject)
         if known is None or subject in self._changed:
-            return self._registry.config(subject)
-        if self._looks % 2:
-            return replace(known, mode=self._registry.mode(subject))
-        return replace(self._registry.compatibility(subject), mode=known.mode)
+            return settings.config(subject)
+        turn = (self._looks + hash(subject)) % (2 * turns)
+        if turn == 0:
+            return replace(known, mode=settings.mode(subject))
+        if turn == turns:
+            return replace(settings.compatibility(subject), mode=known.mode)
+        return known
+
+    def _asked(self, things: Iterable[K], ask: Callable[[K], T]) -> Asked[K, T]:
+        return Asked(self._registry, self._pool, things, ask)
+
+    def _see(self, found: RegisteredSchema) -> SeenVersion:
+        """Return a version without its text; texts that were seen before are not read again."""
+        raw = blake2b(f"{found.schema.type}\0{found.schema.text}".encode(), digest_size=16).digest()
+        body = self._bodies.get(raw) or self._bodies.setdefault(raw, found.schema.body)
+        return SeenVersion(found.id, body, found.schema.references)
+
+    def _one(self, subject: SubjectName, *, deleted: bool) -> dict[int, SeenVersion]:
+        known = self._seen.get(deleted, {}).get(subject)
+        if known and (self._looks + hash(subject)) % _TURNS:
+            last = self._registry.latest(subject, deleted=deleted)
+            is_same = last is not None and known.get(max(known)) == self._see(last)
+            if is_same and last is not None and last.at.version == max(known):
+                return known
+        numbers = self._registry.versions(subject, deleted=deleted)
+        read = (self._registry.schema(SchemaVersion(subject, n), deleted=deleted) for n in numbers)
+        return {each.at.version: self._see(each) for each in read if each is not None}

@@ -6,16 +6,19 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from towpath.config import DeletedVersions, Extras, SchemasConfig, SchemaVersions
+from towpath.config import DeletedVersions, SchemaIds, SchemasConfig, SchemaVersions
 from towpath.model.errors import ClusterError, ConfigError
 from towpath.model.schemas import (
-    RegisteredSchema,
+    QualifiedName,
     SchemaVersion,
     SubjectConfig,
     SubjectName,
+    qualified,
 )
+from towpath.registry.listing import ONE
 from towpath.schemas.look import RegistryLook
-from towpath.schemas.observed import ObservedSchemas, SeenVersion, Versions
+from towpath.schemas.observed import HeldVersion, ObservedSchemas, SeenVersion, Versions
+from towpath.schemas.parts import unwanted
 
 
 def observe(
@@ -34,20 +37,25 @@ def observe(
     """
     try:
         keep = config.deleted is DeletedVersions.KEEP
-        found, failed = source.versions(deleted=keep, matching=config.matches)
-        live = source.live(config.matches) if keep else found
+        contexts, unmapped = _contexts(config, source)
+        found, failed = source.versions(contexts, deleted=keep, matching=config.selects)
+        live, more = source.versions(contexts, matching=config.selects) if keep else (found, {})
         versions = {name: dict(each) for name, each in found.items()}
         wanted, misnamed = _names(config, versions)
         wanted |= _closure(config, source, versions, wanted)
         if config.versions is SchemaVersions.LATEST:
             _keep_latest(config, versions, wanted)
+        alls = _alls(wanted) if config.for_all else {}
         seen = ObservedSchemas(
             source=versions,
             gone=_without(found, live),
             wanted=wanted,
-            source_configs=source.configs(wanted),
-            failed=failed,
+            alls=alls,
+            source_configs=source.configs({**wanted, **alls}),
+            failed={**failed, **more},
+            unread=source.unread,
             misnamed=misnamed,
+            unmapped=unmapped,
         )
         return observe_target(config, seen, (source, target), begun)
     except ClusterError as error:
@@ -64,38 +72,64 @@ def observe_target(
     source, target = looks
     try:
         names = set(seen.wanted.values())
-        there, _ = target.versions(deleted=True, matching=names.__contains__)
-        versions = {name: dict(each) for name, each in there.items()}
-        live = target.live(names.__contains__)
+        contexts = sorted({qualified(name).context for name in names} | ONE)
+        has_contexts = len(contexts) == 1 or target.contexts() is not None
+        if not has_contexts:
+            contexts = [*ONE]
+        live, failed = target.versions(contexts, matching=names.__contains__)
+        short = _short(config, seen, live)
+        versions = dict(live)
+        if short:
+            # Only what is lacking may be there as a deleted version.
+            whole, more = target.versions(contexts, deleted=True, matching=short.__contains__)
+            versions, failed = {**live, **whole}, {**failed, **more}
+        lacking = _lacking(seen, versions)
         needed = {
             mirror
             for name, mirror in seen.wanted.items()
-            if seen.source[name].keys() - versions.get(mirror, {}).keys()
-            or seen.source_configs.get(name, SubjectConfig()) != SubjectConfig()
+            if mirror in short or seen.source_configs.get(name, SubjectConfig()) != SubjectConfig()
         }
-        lacking = [
-            SchemaVersion(name, number)
-            for name, mirror in seen.wanted.items()
-            for number, each in seen.source[name].items()
-            if each.body not in {one.body for one in versions.get(mirror, {}).values()}
-        ]
+        lost = {name: failed[each] for name, each in seen.wanted.items() if each in failed}
+        configs = target.configs(needed.union(begun, seen.alls.values()))
         return replace(
             seen,
             target=versions,
             deleted=_without(versions, live),
-            target_configs=target.configs(needed.union(begun)),
-            extras=source.extras(lacking, _unwanted(config)),
-            same=_same(seen, looks, lacking) if config.normalize else {},
+            target_configs=configs,
+            unread_there=target.unread,
+            extras=source.extras(lacking, unwanted(config, target.traits)),
+            traits=target.traits,
+            has_contexts=has_contexts,
+            same=_same(seen, looks, lacking, versions) if config.normalize else {},
+            failed={**seen.failed, **lost},
             trouble=None,
         )
     except ClusterError as error:
         return replace(seen, trouble=error)
 
 
-def _unwanted(config: SchemasConfig) -> frozenset[str]:
-    """Return which parts of schemas the file does not keep."""
-    policies = {"metadata": config.metadata, "rules": config.rules}
-    return frozenset(name for name, policy in policies.items() if policy is not Extras.KEEP)
+def _contexts(config: SchemasConfig, source: RegistryLook) -> tuple[list[str], frozenset[str]]:
+    """Return the contexts of the source to look at, and those for which the file has no rule."""
+    wanted, unmapped = [], set()
+    for context in sorted(source.contexts() or ONE):
+        try:
+            if config.target_context(context) is not None:
+                wanted.append(context)
+            elif not config.leaves_out(context):
+                unmapped.add(context)
+        except ConfigError:
+            # The subjects tell why it has no name.
+            wanted.append(context)
+    return wanted, frozenset(unmapped)
+
+
+def _alls(wanted: Mapping[SubjectName, SubjectName]) -> dict[SubjectName, SubjectName]:
+    """Return the names for all subjects of contexts, and for them on the target."""
+    pairs = {qualified(name).context: qualified(mirror).context for name, mirror in wanted.items()}
+    return {
+        QualifiedName(context, "").subject: QualifiedName(mirror, "").subject
+        for context, mirror in pairs.items()
+    }
 
 
 def _without(all_: Versions, live: Versions) -> frozenset[SchemaVersion]:
@@ -107,27 +141,48 @@ def _without(all_: Versions, live: Versions) -> frozenset[SchemaVersion]:
     )
 
 
+def _lacking(seen: ObservedSchemas, there: Versions) -> list[SchemaVersion]:
+    """Return the versions whose text no version of their subject on the target has."""
+    found: list[SchemaVersion] = []
+    for name, mirror in seen.wanted.items():
+        bodies = {each.body for each in there.get(mirror, {}).values()}
+        numbers = (n for n, each in seen.source[name].items() if each.body not in bodies)
+        found += (SchemaVersion(name, number) for number in numbers)
+    return found
+
+
+def _short(config: SchemasConfig, seen: ObservedSchemas, live: Versions) -> set[SubjectName]:
+    """Return the subjects of the target that seem to lack something."""
+    short = {seen.wanted[at.subject] for at in _lacking(seen, live)}
+    for name, mirror in seen.wanted.items():
+        wanted, there = seen.source[name].keys(), live.get(mirror, {}).keys()
+        is_short = wanted - there if config.ids is SchemaIds.KEEP else len(there) < len(wanted)
+        if is_short:
+            short.add(mirror)
+    return short
+
+
 def _same(
     seen: ObservedSchemas,
     looks: tuple[RegistryLook, RegistryLook],
     lacking: Iterable[SchemaVersion],
-) -> dict[SchemaVersion, RegisteredSchema]:
+    there: Versions,
+) -> dict[SchemaVersion, HeldVersion]:
     """Return versions that the target has in a normalized form."""
     source, target = looks
-    found: dict[SchemaVersion, RegisteredSchema] = {}
-    for at in lacking:
-        mirror = seen.wanted[at.subject]
+
+    def held(at: SchemaVersion) -> HeldVersion | None:
         schema = source.whole(at)
         if schema is None:
-            continue
+            return None
         refs = tuple(
             each._replace(subject=seen.wanted.get(each.subject, each.subject))
             for each in schema.references
         )
-        held = target.find(mirror, schema.referring(refs))
-        if held is not None:
-            found[at] = held
-    return found
+        return target.find(seen.wanted[at.subject], schema.referring(refs))
+
+    wanted = {at: seen.source[at.subject][at.version] for at in lacking}
+    return target.same(wanted, there, held)
 
 
 def _names(
@@ -135,7 +190,7 @@ def _names(
 ) -> tuple[dict[SubjectName, SubjectName], dict[SubjectName, str]]:
     wanted: dict[SubjectName, SubjectName] = {}
     misnamed: dict[SubjectName, str] = {}
-    for name in filter(config.matches, versions):
+    for name in filter(config.selects, versions):
         try:
             wanted[name] = SubjectName(config.target_name(name))
         except ConfigError as error:

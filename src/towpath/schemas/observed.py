@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from towpath.model.errors import ClusterError
 from towpath.model.schemas import (
-    RegisteredSchema,
     SchemaId,
     SchemaReference,
     SchemaVersion,
     SubjectConfig,
     SubjectName,
 )
+from towpath.registry.kinds import USUAL, Traits
 
 
 class SeenVersion(NamedTuple):
@@ -30,10 +30,12 @@ class SeenVersion(NamedTuple):
     body: str
     references: tuple[SchemaReference, ...] = ()
 
-    @classmethod
-    def of(cls, found: RegisteredSchema) -> SeenVersion:
-        """Return a schema without its text."""
-        return cls(found.id, found.schema.body, found.schema.references)
+
+class HeldVersion(NamedTuple):
+    """Where a registry has a schema, and its id there."""
+
+    at: SchemaVersion
+    id: SchemaId
 
 
 Versions = Mapping[SubjectName, Mapping[int, SeenVersion]]
@@ -50,14 +52,22 @@ class ObservedSchemas:
         extras: The metadata and rules of versions that the target lacks, as far as the file does
             not keep them.
         same: Versions that are equal because the target says so, with their places there.
-        target: All versions on the target.
+        target: All versions on the target, deleted ones only where a wanted one is lacking.
         deleted: Those of the target that are soft-deleted.
         wanted: The subjects that the file asks for, and those that they refer to, with their names
             on the target.
         source_configs: What the source has set for wanted subjects.
         target_configs: What the target has set for some subjects, by their names there.
-        failed: Subjects of the source that could not be read, and why.
+        failed: Subjects of the source that could not be read on one of the sides, and why.
+        unread: Subjects of the source whose configs could not be read, and why.
+        unread_there: The same of the target, by their names there.
         misnamed: Subjects of the source without a name on the target, and why.
+        unmapped: Contexts of the source of which the file does not say what becomes of them.
+        alls: The names for all subjects of a context whose configs the file asks for, with the
+            names for them on the target.
+        traits: What the target can hold.
+        has_contexts: Whether the target has contexts; true where nobody needs them.
+        at: When both were looked at, on the monotonic clock.
         trouble: Why the registries could not be looked at, `None` if they could.
     """
 
@@ -66,10 +76,17 @@ class ObservedSchemas:
     deleted: frozenset[SchemaVersion] = frozenset()
     gone: frozenset[SchemaVersion] = frozenset()
     extras: Mapping[SchemaVersion, frozenset[str]] = field(default_factory=dict)
-    same: Mapping[SchemaVersion, RegisteredSchema] = field(default_factory=dict)
+    same: Mapping[SchemaVersion, HeldVersion] = field(default_factory=dict)
     wanted: Mapping[SubjectName, SubjectName] = field(default_factory=dict)
     source_configs: Mapping[SubjectName, SubjectConfig] = field(default_factory=dict)
     target_configs: Mapping[SubjectName, SubjectConfig] = field(default_factory=dict)
     failed: Mapping[SubjectName, ClusterError] = field(default_factory=dict)
+    unread: Mapping[SubjectName, ClusterError] = field(default_factory=dict)
+    unread_there: Mapping[SubjectName, ClusterError] = field(default_factory=dict)
     misnamed: Mapping[SubjectName, str] = field(default_factory=dict)
+    unmapped: frozenset[str] = frozenset()
+    alls: Mapping[SubjectName, SubjectName] = field(default_factory=dict)
+    traits: Traits = USUAL
+    has_contexts: bool = True
+    at: float = 0.0
     trouble: ClusterError | None = None

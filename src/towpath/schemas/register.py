@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 
-from towpath.config import Extras, SchemasConfig
+from towpath.config import SchemasConfig
 from towpath.model.errors import (
     SchemaHeldBackError,
     SchemaNotKeptError,
@@ -18,9 +19,12 @@ from towpath.model.errors import (
 from towpath.model.nouns import Side
 from towpath.model.outcome import Changed
 from towpath.model.schemas import (
+    DEFAULT_CONTEXT,
     IMPORT,
     NONE,
+    READONLY,
     READWRITE,
+    QualifiedName,
     RegisteredSchema,
     Schema,
     SchemaId,
@@ -28,8 +32,11 @@ from towpath.model.schemas import (
     SchemaVersion,
     SubjectConfig,
     SubjectName,
+    qualified,
 )
 from towpath.registry.registry import Registry
+from towpath.schemas.configs import told
+from towpath.schemas.parts import stripped
 from towpath.schemas.steps import (
     MarkDeleted,
     RegisterSchemas,
@@ -57,24 +64,22 @@ class Registrar:
         self, config: SchemasConfig, source: Registry, target: Registry, pool: ThreadPoolExecutor
     ) -> None:
         self._source, self._target, self._pool = source, target, pool
-        self._normalize = config.normalize
-        self._stripped = tuple(
-            name
-            for name, policy in (("metadata", config.metadata), ("rules", config.rules))
-            if policy is Extras.STRIP
-        )
+        self._settings = target.settings
+        self._config, self._normalize = config, config.normalize
         self._names: Mapping[SubjectName, SubjectName] = {}
         self._places: dict[SchemaVersion, SchemaVersion] = {}
         self._lock = threading.Lock()
         self._proven = False
         self._refused: SchemaNotKeptError | None = None
-        self._mode: str | None = None
-        self._mode_asked = False
+        self._modes: dict[str, str | None] = {}
+        self._contexts = frozenset({DEFAULT_CONTEXT})
 
     def know(self, places: Places, names: Mapping[SubjectName, SubjectName]) -> None:
         """Remember what a look at both registries has shown."""
         self._places |= places
         self._names = names
+        with self._lock:
+            self._modes.clear()
 
     def apply(self, steps: Sequence[SchemaStep]) -> Changed:
         """Apply steps of one kind; see `SubjectClient.apply`."""
@@ -118,19 +123,32 @@ class Registrar:
             for number in step.versions:
                 self._target.soft_delete(SchemaVersion(subject, number))
         elif isinstance(step, RestoreSubject):
-            self._target.set_mode(subject, step.mode)
             if not step.keep:
-                config = self._target.compatibility(subject)
-                self._set(subject, config, step.compatibility)
+                before = SubjectConfig(None, step.compatibility, step.normalize, step.more)
+                self._settings.set_config(subject, before, self._settings.compatibility(subject))
+            # Last, as registries refuse configs of a subject that is READONLY.
+            self._settings.set_mode(subject, step.mode)
         else:
             self._configure(subject, step)
 
     def _configure(self, subject: SubjectName, step: SetSubjectConfig) -> None:
-        wanted = SubjectConfig(None, step.compatibility, step.normalize)
-        if wanted != SubjectConfig():
-            self._target.set_compatibility(subject, wanted)
+        asked = SubjectConfig(None, step.compatibility, step.normalize, step.more)
+        now = self._settings.compatibility(subject)
+        wanted = asked.over(now)
+        if wanted != now:
+            if step.mode == READONLY and self._settings.mode(subject) == READONLY:
+                # Registries refuse configs of such a subject; it is READONLY again below.
+                self._settings.set_mode(subject, READWRITE)
+            self._settings.set_config(subject, wanted, now)
+            self._require_held(subject, wanted)
         if step.mode is not None:
-            self._target.set_mode(subject, step.mode)
+            self._settings.set_mode(subject, step.mode)
+
+    def _require_held(self, subject: SubjectName, wanted: SubjectConfig) -> None:
+        held = self._settings.compatibility(subject)
+        if held != wanted:
+            sent, found = (told(each) or "nothing" for each in (wanted, held))
+            raise SchemaNotKeptError(f"what is set for {subject}", sent, found)
 
     def _register(self, step: RegisterSchemas) -> None:
         if self._refused is not None:
@@ -138,47 +156,51 @@ class Registrar:
         with self._opened(step):
             for each in step.versions:
                 self._version(step, each)
+                self._require_context(qualified(step.name))
         self._proven = True
+
+    def _require_context(self, name: QualifiedName) -> None:
+        """Raise if the target took a context for a part of the name."""
+        if name.context in self._contexts:
+            return
+        there = self._target.contexts()
+        if there is not None and name.context not in there:
+            found = "a subject of the default context"
+            raise self._not_kept(name.subject, f"the context {name.context}", found, whole=False)
+        self._contexts |= {name.context}
 
     @contextmanager
     def _opened(self, step: RegisterSchemas) -> Iterator[None]:
         """Let the target take the step's schemas, and restore what was set for the subject."""
         subject = SubjectName(step.name)
         needed = IMPORT if step.keep else READWRITE
-        own = self._target.mode(subject)
+        own = self._settings.mode(subject)
         _require(subject, step.mode, own, needed)
         # A registry that has no modes takes ids always or never; what comes back tells.
-        moves = (own or self._all_mode()) not in {None, needed}
+        moves = (own or self._mode_within(qualified(subject).context)) not in {None, needed}
         # With IMPORT, registries do not compare a schema with those before it.
         loosens = not step.keep and (step.had > 0 or len(step.versions) > 1)
-        before = self._target.compatibility(subject) if loosens else SubjectConfig()
+        before = self._settings.compatibility(subject) if loosens else SubjectConfig()
         _require(subject, step.compatibility, before.compatibility or step.compatibility, NONE)
+        before = replace(before, compatibility=step.compatibility)
+        loose = replace(before, compatibility=NONE)
         try:
             if moves:
-                self._target.set_mode(subject, needed)
+                self._settings.set_mode(subject, needed)
             if loosens:
-                self._target.set_compatibility(subject, SubjectConfig(compatibility=NONE))
+                self._settings.set_config(subject, loose, before)
             yield
         finally:
             if loosens:
-                self._set(subject, before, step.compatibility)
+                self._settings.set_config(subject, before, loose)
             if moves or own != step.mode:
-                self._target.set_mode(subject, step.mode)
+                self._settings.set_mode(subject, step.mode)
 
-    def _set(self, subject: SubjectName, now: SubjectConfig, compatibility: str | None) -> None:
-        """Set the compatibility of a subject again; its other configs stay."""
-        if compatibility is None:
-            self._target.set_compatibility(subject, SubjectConfig())
-            if now.normalize is not None:
-                self._target.set_compatibility(subject, SubjectConfig(normalize=now.normalize))
-        else:
-            self._target.set_compatibility(subject, SubjectConfig(compatibility=compatibility))
-
-    def _all_mode(self) -> str | None:
+    def _mode_within(self, context: str) -> str | None:
         with self._lock:
-            if not self._mode_asked:
-                self._mode, self._mode_asked = self._target.mode(), True
-            return self._mode
+            if context not in self._modes:
+                self._modes[context] = self._settings.mode_within(context)
+            return self._modes[context]
 
     def _version(self, step: RegisterSchemas, wanted: WantedVersion) -> None:
         at = SchemaVersion(SubjectName(step.source), wanted.version)
@@ -186,7 +208,7 @@ class Registrar:
         if found is None or (found.id, found.schema.body) != (wanted.id, wanted.body):
             now = "none" if found is None else f"id {found.id} and another schema"
             raise StepOutdatedError(str(at), f"id {wanted.id}", now, Side.SOURCE)
-        whole = found.schema.without(self._stripped)
+        whole = found.schema.without(stripped(self._config, self._target.traits))
         schema = whole.referring(self._referred(step, found.schema))
         place = SchemaVersion(SubjectName(step.name), wanted.version)
         held = (
@@ -222,7 +244,11 @@ class Registrar:
         held = self._target.find(at.subject, schema, normalize=self._normalize)
         if held is None or held.id != number:
             found = "nothing" if held is None else f"id {held.id}"
-            raise self._not_kept(f"a schema of {at.subject}", f"id {number}", found, whole=False)
+            error = self._not_kept(f"a schema of {at.subject}", f"id {number}", found, whole=False)
+            context = qualified(at.subject).context
+            if not self._proven and self._target.by_id(number, context) is None:
+                self._refused = error  # it keeps nothing at all
+            raise error
         self._compare(held.at, schema, held.schema)
         return held
 

@@ -49,9 +49,13 @@ class RegisterSchemas:
         mode: The mode of the subject on the target, `None` if it has none of its own.
         compatibility: Its compatibility, `None` if it has none of its own.
         keep: Whether ids and version numbers are those of the source.
+        normalize: Whether the subject on the target normalizes, `None` if that is not set for it.
+        more: Its other configs; see `SubjectConfig.more`.
     """
 
     subject: ClassVar[str] = SCHEMAS
+    creates: ClassVar[bool] = False
+    """Nobody owns schemas, so nobody asks, for each batch, which subjects are there already."""
 
     name: str
     source: str
@@ -62,11 +66,8 @@ class RegisterSchemas:
     mode: str | None
     compatibility: str | None
     keep: bool
-
-    @property
-    def creates(self) -> bool:
-        """Whether the target has no such subject yet."""
-        return self.had == 0 and self.wave == 0
+    normalize: bool | None = None
+    more: str = ""
 
     @property
     def about(self) -> str:
@@ -106,7 +107,8 @@ class SetSubjectConfig:
         mode: Its mode.
         compatibility: How new versions must agree with older ones.
         normalize: Whether new schemas are normalized.
-        had: What the target has for these three, in words.
+        had: What the target has for all of them, in words.
+        more: Its other configs; see `SubjectConfig.more`. What has no value there stays.
     """
 
     subject: ClassVar[str] = SCHEMAS
@@ -117,6 +119,7 @@ class SetSubjectConfig:
     compatibility: str | None
     normalize: bool | None
     had: str
+    more: str = ""
 
     @property
     def about(self) -> str:
@@ -133,6 +136,8 @@ class RestoreSubject:
         mode: Its own mode before, `None` for none.
         compatibility: Its own compatibility before, `None` for none.
         keep: Whether ids were to be kept, so that only the mode was changed.
+        normalize: Whether it normalized before, `None` if that was not set for it.
+        more: Its other configs before; see `SubjectConfig.more`.
     """
 
     subject: ClassVar[str] = SCHEMAS
@@ -142,6 +147,8 @@ class RestoreSubject:
     mode: str | None
     compatibility: str | None
     keep: bool
+    normalize: bool | None = None
+    more: str = ""
 
     @property
     def about(self) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import assert_never
+from uuid import UUID
 
-from towpath.config import LinkConfig, SchemasConfig
+from towpath.config import LinkConfig, SchemaIds, SchemasConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Phase
 from towpath.ledger.link import OpenLink
@@ -17,7 +19,13 @@ from towpath.model.errors import SchemaHeldBackError, StepOutdatedError, Towpath
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName
 from towpath.model.outcome import Changed
-from towpath.model.schemas import SchemaVersion, SubjectConfig, SubjectName
+from towpath.model.schemas import (
+    ALL_SUBJECTS,
+    SchemaVersion,
+    SubjectConfig,
+    SubjectName,
+    qualified,
+)
 from towpath.plan.subject import (
     CheckedSteps,
     Columns,
@@ -27,10 +35,15 @@ from towpath.plan.subject import (
     SubjectContext,
 )
 from towpath.registry.registry import Registry
-from towpath.schemas.diff import diff, told
+from towpath.schemas.configs import told
+from towpath.schemas.diff import diff
+from towpath.schemas.difference import SchemaDifference, Skip
+from towpath.schemas.guids import guid_on_target
+from towpath.schemas.ids import conflicts, pairs
 from towpath.schemas.look import RegistryLook
 from towpath.schemas.observe import observe, observe_target
 from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.past import Past
 from towpath.schemas.register import Registrar
 from towpath.schemas.steps import (
     KINDS,
@@ -60,6 +73,17 @@ class CompareReport:
     rows: tuple[ComparedVersion, ...]
     problems: tuple[Problem, ...]
     requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedDifference(Difference[SchemaStep]):
+    """A difference that knows where versions of the source are on the target.
+
+    Attributes:
+        places: The places of those whose text and references were compared.
+    """
+
+    places: Mapping[SchemaVersion, SchemaVersion] = field(default_factory=dict)
 
 
 class NoSchemas:
@@ -138,27 +162,57 @@ class SchemasClient(NoSchemas):
         self._source, self._target, self._pool = source, target, pool
         self._looks = RegistryLook(source, pool), RegistryLook(target, pool)
         self._registrar = Registrar(config, source, target, pool)
+        self._before = Past()
 
     def observe(self) -> ObservedSchemas:
         """See `SubjectClient`; that a registry does not answer is part of what is seen."""
-        return observe(self._config, *self._looks, map(SubjectName, self._begun()))
+        begun = map(SubjectName, self._past().begun)
+        return replace(observe(self._config, *self._looks, begun), at=time.monotonic())
 
     def again(self, seen: ObservedSchemas) -> ObservedSchemas:
         """See `SubjectClient`."""
-        return observe_target(self._config, seen, self._looks, map(SubjectName, self._begun()))
+        begun = map(SubjectName, self._past().begun)
+        again = observe_target(self._config, seen, self._looks, begun)
+        return replace(again, at=time.monotonic())
 
     def diff(self, seen: ObservedSchemas, around: SubjectContext) -> Difference[SchemaStep]:
         """See `SubjectClient`."""
         del around
-        found = diff(seen, self._config, self._begun(), self._marks())
+        before = self._past()
+        found = diff(seen, self._config, before)
         self._registrar.know(found.places, seen.wanted)
         told = {*(step.about for step in found.steps), *(each.about for each in found.problems)}
-        problems = (*found.problems, *self._failures(told))
-        return Difference({}, tuple(found.steps), tuple(found.notes), problems)
+        problems = (*found.problems, *self._failures(before.begun.keys() - told, told))
+        notes = tuple(found.notes)
+        if self._config.ids is SchemaIds.TRANSLATE:
+            double = [*conflicts(pairs(seen, found.places), self._books.ids)]
+            problems += tuple(each for each in double if isinstance(each, Problem))
+            notes += tuple(each for each in double if isinstance(each, Note))
+        return PlacedDifference(
+            steps=tuple(found.steps),
+            notes=notes,
+            problems=problems,
+            counts=self._counts(seen, found),
+            places=found.places,
+        )
 
-    def _failures(self, told: Collection[str]) -> Iterator[Problem]:
+    def guid(self, guid: UUID) -> UUID | None:
+        """Return the GUID on the target of a schema of the source; see `guid_on_target`."""
+        ids = self._books.ids
+        return guid_on_target(guid, self._source, self._target, ids.first_of)
+
+    def _counts(self, seen: ObservedSchemas, found: SchemaDifference) -> dict[tuple[str, str], int]:
+        wanted = sum(len(seen.source[name]) for name in seen.wanted)
+        return {
+            **{("skipped", str(reason)): found.skipped[reason] for reason in Skip},
+            ("versions", "there"): len(found.places),
+            ("versions", "missing"): wanted - len(found.places),
+            ("requests", Side.SOURCE): self._source.requests,
+            ("requests", Side.TARGET): self._target.requests,
+        }
+
+    def _failures(self, begun: Collection[str], told: Collection[str]) -> Iterator[Problem]:
         """Yield registrations that failed, although the target seems to lack nothing."""
-        begun = self._begun().keys() - set(told)
         for entry in self._books.journal.values():
             failed = entry.subject == SCHEMAS and entry.phase is Phase.FAILED
             registers = failed and entry.do == RegisterSchemas.__name__
@@ -172,7 +226,7 @@ class SchemasClient(NoSchemas):
             ask: Ask the target for every id, as clients do, and believe no list.
         """
         seen = self.observe()
-        found = diff(seen, self._config, self._begun(), self._marks())
+        found = diff(seen, self._config, self._past())
         rows = verified(seen, found, self._target, self._pool) if ask else listed(seen, found)
         return CompareReport(tuple(rows), tuple(found.problems), self.requests)
 
@@ -183,37 +237,19 @@ class SchemasClient(NoSchemas):
 
     def present(self, steps: Sequence[SchemaStep]) -> Mapping[str, TopicId]:
         """See `SubjectClient`."""
-        there = self._target.subjects(deleted=True)
+        contexts = {qualified(step.about).context for step in steps}
+        there = self._target.subjects(contexts, deleted=True)
         names = (step.about for step in steps if step.about in there)
         return dict.fromkeys(names, NO_TOPIC_ID)
 
     def apply(self, steps: Sequence[SchemaStep]) -> Changed:
         """See `SubjectClient`."""
+        self._looks[1].forget(SubjectName(step.about) for step in steps)
         return self._registrar.apply(steps)
 
-    def _marks(self) -> frozenset[SchemaVersion]:
-        """Return deleted versions that steps of this link have registered on the target."""
-        return frozenset(
-            SchemaVersion(SubjectName(step.name), each.version)
-            for entry in self._books.journal.values()
-            if entry.subject == SCHEMAS and entry.do == RegisterSchemas.__name__
-            for step in [KINDS.from_data(entry.step, "ledger")]
-            for each in step.versions
-            if each.deleted
-        )
-
-    def _begun(self) -> dict[str, RegisterSchemas]:
-        """Return registrations whose last attempt did not end well, by the target's subject."""
-        found: dict[str, RegisterSchemas] = {}
-        for entry in self._books.journal.values():
-            if entry.subject != SCHEMAS or entry.do not in KINDS:
-                continue
-            step = KINDS.from_data(entry.step, "ledger")
-            if isinstance(step, RegisterSchemas) and entry.phase is not Phase.DONE:
-                found[step.name] = step
-            elif isinstance(step, RegisterSchemas | RestoreSubject):
-                found.pop(step.name, None)
-        return found
+    def _past(self) -> Past:
+        self._before.read(self._books.journal)
+        return self._before
 
 
 class Schemas:
@@ -265,13 +301,12 @@ class Schemas:
                 why = "" if step.source == step.name else f"of the source: {step.source}"
                 return step.name, counted(step.had, "version") if step.had else "", then, why
             case SetSubjectConfig():
-                then = _config(step)
-                return step.name, step.had, then, ""
+                return _shown(step.name), step.had, _config(step), ""
             case MarkDeleted():
                 versions = ", ".join(map(str, step.versions))
                 return step.name, "", f"version {versions} deleted", "as at the source"
             case RestoreSubject():
-                then = ", ".join(filter(None, (step.mode, step.compatibility))) or "as before"
+                then = _config(step) or "as before"
                 return step.name, "", then, "a registration was interrupted"
             case _:
                 assert_never(step)
@@ -285,8 +320,16 @@ class Schemas:
             yield f"schemas: {KINDS.verbs(steps)}"
 
 
-def _config(step: SetSubjectConfig) -> str:
-    return told(SubjectConfig(step.mode, step.compatibility, step.normalize))
+def _config(step: SetSubjectConfig | RestoreSubject) -> str:
+    return told(SubjectConfig(step.mode, step.compatibility, step.normalize, step.more))
+
+
+def _shown(name: str) -> str:
+    """Return the name of a subject, in words where it stands for all."""
+    parts = qualified(name)
+    if name == ALL_SUBJECTS:
+        return "all subjects"
+    return name if parts.name else f"all subjects of {parts.context}"
 
 
 SUBJECT = Schemas()

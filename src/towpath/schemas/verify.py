@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from towpath.model.errors import ClusterError
-from towpath.model.schemas import SchemaId, SchemaVersion
+from towpath.model.schemas import SchemaId, SchemaVersion, qualified
+from towpath.registry.asking import answers
 from towpath.registry.registry import Registry
-from towpath.schemas.diff import SchemaDifference
+from towpath.schemas.difference import SchemaDifference
 from towpath.schemas.observed import ObservedSchemas
 
 EQUAL, MISSING, DIFFERENT, UNKNOWN = "equal", "missing", "different", "unknown"
@@ -63,21 +64,28 @@ def verified(
 ) -> Iterator[ComparedVersion]:
     """Yield the same after asking the target for every id, as clients do."""
     rows = list(listed(seen, found))
-    ids = {row.target_id for row in rows if row.target_id is not None}
-    asked = {number: pool.submit(target.by_id, number) for number in sorted(ids)}
+    ids = {
+        (row.target_id, qualified(row.place.subject).context)
+        for row in rows
+        if row.target_id is not None and row.place is not None
+    }
+
+    def body(each: tuple[SchemaId, str]) -> str:
+        held = target.by_id(*each)
+        return "" if held is None else held.body
+
+    asked = dict(answers(pool, sorted(ids), body))
     for row in rows:
-        if row.verdict != EQUAL or row.target_id is None:
+        if row.verdict != EQUAL or row.target_id is None or row.place is None:
             yield row
             continue
-        body = seen.source[row.at.subject][row.at.version].body
-        try:
-            held = asked[row.target_id].result()
-        except ClusterError as error:
-            yield _other(row, UNKNOWN, str(error))
-            continue
-        if held is None:
+        wanted = seen.source[row.at.subject][row.at.version].body
+        held = asked[row.target_id, qualified(row.place.subject).context]
+        if isinstance(held, ClusterError):
+            yield _other(row, UNKNOWN, str(held))
+        elif not held:
             yield _other(row, MISSING, f"the target does not answer for id {row.target_id}")
-        elif held.body != body:
+        elif held != wanted:
             yield _other(row, DIFFERENT, f"the target has another schema under id {row.target_id}")
         else:
             yield row

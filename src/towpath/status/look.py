@@ -23,6 +23,7 @@ from towpath.plan.lease import last_signs
 from towpath.records.source.beginnings import PATIENCE
 from towpath.status.alone import without_source
 from towpath.status.groups import GroupsStanding
+from towpath.status.ids import IdsStanding
 from towpath.status.ledger_lost import LostEntries, lost_entries
 from towpath.status.status import PartitionStatus, State, status
 
@@ -44,6 +45,7 @@ class LinkStatus:
         pauses: The pauses that hold.
         limits: The limits in bytes per second that hold.
         groups: What the ledger says of groups, `None` if it was not looked at.
+        ids: What the ledger says of ids of schemas, `None` for a link that leaves them as they are.
         source_gone: Why the source could not be asked, "" if it was; the rows are then what the
             ledger and the target know.
     """
@@ -57,6 +59,7 @@ class LinkStatus:
     pauses: tuple[Pause, ...] = ()
     limits: Limits = field(default_factory=Limits)
     groups: GroupsStanding | None = None
+    ids: IdsStanding | None = None
     source_gone: str = ""
 
 
@@ -84,6 +87,8 @@ class LinkLook:
             self.ledger.read_groups(self.books)
             for entry in self.ledger.read(wanted=self.books.wants):
                 self.books.take(entry)
+            if self.config.schemas is not None:
+                self.ledger.read_schemas(self.books)
             session, lease = last_signs(self.ledger, link)
             self._session, self._lease = session or self._session, lease or self._lease
         if gone:
@@ -102,6 +107,7 @@ class LinkLook:
             pauses=tuple(self.books.pauses.values()),
             limits=Limits.of(self.config, self.books),
             groups=GroupsStanding.of(self.config, self.books),
+            ids=IdsStanding.of(self.config, self.books.ids),
             source_gone=gone,
         )
 

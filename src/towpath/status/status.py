@@ -11,13 +11,14 @@ from towpath.cluster.admin.leaders import leader_is_away
 from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig, OnGap
 from towpath.ledger.books import LinkBooks, PartitionBooks
-from towpath.ledger.entries import Cut, Gap, Pause, Receipt, Restarted
+from towpath.ledger.entries import Cut, Gap, Pause, Receipt, Restarted, Tally
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.trouble import DELETED, RECREATED, told_again
 from towpath.status.losses import Losses, LostRecords
+from towpath.status.set_aside import NOTHING, SetAside, set_aside
 
 _MOMENTS = 60.0
 """Upper bound on the lag of a mirror topic that counts as filled, in seconds."""
@@ -54,10 +55,14 @@ class PartitionStatus:
         lost: Acknowledged records that the target lost; `error` then says so.
         holes: Number of offsets left empty by compaction and filled with markers.
         transacted: Number of offsets filled in transactions, as the target takes no markers.
+        change: The digest of the change under which records are copied, "" if they stay as they
+            are.
+        tally: What changes did to records, and how often (`ledger/entries/partition.py`).
         pause: The pause that holds for the topic, `None` if it is not paused.
         restart: Who accepted that the source topic was made again, `None` if it was not. It is no
             gap then.
         cut: The last cutover of the partition, `None` if there was none.
+        set_aside: Records that were left out because they could not be changed or delivered.
         codes: Codes of `error`, `gaps` and `reason`, each of which `towpath explain` explains.
     """
 
@@ -85,6 +90,9 @@ class PartitionStatus:
     pause: Pause | None = None
     cut: Cut | None = None
     restart: Restarted | None = None
+    change: str = ""
+    tally: Tally = ()
+    set_aside: SetAside = NOTHING
 
     @property
     def tp(self) -> TopicPartition:
@@ -282,6 +290,9 @@ def row_of(
         source_log_end=ends.get(tp, -1),
         cut=books.cut,
         restart=restart,
+        change=books.change,
+        tally=receipt.tally if receipt else (),
+        set_aside=set_aside(books),
     )
 
 

@@ -77,6 +77,7 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
         following=((opened.producer_id, receipt.sequence),),
         front=bounds.target_earliest if bounds.since == 0 else -1,
         cut=_cut(books),
+        refused=_refused(books, first, end),
     )
     return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
 
@@ -123,8 +124,42 @@ def kept_range(
         runs=((first, TargetOffset(first), end - first),),
         source_compacted=bounds.source_compacted,
         target_compacted=bounds.target_compacted,
+        refused=_refused(books, first, end),
     )
     return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
+
+
+def by_change(whole: Sized, books: PartitionBooks) -> list[Sized]:
+    """Cut a range where its partition was opened again under another change."""
+    part, opened = whole.part, books.opened
+    first = opened.change if opened is not None else ""
+    stretches = [(part.first, first), *((source, digest) for source, _, digest in books.changed)]
+    spans, digests = list[tuple[SourceOffset, SourceOffset]](), list[str]()
+    ends = [*(start for start, _ in stretches[1:]), part.end]
+    for (start, digest), end in zip(stretches, ends, strict=True):
+        span = max(start, part.first), min(end, part.end)
+        if span[0] < span[1]:
+            spans.append(span)
+            digests.append(digest)
+    if len(spans) < 2:
+        return [_under(whole, *(digests or [first]))]
+    return [
+        _under(each, digest) for each, digest in zip(_between(whole, spans), digests, strict=True)
+    ]
+
+
+def _under(whole: Sized, digest: str) -> Sized:
+    return replace(whole, part=replace(whole.part, change=digest))
+
+
+def _refused(books: PartitionBooks, first: int, end: int) -> tuple[tuple[int, int], ...]:
+    return _inside(((each.first, each.end) for each in books.refused), first, end)
+
+
+def _inside(parts: Iterable[tuple[int, int]], first: int, end: int) -> tuple[tuple[int, int], ...]:
+    """Return what of some ranges lies in [first, end)."""
+    cut_ = ((max(first, start), min(end, stop)) for start, stop in parts)
+    return tuple(part for part in cut_ if part[0] < part[1])
 
 
 def _cut(books: PartitionBooks) -> int:
@@ -197,6 +232,7 @@ def _between(whole: Sized, spans: Iterable[tuple[SourceOffset, SourceOffset]]) -
             whole=(first, end) == (part.first, part.end),
             following=part.following if end == part.end else (),
             front=part.front if first == part.first else -1,
+            refused=_inside(part.refused, first, end),
         )
         made.append(Sized(one, whole.bytes * (end - first) // (part.end - part.first)))
     return made

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from towpath.compare.named import SeenIds
 from towpath.compare.work import Comparison
 from towpath.ledger.books import PartitionBooks
 from towpath.model.nouns import Mode, TopicName
 from towpath.model.reasons import ReasonCode
 from towpath.status.status import PartitionStatus
+from towpath.verify.changes import told
 from towpath.verify.surplus import NOBODY, OthersRule, OtherWriter
 
 
@@ -28,7 +30,8 @@ class PartitionVerdict:
 
     `late` tells that the only reason is that the source has newer records. `codes` are those of
     the reasons, for the runbook. `others` are those who wrote to the target partition beside the
-    link, `clients` those who wrote there after a cutover.
+    link, `clients` those who wrote there after a cutover. `ids` are the schema ids that the records
+    on the target name, `None` if nothing was compared.
     """
 
     topic: TopicName
@@ -44,6 +47,7 @@ class PartitionVerdict:
     notes: tuple[str, ...] = ()
     others: tuple[OtherWriter, ...] = ()
     clients: tuple[OtherWriter, ...] = ()
+    ids: SeenIds | None = None
 
 
 def verdict(
@@ -72,11 +76,14 @@ def verdict(
     clients = others.judge_clients(comparison, books.cut)
     judged = beside, clients
     surplus = any(each.surplus for each in judged)
+    ids = comparison.ids if comparison is not None else None
     reasons += [each.text for each in judged if each.surplus]
     if comparison is not None and comparison.empty:
         comparison = None
     if comparison is not None and not comparison.equal:
         reasons += _told(comparison)
+    if comparison is not None and comparison.stopped:
+        reasons.append(f"not compared {comparison.stopped}")
     seen = comparison.counts.uncommitted if comparison is not None and uncommitted else 0
     if seen:
         reasons.append(f"{seen} records on the target are seen with read_uncommitted only")
@@ -106,6 +113,7 @@ def verdict(
         ),
         others=beside.writers,
         clients=clients.writers,
+        ids=ids,
     )
 
 
@@ -163,6 +171,7 @@ def _notes(books: PartitionBooks, comparison: Comparison | None, hidden: str) ->
     for number, text in texts:
         if number:
             yield f"{number:,} records {text}"
+    yield from told(comparison.tally)
     yield from comparison.notes
     if comparison.beyond:
         yield (

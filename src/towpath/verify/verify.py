@@ -23,10 +23,21 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.status.status import PartitionStatus, State, status
-from towpath.verify.ranges import SLICE_BYTES, Bounds, Sized, common_range, cut, pack, sample
+from towpath.verify.changes import changes_of, undefined
+from towpath.verify.ranges import (
+    SLICE_BYTES,
+    Bounds,
+    Sized,
+    by_change,
+    common_range,
+    cut,
+    pack,
+    sample,
+)
 from towpath.verify.stoppable import until
 from towpath.verify.surplus import OthersRule
 from towpath.verify.verdict import PartitionVerdict, verdict
+from towpath.wire.naming import IdSample
 
 _SMALLEST_SLICE = 16 << 20
 _SLICES_PER_SLOT = 8
@@ -45,6 +56,7 @@ class Scope:
         uncommitted: Whether the target must hold no record that only consumers with
             isolation.level=read_uncommitted see.
         packages: Where Spark finds an archive of `towpath pack` for its workers.
+        ids: Which records on the target are looked at for schema ids, `None` for none.
     """
 
     since_offset: int = 0
@@ -54,6 +66,7 @@ class Scope:
     parallelism: int | None = None
     uncommitted: bool = False
     packages: str | None = None
+    ids: IdSample | None = None
 
     @property
     def narrowed(self) -> bool:
@@ -101,13 +114,18 @@ def _verify(
         troubles = away | {
             tp: text for row in rows if (text := observed.trouble(tp := _tp(row), row))
         }
+        troubles |= {
+            tp: text
+            for tp in map(_tp, rows)
+            if tp not in troubles and (text := undefined(books, tp))
+        }
         bounds = observed.bounds([_tp(row) for row in rows if _tp(row) not in troubles])
     ranges = {tp: common_range(tp, books.of(tp), each) for tp, each in bounds.items()}
     wanted = [sized for sized in ranges.values() if sized]
     if scope.narrowed and ranges and not any(each.part.first < each.part.end for each in wanted):
         text = "no partition has copied records from there on, so nothing would be compared"
         raise ConfigError((ConfigProblem("--from", text),))
-    found = compared(config, scope, wanted, on_done, stop)
+    found = compared(config, scope, books, wanted, on_done, stop)
     return tuple(
         verdict(
             row,
@@ -213,6 +231,7 @@ def _may_compact(configs: Mapping[str, ConfigEntry] | None) -> bool:
 def compared(
     config: LinkConfig,
     scope: Scope,
+    books: LinkBooks,
     wholes: list[Sized],
     on_done: Callable[[int, int], None],
     stop: threading.Event,
@@ -221,6 +240,7 @@ def compared(
 
     Raises:
         ClusterError: A cluster could not be reached, or refused us.
+        LedgerError: It is not known how records were changed.
         SparkStartError: Spark did not start.
         TowpathError: Spark failed, or was stopped.
     """
@@ -235,7 +255,7 @@ def compared(
         works=COMPARING,
         packages=scope.packages,
     )
-    slices = _slices(config, scope, wholes, slots(spark, scope.parallelism))
+    slices = _slices(config, scope, books, wholes, slots(spark, scope.parallelism))
     try:
         rows = run_slices(spark, slices, compare_rows, SCHEMA, on_done, stop)
     except RuntimeError as error:
@@ -244,15 +264,20 @@ def compared(
 
 
 def _slices(
-    config: LinkConfig, scope: Scope, wholes: list[Sized], parallelism: int
+    config: LinkConfig, scope: Scope, books: LinkBooks, wholes: list[Sized], parallelism: int
 ) -> list[CompareSlice]:
+    changes = changes_of(books, (whole.part.source for whole in wholes))
+    wholes = [part for whole in wholes for part in by_change(whole, books.of(whole.part.source))]
     total = sum(whole.bytes for whole in wholes)
     size = min(SLICE_BYTES, max(_SMALLEST_SLICE, total // (_SLICES_PER_SLOT * parallelism)))
     if scope.sample is None:
         parts = [part for whole in wholes for part in cut(whole, size)]
     else:
         parts = [part for whole in wholes for part in sample(whole, scope.sample)]
-    return [CompareSlice(config.source, config.target, ranges) for ranges in pack(parts, size)]
+    return [
+        CompareSlice(config.source, config.target, ranges, ids=scope.ids, changes=changes)
+        for ranges in pack(parts, size)
+    ]
 
 
 def _joined(comparisons: Iterable[Comparison]) -> dict[TopicPartition, Comparison]:

@@ -210,7 +210,7 @@ def _times(a: Any, b: Any) -> Any:
     return product
 
 
-@loop("void(uint8[::1], int64[:, ::1], int64, int64, int64, int64)")
+@loop("void(uint8[::1], int64[:, ::1], int64, int64, int64, int64)", allocates=True)
 def _stamp(buffer: Any, table: Any, producer: Any, epoch: Any, sequence: Any, added: Any) -> None:
     before = np.empty(36, np.uint8)
     for row in range(table.shape[0]):

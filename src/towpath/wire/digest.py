@@ -68,7 +68,7 @@ def digest_batches(
     Raises:
         CorruptBatchError: One of them is not a batch of magic 2.
     """
-    offsets, hashes = _hashes(open_batches(buffer, positions, lengths), timed=timed)
+    offsets, hashes = opened_hashes(open_batches(buffer, positions, lengths), timed=timed)
     return fold(hashes[(offsets >= first_offset) & (offsets < end_offset)])
 
 
@@ -78,7 +78,7 @@ def record_hashes(batch: Bytes, *, timed: bool = True) -> tuple[Table, Hashes]:
     Raises:
         CorruptBatchError: The bytes are not a batch of magic 2.
     """
-    return _hashes(open_batch(batch), timed=timed)
+    return opened_hashes(open_batch(batch), timed=timed)
 
 
 def fold(hashes: Hashes) -> Digest:
@@ -87,7 +87,12 @@ def fold(hashes: Hashes) -> Digest:
     return Digest(len(hashes), int(unordered), int(ordered))
 
 
-def _hashes(source: OpenedBatches, *, timed: bool) -> tuple[Table, Hashes]:
+def opened_hashes(source: OpenedBatches, *, timed: bool = True) -> tuple[Table, Hashes]:
+    """Return offset and hash of every record of opened batches.
+
+    Raises:
+        CorruptBatchError: The bytes are not records.
+    """
     table = rows.parse(source)
     hashes = np.empty(len(table), np.uint64)
     _hash_records(source.data, table, hashes, timed)

@@ -26,12 +26,14 @@ from numba.core import caching, config
 
 from towpath.model.home import home_folder
 
-__all__ = ["MODULES", "compile_all", "compiled", "inlined", "loop"]
+__all__ = ["MODULES", "SELDOM", "compile_all", "compiled", "inlined", "loop"]
 
 Loop = Callable[..., Any]
 
-MODULES = ("batch", "reencode", "digest", "filler", "records", "opened", "rows")
+MODULES = ("batch", "reencode", "digest", "filler", "records", "opened", "rows", "naming")
 """The modules of this package with loops, which are compiled when the module is imported."""
+SELDOM = ("changing",)
+"""Further ones, which few links need; to compile them takes longer than all others together."""
 _LOCKS = 1 << 20
 _SETTINGS = vars(config)
 """The settings of numba, which it reads when a loop is defined."""
@@ -58,11 +60,16 @@ class LoopLocator(caching.UserProvidedCacheLocator):
         return found
 
 
-inlined = numba.njit
-"""Marks a function that is compiled into the loops that call it."""
+_njit: Any = numba.njit  # whose types leave `_nrt` out
+inlined: Callable[[Loop], Loop] = _njit(_nrt=False, forceinline=True)
+"""Marks a function that is compiled into the loops that call it.
+
+These functions, and loops, do without counting references to arrays, which would cost more than
+all their work. So they cannot make arrays, nor assign slices (`wire/copying.py` copies bytes).
+"""
 
 
-def loop(signature: str) -> Callable[[Loop], Loop]:
+def loop(signature: str, *, allocates: bool = False) -> Callable[[Loop], Loop]:
     """Compile the decorated function, or load it if any process has compiled it before.
 
     If several processes want the same loop, one compiles it and the others wait. So processes that
@@ -70,21 +77,23 @@ def loop(signature: str) -> Callable[[Loop], Loop]:
 
     Args:
         signature: The types of result and arguments, in numba's notation.
+        allocates: Whether it makes arrays, so that references to arrays must be counted.
     """
 
     def decorate(function: Loop) -> Loop:
         with _alone(f"{function.__module__}.{function.__qualname__}"):
-            return numba.njit(signature, cache=True)(function)
+            made: Loop = _njit(signature, cache=True, _nrt=allocates)(function)
+            return made
 
     return decorate
 
 
-def compile_all(modules: Sequence[str] = MODULES) -> None:
+def compile_all(modules: Sequence[str] = (*MODULES, *SELDOM)) -> None:
     """Compile or load every loop.
 
     Args:
-        modules: Modules of `MODULES`. Several processes share the work if each takes another
-            order.
+        modules: Modules of `MODULES` or `SELDOM`. Several processes share the work if each takes
+            another order.
     """
     for name in modules:
         import_module(f"towpath.wire.{name}")

@@ -41,6 +41,12 @@ class Record:
     timestamp: int = -1
     offset: int = 0
 
+    @property
+    def size(self) -> int:
+        """Bytes of its key, value and headers."""
+        headers = sum(len(name) + len(value or b"") for name, value in self.headers)
+        return len(self.key or b"") + len(self.value or b"") + headers
+
 
 def decode(batch: bytes | bytearray | memoryview) -> tuple[Record, ...]:
     """Return the records of one whole batch.
@@ -88,6 +94,25 @@ def encode(
         base_offset=base_offset,
         producer=(producer_id, producer_epoch, base_sequence),
     )
+
+
+def record_of(data: bytes | memoryview, *, timestamp: int, offset: int) -> Record:
+    """Return the record with these bytes, its length included, as they stand in a batch.
+
+    Args:
+        data: The bytes.
+        timestamp: Its timestamp in ms since 1970, or -1; in the bytes it is relative to the batch.
+        offset: Its offset, likewise.
+
+    Raises:
+        CorruptBatchError: The bytes are not one record.
+    """
+    length, position = read_varint(data, 0)
+    body = bytes(data[position:])
+    if len(body) != length:
+        raise CorruptBatchError(f"{len(body)} bytes of a record, its length says {length}")
+    _, _, key, value, headers = _parts(body)
+    return Record(key, value, headers, timestamp, offset)
 
 
 def record_bytes(records: Sequence[Record], offset_deltas: Iterable[int]) -> bytes:
@@ -160,6 +185,16 @@ def _read_records(header: BatchHeader, data: bytes) -> Iterator[Record]:
 
 
 def _read_record(header: BatchHeader, body: bytes) -> Record:
+    time_delta, offset_delta, key, value, headers = _parts(body)
+    timestamp = header.first_timestamp + time_delta
+    if header.attributes & LOG_APPEND_TIME:
+        timestamp = header.max_timestamp
+    offset = header.base_offset + offset_delta
+    return Record(key, value, headers, _wrapped(timestamp), _wrapped(offset))
+
+
+def _parts(body: bytes) -> tuple[int, int, bytes | None, bytes | None, tuple[Header, ...]]:
+    """Return what stands behind the length of a record."""
     time_delta, position = read_varint(body, 1)
     offset_delta, position = read_varint(body, position)
     key, position = _read_bytes(body, position)
@@ -176,11 +211,7 @@ def _read_record(header: BatchHeader, body: bytes) -> Record:
         headers.append((name, header_value))
     if position != len(body):
         raise CorruptBatchError(f"{len(body) - position} bytes behind a record's last header")
-    timestamp = header.first_timestamp + time_delta
-    if header.attributes & LOG_APPEND_TIME:
-        timestamp = header.max_timestamp
-    offset = header.base_offset + offset_delta
-    return Record(key, value, tuple(headers), _wrapped(timestamp), _wrapped(offset))
+    return time_delta, offset_delta, key, value, tuple(headers)
 
 
 def _read_bytes(body: bytes, position: int) -> tuple[bytes | None, int]:

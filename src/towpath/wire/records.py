@@ -13,8 +13,9 @@ import pyarrow as pa
 from towpath.wire import varint
 from towpath.wire.batch import HEADER_SIZE, TRANSACTIONAL, Buffer, Bytes, Table, sealed
 from towpath.wire.codec import NONE, compress
+from towpath.wire.copying import copied
 from towpath.wire.loops import inlined, loop
-from towpath.wire.opened import READ_ONLY, open_batch, read_only
+from towpath.wire.opened import READ_ONLY, OpenedBatches, open_batch, read_only
 from towpath.wire.rows import (
     HEADERS,
     HEADERS_AT,
@@ -61,7 +62,15 @@ def decode(batch: Bytes) -> pa.RecordBatch:
     Raises:
         CorruptBatchError: The bytes are not such a batch.
     """
-    source = open_batch(batch)
+    return columns(open_batch(batch))
+
+
+def columns(source: OpenedBatches) -> pa.RecordBatch:
+    """Return the records of opened batches, with the schema `RECORDS`.
+
+    Raises:
+        CorruptBatchError: The bytes are not records.
+    """
     data, rows = source.data, parse(source)
     count = int(rows[:, HEADERS].sum())
     headers = np.empty((count, 4), np.int64)
@@ -193,8 +202,7 @@ def _gather(data: Any, positions: Any, sizes: Any, offsets: Any, values: Any, va
             nulls += 1
         else:
             valid[index >> 3] |= np.uint8(1 << (index & 7))
-            values[at : at + size] = data[positions[index] : positions[index] + size]
-            at += size
+            at = copied(data, positions[index], size, values, at)
         offsets[index + 1] = at
     return nulls
 
@@ -210,10 +218,7 @@ def _put_piece(out: Any, at: Any, column: Any, index: Any) -> Any:
     spans, data = column
     size = spans[index, 1]
     at = varint.fast_write(out, at, size)
-    if size > 0:
-        out[at : at + size] = data[spans[index, 0] : spans[index, 0] + size]
-        at += size
-    return at
+    return copied(data, spans[index, 0], size, out, at)
 
 
 @loop(f"int64(int64[::1], {_COLUMN}, {_COLUMN}, int64[:, ::1], {_COLUMN}, {_COLUMN}, uint8[::1])")

@@ -24,6 +24,7 @@ from towpath.wire.batch import (
     sealed,
 )
 from towpath.wire.codec import NONE, compress
+from towpath.wire.copying import copied
 from towpath.wire.loops import inlined, loop
 from towpath.wire.opened import READ_ONLY, OpenedBatches, open_batches
 
@@ -89,6 +90,20 @@ def reencode(
         CorruptBatchError: The batches cannot be read, or one is a control batch.
     """
     source = open_batches(buffer, positions, lengths)
+    return reencode_opened(
+        source, first_offset=first_offset, end_offset=end_offset, max_bytes=max_bytes, apart=apart
+    )
+
+
+def reencode_opened(
+    source: OpenedBatches,
+    *,
+    first_offset: int = 0,
+    end_offset: int = NO_END,
+    max_bytes: int,
+    apart: bool = False,
+) -> list[Dense]:
+    """Write the records of opened batches as dense batches; see `reencode`."""
     room = _room(source, max_bytes)
     return _write(source, first_offset, end_offset, max_bytes, room, apart=apart)
 
@@ -178,8 +193,7 @@ def _append(
     out[at] = mark
     at = varint.fast_write(out, at + 1, time_delta)
     at = varint.fast_write(out, at, row[RECORDS])
-    out[at : at + end - rest] = data[rest:end]
-    at += end - rest
+    at = copied(data, rest, end - rest, out, at)
     row[TO] = at
     row[RECORDS] += 1
     row[LAST] = max(row[LAST], time)

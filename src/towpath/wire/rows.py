@@ -63,7 +63,7 @@ def _skip_headers(data: Any, position: Any, end: Any, count: Any) -> Any:
 
 
 @inlined
-def _parse_record(data: Any, position: Any, end: Any, row: Any) -> Any:
+def parse_record(data: Any, position: Any, end: Any, row: Any) -> Any:
     """Fill one row, without the bases of offset and timestamp. Returns whether all fits exactly."""
     row[TIME], position = varint.fast_read(data, position + 1, end)
     if position < 0:
@@ -93,7 +93,7 @@ def _parse_batch(data: Any, batch: Any, rows: Any) -> Any:
         if position < 0 or length < 0 or length > stop - position:
             return 1
         row = rows[index]
-        if not _parse_record(data, position, position + length, row):
+        if not parse_record(data, position, position + length, row):
             return 2
         row[OFFSET] += batch[opened.BASE]
         row[TIME] += batch[opened.FIRST_TIME]

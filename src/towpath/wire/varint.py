@@ -18,10 +18,14 @@ LONGEST = 10
 @inlined
 def fast_read(data: Any, position: Any, end: Any) -> Any:
     """Return the varint and the position after it. The position is -1 if there is no varint."""
+    if position < end:
+        first = np.int64(data[np.uint64(position)])
+        if first < 0x80:  # nearly all are short
+            return (first >> 1) ^ -(first & 1), position + 1
     value = np.uint64(0)
     shift = np.uint64(0)
     while position < end:
-        byte = np.uint64(data[position])
+        byte = np.uint64(data[np.uint64(position)])
         position += 1
         value |= (byte & np.uint64(0x7F)) << shift
         if byte < np.uint64(0x80):

@@ -23,9 +23,10 @@ from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.produce import Produced
 from towpath.config import ClusterConfig
 from towpath.model.errors import RefusedError, TowpathError, UnreachableError
-from towpath.model.nouns import SourceOffset, TargetOffset
+from towpath.model.nouns import LinkName, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
 from towpath.records.jobs import Jobs
+from towpath.records.landing.refusals import Refusals
 from towpath.records.landing.reopening import lane_reopening
 from towpath.records.landing.target_side import TargetSide
 from towpath.records.lane.lane import Lane
@@ -85,6 +86,7 @@ class Sides:
             self.producers,
             self.reopening,
             self.permit,
+            Refusals(LinkName("l"), self.jobs, Mock(), Mock(), Mock(), self.reopening, self.permit),
         )
 
     def stop(self, lane: Lane, why: Reason) -> None:

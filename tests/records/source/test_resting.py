@@ -106,6 +106,27 @@ def test_what_goes_wrong_with_a_resting_reader_brings_it_back(clock: list[float]
     assert made.node(only) == NODE
 
 
+def test_records_that_come_together_cost_a_resting_session_one_request(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reactor = StandInReactor()
+    made, busy, quiet = resting_fetcher(reactor, take)
+    first, second = lane(0), lane(1)
+    made.add(first)
+    made.add(second)
+    busy.answer()
+    clock[0] = resting._REST + 1
+    reactor.ring()
+    monkeypatch.setattr("towpath.records.source.fetcher._LOOKED_AT", 1)
+    quiet.answer(Part(0, [plain(0)]))
+    assert queued(first) == [0]
+    assert not quiet.asked
+    reactor.ring()
+    assert len(quiet.asked) == 1
+    quiet.answer()
+    assert len(quiet.asked) == 1  # nothing came, so nothing is saved by waiting
+
+
 @pytest.mark.broker
 def test_records_stay_in_order_while_partitions_rest_and_wake(
     tmp_path: Path,

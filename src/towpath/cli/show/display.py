@@ -144,9 +144,7 @@ class _Log:
         self._said = time.monotonic()
         self._sums: tuple[int, ...] = ()
         self._phase = ""
-        self._trouble = ""
-        self._left_out: Sequence[str] = ()
-        self._files: Sequence[str] = ()
+        self._told: dict[str, Sequence[str]] = {}
         self._limited: Sequence[str] = ()
         self._slots = 0
 
@@ -158,15 +156,10 @@ class _Log:
         if progress.phase != self._phase:
             self._phase = progress.phase
             self._say("run.phase", phase=str(progress.phase))
-        if progress.trouble != self._trouble:
-            self._trouble = progress.trouble
-            self._changed("run.trouble", [progress.trouble] if progress.trouble else [])
-        if progress.topics.left_out != self._left_out:
-            self._left_out = progress.topics.left_out
-            self._changed("topics.left_out", self._left_out)
-        if progress.files != self._files:
-            self._files = progress.files
-            self._changed("secrets.unusable", self._files)
+        self._changed("run.trouble", (progress.trouble,) if progress.trouble else ())
+        self._changed("topics.left_out", progress.topics.left_out)
+        self._changed("secrets.unusable", progress.files)
+        self._changed("schemas.ids_awaited", progress.ids)
         if progress.limited != self._limited:
             self._limited = progress.limited
             for sentence in progress.limited or ("no limit",):
@@ -196,7 +189,10 @@ class _Log:
         )  # fmt: skip
 
     def _changed(self, what: str, sentences: Sequence[str]) -> None:
-        """Log each sentence, or that there is none any more."""
+        """Log each sentence, or that there is none any more, if these are others than before."""
+        if sentences == self._told.get(what, ()):
+            return
+        self._told[what] = sentences
         for sentence in sentences:
             log.event(what, self._link, "", {"why": sentence}, trouble=True)
         if not sentences:

@@ -218,6 +218,9 @@ _SENTENCES: Mapping[str, Callable[[str, _Facts], str]] = MappingProxyType(
         What.LINK_PAUSED: lambda _about, facts: f"{_named(facts)} paused",
         What.LINK_RESUMED: lambda _about, facts: f"{_named(facts)} resumed",
         What.RATE_SET: _rate_set,
+        What.QUARANTINE_REPLAYED: lambda _about, facts: (
+            f"{counted(facts['records'], 'record')} of the quarantine topic replayed"
+        ),
         What.TOPIC_RESTARTED: lambda about, facts: (
             f"{about} is copied from its beginning again"
             + (", its mirror topic was replaced" if facts["replaced"] else "")

@@ -106,6 +106,7 @@ def _alerts(progress: RunProgress, lines: TopicLines) -> list[Text]:
         *_named(State.STOPPED, _in_state(lines, State.STOPPED)),
         *_named(State.NO_LEADER, _in_state(lines, State.NO_LEADER)),
         *progress.paused,
+        *_named("schemas", progress.ids),
         *_named("groups", progress.groups),
         *_named("limit", progress.limited),
         *_named("limit", progress.waiting),

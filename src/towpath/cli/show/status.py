@@ -18,6 +18,7 @@ from towpath.plan.lease import lease_lines
 from towpath.runbook import pointers
 from towpath.status.cutovers import cutovers
 from towpath.status.look import LinkStatus
+from towpath.status.set_aside import summed as summed_aside
 from towpath.status.status import PartitionStatus
 from towpath.status.totals import SortOrder, Totals, ordered, totals
 
@@ -35,9 +36,13 @@ def link_picture(
     lines += lease_lines(seen.lease)
     lines += map(str, seen.pauses)
     lines += [told] if (told := cutovers(seen.rows)) else []
+    aside = summed_aside(row.set_aside for row in seen.rows)
+    lines += [f"link: {aside}"] if aside else []
     lines += _of_limits(seen)
     lines += [f"link: {seen.lost}"] if seen.lost else []
     lines += [str(seen.groups)] if seen.groups is not None else []
+    if seen.ids is not None:
+        lines += [*seen.ids.sentences(), *pointers(seen.ids.untranslated)]
     gone = f"the source cannot be asked, and this is what the ledger knows: {seen.source_gone}"
     return Group(
         line(f"link {seen.link}; run: {seen.run or 'none is alive'}"),
@@ -62,6 +67,7 @@ def link_as_json(seen: LinkStatus, order: SortOrder = SortOrder.NAME) -> dict[st
         "lag_seconds_at_least": limits.least_seconds(seen.limits, seen.rows),
         "paused": [asdict(pause) for pause in seen.pauses],
         "groups": seen.groups.as_data() if seen.groups is not None else None,
+        "schema_ids": seen.ids.as_data() if seen.ids is not None else None,
         "source_gone": seen.source_gone or None,
         "failed_steps": [asdict(entry) for entry in seen.failed],
     }
@@ -142,6 +148,9 @@ def remarks(row: PartitionStatus) -> Iterable[str]:
             " consumers with isolation.level=read_uncommitted may see empty records there;"
             " `towpath plan` tells which right is missing"
         )
+    if row.change or row.tally:
+        done = "".join(f", {kind} {count(number)}" for kind, number in row.tally)
+        yield row.named(f"records are changed on their way (change {row.change or 'none'}{done})")
     for gap in row.gaps:
         if gap.end > gap.first:
             went = "went on behind it" if gap.went_on else "stopped there"
@@ -151,6 +160,8 @@ def remarks(row: PartitionStatus) -> Iterable[str]:
             yield row.named(f"ended at offset {gap.first}: {gap.cause}")
     if row.restart is not None:
         yield row.named(str(row.restart))
+    if row.set_aside:
+        yield row.named(str(row.set_aside))
     if row.error:
         yield row.named(row.error)
 

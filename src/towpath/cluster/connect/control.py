@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -67,6 +68,9 @@ class Control:
         self._config, self.side = config, side
         self.answering = Answering(side)
         self._brokers: Mapping[int, Broker] = {}
+        self._rank: defaultdict[Address, float] = defaultdict(random.random)
+        """Spreads many tasks over the brokers. Each task keeps to one broker, which repeats large
+        metadata byte by byte."""
         self._pool = ConnectionPool(self._connect)
         self._metadata = RememberedMetadata(lambda *said: read_metadata(side, decoded(*said)))
 
@@ -199,8 +203,7 @@ class Control:
     def _addresses(self) -> list[Address]:
         """Known brokers, connected ones first, then bootstrap brokers; throttling ones last."""
         known = [(broker.host, broker.port) for broker in self._brokers.values()]
-        random.shuffle(known)  # spreads many tasks over the brokers
-        known.sort(key=lambda address: not self._pool.has_idle(address))
+        known.sort(key=lambda address: (not self._pool.has_idle(address), self._rank[address]))
         found = list(dict.fromkeys([*known, *self._config.addresses]))
         return sorted(found, key=lambda address: self._pool.mute_left(address) > 0)
 

@@ -173,7 +173,7 @@ class Client:
             answer = producing.response(memoryview(buffer), version)
             self._muted[leader.node] = Deadline.after(answer.throttle)
             said = answer.batches[0]
-            self._check(said.error, f"producing to {tp}", said.text)
+            self._check(said.error, f"producing to {tp}", said.text, said.records)
             return said.base_offset
 
         return self._retried(tp, f"producing to {tp}", once)
@@ -253,9 +253,9 @@ class Client:
         size = int.from_bytes(_receive(connected, 4), "big")
         return _receive(connected, size)
 
-    def _check(self, error: int, what: str, text: str = "") -> None:
+    def _check(self, error: int, what: str, text: str = "", records: tuple[int, ...] = ()) -> None:
         if error:
-            raise refused(self._side, what, error, text)
+            raise refused(self._side, what, error, text, records=records)
 
 
 def _receive(connected: Connected, size: int) -> bytearray:

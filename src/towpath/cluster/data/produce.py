@@ -23,16 +23,27 @@ BY_ID = 13
 
 _ALL = -1
 _ANSWER = struct.Struct(">ihqqq")
+_NAMED = 3
+"""Number of refused records of a batch that its text names at most."""
+RecordError = tuple[int, str]
+"""The place in its batch of a record that was refused, and why (KIP-467)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """The answer about one batch; `base_offset` is set for a duplicate as well."""
+    """The answer about one batch; `base_offset` is set for a duplicate as well.
+
+    Attributes:
+        text: What the broker says of an error.
+        records: The places in the batch of the records that the error is about, from 0, as far as
+            the broker names them.
+    """
 
     tp: TopicPartition
     error: int
     base_offset: int
     text: str = ""
+    records: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +115,10 @@ def _topics_by_id(reader: ResponseReader, names: Mapping[TopicId, TopicName]) ->
         topic = names[TopicId(str(UUID(bytes=bytes(reader.take(16)))))]
         for _ in range(reader.uvarint() - 1):
             partition, error, base, _, _ = reader.unpack(_ANSWER)
-            texts = [_record_error(reader) for _ in range(reader.uvarint() - 1)]
-            text = _joined(reader.compact_string(), texts)
+            wrong = [_record_error(reader) for _ in range(reader.uvarint() - 1)]
+            text = _joined(reader.compact_string(), wrong)
             reader.tags()
-            yield Produced(TopicPartition(topic, partition), error, base, text)
+            yield Produced(TopicPartition(topic, partition), error, base, text, _places(wrong))
         reader.tags()
 
 
@@ -116,8 +127,10 @@ def _topics_by_name(reader: ResponseReader, version: int) -> Iterator[Produced]:
         topic = TopicName(reader.string())
         for _ in range(reader.int32()):
             partition, error, base, _, _ = reader.unpack(_ANSWER)
-            text = _record_errors(reader) if version >= NEWEST else ""
-            yield Produced(TopicPartition(topic, partition), error, base, text)
+            count = reader.int32() if version >= NEWEST else 0
+            wrong = [(reader.int32(), reader.string()) for _ in range(count)]
+            text = _joined(reader.string(), wrong) if version >= NEWEST else ""
+            yield Produced(TopicPartition(topic, partition), error, base, text, _places(wrong))
 
 
 def _by_topic(
@@ -129,19 +142,16 @@ def _by_topic(
     return topics
 
 
-def _record_errors(reader: ResponseReader) -> str:
-    texts = []
-    for _ in range(reader.int32()):
-        index, text = reader.int32(), reader.string()
-        texts.append(f"record {index}: {text}")
-    return _joined(reader.string(), texts)
-
-
-def _record_error(reader: ResponseReader) -> str:
-    index, text = reader.int32(), reader.compact_string()
+def _record_error(reader: ResponseReader) -> RecordError:
+    error = reader.int32(), reader.compact_string()
     reader.tags()
-    return f"record {index}: {text}"
+    return error
 
 
-def _joined(summary: str, texts: list[str]) -> str:
-    return "; ".join([summary, *texts[:3]] if summary else texts[:3])
+def _joined(summary: str, wrong: Sequence[RecordError]) -> str:
+    texts = [f"record {index}: {text}" for index, text in wrong[:_NAMED]]
+    return "; ".join([summary, *texts] if summary else texts)
+
+
+def _places(wrong: Sequence[RecordError]) -> tuple[int, ...]:
+    return tuple(index for index, _ in wrong)

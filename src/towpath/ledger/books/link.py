@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
-from towpath.ledger.books.partition import PartitionBooks
+from towpath.ledger.books.ids import IdBooks
+from towpath.ledger.books.partition import PartitionBooks, collections_of
 from towpath.ledger.entries import (
     LEVEL,
     MIRROR,
     WHOLE_LINK,
     Attempt,
+    AwaitedIds,
     Dealt,
+    DecidedIds,
+    DefinedChange,
     EndOffsets,
     EntryKey,
     FirstLook,
@@ -23,8 +28,10 @@ from towpath.ledger.entries import (
     Pause,
     ReadEntry,
     Receipt,
+    RefusedIds,
     Released,
     Removed,
+    Replayer,
     Restarted,
     Runs,
     SeenGroup,
@@ -35,10 +42,12 @@ from towpath.ledger.entries import (
     Unreadable,
 )
 from towpath.ledger.neighbours import Neighbours
+from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.errors import LedgerError, NewerLinkError
-from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import ClusterId, LinkName, ProducerId, TopicId, TopicName, TopicPartition
 
-_OF_NEIGHBOURS = {Opened.kind, Journal.kind, TransactionalProducer.kind}
+_Noted = Journal | Pause | Restarted | SetRate | SeenGroup | DefinedChange | Replayer
+_OF_NEIGHBOURS = {Opened.kind, Journal.kind, TransactionalProducer.kind, Replayer.kind}
 
 
 @dataclass(slots=True)
@@ -68,13 +77,27 @@ class LinkBooks:
     """Source topics that may be copied though they were made again, by their names."""
     rates: dict[TopicName, SetRate] = field(default_factory=dict)
     """Limits that were set in the place of those of the file, by source topic."""
+    replayers: frozenset[ProducerId] = frozenset()
+    """Producer ids under which records of the quarantine topic were written to mirror topics."""
     groups: dict[str, SeenGroup] = field(default_factory=dict)
     """Groups as they were seen last, by their names at the source, as far as they were read."""
+    changes: dict[str, RecordChange] = field(default_factory=dict)
+    """What digests of changes stand for."""
+    ids: IdBooks = field(default_factory=IdBooks)
+    """What ids of schemas become, as far as it was read."""
     neighbours: Neighbours = field(init=False)
     """The topics of the target that links write to."""
 
     def __post_init__(self) -> None:
         self.neighbours = Neighbours(self.link)
+
+    def copy(self) -> LinkBooks:
+        """Return the same books for another thread, while these take more facts."""
+        made = replace(self, **collections_of(self))
+        made.partitions = {tp: books.copy() for tp, books in self.partitions.items()}
+        made.neighbours = deepcopy(self.neighbours)
+        made.ids = IdBooks()  # they may be large, and no round is planned by them
+        return made
 
     @property
     def begun(self) -> bool:
@@ -121,6 +144,36 @@ class LinkBooks:
         restart = self.restarts.get(topic)
         return restart is not None and restart.source_topic_id == topic_id
 
+    def change_of(self, books: PartitionBooks) -> RecordChange:
+        """Return the change under which a partition is copied; see `defined`."""
+        return self.defined(books.change)
+
+    def defined(self, digest: str) -> RecordChange:
+        """Return the change that a digest stands for, none for "".
+
+        Raises:
+            LedgerError: The ledger does not say what it is, or a newer version has defined it.
+        """
+        known = self.changes.get(digest) if digest else NO_CHANGE
+        if known is None:
+            raise LedgerError(
+                f"the ledger has no definition of change {digest}, under which records were copied;"
+                " was an entry deleted?"
+            )
+        if known.digest != digest:
+            raise LedgerError(
+                f"change {digest} was defined by a newer version of Towpath; use that version"
+            )
+        return known
+
+    def other_changes_of(
+        self, books: PartitionBooks, change: RecordChange
+    ) -> tuple[RecordChange, ...]:
+        """Return what else than `change` copiers may have done to records that are all kept."""
+        others = books.named_changes - {change.digest}
+        known = [NO_CHANGE if not each else self.changes.get(each) for each in sorted(others)]
+        return tuple(each for each in known if each is not None and not each.drops)
+
     def pause_of(self, topic: TopicName) -> Pause | None:
         """Return the pause that holds for a source topic, `None` if it is not paused."""
         return self.pauses.get(WHOLE_LINK) or self.pauses.get(topic)
@@ -136,7 +189,7 @@ class LinkBooks:
         """Whether to read the fact with this key; runs are read apart (`Ledger.read_runs`)."""
         if key.link != self.link:
             return self.only is None and key.kind in _OF_NEIGHBOURS
-        if self.only is None or key.kind == Runs.kind:
+        if self.only is None or key.kind in {Runs.kind, DefinedChange.kind}:
             return key.kind != Runs.kind
         return key.partition in self.only
 
@@ -156,14 +209,16 @@ class LinkBooks:
                 raise entry.error
             case LinkIdentity():
                 self._identify(entry)
-            case FirstLook() | EndOffsets():
+            case FirstLook() | EndOffsets() | Session():
                 self._look(entry)
-            case Session():
-                if entry.work == MIRROR:
-                    self.session = entry
             case Dealt() | Attempt() | Released() | LinkLease() | Share() | Paced():
                 pass  # they concern who runs now
-            case Journal() | Pause() | Restarted() | SetRate() | SeenGroup():
+            case DecidedIds() | AwaitedIds() | RefusedIds():
+                self.ids.take(entry)
+            case (
+                Journal() | Pause() | Restarted() | SetRate() | SeenGroup() | DefinedChange()
+                | Replayer()
+            ):  # fmt: skip
                 self._note(entry)
             case Removed():
                 self._remove(entry)
@@ -177,24 +232,30 @@ class LinkBooks:
         newest = max(known, entry, key=lambda each: each.level)
         self.identity = replace(known, level=newest.level, version=newest.version)
 
-    def _note(self, entry: Journal | Pause | Restarted | SetRate | SeenGroup) -> None:
+    def _note(self, entry: _Noted) -> None:
         if isinstance(entry, SeenGroup):
             known = self.groups.get(entry.group)
             if known is None or known.at <= entry.at:
                 self.groups[entry.group] = entry
             return
-        if isinstance(entry, Pause):
+        if isinstance(entry, DefinedChange):
+            self.changes[entry.digest] = entry.change
+        elif isinstance(entry, Pause):
             self.pauses[entry.topic] = entry
         elif isinstance(entry, SetRate):
             self.rates[entry.topic] = entry
         elif isinstance(entry, Restarted):
             self.restarts[entry.topic] = entry
+        elif isinstance(entry, Replayer):
+            self.replayers |= {entry.producer_id}
         else:
             self.journal.pop(entry.about(), None)
             self.journal[entry.about()] = entry
 
-    def _look(self, entry: FirstLook | EndOffsets) -> None:
-        if isinstance(entry, FirstLook):
+    def _look(self, entry: FirstLook | EndOffsets | Session) -> None:
+        if isinstance(entry, Session):
+            self.session = entry if entry.work == MIRROR else self.session
+        elif isinstance(entry, FirstLook):
             self.first_look = self.first_look or entry
         else:
             self.ends.setdefault((entry.topic, entry.topic_id), entry)
@@ -206,6 +267,8 @@ class LinkBooks:
             self.rates.pop(TopicName(str(entry.key[0])), None)
         elif entry.kind == SeenGroup.kind:
             self.groups.pop(str(entry.key[0]), None)
+        elif entry.kind == AwaitedIds.kind:
+            self.ids.take(entry)
         elif entry.kind in {Receipt.kind, Runs.kind}:
             tp = EntryKey(entry.kind, entry.link, entry.key).partition
             if tp is not None:

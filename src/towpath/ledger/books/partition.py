@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
 
+from towpath.ledger.books.refused import disjoint
 from towpath.ledger.entries import (
+    ChangedAt,
     Cut,
     Gap,
     Opened,
     Receipt,
+    RefusedRecords,
     Removed,
     Repaired,
     Runs,
@@ -20,6 +23,8 @@ from towpath.model.nouns import Mode, ProducerId, SourceOffset, TargetOffset
 if TYPE_CHECKING:
     from towpath.ledger.offsets import Extent, OffsetMap
     from towpath.ledger.packed import Table
+
+_Fact = Opened | Receipt | Runs | Gap | RefusedRecords | TransactionalProducer | Repaired | Cut
 
 
 @dataclass(slots=True)
@@ -33,6 +38,8 @@ class PartitionBooks:
     """Packed runs of all incarnations that were read, by producer id and chunk."""
     noted: dict[tuple[ProducerId, SourceOffset], Gap] = field(default_factory=dict)
     """Gaps of all incarnations, by producer id and first offset."""
+    noted_refused: dict[tuple[str | int, ...], RefusedRecords] = field(default_factory=dict)
+    """Decisions to leave records out, of all incarnations, by `about`, in the ledger's order."""
     writers: dict[ProducerId, TransactionalProducer] = field(default_factory=dict)
     """Producer ids of our transactions; empty where the target accepts our private producer id."""
     repairs: list[Repaired] = field(default_factory=list)
@@ -41,6 +48,10 @@ class PartitionBooks:
     """The last cutover of each incarnation, by producer id."""
     _first: dict[tuple[ProducerId, int], str] = field(default_factory=dict)
     """Who told of a generation of an incarnation first, in the order of the ledger."""
+
+    def copy(self) -> PartitionBooks:
+        """Return the same books, which stay as they are when these take more facts."""
+        return replace(self, **collections_of(self))
 
     @property
     def receipt(self) -> Receipt | None:
@@ -63,6 +74,41 @@ class PartitionBooks:
         """The latest generation of the producer id."""
         return max((receipt.generation for receipt in self.standing), default=0)
 
+    @property
+    def change(self) -> str:
+        """The digest of the change under which records are copied, "" if they stay as they are."""
+        told = self._told_of_change
+        return told.change if told is not None else self.opened.change if self.opened else ""
+
+    @property
+    def changed(self) -> tuple[ChangedAt, ...]:
+        """Where the partition was opened again under another change, in order."""
+        told = self._told_of_change
+        return told.changed if told is not None else ()
+
+    @property
+    def named_changes(self) -> frozenset[str]:
+        """The digests of all changes under which some copier may have written the partition."""
+        named = {self.opened.change} if self.opened is not None else set()
+        for receipt in self.standing:
+            named |= {receipt.change, *(digest for _, _, digest in receipt.changed)}
+        return frozenset(named)
+
+    @property
+    def _told_of_change(self) -> Receipt | None:
+        """The receipt that tells the change.
+
+        Each generation is written under one change. Whoever lost a race for it wrote nothing but a
+        claim, which may name another change (docs/decisions/0034).
+        """
+        generation = self.generation
+        latest = [each for each in self.standing if each.generation == generation]
+        own = [each for each in latest if not each.claim]
+        if own or not latest:
+            return max(own, key=lambda receipt: receipt.reach, default=None)
+        first = self._first.get((latest[0].producer_id, generation), "")
+        return self.receipts.get((latest[0].producer_id, first), latest[0])
+
     def is_first(self, receipt: Receipt) -> bool:
         """Whether no other copier told of the generation of `receipt` before it, nor of a later."""
         first = self._first.get((receipt.producer_id, receipt.generation))
@@ -77,6 +123,30 @@ class PartitionBooks:
             for (producer, _), gap in self.noted.items()
             if here in {None, producer} and not self._got_over(gap)
         )
+
+    @property
+    def refused(self) -> tuple[RefusedRecords, ...]:
+        """The decisions to leave records out that hold now, each offset once."""
+        own = self.own if self.noted_refused else frozenset()
+        known = (e for e in self.noted_refused.values() if e.producer_id in own)
+        return disjoint(each for each in known if self._holds(each))
+
+    @property
+    def pending(self) -> tuple[RefusedRecords, ...]:
+        """Decisions to leave records out that hold for the next generation of the producer id."""
+        reached = self.receipt.source_end if self.receipt is not None else SourceOffset(0)
+        return tuple(
+            each
+            for each in self.noted_refused.values()
+            if self.is_of(each.producer_id) and each.end > reached and not self._holds(each)
+        )
+
+    def _holds(self, each: RefusedRecords) -> bool:
+        return each.generation < self._generation_of(each.producer_id)
+
+    def _generation_of(self, producer: ProducerId) -> int:
+        of = (r.generation for r in self.receipts.values() if r.producer_id == producer)
+        return max(of, default=0)
 
     def _got_over(self, gap: Gap) -> bool:
         """Whether copying stopped at a gap and has continued since without leaving anything out."""
@@ -114,9 +184,7 @@ class PartitionBooks:
         repaired = bool(self.repairs) and self.repairs[0].producer_id == first
         return self.repairs[-1].successor if repaired else first
 
-    def take(
-        self, entry: Opened | Receipt | Runs | Gap | TransactionalProducer | Repaired | Cut
-    ) -> None:
+    def take(self, entry: _Fact) -> None:
         """Add one fact."""
         match entry:
             case Opened():
@@ -125,6 +193,8 @@ class PartitionBooks:
                 self._know(entry)
             case Gap():
                 self.noted[entry.producer_id, entry.first] = entry
+            case RefusedRecords():
+                self._decide(entry)
             case Runs():
                 chunk = entry.chunk or str(entry.about()[-1])
                 self.runs[entry.producer_id, chunk] = entry.packed or _packed(entry)
@@ -141,6 +211,11 @@ class PartitionBooks:
             self.opened, self.writers = entry, {}
             if self.repairs and self.repairs[-1].successor != entry.producer_id:
                 self.repairs = []
+
+    def _decide(self, entry: RefusedRecords) -> None:
+        late = 0 <= entry.generation < self._generation_of(entry.producer_id)
+        if not late:
+            self.noted_refused.setdefault(entry.about(), entry)
 
     def _know(self, entry: Receipt) -> None:
         key = entry.producer_id, entry.copier
@@ -194,6 +269,12 @@ class PartitionBooks:
         if receipt is None:
             return Extent(self.start, began, opened.source_start, opened.target_start)
         return Extent(self.start, began, receipt.source_end, receipt.target_end)
+
+
+def collections_of(books: Any) -> dict[str, Any]:
+    """Return copies of the dicts, lists and sets of some books, by the names of their fields."""
+    values = ((each.name, getattr(books, each.name)) for each in fields(books))
+    return {name: value.copy() for name, value in values if isinstance(value, dict | list | set)}
 
 
 def _packed(entry: Runs) -> str:

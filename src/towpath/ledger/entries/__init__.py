@@ -1,8 +1,9 @@
-"""The entries of the ledger: `link`, `partition`, `groups`, `step`, `session`, `operator`.
+"""The entries of the ledger: `link`, `partition`, `changes`, `groups`, `ids`, `step`, `session`.
 
-`coding` is their format.
+Besides, there is `operator`. `coding` is their format.
 """
 
+from towpath.ledger.entries.changes import DefinedChange
 from towpath.ledger.entries.coding import (
     Entry,
     EntryKey,
@@ -14,17 +15,28 @@ from towpath.ledger.entries.coding import (
     encode,
 )
 from towpath.ledger.entries.groups import SeenGroup, SeenPosition
-from towpath.ledger.entries.link import LEVEL, EndOffsets, FirstLook, LinkIdentity
+from towpath.ledger.entries.ids import AwaitedIds, DecidedIds, RefusedIds
+from towpath.ledger.entries.link import (
+    LEVEL,
+    UNCHANGED_LEVEL,
+    EndOffsets,
+    FirstLook,
+    LinkIdentity,
+    Replayer,
+)
 from towpath.ledger.entries.operator import WHOLE_LINK, Pause, Restarted, SetRate
 from towpath.ledger.entries.pace import Paced, Share, Used
 from towpath.ledger.entries.partition import (
+    ChangedAt,
     Cut,
     Gap,
     Opened,
     Receipt,
+    RefusedRecords,
     Repaired,
     Run,
     Runs,
+    Tally,
     TransactionalProducer,
 )
 from towpath.ledger.entries.session import (
@@ -42,10 +54,15 @@ from towpath.ledger.entries.step import Journal, Phase
 __all__ = [
     "LEVEL",
     "MIRROR",
+    "UNCHANGED_LEVEL",
     "WHOLE_LINK",
     "Attempt",
+    "AwaitedIds",
+    "ChangedAt",
     "Cut",
     "Dealt",
+    "DecidedIds",
+    "DefinedChange",
     "EndOffsets",
     "Entry",
     "EntryKey",
@@ -62,9 +79,12 @@ __all__ = [
     "Phase",
     "ReadEntry",
     "Receipt",
+    "RefusedIds",
+    "RefusedRecords",
     "Released",
     "Removed",
     "Repaired",
+    "Replayer",
     "Restarted",
     "Run",
     "Runs",
@@ -73,6 +93,7 @@ __all__ = [
     "Session",
     "SetRate",
     "Share",
+    "Tally",
     "TransactionalProducer",
     "Unreadable",
     "Used",

@@ -22,8 +22,10 @@ from typing import Any, NamedTuple, get_args
 from pydantic import TypeAdapter
 
 from towpath.ledger.entries import told
+from towpath.ledger.entries.changes import DefinedChange
 from towpath.ledger.entries.groups import SeenGroup
-from towpath.ledger.entries.link import EndOffsets, FirstLook, LinkIdentity
+from towpath.ledger.entries.ids import AwaitedIds, DecidedIds, RefusedIds
+from towpath.ledger.entries.link import EndOffsets, FirstLook, LinkIdentity, Replayer
 from towpath.ledger.entries.operator import Pause, Restarted, SetRate
 from towpath.ledger.entries.pace import Paced, Share
 from towpath.ledger.entries.partition import (
@@ -31,6 +33,7 @@ from towpath.ledger.entries.partition import (
     Gap,
     Opened,
     Receipt,
+    RefusedRecords,
     Repaired,
     Runs,
     TransactionalProducer,
@@ -73,6 +76,7 @@ Written = (
     | Receipt
     | Runs
     | Gap
+    | RefusedRecords
     | TransactionalProducer
     | Repaired
     | Cut
@@ -88,6 +92,11 @@ Written = (
     | Share
     | Paced
     | SeenGroup
+    | DefinedChange
+    | Replayer
+    | DecidedIds
+    | AwaitedIds
+    | RefusedIds
 )
 Entry = Written | Removed
 """An entry that can be written."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from towpath.model.nouns import ClusterId, LinkName, SourceOffset, TopicId, TopicName
+from towpath.model.nouns import ClusterId, LinkName, ProducerId, SourceOffset, TopicId, TopicName
 
-LEVEL = 3
+LEVEL = 5
 """The highest feature level that this program knows. It goes up by one with every addition to the
 ledger or to a mirror topic that an older program would damage or misread: that program then refuses
 the link. What an older program may pass over needs no new level.
@@ -16,7 +16,16 @@ Level 2: mapped partitions are written under generations of their producer id. A
 would not find records of a later generation behind the last receipt, and write them again.
 
 Level 3: one process at a time changes the target for a link, by a lease. The `apply` of an older
-program would not look for the lease, and write the same journal."""
+program would not look for the lease, and write the same journal.
+
+Level 4: steps about schemas are journalled in a partition of their own. An older program would not
+find there which mode a subject of a registry had before a registration that was interrupted.
+
+Level 5: records are changed in flight, or left out. An older program would copy them as they are,
+and would not know those again that are on the target. Only links that change records, or may leave
+some out, need it."""
+UNCHANGED_LEVEL = 4
+"""The feature level of links that copy all records as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +48,24 @@ class LinkIdentity:
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""
         return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayer:
+    """A producer id under which records of the quarantine topic were written to mirror topics.
+
+    The entry stands here before the first such record does, so it tells them from those of others.
+    """
+
+    kind: ClassVar[str] = "replayer"
+
+    link: LinkName
+    producer_id: ProducerId
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the part of the key after kind and link."""
+        return (self.producer_id,)
 
 
 @dataclass(frozen=True, slots=True)

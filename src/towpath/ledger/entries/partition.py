@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from towpath.model.changes import Undeliverable
 from towpath.model.nouns import (
     LinkName,
     Mode,
@@ -19,6 +20,12 @@ from towpath.model.reasons import Reason, sentence
 
 Run = tuple[SourceOffset, TargetOffset, int]
 """Source start, target start, length: offsets that moved together."""
+ChangedAt = tuple[SourceOffset, TargetOffset, str]
+"""From which source and target offset on records are copied under the change with a digest."""
+Tally = tuple[tuple[str, int], ...]
+"""What changes did to records, and how often: `ids` that were rewritten, `bad_ids` that passed as
+they were, records that were `dropped:` by a rule or `quarantined:` for a reason, and those that the
+target `refused`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +49,8 @@ class Opened(_OfPartition):
     `source_start` and `target_start` are the first offsets; `sequence` 0 belongs to them. With
     `mode` mapped, `reasons` tell why. The private `producer_id` names the incarnation: where a
     topic was deleted and created again, on either side, it is another one. Of several entries for
-    one incarnation the first holds, hence the run in the key.
+    one incarnation the first holds, hence the run in the key. `change` is the digest of the change
+    under which records are copied, "" if they stay as they are.
     """
 
     kind: ClassVar[str] = "opened"
@@ -57,6 +65,7 @@ class Opened(_OfPartition):
     target_start: TargetOffset
     run_id: str
     at: int
+    change: str = ""
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""
@@ -88,7 +97,12 @@ class Receipt(_OfPartition):
     no more and are in no `Runs` entry yet. `holes` is how many offsets were filled that compaction
     left empty at the source, `transacted` how many took transactions, as the target takes no
     markers. `generation` tells which producer id of the incarnation is written under
-    (`ledger/producers.py`).
+    (`ledger/producers.py`); with `claim`, the receipt only claims that generation, and the first
+    such receipt of several holds.
+
+    `change` is the digest of the change under which records are copied from here on. `changed`
+    tells where the partition was opened again under another change than before, and `tally` what
+    changes did (docs/decisions/0034).
     """
 
     kind: ClassVar[str] = "receipt"
@@ -114,6 +128,10 @@ class Receipt(_OfPartition):
     holes: int = 0
     transacted: int = 0
     generation: int = 0
+    claim: bool = False
+    change: str = ""
+    changed: tuple[ChangedAt, ...] = ()
+    tally: Tally = ()
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""
@@ -132,14 +150,15 @@ class Receipt(_OfPartition):
         return str(self.trouble) if self.trouble is not None else ""
 
     @property
-    def reach(self) -> tuple[int, int, bool, int, int, str]:
+    def reach(self) -> tuple[int, int, bool, int, int, int, str]:
         """How far it tells, to be compared with receipts of the same incarnation.
 
         The number of records never goes back, as the target's log keeps them. The source offset
-        does, where the source's log was cut. Of different receipts none reaches as far as another.
+        does, where the source's log was cut, and where another change begins behind the last record
+        that an older one has kept. Of different receipts none reaches as far as another.
         """
-        mapped = self.mode is Mode.MAPPED
-        return (self.records, self.cuts, mapped, self.source_end, self.at, self.copier)
+        mapped, changed = self.mode is Mode.MAPPED, len(self.changed)
+        return (self.records, self.cuts, mapped, changed, self.source_end, self.at, self.copier)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +211,39 @@ class Gap(_OfPartition):
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""
         return (self.topic, self.partition, self.producer_id, self.first)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedRecords(_OfPartition):
+    """Source offsets [first, end) whose records the target does not get, and why.
+
+    The target refused them, and `policy` is what the file wants then: `quarantine`, so that they
+    stand in the quarantine topic, or `skip`. The sequence does not count them, so whoever writes
+    behind them must know. The entry therefore holds for later generations of the producer id than
+    `generation`, which told of them behind it, and for none if one had told before; with -1, it
+    holds at once (docs/decisions/0036). It is never taken back. Of several entries about one offset
+    the first holds; the `name`, which no other entry has, keeps all of them.
+    """
+
+    kind: ClassVar[str] = "refused"
+
+    producer_id: ProducerId
+    first: SourceOffset
+    end: SourceOffset
+    why: Reason
+    policy: Undeliverable
+    generation: int
+    name: str
+    at: int
+
+    @property
+    def cause(self) -> str:
+        """The sentence of `why`."""
+        return str(self.why)
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the part of the key after kind and link."""
+        return (self.topic, self.partition, self.producer_id, self.first, self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,14 +10,24 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from towpath.ledger.entries.partition import Gap, Opened, Receipt, TransactionalProducer
+from towpath.ledger.entries.ids import DecidedIds, RefusedIds
+from towpath.ledger.entries.partition import (
+    Gap,
+    Opened,
+    Receipt,
+    RefusedRecords,
+    TransactionalProducer,
+)
 from towpath.model.reasons import Reason, ReasonCode, as_data, from_data
 
 _TEXTS: Mapping[str, Mapping[str, str]] = {
     Opened.kind: {"reasons": "reason"},
     Receipt.kind: {"reasons": "reason", "trouble": "error"},
     Gap.kind: {"why": "cause"},
+    RefusedRecords.kind: {"why": "cause"},
     TransactionalProducer.kind: {"why": "reason"},
+    DecidedIds.kind: {"why": "cause"},
+    RefusedIds.kind: {"why": "cause"},
 }
 """By kind: the fields that hold reasons, and the names under which their sentences stand."""
 
@@ -42,7 +52,7 @@ def read(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field, name in _TEXTS.get(kind, {}).items():
         data = body.get(field)
-        text = body[name].removeprefix(f"{body['topic']}-{body['partition']}: ")
+        text = body[name].removeprefix(f"{body.get('topic')}-{body.get('partition')}: ")
         if field == "reasons":
             known = [from_data(each) for each in data or ()]
             whole = data is not None and None not in known

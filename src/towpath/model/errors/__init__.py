@@ -23,6 +23,7 @@
     ├── DoubledError                3  the target holds records twice
     ├── TargetReplacedError         3  the mirror topic is another topic now
     ├── NotIdenticalError           3  offsets cannot stay the same where that was demanded
+    ├── UnknownIdsError             3  records name schemas that are not known on the target
     ├── SchemaNotKeptError          3  a schema registry holds something else than it accepted
     ├── SchemaHeldBackError         3  a schema that another one refers to is not there
     ├── StepHeldBackError           3  a step that must come first could not be done
@@ -59,6 +60,7 @@ from towpath.model.errors.partition import (
     NotIdenticalError,
     TargetLostError,
     TargetReplacedError,
+    UnknownIdsError,
 )
 from towpath.model.errors.registry import (
     RegistryRefusedError,
@@ -105,6 +107,7 @@ __all__ = [
     "TargetLostError",
     "TargetReplacedError",
     "TowpathError",
+    "UnknownIdsError",
     "UnreachableError",
     "WorkersError",
 ]

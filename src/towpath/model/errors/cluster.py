@@ -42,6 +42,7 @@ class RefusedError(ClusterError):
         name: Its name in the protocol, such as `TOPIC_AUTHORIZATION_FAILED`.
         advice: What to do about it.
         retriable: Whether the same request may succeed later.
+        records: The places in a batch of the records that are refused, as far as the broker says.
     """
 
     code = "CLUSTER_REFUSED"
@@ -55,10 +56,11 @@ class RefusedError(ClusterError):
         advice: str = "",
         *,
         retriable: bool = False,
+        records: tuple[int, ...] = (),
     ) -> None:
         super().__init__(side, what, error, name, advice)
         self.side, self.what, self.error, self.name = side, what, error, name
-        self.advice, self.retriable = advice, retriable
+        self.advice, self.retriable, self.records = advice, retriable, records
 
     @property
     def forbidden(self) -> bool:

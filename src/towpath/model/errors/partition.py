@@ -119,3 +119,27 @@ class NotIdenticalError(TowpathError):
 
     def __str__(self) -> str:
         return f"{self.partition}: {self.reason}"
+
+
+class UnknownIdsError(TowpathError):
+    """Records name schemas whose ids on the target nobody knows, and `strict` lets none pass.
+
+    Args:
+        ids: The ids, for people.
+        why: Why they are unknown.
+    """
+
+    code = "SCHEMA_ID_REFUSED"
+    exit_code = 3
+
+    def __init__(self, ids: str, why: Reason) -> None:
+        super().__init__(ids, why)
+        self.ids, self.why = ids, why
+
+    @property
+    def reason(self) -> Reason:
+        """The error as a value."""
+        return Reason.of(ReasonCode.SCHEMA_ID_REFUSED, ids=self.ids, why=self.why)
+
+    def __str__(self) -> str:
+        return str(self.reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.buffers import BufferPool
@@ -14,12 +15,14 @@ from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.jobs import ClientPool, Jobs
+from towpath.records.landing.asides import Asides
 from towpath.records.landing.closing import leave_remembered
 from towpath.records.landing.doubles import Doubles
 from towpath.records.landing.fills import Fills
 from towpath.records.landing.fronts import Fronts
 from towpath.records.landing.leaving import Leaving
 from towpath.records.landing.moved import MovedBeginnings
+from towpath.records.landing.refusals import Refusals
 from towpath.records.landing.relief import Relief
 from towpath.records.landing.reopening import lane_reopening
 from towpath.records.landing.target_side import TargetSide
@@ -27,6 +30,7 @@ from towpath.records.landing.transacting import Transactor
 from towpath.records.landing.waits import Waits
 from towpath.records.lane.lane import LANE_BYTES, Lane
 from towpath.records.lane.reshape import SMALL, SMALL_TOGETHER
+from towpath.records.outside import NOTHING, Outside
 from towpath.records.permit import WritePermit
 from towpath.records.receipts import Receipts
 from towpath.records.source.pace import Pace
@@ -49,6 +53,7 @@ class Landing:
         opener: Finds where partitions stand.
         feed: Makes the feed of the lanes, which keeps to `pace`, and may call `go`, `stop`,
             `note_gap` and `begin_later` from then on.
+        outside: What lanes need that change records.
 
     Attributes:
         lanes: By source partition.
@@ -67,7 +72,10 @@ class Landing:
         target: Admin,
         opener: Opener,
         feed: Callable[[Landing], Feed[Lane]],
+        outside: Outside = NOTHING,
     ) -> None:
+        self._unfed: set[Lane] = set()
+        """Lanes that are not fed, because they take in nothing now."""
         self._work, self.reactor, self._target = work, reactor, target
         self.lanes: dict[TopicPartition, Lane] = {}
         self.permit = WritePermit(work.target_memory_ms)
@@ -94,8 +102,16 @@ class Landing:
         self.receipts = Receipts(work, target, reactor, self.jobs, self.lanes)
         self.leaving = Leaving(self.feed, self.producers, opener, self.receipts, self.lanes)
         self._reopening = lane_reopening(self.jobs, opener, self.feed, self.producers, self._start)
-        side = TargetSide(target, self.jobs, opener, self.producers, self._reopening, self.permit)
-        self._side, self._clients = side, ClientPool(work.target, Side.TARGET, target)
+        self._clients = ClientPool(work.target, Side.TARGET, target)
+        asides = Asides(work.link, target, self._clients)
+        self._outside = replace(outside, quarantine=outside.quarantine or asides)
+        refusals = Refusals(
+            work.link, self.jobs, target, self._clients, asides, self._reopening, self.permit
+        )
+        side = TargetSide(
+            target, self.jobs, opener, self.producers, self._reopening, self.permit, refusals
+        )
+        self._side = side
         self._markers = MarkerFiller(target, work.target.request_timeout)
         self._doubles = Doubles(
             self.jobs,
@@ -180,7 +196,7 @@ class Landing:
 
     def begin(self, assignment: Assignment, standing: Standing) -> None:
         """Make a lane for an opened partition."""
-        lane = Lane(assignment, standing, self._small)
+        lane = Lane(assignment, standing, self._small, self._outside)
         self.lanes[assignment.source] = lane
         if standing.leader is not None:
             self.producers.of(lane).nodes.learn(lane.target, standing.leader)
@@ -188,11 +204,14 @@ class Landing:
 
     def go(self, lane: Lane) -> None:
         """Let a lane do whatever it can do now."""
+        self._feed_or_not(lane)
         if lane.progress.stopped:
             self.feed.remove(lane)
             lane.queue.drop_waiting()
         elif not self.permit.good:
             return  # `turn` continues as soon as it is
+        elif lane.outdated:
+            self._open_again(lane)
         elif lane.queue.due_wait is not None:
             self._waits.go(lane)
         elif lane.writer is not None:
@@ -200,6 +219,28 @@ class Landing:
         elif lane.queue.waiting:
             lane.pass_over()  # else a fill behind it would not be due before more data comes
             self._fills.go(lane, self.producers.of(lane).mark(lane))
+
+    def _feed_or_not(self, lane: Lane) -> None:
+        """Fetch nothing for a lane that takes in nothing now, and go on as soon as it does."""
+        if lane.holds == (lane in self._unfed) or lane.stopped or lane.busy:
+            return
+        if lane.holds:
+            self._unfed.add(lane)
+            self.feed.remove(lane)
+        else:
+            self._unfed.discard(lane)
+            self.feed.add(lane)
+
+    def _open_again(self, lane: Lane) -> None:
+        """Open a lane under the change of the file, once the ledger knows where it stands."""
+        if not lane.busy:
+            lane.busy = True
+            self.feed.remove(lane)
+            self.receipts.when_written(lane, lambda: self._reopening.reopen(lane))
+
+    def ask_again(self) -> None:
+        """Ask now whether what lanes wait for has happened."""
+        self._waits.ask_again()
 
     def stop(self, lane: Lane, why: Reason) -> None:
         """Stop a lane, and record why."""
@@ -240,6 +281,10 @@ class Landing:
 
     def _join(self, lane: Lane) -> None:
         if lane in self.leaving:
+            return
+        self._unfed.discard(lane)
+        if lane.outdated:
+            self._open_again(lane)
             return
         if lane.writer is None:
             self.producers.of(lane).add(lane)

@@ -70,6 +70,7 @@ class MovedBeginnings:
             TargetOffset(0) if ours else end,
             compacted=compacted,
             fill=lane.work.fill,
+            change=lane.progress.change,
         )
         if why is not None:
             lane.progress.become_mapped(why)

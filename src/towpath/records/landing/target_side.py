@@ -16,19 +16,20 @@ from towpath.model.errors import (
     TargetReplacedError,
     TowpathError,
 )
-from towpath.model.nouns import Side
+from towpath.model.nouns import Mode, Side, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.items import Batch
 from towpath.records.jobs import Jobs
+from towpath.records.landing.refusals import Refusals, refusal
 from towpath.records.landing.reopening import GONE_AFTER, LaneReopening, given_up
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.reshape import split
+from towpath.records.lane.reshape import divide, split
 from towpath.records.permit import AskedAt, WritePermit
 from towpath.records.target.opening import Opener
 from towpath.records.target.producer import Producers
 from towpath.records.target.tail import Underway
 from towpath.records.target.trouble import TargetTrouble, refuses_ids, target_trouble
-from towpath.records.target.writing import DamagedError, TooLargeError
+from towpath.records.target.writing import BadRecordsError, DamagedError, TooLargeError
 from towpath.records.trouble import AGAIN, FENCED
 from towpath.wire import batch as wire
 
@@ -52,7 +53,9 @@ class TargetSide:
         producers: Producers[Lane],
         reopening: LaneReopening,
         permit: WritePermit,
+        refusals: Refusals,
     ) -> None:
+        self._refusals = refusals
         self._target, self._jobs, self._opener = target, jobs, opener
         self._producers, self._reopening, self._permit = producers, reopening, permit
         self._ways: Mapping[TargetTrouble, Callable[[Lane], None]] = {
@@ -60,6 +63,7 @@ class TargetSide:
             TargetTrouble.FENCED: self._fenced,
             TargetTrouble.FOREIGN_ID: self._fenced,
             TargetTrouble.SPLIT: self._split,
+            TargetTrouble.REFUSED: self._refused,
             TargetTrouble.DAMAGED: self._damaged,
             TargetTrouble.GONE: self._gone,
             TargetTrouble.RETRY: self.retry,
@@ -138,6 +142,9 @@ class TargetSide:
         if isinstance(error, TooLargeError):
             if not self._halves(lane, error.batch):
                 return
+        elif isinstance(error, BadRecordsError):
+            self._leave_out(lane, error.batch, error.refusal)
+            return
         elif isinstance(error, RefusedError) and (
             target_trouble(error.error) is TargetTrouble.STOP
         ):
@@ -252,14 +259,70 @@ class TargetSide:
             return []
 
     def _too_large(self, lane: Lane, batch: Batch) -> None:
-        why = Reason.of(
-            ReasonCode.RECORD_TOO_LARGE,
-            partition=str(lane.work.source),
-            offset=batch.base,
-            size=batch.size,
-            target=lane.work.target.topic,
-        )
-        self._reopening.stop(lane, why)
+        """Handle a record that is too large, and others in the queue that are as large."""
+
+        def why(offset: SourceOffset, size: int) -> Reason:
+            return Reason.of(
+                ReasonCode.RECORD_TOO_LARGE,
+                partition=str(lane.work.source),
+                offset=offset,
+                size=size,
+                target=lane.work.target.topic,
+            )
+
+        if self._refusals.may(lane):
+            large = [
+                (each, (0,))
+                for each in lane.queue.waiting
+                if isinstance(each, Batch) and each.count == 1 and each.size > batch.size
+            ]
+            self._refusals.go(lane, refusal([(batch, (0,)), *large], why))
+        else:
+            self._reopening.stop(lane, why(batch.base, batch.size))
+
+    # Some records of a batch are refused
+
+    def _refused(self, lane: Lane) -> None:
+        said = lane.refused
+        batch = next(item for item in lane.queue.in_flight if isinstance(item, Batch))
+        if said is not None:
+            what, records = f"producing to {said.tp}", said.records
+            error = refused(Side.TARGET, what, said.error, said.text, records=records)
+            self._leave_out(lane, batch, error)
+
+    def _leave_out(self, lane: Lane, batch: Batch, error: RefusedError) -> None:
+        """Leave out the records of a batch that the target refuses."""
+
+        def why(offset: SourceOffset, size: int) -> Reason:
+            del size
+            return Reason.of(
+                ReasonCode.RECORD_REFUSED,
+                partition=str(lane.work.source),
+                offset=offset,
+                target=lane.work.target.topic,
+                error=error.name,
+                why=error.advice,
+            )
+
+        first = min(error.records, default=0)
+        if not self._refusals.may(lane):
+            self._reopening.stop(lane, error.reason)
+        elif first and lane.progress.mode is Mode.IDENTICAL:
+            # The decision is fenced where the log ends, so the records before must be there.
+            self._send_in_parts(lane, batch, divide(batch, first, lane.progress.producer))
+        elif error.records or batch.count == 1:
+            self._refusals.go(lane, refusal([(batch, error.records or (0,))], why))
+        elif lane.writer is None:  # one by one, to see which of them the target refuses
+            self._send_in_parts(lane, batch, split(batch, 1, lane.progress.producer))
+        else:
+            self._reopening.stop(lane, error.reason)
+
+    def _send_in_parts(self, lane: Lane, batch: Batch, parts: list[Batch]) -> None:
+        lane.send_again()
+        for each in parts:
+            each.sent = True  # so that they are not joined again
+        lane.queue.replace_head([batch], parts)
+        self._producers.of(lane).mark(lane)
 
 
 def _trouble(lane: Lane, said: Produced) -> TargetTrouble:

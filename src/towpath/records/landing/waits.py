@@ -31,6 +31,8 @@ class Waits:
     ) -> None:
         self._jobs, self._go, self._stop = jobs, go, stop
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="towpath-waits")
+        self._pausing: dict[Lane, Wait] = {}
+        """What is asked again after a pause."""
 
     def close(self) -> None:
         """Ask no more. Running questions end by themselves."""
@@ -41,6 +43,17 @@ class Waits:
         wait = lane.queue.due_wait
         if wait is not None and not wait.asked:
             self._ask(lane, wait)
+
+    def ask_again(self) -> None:
+        """Ask now what would be asked after a pause, as something may have happened."""
+        for lane, wait in [*self._pausing.items()]:
+            self._again(lane, wait)
+
+    def _again(self, lane: Lane, wait: Wait) -> None:
+        if self._pausing.get(lane) is wait:
+            del self._pausing[lane]
+            if lane.queue.due_wait is wait and not lane.stopped:
+                self._ask(lane, wait)
 
     def _ask(self, lane: Lane, wait: Wait) -> None:
         wait.asked += 1
@@ -58,11 +71,12 @@ class Waits:
         self._go(lane)
 
     def _not_yet(self, lane: Lane, wait: Wait, why: Reason) -> None:
-        if lane.has_end and wait.asked >= _MOST:
+        if lane.has_end and not wait.bounded and wait.asked >= _MOST:
             self._stop(lane, why)
             return
         lane.hinder(Side.TARGET, why)
-        self._jobs.later(lane, AGAIN.after(wait.asked), lambda: self._ask(lane, wait))
+        self._pausing[lane] = wait
+        self._jobs.later(lane, AGAIN.after(wait.asked), lambda: self._again(lane, wait))
 
     def _failed(self, lane: Lane, wait: Wait, error: TowpathError) -> None:
         if isinstance(error, ClusterError) and passes(error):

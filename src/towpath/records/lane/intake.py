@@ -1,29 +1,37 @@
 """Turning fetched bytes of one partition into items of its queue. Pure.
 
 A whole batch without holes is stamped in place and sent unopened, unless it is small: small batches
-are joined. Any other batch is opened. Records that the target holds already are counted here
-instead of being queued.
+are joined. Any other batch is opened, and so is each batch whose records are changed. Records that
+the target holds already are counted here instead of being queued.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from towpath.cluster.data.buffers import Frame
+from towpath.ledger.entries import Tally
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
-from towpath.records.items import Batch, BecomeMapped, Fill
+from towpath.records.items import Batch, BecomeMapped, Fill, Wait
+from towpath.records.lane.change import LaneChange
+from towpath.records.lane.found import Found
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.lane.queue import Queue
-from towpath.records.lane.reshape import Cutter, open_row
+from towpath.records.lane.reshape import Cutter, SourceStretch, opened_rows, stamped_records
 from towpath.records.modes import taken
-from towpath.records.passed import NotHereError
+from towpath.records.outside import Outside
 from towpath.records.standing import Standing
 from towpath.wire import batch as wire
 from towpath.wire.aborted import Aborted, AbortedTransactions
-from towpath.wire.digest import Hashes, record_hashes
+from towpath.wire.digest import opened_hashes
 from towpath.wire.legacy import modernise
+from towpath.wire.opened import OpenedBatches
+
+if TYPE_CHECKING:
+    from towpath.wire.change import ChangedRecords
 
 
 class Intake:
@@ -35,10 +43,17 @@ class Intake:
     """
 
     def __init__(
-        self, progress: LaneProgress, queue: Queue, standing: Standing, cutter: Cutter
+        self,
+        progress: LaneProgress,
+        queue: Queue,
+        standing: Standing,
+        cutter: Cutter,
+        outside: Outside,
     ) -> None:
         self._work = progress.work
         self._progress, self._queue, self._cutter = progress, queue, cutter
+        self._changing = LaneChange(progress.work, outside)
+        self._found = Found(progress, standing)
         self.stand(standing)
 
     def stand(self, standing: Standing) -> None:
@@ -46,13 +61,28 @@ class Intake:
         self.expected = standing.position.source
         self.epoch = standing.position.epoch
         self._sequence = standing.position.sequence
-        self._passed, self._tail_end = standing.passed, standing.tail_end
+        self._found.stand(standing)
         self._holes = 0
+        self._changing.stand(standing)
+        self._outdated = standing.change.digest != self._work.change.digest
+        self._wait: Wait | None = None
+        self._halted = False
 
     @property
     def passes(self) -> bool:
         """Whether the target holds records that were not yet found at the source again."""
-        return bool(self._passed)
+        return bool(self._found)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether all is taken in that was copied under another change than the file's."""
+        return self._outdated and not self._found
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is taken in now."""
+        waits = self._wait is not None and not self._wait.over
+        return waits or self._halted or self.outdated
 
     def stand_back(self, source: SourceOffset, epoch: int, sequence: int) -> None:
         """Continue from an earlier offset, from which on the queue was dropped.
@@ -65,6 +95,7 @@ class Intake:
         self._at(source, epoch)
         self._sequence = self._sequence if sequence < 0 else sequence
         self._holes = 0
+        self._halted = False
 
     def begin_at(self, source: SourceOffset) -> None:
         """Begin at another source offset, before any batch was taken in."""
@@ -74,7 +105,7 @@ class Intake:
         """Continue at another source offset. The records between are lost."""
         self._queue.put(BecomeMapped(self.expected, why))
         self._queue.put(Fill(self.expected, source, lost=True))
-        if self._passed:
+        if self._found:
             self._settle()
         self._at(source, -1)
 
@@ -84,7 +115,7 @@ class Intake:
         Raises:
             CorruptBatchError: The batch at `expected` is damaged; those before it were queued.
         """
-        if start == end:
+        if start == end or self.holds:
             return
         if frame.buffer[start + 16] < wire.MAGIC:
             self._take_old(frame, start, end, aborted)
@@ -99,8 +130,8 @@ class Intake:
 
     def _take_new(self, frame: Frame, table: wire.Table, transactions: AbortedTransactions) -> None:
         at = 0
-        while at < len(table) and not self._progress.stopped:
-            plain = 0 if self._passed else wire.plain_prefix(table[at:], self.expected)
+        while at < len(table) and not (self._progress.stopped or self.holds):
+            plain = 0 if self._found else wire.plain_prefix(table[at:], self.expected)
             if plain:
                 self._send_on(frame, table[at : at + plain])
             else:
@@ -119,6 +150,9 @@ class Intake:
 
     def _send_on(self, frame: Frame, table: wire.Table) -> None:
         """Queue whole batches without holes: small ones joined, others unopened."""
+        if self._changing.concerns(table):
+            self._send_changed(frame, table)
+            return
         producer = self._progress.producer
         for rows, small in self._cutter.runs(table):
             made = self._cutter.join(frame, rows, producer, self._sequence) if small else []
@@ -128,6 +162,23 @@ class Intake:
             if not made:
                 self._send_unchanged(frame, rows)
         self._at(SourceOffset(int(table[-1, wire.LAST]) + 1), int(table[-1, wire.LEADER_EPOCH]))
+
+    def _send_changed(self, frame: Frame, table: wire.Table) -> None:
+        """Queue whole batches without holes, with changed records: small ones joined."""
+        for rows, small in self._cutter.runs(table):
+            room = small and frame.room >= int(rows[:, wire.LENGTH].sum())
+            try:
+                parts = [rows] if room else _each(rows)
+                self._change_all(frame, parts)
+            except CorruptBatchError:
+                if len(rows) == 1 or not room:
+                    raise
+                self._change_all(frame, _each(rows))
+
+    def _change_all(self, frame: Frame, parts: Iterable[wire.Table]) -> None:
+        for rows in parts:
+            if not self.holds:
+                self._open(frame, rows, self.expected)
 
     def _send_unchanged(self, frame: Frame, table: wire.Table) -> None:
         wire.stamp(frame.buffer, table, self._progress.producer, self._sequence)
@@ -158,12 +209,12 @@ class Intake:
             self._hole(base)
         if void:
             self._nothing_until(SourceOffset(last + 1), row[wire.LEADER_EPOCH])
-        elif self._passed:
-            self._pass_over(frame, row)
+        elif self._found:
+            self._pass_over(frame, table)
         elif base == self.expected and self._whole(row):
             self._send_on(frame, table)
         else:
-            self._open(frame, row, self.expected)
+            self._open(frame, table, self.expected)
 
     def _whole(self, row: Sequence[int]) -> bool:
         dense = row[wire.LAST] - row[wire.BASE] + 1 == row[wire.COUNT]
@@ -190,113 +241,137 @@ class Intake:
     def _nothing_until(self, end: SourceOffset, epoch: int, holes: int = 0) -> None:
         progress = self._progress
         identical = progress.mode is Mode.IDENTICAL
-        if identical and self._passed and self._passed.first < end:
-            progress.become_mapped(taken(self._passed.first, self.expected))
+        if identical and self._found and self._found.first < end:
+            progress.become_mapped(taken(self._found.first, self.expected))
         self._queue.put(Fill(self.expected, end, epoch, holes))
         self._at(end, epoch)
-        if self._passed:
+        if self._found:
             self._settle()
 
-    def _open(self, frame: Frame, row: Sequence[int], first: SourceOffset) -> None:
-        end, epoch = SourceOffset(row[wire.LAST] + 1), row[wire.LEADER_EPOCH]
-        made = self._opened(frame, row, first)
+    # Batches that are opened
+
+    def _open(self, frame: Frame, table: wire.Table, first: SourceOffset) -> None:
+        """Queue the records of batches from offset `first` on, changed if they must be."""
+        end, epoch = SourceOffset(int(table[-1, wire.LAST]) + 1), int(table[-1, wire.LEADER_EPOCH])
+        source = opened_rows(frame.buffer, table)
+        if not self._changing.concerns(table):
+            self._put(frame, source, SourceStretch(first, end, epoch))
+            return
+        changed = self._changing.apply(source, first)
+        if changed.unknown:
+            self._await_ids(changed)
+            return
+        stop = self._changing.stop(changed)
+        end = end if stop is None else SourceOffset(stop[0])
+        where = SourceStretch(first, end, epoch, joined=len(table) > 1)
+        wait = self._changing.wait_for_quarantine(changed)
+        if wait is not None:
+            self._queue.put(wait)
+        if where.end > self.expected:
+            self._put(frame, changed.opened, where, self._changing.tally(changed))
+        if stop is not None:
+            self._queue.put(stop[1])
+            self._halted = True
+
+    def _await_ids(self, changed: ChangedRecords) -> None:
+        """Take in nothing more before it is decided what becomes of unknown ids."""
+        self._wait = self._changing.wait_for_ids(changed)
+        self._queue.put(self._wait)
+
+    def _put(
+        self, frame: Frame, source: OpenedBatches, where: SourceStretch, tally: Tally = ()
+    ) -> None:
+        """Queue the records of a stretch, and fills for the holes between them."""
+        made = self._stamped(source, where)
         held = sum(batch.count for batch in made)
-        apart = held != end - first and self._progress.mode is Mode.IDENTICAL
-        if apart and not self._may_fill(end - first - held):
-            self._shift(Reason.of(ReasonCode.HOLES_IN_BATCH, offset=first, fill=self._work.fill))
+        left = where.end - where.first - held
+        apart = bool(left) and self._progress.mode is Mode.IDENTICAL
+        if apart and not self._may_fill(left):
+            fill = self._work.fill
+            self._shift(Reason.of(ReasonCode.HOLES_IN_BATCH, offset=where.first, fill=fill))
             apart = False
         if apart:
-            self._put_apart(frame, self._opened(frame, row, first, apart=True), first, end, epoch)
+            self._put_apart(frame, self._stamped(source, where, apart=True), where, tally)
         elif made:
+            made[-1].tally = tally
             for batch in made:
                 batch.frame = frame.instead(batch.data)
                 self._queue.put(batch)
         else:
-            self._queue.put(Fill(self.expected, end, epoch))
+            # Markers that keep the distance of mapped offsets are for transactions alone.
+            holes = left if self._changing.always else 0
+            self._queue.put(Fill(self.expected, where.end, where.epoch, holes, tally=tally))
         self._advance(held)
-        self._at(end, epoch)
+        self._at(where.end, where.epoch)
 
-    def _opened(
-        self, frame: Frame, row: Sequence[int], first: SourceOffset, *, apart: bool = False
+    def _stamped(
+        self, source: OpenedBatches, where: SourceStretch, *, apart: bool = False
     ) -> list[Batch]:
-        producer, most = self._progress.producer, self._work.max_batch
-        return open_row(frame.buffer, row, first, most, producer, self._sequence, apart=apart)
+        producer = self._progress.producer
+        most = self._cutter.merged if where.joined else self._work.max_batch
+        return stamped_records(source, where, most, producer, self._sequence, apart=apart)
 
     def _put_apart(
-        self,
-        frame: Frame,
-        made: Sequence[Batch],
-        first: SourceOffset,
-        end: SourceOffset,
-        epoch: int,
+        self, frame: Frame, made: Sequence[Batch], where: SourceStretch, tally: Tally
     ) -> None:
         """Queue batches without holes, and fills for the holes between them."""
+        first, epoch = where.first, where.epoch
         for batch in made:
             batch.frame = frame.instead(batch.data)
             if batch.base > first:
                 self._queue.put(Fill(first, batch.base, epoch, batch.base - first))
             first = batch.end = SourceOffset(batch.base + batch.count)
             self._queue.put(batch)
-        if end > first:
-            self._queue.put(Fill(first, end, epoch, end - first))
+        if where.end > first:
+            self._queue.put(Fill(first, where.end, epoch, where.end - first, tally=tally))
+        elif made:
+            made[-1].tally = tally
 
     def _advance(self, count: int) -> None:
         self._sequence = (self._sequence + count) % wire.SEQUENCES
 
     # Records that the target holds already
 
-    def _pass_over(self, frame: Frame, row: Sequence[int]) -> None:
+    def _pass_over(self, frame: Frame, table: wire.Table) -> None:
         """Count the records that an earlier copier wrote, and queue the rest of the batch."""
-        end = row[wire.POSITION] + row[wire.LENGTH]
-        batch = frame.buffer[row[wire.POSITION] : end].data
-        held = record_hashes(batch, timed=self._passed.timed)
-        try:
-            self._pass(*self._fresh(*held))
-        except NotHereError as error:
-            self._progress.become_mapped(taken(error.first, self.expected))
-            if self._progress.stopped:
+        source, begun = opened_rows(frame.buffer, table), self.expected
+        changes, made = self._changing.concerns(table), source
+        if changes:
+            changed = self._changing.apply(source, begun)
+            if changed.unknown:
+                self._await_ids(changed)
                 return
-            self._pass(*self._fresh(*held))
-        offsets, _ = self._fresh(*held)
-        if self._progress.mode is Mode.IDENTICAL:
-            self._rest(frame, row, any_record=bool(len(offsets)))
-        elif len(offsets):
-            first = SourceOffset(int(offsets[0]))
-            self._progress.move(first, row[wire.LEADER_EPOCH])
-            self._open(frame, row, first)
-        else:
-            self._at(SourceOffset(row[wire.LAST] + 1), row[wire.LEADER_EPOCH])
-            self._progress.move(self.expected, self.epoch)
+            made = changed.opened
+        timed = self._found.timed
+        offsets, hashes = opened_hashes(made, timed=timed)
+        others = (opened_hashes(each, timed=timed) for each in self._changing.others(source, begun))
+        hashes = self._found.reconcile(offsets, hashes, others)
+        self.expected, count = self._found.count(offsets, hashes, begun)
+        self._advance(count)
+        if self._progress.stopped:
+            return
+        more = bool(len(offsets)) and int(offsets[-1]) >= self.expected
+        rest = self.outdated or more or not self._found
+        until = self.expected if rest else SourceOffset(int(table[0, wire.LAST]) + 1)
+        if changes and until > begun:
+            before = self._changing.apply(source, begun, until)
+            self._progress.count(self._changing.tally(before))
+        self._rest(frame, table, any_record=more, changes=changes)
 
-    def _rest(self, frame: Frame, row: Sequence[int], *, any_record: bool) -> None:
+    def _rest(self, frame: Frame, table: wire.Table, *, any_record: bool, changes: bool) -> None:
         """Queue the rest of a batch after the records that the target holds, if there is any."""
-        end = SourceOffset(row[wire.LAST] + 1)
-        if any_record:
-            self._open(frame, row, self.expected)
-        elif self.expected < end:
+        end, epoch = SourceOffset(int(table[0, wire.LAST]) + 1), int(table[0, wire.LEADER_EPOCH])
+        if self.outdated:
+            self._progress.move(self.expected, epoch)
+        elif any_record or (changes and not self._found and self.expected < end):
+            if self._progress.mode is Mode.MAPPED:
+                self._progress.move(self.expected, epoch)
+            self._open(frame, table, self.expected)
+        elif self._progress.mode is Mode.IDENTICAL and self.expected < end:
             self._hole(end)
         else:
-            self._at(end, row[wire.LEADER_EPOCH])
+            self._at(end, epoch)
             self._progress.move(self.expected, self.epoch)
-
-    def _fresh(self, offsets: wire.Table, hashes: Hashes) -> tuple[wire.Table, Hashes]:
-        fresh = offsets >= self.expected
-        return offsets[fresh], hashes[fresh]
-
-    def _pass(self, offsets: wire.Table, hashes: Hashes) -> None:
-        """Count the leading records that the target holds."""
-        identical = self._progress.mode is Mode.IDENTICAL
-        for step in self._passed.match(offsets, hashes, identical=identical):
-            self._progress.vanish(step.vanished)
-            self._advance(step.vanished + step.count)
-            if step.count and step.target < 0:
-                self._progress.vanish(step.count)
-            elif step.count:
-                self._progress.note(step.source, step.target, step.count)
-            if step.count:
-                self.expected = SourceOffset(step.source + step.count)
-        if not self._passed:
-            self._progress.reach(self._tail_end)
 
     def _settle(self) -> None:
         """Apply the waiting items at once: they come before records that the target holds."""
@@ -306,3 +381,10 @@ class Intake:
                 self._progress.become_mapped(item.why)
             elif isinstance(item, Fill):
                 self._progress.pass_fill(item)
+            elif isinstance(item, Wait):
+                item.over = True  # nobody asks again; if it is still due, a new one is queued
+
+
+def _each(table: wire.Table) -> list[wire.Table]:
+    """Return a table for each row."""
+    return [table[at : at + 1] for at in range(len(table))]

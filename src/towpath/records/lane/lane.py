@@ -27,6 +27,7 @@ from towpath.records.lane.progress import LaneProgress
 from towpath.records.lane.queue import Queue
 from towpath.records.lane.reshape import SMALL, Cutter
 from towpath.records.modes import taken
+from towpath.records.outside import NOTHING, Outside
 from towpath.records.standing import Standing
 from towpath.records.work import Assignment
 from towpath.wire.aborted import Aborted
@@ -64,14 +65,20 @@ class Lane:
         cutter: Merges and splits waiting batches.
     """
 
-    def __init__(self, work: Assignment, standing: Standing, small: int = SMALL) -> None:
+    def __init__(
+        self,
+        work: Assignment,
+        standing: Standing,
+        small: int = SMALL,
+        outside: Outside = NOTHING,
+    ) -> None:
         self.work = work
         self.source, self.source_id = work.source, work.source_id
         self.target, self.target_id = work.target, work.target_id
         self.queue = Queue()
         self.cutter = Cutter(self.queue, work.max_batch, small)
         self.progress = LaneProgress(work, standing)
-        self._intake = Intake(self.progress, self.queue, standing, self.cutter)
+        self._intake = Intake(self.progress, self.queue, standing, self.cutter, outside)
         self.writer = standing.writer
         self.level = work.fill > 0
         self.unanswered = 0
@@ -101,6 +108,16 @@ class Lane:
     def has_end(self) -> bool:
         """Whether the run ends where the source ended when it began."""
         return self.work.end is not None
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the lane must be opened again, under the change that the file names now."""
+        return self._intake.outdated
+
+    @property
+    def holds(self) -> bool:
+        """Whether the lane takes in nothing now, so that fetching for it is of no use."""
+        return self._intake.holds
 
     @property
     def held(self) -> int:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
-from towpath.ledger.entries import Receipt, Run
+import numpy as np
+
+from towpath.ledger.entries import Receipt, Run, Tally
 from towpath.ledger.producers import of_generation
 from towpath.model.nouns import LinkName, Mode, ProducerId, Side, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason, ReasonCode
@@ -12,9 +15,11 @@ from towpath.records.items import Batch, Fill
 from towpath.records.standing import Standing, receipt_of
 from towpath.records.work import Assignment
 from towpath.wire import batch as wire
+from towpath.wire.batch import Table
 
 _DIGEST_PRIME = 0x100000001B3
 _64 = (1 << 64) - 1
+_NO_RUNS = np.empty((0, 3), np.int64)
 
 
 class RunBuilder:
@@ -23,6 +28,7 @@ class RunBuilder:
     def __init__(self, run: Run) -> None:
         self.growing = run
         self.closed: list[Run] = []
+        self._many: list[Table] = []
 
     def add(
         self, source: SourceOffset, target: TargetOffset, length: int, *, across: bool = False
@@ -41,10 +47,22 @@ class RunBuilder:
             self.closed.append(self.growing)
         self.growing = (source, target, length)
 
+    def add_apart(self, runs: Table) -> None:
+        """Add runs of records behind which, and before which, the source has holes."""
+        self.closed.append(self.growing)
+        self._many.append(runs[:-1])
+        source, target, length = runs[-1].tolist()
+        self.growing = (source, target, length)
+
     def take_closed(self) -> tuple[Run, ...]:
         """Return the runs closed since the last call."""
         taken, self.closed = tuple(self.closed), []
         return taken
+
+    def take_many(self) -> Table:
+        """Return the runs closed since the last call that came many at a time."""
+        taken, self._many = self._many, []
+        return np.concatenate([_NO_RUNS, *taken])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +90,7 @@ class LaneProgress:
         abandoned: Receipts of other copiers, to be removed once our own reaches further.
         holes: Number of filled offsets that compaction had left empty.
         transacted: Number of offsets filled in transactions, because the target accepts no markers.
+        change: The change under which records are copied.
         went_back: Where copying went back and the ledger does not know yet at which target offset.
     """
 
@@ -94,6 +113,8 @@ class LaneProgress:
         self._cuts = standing.cuts
         self.runs.closed.extend(standing.closed)
         self.holes, self.transacted = standing.holes, standing.transacted
+        self.change, self._changed = standing.change, standing.changed
+        self._tally = Counter(dict(standing.tally))
         self._bridged = TargetOffset(-1)
         self.abandoned = standing.abandoned
         self.changed |= (
@@ -120,16 +141,22 @@ class LaneProgress:
 
     def add(self, batch: Batch, base_offset: TargetOffset) -> None:
         """Move over a batch that the target appended at `base_offset`."""
-        target = base_offset
-        for source, length in batch.pieces or ((batch.base, batch.count),):
-            self.note(source, target, length)
-            target = TargetOffset(target + length)
+        if batch.pieces is None:
+            self.note(batch.base, base_offset, batch.count)
+        else:
+            self.note_all(batch.pieces, base_offset)
         self.bytes += batch.size
         self.copied_bytes += batch.size
         self._digest = (self._digest * _DIGEST_PRIME ^ batch.crc) & _64
         self._first_time = batch.time if self._first_time < 0 else self._first_time
         self._last_time = max(self._last_time, batch.time)
+        self.count(batch.tally)
         self.move(batch.end, batch.epoch)
+
+    def count(self, tally: Tally) -> None:
+        """Count what the change did to records."""
+        if tally:
+            self._tally.update(dict(tally))
 
     def note(self, source: SourceOffset, target: TargetOffset, length: int) -> None:
         """Count `length` records from source offset `source`, found at target offset `target`."""
@@ -137,6 +164,16 @@ class LaneProgress:
         self.runs.add(source, target, length, across=across)
         self.copied_records += length
         self._grow(target + length, length)
+
+    def note_all(self, pieces: Table, target: TargetOffset) -> None:
+        """Count records with holes between them, found from target offset `target` on."""
+        lengths = pieces[:, 1]
+        there = target + np.cumsum(lengths) - lengths
+        first, count = int(lengths[0]), int(lengths.sum())
+        self.note(SourceOffset(int(pieces[0, 0])), target, first)
+        self.runs.add_apart(np.stack((pieces[1:, 0], there[1:], lengths[1:]), 1))
+        self.copied_records += count - first
+        self._grow(target + count, count - first)
 
     def vanish(self, count: int) -> None:
         """Count records that the target holds and the source has deleted."""
@@ -168,6 +205,7 @@ class LaneProgress:
             self.position = replace(self.position, target=self._bridged)
         if fill.lost and fill.end < fill.base:
             self.went_back.append(WentBack(fill.end, fill.base, self.position.target))
+        self.count(fill.tally)
         self.move(fill.end, fill.epoch)
 
     def move(self, source: SourceOffset, epoch: int) -> None:
@@ -237,4 +275,7 @@ class LaneProgress:
             cuts=self._cuts,
             holes=self.holes,
             transacted=self.transacted,
+            change=self.change,
+            changed=self._changed,
+            tally=tuple(sorted(self._tally.items())),
         )

@@ -6,6 +6,7 @@ import struct
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -14,9 +15,11 @@ from towpath.cluster.data.buffers import Frame
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import SourceOffset
 from towpath.records.items import Batch
+from towpath.records.lane.change import tallied
 from towpath.records.lane.queue import Queue
 from towpath.wire import batch as wire
-from towpath.wire.reencode import Dense, reencode
+from towpath.wire.opened import OpenedBatches, open_batches
+from towpath.wire.reencode import Dense, reencode, reencode_opened
 
 SMALL = 4096
 """Size in bytes below which batches are worth merging."""
@@ -26,29 +29,56 @@ with many partitions, because the broker creates index files of 10 MiB at the se
 partition."""
 _MERGED = 256 << 10
 _LEAST = 1024
-Pieces = tuple[tuple[SourceOffset, int], ...]
-"""Runs of source offsets: the first offset and the length of each."""
 
 
-def open_row(
-    buffer: wire.Buffer,
-    row: Sequence[int],
-    first: SourceOffset,
+@dataclass(frozen=True, slots=True)
+class SourceStretch:
+    """Source offsets [first, end), and the leader epoch of the last of them.
+
+    Attributes:
+        joined: They come from small uncompressed batches that are joined.
+    """
+
+    first: SourceOffset
+    end: SourceOffset
+    epoch: int
+    joined: bool = False
+
+
+def opened_rows(buffer: wire.Buffer, table: wire.Table) -> OpenedBatches:
+    """Check and decompress source batches.
+
+    Raises:
+        CorruptBatchError: One of them is damaged.
+    """
+    positions = np.ascontiguousarray(table[:, wire.POSITION])
+    return open_batches(buffer, positions, np.ascontiguousarray(table[:, wire.LENGTH]))
+
+
+def stamped_records(
+    source: OpenedBatches,
+    where: SourceStretch,
     most: int,
     producer: int,
     sequence: int,
     *,
     apart: bool = False,
 ) -> list[Batch]:
-    """Return the records of a source batch from offset `first` on as stamped batches.
+    """Return the records of a stretch as stamped batches of at most `most` bytes.
 
     With `apart`, no batch has a hole between its records.
     """
-    positions = np.array([row[wire.POSITION]], np.int64)
-    lengths = np.array([row[wire.LENGTH]], np.int64)
-    dense = reencode(buffer, positions, lengths, first_offset=first, max_bytes=most, apart=apart)
-    end = SourceOffset(row[wire.LAST] + 1)
-    return _stamped(dense, first, end, producer, sequence, row[wire.LEADER_EPOCH])
+    dense = reencode_opened(
+        source,
+        first_offset=where.first,
+        end_offset=where.end,
+        max_bytes=most,
+        apart=apart,
+    )
+    made = _stamped(dense, where.first, where.end, producer, sequence, where.epoch)
+    for batch in made:
+        batch.joined = where.joined
+    return made
 
 
 def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
@@ -71,6 +101,7 @@ def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
     for batch in made:
         batch.base, batch.end, batch.pieces = offsets.take(batch.count)
     made[-1].end = last.end
+    made[-1].tally = tallied(batch.tally for batch in batches if batch.tally)
     return made
 
 
@@ -91,6 +122,14 @@ def join_rows(
 def split(batch: Batch, most: int, producer: int) -> list[Batch]:
     """Split a batch into batches of at most `most` bytes, or of one record."""
     return merge([batch], most, producer)
+
+
+def divide(batch: Batch, at: int, producer: int) -> list[Batch]:
+    """Split a batch behind its first `at` records, of which there are more."""
+    single = split(batch, 1, producer)
+    return [
+        part for some in (single[:at], single[at:]) for part in merge(some, sys.maxsize, producer)
+    ]
 
 
 class Cutter:
@@ -135,7 +174,7 @@ class Cutter:
         if frame.room < int(table[:, wire.LENGTH].sum()):
             return []
         try:
-            made = join_rows(frame.buffer, table, self._merged, producer, sequence)
+            made = join_rows(frame.buffer, table, self.merged, producer, sequence)
         except CorruptBatchError:
             return []
         for batch in made:
@@ -143,14 +182,14 @@ class Cutter:
         return made
 
     @property
-    def _merged(self) -> int:
+    def merged(self) -> int:
         """Upper bound on the size of a batch made of small ones."""
         return min(_MERGED, self._most // 2, self.largest)
 
     def merge_head(self, producer: int, *, together: bool) -> None:
         """Merge the leading small batches; `together` if they are sent in a transaction."""
         below = SMALL_TOGETHER if together else self._small
-        small = self._queue.small_head(below, self._merged)
+        small = self._queue.small_head(below, self.merged)
         if small:
             self._remake(small, self._most, producer)
 
@@ -169,25 +208,33 @@ class _SourceOffsets:
     """Assigns the source offsets of some batches to the batches made of them."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
-        self._pieces = [
-            piece for batch in batches for piece in batch.pieces or ((batch.base, batch.count),)
-        ]
-        self._pieces.reverse()
+        first, last = batches[0], batches[-1]
+        whole = all(batch.pieces is None for batch in batches)
+        count = sum(batch.count for batch in batches)
+        dense = whole and last.base + last.count - first.base == count
+        self._next = first.base if dense else None
+        if not dense:
+            self._pieces = np.concatenate([batch.places for batch in batches])
+            self._ends = np.cumsum(self._pieces[:, 1])
+            self._taken = 0
 
-    def take(self, count: int) -> tuple[SourceOffset, SourceOffset, Pieces | None]:
-        taken: list[tuple[SourceOffset, int]] = []
-        while count:
-            start, length = self._pieces.pop()
-            used = min(length, count)
-            if used < length:
-                self._pieces.append((SourceOffset(start + used), length - used))
-            count -= used
-            if taken and sum(taken[-1]) == start:
-                taken[-1] = (taken[-1][0], taken[-1][1] + used)
-            else:
-                taken.append((start, used))
-        pieces = tuple(taken) if len(taken) > 1 else None
-        return taken[0][0], SourceOffset(sum(taken[-1])), pieces
+    def take(self, count: int) -> tuple[SourceOffset, SourceOffset, wire.Table | None]:
+        """Return first offset, end, and pieces of the next records."""
+        if self._next is not None:
+            start, self._next = self._next, SourceOffset(self._next + count)
+            return start, self._next, None
+        begin, self._taken = self._taken, self._taken + count
+        first, last = np.searchsorted(self._ends, (begin + 1, self._taken))
+        rows = self._pieces[first : last + 1].copy()
+        rows[-1, 1] -= self._ends[last] - self._taken
+        skipped = begin - (self._ends[first] - self._pieces[first, 1])
+        rows[0] += (skipped, -skipped)
+        begins = np.ones(len(rows), np.bool_)
+        begins[1:] = rows[1:, 0] != rows[:-1].sum(axis=1)
+        where = np.flatnonzero(begins)
+        runs = np.stack((rows[where, 0], np.add.reduceat(rows[:, 1], where)), 1)
+        start, end = SourceOffset(int(runs[0, 0])), SourceOffset(int(runs[-1].sum()))
+        return start, end, runs if len(runs) > 1 else None
 
 
 def _stamped(
@@ -203,21 +250,21 @@ def _stamped(
         buffer = np.frombuffer(one.batch, np.uint8)
         table = wire.scan(buffer, 0, len(buffer))
         wire.stamp(buffer, table, producer, sequence)
-        runs = tuple((SourceOffset(int(start)), int(length)) for start, length in one.offsets)
+        begins = SourceOffset(int(one.offsets[0, 0]))
         last = index + 1 == len(dense)
         following = end if last else SourceOffset(int(dense[index + 1].offsets[0][0]))
         made.append(
             Batch(
                 data=memoryview(one.batch),
                 frame=None,
-                base=runs[0][0] if index else max(first, runs[0][0]),
+                base=begins if index else max(first, begins),
                 end=following,
                 count=one.count,
                 sequence=sequence % wire.SEQUENCES,
                 crc=int(table[0, wire.CRC]),
                 epoch=epoch,
                 time=int(table[0, wire.MAX_TIME]),
-                pieces=runs if len(runs) > 1 else None,
+                pieces=one.offsets if len(one.offsets) > 1 else None,
             )
         )
         sequence += one.count

@@ -32,9 +32,9 @@ _SHORT_WAIT_MS = 10
 _JOINING = 0.25
 """Seconds after a reader was added in which others may follow; long polls are short meanwhile, as
 who is added during one waits for its end."""
-_POLLED_AT_ONCE = 20
-"""Partitions of a session for each millisecond of such a poll, which costs the broker a look at
-each of them."""
+_LOOKED_AT = 20
+"""Partitions of a session for each millisecond between two requests that need not be so close, as
+each request costs the broker a look at all of them."""
 
 
 class Fetcher(Generic[R]):
@@ -56,6 +56,8 @@ class Fetcher(Generic[R]):
         response_bytes: Approximate upper bound on the size of an answer.
         beside: Other connections to the same cluster, with which leaders are looked up together.
         pace: Limits on the bytes per second; by default there are none.
+        sparing: Whether to wait a moment after records came, in proportion to the session, so that
+            records which come together cost one request.
     """
 
     def __init__(
@@ -72,9 +74,10 @@ class Fetcher(Generic[R]):
         response_bytes: int = RESPONSE_BYTES,
         beside: Nodes | None = None,
         pace: Pace | None = None,
+        sparing: bool = False,
     ) -> None:
         self._reactor = reactor
-        self._wait_ms = wait_ms
+        self._wait_ms, self._sparing = wait_ms, sparing
         self._pace = pace or Pace(reactor)
         self._pace.listen(self._topic_due)
         self._late = Late(self._pace)
@@ -348,7 +351,7 @@ class Fetcher(Generic[R]):
             return _SHORT_WAIT_MS
         longest = self._wait_ms
         if not self._joining.over:
-            longest = min(longest, partitions // _POLLED_AT_ONCE)
+            longest = min(longest, partitions // _LOOKED_AT)
         if self._late:
             longest = min(longest, round(1000 * self._late.seconds))
         return max(_SHORT_WAIT_MS, longest)
@@ -371,6 +374,14 @@ class Fetcher(Generic[R]):
             self._go_near(reader, said.preferred_replica)
         elif said.end > said.start:
             self._go_on(reader, session)
+
+    def go_on(self, node: int, session: FetchSession, *, news: bool) -> None:
+        """Send the next request to a broker, at once or a moment later."""
+        pause = len(session) // _LOOKED_AT / 1000 if news and self._sparing else 0.0
+        if pause:
+            self._reactor.later(pause, lambda: self._requests.send(node))
+        else:
+            self._requests.send(node)
 
     def throttled_by(self, node: int, seconds: float) -> None:
         """Note that a broker takes no request for so many seconds."""

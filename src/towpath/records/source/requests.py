@@ -34,6 +34,15 @@ class Asker(Protocol):
     def throttled_by(self, node: int, seconds: float) -> None:
         """Note that a broker takes no request for so many seconds."""
 
+    def go_on(self, node: int, session: FetchSession, *, news: bool) -> None:
+        """Send the next request, now or later.
+
+        Args:
+            node: The broker.
+            session: The session with it.
+            news: Whether the last answer had records, or told of trouble.
+        """
+
 
 class Requests:
     """Sends the next request to a broker when its last answer was handled.
@@ -137,7 +146,7 @@ class Requests:
         self._budget.over(node)
         self._stale.pop(node, None)
         if not channel.closed:
-            self.send(node)
+            self._asker.go_on(node, session, news=bool(answers))
 
     def _charge(self, node: int, frame: Frame, answers: Iterable[Fetched]) -> None:
         """Count the bytes of an answer before its readers ask on."""

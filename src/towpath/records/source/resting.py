@@ -83,6 +83,7 @@ class RestingFetcher(Fetcher[R]):
             response_bytes=_RESTING_BYTES,
             beside=self.nodes,
             pace=self._pace,
+            sparing=True,
         )
         reactor.later(_LOOK, self._look)
 

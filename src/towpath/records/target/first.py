@@ -33,7 +33,14 @@ def first_entries(
     Raises:
         NotIdenticalError: Offsets must stay the same, and cannot.
     """
-    why = why_mapped(work.offsets, a.start, state.log_end, compacted=a.compacted, fill=a.fill)
+    why = why_mapped(
+        work.offsets,
+        a.start,
+        state.log_end,
+        compacted=a.compacted,
+        fill=a.fill,
+        change=a.change,
+    )
     if why is not None and work.offsets is OffsetsPolicy.IDENTICAL:
         raise NotIdenticalError(str(a.source), why)
     opened = _opened(work, a, why, state)
@@ -48,7 +55,9 @@ def _kept(work: Slice, a: Assignment, opened: Opened, state: TargetState) -> Ite
     if opened.mode is Mode.IDENTICAL and state.earliest < state.log_end:
         position = Position(SourceOffset(a.start), opened.target_start, 0)
         run = (position.source, position.target, 0)
-        nothing = Standing(position=position, mode=opened.mode, reasons=(), run=run)
+        nothing = Standing(
+            position=position, mode=opened.mode, reasons=(), run=run, change=a.change
+        )
         yield receipt_of(a, work.link, nothing, copier=new_name(), packed="")
 
 
@@ -86,4 +95,5 @@ def _opened(work: Slice, a: Assignment, why: Reason | None, state: TargetState) 
         target_start=target_start,
         run_id=work.run_id,
         at=now_ms(),
+        change=a.change.digest,
     )

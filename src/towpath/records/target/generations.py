@@ -1,4 +1,4 @@
-"""Being the only copier of a mapped partition, by generations of its producer id. Blocking.
+"""Being the only copier of a partition, by generations of its producer id. Blocking.
 
 After a marker with epoch 1, the target refuses every later batch of the same producer id with epoch
 0 (docs/decisions/0024). So a copier that takes over a mapped partition fences the present
@@ -18,10 +18,12 @@ from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Receipt
 from towpath.ledger.keys import new_name
 from towpath.ledger.producers import of_generation
+from towpath.model.changes import RecordChange
 from towpath.model.clock import now_ms
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import Mode, Side, TargetOffset, TopicPartition
 from towpath.records.standing import known_standing, receipt_of
+from towpath.records.target.claims import taken_over
 from towpath.records.target.state import TargetState
 from towpath.records.target.tail import Tails, Underway
 from towpath.records.work import Assignment, Slice
@@ -34,15 +36,26 @@ _EPOCH = 1
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """A mapped partition to take over from the copiers of `generation`.
+    """A partition to take over from the copiers of `generation`.
 
     Attributes:
         marked: The generation is fenced already, by its own copier or by another takeover.
+        identical: Its offsets are identical, so that no second fence may take one.
     """
 
     work: Assignment
     generation: int
     marked: bool
+    identical: bool = False
+
+    @property
+    def marker(self) -> Marker:
+        """The marker that fences the generation."""
+        if not self.identical:
+            return fence(self.work, self.generation)
+        claim = taken_over(None)
+        claim = replace(claim, epoch=claim.epoch + 1)
+        return claim.marker(of_generation(self.work.producer_id, self.generation))
 
 
 class Generations:
@@ -57,11 +70,16 @@ class Generations:
     def due(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Takeover | None:
         """Return the takeover that must come before anything is sent, `None` if none must.
 
-        A log that has lost records is not touched: a marker would take the offset of a lost record.
+        Another change than that of the ledger is such a reason, too (docs/decisions/0034), and
+        records that are to be left out (0036). A log that has lost records is not touched: a marker
+        would take the offset of a lost record. In an identical partition, a marker takes the offset
+        of the first record that is left out.
         """
-        if books.mode is not Mode.MAPPED or books.writers or state.log_end < _end(books):
+        if books.writers or state.log_end < _end(books):
             return None
         generation = books.generation
+        if books.mode is Mode.IDENTICAL:
+            return self._due_identical(a, books, state)
         if self._going_by.setdefault(a.source, generation) != generation:
             self._going_by[a.source] = generation
             self._tails.may_arrive(a.source, Underway())  # another copier took over
@@ -69,40 +87,72 @@ class Generations:
         if following in state.producers:
             return None  # the next generation was used before, and its producer state still exists
         marked = state.is_fenced(present)
-        in_doubt = not self._refused and self._tails.in_doubt(a, state, present)
-        return Takeover(a, generation, marked) if marked or in_doubt else None
+        outdated = books.change != a.change.digest or bool(books.pending)
+        wanted = outdated or self._tails.in_doubt(a, state, present)
+        return Takeover(a, generation, marked) if marked or (wanted and not self._refused) else None
+
+    def _due_identical(
+        self, a: Assignment, books: PartitionBooks, state: TargetState
+    ) -> Takeover | None:
+        """Return the takeover that lets records be left out, once all before them are there."""
+        begins = min((each.first for each in books.pending), default=None)
+        if begins is None or state.log_end < begins or self.fenceless(a, books, state):
+            return None
+        marked = state.is_fenced(of_generation(a.producer_id, books.generation))
+        return Takeover(a, books.generation, marked, identical=True)
+
+    def fenceless(self, a: Assignment, books: PartitionBooks, state: TargetState) -> bool:
+        """Whether the present generation cannot be fenced now."""
+        return self._refused or of_generation(a.producer_id, books.generation + 1) in (
+            state.producers
+        )
 
     def fence(self, due: Sequence[Takeover]) -> list[Takeover]:
         """Let the target refuse what older copiers still send. Returns the takeovers that worked.
 
         The other partitions are opened without a fence, and wait until nothing older can arrive.
         """
-        markers = {t.work.target: [fence(t.work, t.generation)] for t in due if not t.marked}
+        markers = {t.work.target: [t.marker] for t in due if not t.marked}
         answers = self._admin.producers.write_markers(markers, patience=_PATIENCE)
         self._refused |= any(map(refuses, answers.failed.values()))
         return [t for t in due if t.marked or t.work.target in answers]
 
-    def claim(self, t: Takeover, books: PartitionBooks, log_end: TargetOffset) -> Receipt:
+    def claim(
+        self, t: Takeover, books: PartitionBooks, change: RecordChange, state: TargetState
+    ) -> Receipt:
         """Return the receipt that claims the next generation.
+
+        It names the change of the file if the target holds nothing of ours behind the last receipt.
+        Otherwise that was written under the change of the ledger, and is passed over under it.
 
         Args:
             t: The takeover.
             books: What the ledger knows of the partition.
-            log_end: The log end offset after the fence.
+            change: The change that it names.
+            state: The state of the target partition after the fence.
+
+        Raises:
+            ClusterError: The target could not be read.
         """
-        standing, receipt = known_standing(books, now_ms()), books.receipt
+        standing, receipt = known_standing(books, now_ms(), change), books.receipt
         position = standing.position
-        ours_alone = not t.marked and log_end == position.target + 1
-        position = replace(
+        mapped = standing.mode is Mode.MAPPED
+        ours_alone = mapped and not t.marked and state.log_end == position.target + 1
+        standing.position = replace(
             position, target=TargetOffset(position.target + ours_alone), generation=t.generation + 1
         )
-        return receipt_of(
+        if change.digest != t.work.change.digest and (
+            ours_alone or self._tails.nothing_behind(t.work, position, state)
+        ):
+            standing.change_to(t.work.change)
+        claim = receipt_of(
             t.work,
             self._link,
-            replace(standing, position=position),
+            standing,
             copier=new_name(),
             packed=receipt.packed if receipt else "",
         )
+        return replace(claim, claim=True)
 
     def taken(self, a: Assignment, claim: Receipt) -> None:
         """Note that the claim came first: nothing of older copiers can arrive any more."""

@@ -7,14 +7,15 @@ passed over, not sent again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.ledger.books import LinkBooks, PartitionBooks
-from towpath.ledger.entries import Attempt, Entry
+from towpath.ledger.entries import Attempt, DefinedChange, Entry, Receipt
+from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.producers import of_generation
 from towpath.model.clock import now_ms
@@ -24,7 +25,8 @@ from towpath.model.errors import (
     TowpathError,
 )
 from towpath.model.nouns import Mode, TargetOffset, TopicPartition
-from towpath.records.standing import Standing, known_standing
+from towpath.records.modes import dropped
+from towpath.records.standing import Standing, known_standing, receipt_of
 from towpath.records.target.fencing import Fences
 from towpath.records.target.first import first_entries
 from towpath.records.target.generations import Generations, overtaken, require_no_fence
@@ -53,6 +55,8 @@ class Opener:
         self._fences = Fences(work, admin)
         self._tails = Tails(client, work.target.request_timeout, work.target_memory_ms)
         self._generations = Generations(work, admin, self._tails)
+        self._awaited: dict[TopicPartition, frozenset[str]] = {}
+        """Decisions to leave records out that wait until nothing older can arrive, by name."""
         self._preceded = False
         if not work.settled:
             self._doubt(work.assignments)
@@ -127,22 +131,46 @@ class Opener:
         wanted = list(assignments)
         answers: Openings = {}
         self._read()  # first, so that the state of the target is newer than every receipt
+        self._define(wanted)
         states, failed = observed(self._admin, wanted)
         answers |= failed
         wanted = [assignment for assignment in wanted if assignment.source not in answers]
         self._open_new([a for a in wanted if self._known(a) is None], states, answers)
-        self._take_over([a for a in wanted if a.source not in answers], states, answers)
+        self._let_go_of_offsets([a for a in wanted if a.source not in answers], answers)
+        left = [a for a in wanted if a.source not in answers]
+        claimed = self._take_over(left, states, answers)
         for assignment in wanted:
             books = self._known(assignment)
             if books is not None and assignment.source not in answers:
                 try:
-                    state = states[assignment.target]
-                    standing = self._resume(assignment, books, state)
+                    state, mine = states[assignment.target], assignment in claimed
+                    standing = self._resume(assignment, books, state, claimed=mine)
                     standing.leader = state.leader
                     answers[assignment.source] = standing
                 except TowpathError as error:
                     answers[assignment.source] = error
+        self._name_others(wanted, answers)
         return answers
+
+    def _name_others(self, wanted: Iterable[Assignment], answers: Openings) -> None:
+        """Tell by which other changes identical records behind a position may have been made.
+
+        A change stands in the ledger before its first record is in the log, so the ledger is read
+        again now.
+        """
+        found = [
+            (a, standing)
+            for a in wanted
+            if isinstance(standing := answers.get(a.source), Standing)
+            and standing.passed
+            and standing.mode is Mode.IDENTICAL
+        ]
+        if found:
+            self._read()
+        for a, standing in found:
+            books = self._known(a)
+            if books is not None:
+                standing.others = self._books.other_changes_of(books, standing.change)
 
     def _read(self) -> None:
         self._read_at = now_ms()
@@ -154,6 +182,38 @@ class Opener:
         if books is None or books.opened is None:
             return None
         return books if books.opened.producer_id == assignment.producer_id else None
+
+    def _define(self, wanted: Iterable[Assignment]) -> None:
+        """Write down what the changes of partitions are, before any record is changed so."""
+        changes = {a.change.digest: a.change for a in wanted}
+        fresh = [each for each in changes if each and each not in self._books.changes]
+        if fresh:
+            link = self._work.link
+            self._ledger.append(
+                [DefinedChange(link=link, digest=each, change=changes[each]) for each in fresh]
+            )
+            self._read()
+
+    def _let_go_of_offsets(self, wanted: Iterable[Assignment], answers: Openings) -> None:
+        """Let identical partitions become mapped, if the file now leaves out records of them."""
+        entries: list[Entry] = []
+        for a in wanted:
+            books = self._known(a)
+            if books is None or books.mode is Mode.MAPPED or not a.change.drops:
+                continue
+            if a.must_be_identical:
+                answers[a.source] = NotIdenticalError(str(a.source), dropped(a.change))
+            elif books.receipt is not None:
+                standing = known_standing(books, self._read_at, self._books.change_of(books))
+                standing.mode, standing.reasons = Mode.MAPPED, (dropped(a.change),)
+                entries.append(self._receipt(a, books, standing))
+        if entries:
+            self._ledger.append(entries)
+            self._read()
+
+    def _receipt(self, a: Assignment, books: PartitionBooks, standing: Standing) -> Receipt:
+        packed = books.receipt.packed if books.receipt is not None else ""
+        return receipt_of(a, self._work.link, standing, copier=new_name(), packed=packed)
 
     def _open_new(
         self,
@@ -177,18 +237,21 @@ class Opener:
         wanted: list[Assignment],
         states: dict[TopicPartition, TargetState],
         answers: Openings,
-    ) -> None:
-        """Take over mapped partitions to which earlier copiers may still write."""
+    ) -> Collection[Assignment]:
+        """Take over mapped partitions to which earlier copiers may still write. Returns them."""
         known = {a: books for a in wanted if (books := self._known(a)) is not None}
         due = [self._generations.due(a, books, states[a.target]) for a, books in known.items()]
         fenced = {t.work: t for t in self._generations.fence([t for t in due if t is not None])}
         seen, failed = observed(self._admin, list(fenced))
         answers |= failed
-        claims = {
-            a: self._generations.claim(t, known[a], seen[a.target].log_end)
-            for a, t in fenced.items()
-            if a.target in seen
-        }
+        claims: dict[Assignment, Receipt] = {}
+        for a, t in fenced.items():
+            try:
+                if a.target in seen:
+                    change, after = self._books.change_of(known[a]), seen[a.target]
+                    claims[a] = self._generations.claim(t, known[a], change, after)
+            except TowpathError as error:
+                answers[a.source] = error
         if claims:
             self._ledger.append(claims.values())
             self._read()
@@ -201,19 +264,64 @@ class Opener:
             )
             states[a.target] = replace(seen[a.target], fenced_at=left)
             self._generations.taken(a, claim)
+        return claims.keys()
 
-    def _resume(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Standing:
+    def _resume(
+        self, a: Assignment, books: PartitionBooks, state: TargetState, *, claimed: bool
+    ) -> Standing:
         if self._fences.needed(a, books):
             require_no_fence(a, books, state)
             return self._resume_fenced(a, books, state)
         assert books.opened is not None  # noqa: S101  # by `_known`
-        standing = known_standing(books, self._read_at)
+        if books.pending and not claimed and self._generations.fenceless(a, books, state):
+            self._leave_out_later(a, books, state)
+        standing = known_standing(books, self._read_at, self._books.change_of(books))
         if books.receipt is None and books.opened.mode is Mode.IDENTICAL:
             standing.front = _front(books.opened.target_start, state)
         if standing.front is None:
             self._look_behind(a, standing, state)
+        if self._must_stay(a, books, standing) or (claimed and _is_outdated(a, standing)):
+            standing.news = True
+            return standing
+        if _is_outdated(a, standing):
+            self._tails.settle(a, standing.position, state)
+            self._change(a, books, standing)
         self._tails.opened(a.source)
         return standing
+
+    def _leave_out_later(self, a: Assignment, books: PartitionBooks, state: TargetState) -> None:
+        """Let decisions to leave records out hold without a fence.
+
+        Raises:
+            ClusterError: A batch of a copier that does not know them may still arrive.
+        """
+        pending, now = books.pending, now_ms()
+        names = frozenset(each.name for each in pending)
+        if self._awaited.get(a.source) != names:
+            self._tails.may_arrive(a.source, Underway())
+            self._awaited[a.source] = names
+        position = known_standing(books, self._read_at, self._books.change_of(books)).position
+        self._tails.settle(a, position, state)
+        self._ledger.append(
+            replace(each, generation=-1, name=new_name(), at=now) for each in pending
+        )
+        self._read()
+
+    def _must_stay(self, a: Assignment, books: PartitionBooks, standing: Standing) -> bool:
+        """Whether a partition must go on under the change of the ledger at first.
+
+        The lane passes over what was written under that change, writes a receipt, and is opened
+        again.
+        """
+        begun = books.receipt is not None and standing.front is None and not standing.passed
+        shifts = a.change.drops and standing.mode is Mode.IDENTICAL
+        return _is_outdated(a, standing) and (not begun or shifts)
+
+    def _change(self, a: Assignment, books: PartitionBooks, standing: Standing) -> None:
+        """Let a partition go on under the change of the file: nothing older is under way."""
+        standing.change_to(a.change)
+        self._ledger.append([self._receipt(a, books, standing)])
+        self._read()
 
     def _look_behind(self, a: Assignment, standing: Standing, state: TargetState) -> None:
         """Find our records that the target holds after the position."""
@@ -235,7 +343,7 @@ class Opener:
         if entry is not None:
             self._ledger.append([entry])
             self._read()
-        standing = known_standing(books, self._read_at)
+        standing = known_standing(books, self._read_at, self._books.change_of(books))
         ahead = 0 if _told(books) else self._plain_ahead(a, standing, state)
         standing.become_transactional(self._fences.why(a, books), writer)
         start = max(standing.position.target, state.earliest)
@@ -245,6 +353,10 @@ class Opener:
             standing.passed = self._tails.written(
                 a, standing.position, start, log_end, ahead, books.writers.keys()
             )
+        if self._must_stay(a, books, standing):
+            standing.news = True
+        elif _is_outdated(a, standing):
+            self._change(a, books, standing)
         return standing
 
     def _plain_ahead(self, a: Assignment, standing: Standing, state: TargetState) -> int:
@@ -255,6 +367,11 @@ class Opener:
             return 0
         ahead = ahead_of(last, standing.position)
         return ahead if ahead < BACKWARDS else 0
+
+
+def _is_outdated(a: Assignment, standing: Standing) -> bool:
+    """Whether the file names another change than the ledger."""
+    return standing.change.digest != a.change.digest
 
 
 def _front(start: TargetOffset, state: TargetState) -> TargetOffset | None:

@@ -132,6 +132,25 @@ class Tails:
             raise self._patient(a, "records that it took do not show", lost)
         return Tail(_passed(a, found, position, 0), TargetOffset(found.end))
 
+    def nothing_behind(self, a: Assignment, position: Position, state: TargetState) -> bool:
+        """Whether the target log surely holds nothing of ours behind `position`.
+
+        Raises:
+            ClusterError: The target could not be read.
+        """
+        if state.earliest > position.target or state.log_end <= position.target:
+            return state.earliest <= position.target
+        wanted = Sought(position.target, state.log_end, 0, own_of(a))
+        return not self._complete(a, wanted, position).spans
+
+    def settle(self, a: Assignment, position: Position, state: TargetState) -> None:
+        """Raise unless no earlier batch can arrive any more.
+
+        Raises:
+            UnreachableError: A batch may still arrive.
+        """
+        self._settle(a, state, position.sequence)
+
     def _may_forget(self, a: Assignment, state: TargetState, producer: ProducerId) -> bool:
         """Whether producer state may expire, so that the leader appends a late batch again."""
         sent = self._underway.get(a.source)

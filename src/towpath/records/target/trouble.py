@@ -10,8 +10,11 @@ MESSAGE_TOO_LARGE = 10
 NOT_ENOUGH_REPLICAS = 19
 """Nothing was appended, unlike with NOT_ENOUGH_REPLICAS_AFTER_APPEND (20)."""
 UNKNOWN_PRODUCER_ID = 59
-_FOR_GOOD = frozenset({32, 42, 43, 87})
-"""INVALID_TIMESTAMP, INVALID_REQUEST, UNSUPPORTED_FOR_MESSAGE_FORMAT, INVALID_RECORD."""
+_FOR_GOOD = frozenset({42, 43})
+"""INVALID_REQUEST, UNSUPPORTED_FOR_MESSAGE_FORMAT."""
+BAD_RECORDS = frozenset({32, 87})
+"""INVALID_TIMESTAMP: a timestamp is too far from the broker's clock for the topic configs.
+INVALID_RECORD: a record of a compacted topic has no key. Other records of the batch may be good."""
 
 
 class TargetTrouble(Enum):
@@ -26,6 +29,8 @@ class TargetTrouble(Enum):
     """The batch is too large."""
     STOP = auto()
     """The target will never accept this batch."""
+    REFUSED = auto()
+    """The target will never accept some records of this batch."""
     FENCED = auto()
     """Another copier took over the partition: find out whether this one may continue."""
     FOREIGN_ID = auto()
@@ -44,6 +49,7 @@ _AT_TARGET = {
     **dict.fromkeys(GONE, TargetTrouble.GONE),
     **dict.fromkeys(FORBIDDEN, TargetTrouble.FORBIDDEN),
     **dict.fromkeys(_FOR_GOOD, TargetTrouble.STOP),
+    **dict.fromkeys(BAD_RECORDS, TargetTrouble.REFUSED),
     NOT_ENOUGH_REPLICAS: TargetTrouble.RETRY,
 }
 """Any other code means REOPEN. Kafka answers even NOT_LEADER_OR_FOLLOWER for a batch that it has

@@ -19,7 +19,7 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import TargetOffset, TopicPartition
 from towpath.records.items import Batch
-from towpath.records.target.trouble import MESSAGE_TOO_LARGE
+from towpath.records.target.trouble import BAD_RECORDS, MESSAGE_TOO_LARGE
 from towpath.records.trouble import REFUSES_IDS
 from towpath.wire import batch as wire
 
@@ -45,6 +45,14 @@ class DamagedError(ClusterError):
         self.batch = batch
 
 
+class BadRecordsError(ClusterError):
+    """The target refuses records of `batch` for good, with the error `refusal`."""
+
+    def __init__(self, batch: Batch, refusal: RefusedError) -> None:
+        super().__init__(batch.base, refusal)
+        self.batch, self.refusal = batch, refusal
+
+
 @dataclass(slots=True)
 class PartitionWriter:
     """Writes one target partition, from a fence to the first error."""
@@ -63,6 +71,7 @@ class PartitionWriter:
         Raises:
             TooLargeError: A batch is too large; nothing was written.
             DamagedError: A batch is damaged; nothing was written.
+            BadRecordsError: A batch has records that are refused for good; nothing was written.
             ClusterError: The target refused, for example because another writer took over, or did
                 not answer. The transaction may be committed nevertheless.
         """
@@ -96,6 +105,8 @@ class PartitionWriter:
         except RefusedError as error:
             if error.error == MESSAGE_TOO_LARGE:
                 raise TooLargeError(batch) from error
+            if error.error in BAD_RECORDS:
+                raise BadRecordsError(batch, error) from error
             raise
         self._sequence = (self._sequence + batch.count) % wire.SEQUENCES
         return base

@@ -1,4 +1,4 @@
-"""Reading what MirrorMaker 2 keeps on the target."""
+"""Reading the committed records of a small topic on the target."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 
 from tests.support.kafka import Record, create_topic, delete_before, produce
 from towpath.cluster.admin import Admin
+from towpath.cluster.data import committed as reading
 from towpath.cluster.data.client import Client
+from towpath.cluster.data.committed import CommittedReader
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
-from towpath.mm2 import topic as reading
-from towpath.mm2.topic import InternalTopic
 from towpath.model.nouns import Side, TopicName, TopicPartition
 
 
@@ -26,7 +26,7 @@ def test_records_that_expire_while_they_are_read_stop_nothing(
         produce(target.bootstrap, name, [Record(b"k", b"%d" % number)])
     config = ClusterConfig(bootstrap=target.addresses)
     with Admin(config, Side.TARGET) as admin, Client(config, Side.TARGET, admin) as client:
-        topic = InternalTopic(admin, client, TopicPartition(TopicName(name), 0))
+        topic = CommittedReader(admin, client, TopicPartition(TopicName(name), 0))
         records = topic.read()
         first = next(records)
         delete_before(target.bootstrap, name, 8)

@@ -1,4 +1,7 @@
-"""Reads what MirrorMaker 2 keeps in one partition of a topic, up to its end."""
+"""Reads the committed records of one partition, up to its end. Blocking.
+
+Records are decoded in plain Python, so this is for small topics: those that keep state.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ _PATIENCE = 30.0
 """Seconds to wait for records that a partition must have, as its end tells."""
 
 
-class InternalTopic:
-    """One partition that MirrorMaker 2 writes; a second call of `read` gives what was added.
+class CommittedReader:
+    """Reads a partition of the target; a second call of `read` gives what was added.
 
     Records may expire while they are read: reading then goes on where the log begins now, and what
     was read before still counts, as it was the last word when it was read.

@@ -1,0 +1,276 @@
+"""`bench/rewrite`: what it costs to change records, beside plain copying and MirrorMaker 2.
+
+MirrorMaker 2 has a transform for headers and one that filters; none rewrites schema ids, so it
+copies plainly there, which costs it less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaAdminClient
+from tests.support.registry import LocalRegistry, fetch, record
+
+from bench import throughput
+from bench.arena import Arena
+from bench.copiers import Wish, towpath_environment
+from bench.data import SETS, Prepared
+from bench.kernels import HEAD, IDS, PROVENANCE, framed_batches, micro
+from bench.meter import machine
+from bench.report import table
+from bench.suite import SCALES, Suite
+
+ROOT = Path(__file__).resolve().parents[1]
+KEYED = SETS[0]
+DISTINCT = 400
+"""Batches that differ; the rest are the same again."""
+TOPIC = "rewrite"
+MICRO = "micro"
+_CHANGE = "changes:\n  - topics: ['.*']\n"
+_INSERT = (
+    ("transforms", "env"),
+    ("transforms.env.type", "org.apache.kafka.connect.transforms.InsertHeader"),
+    ("transforms.env.header", "env"),
+    ("transforms.env.value.literal", "prod"),
+    # A literal is a text, which the converter of MirrorMaker 2 refuses; this one takes texts, and
+    # writes all other headers as Base64.
+    ("header.converter", "org.apache.kafka.connect.storage.SimpleHeaderConverter"),
+)
+_FILTER = (
+    ("transforms", "home"),
+    ("transforms.home.type", "org.apache.kafka.connect.transforms.Filter"),
+    ("transforms.home.predicate", "home"),
+    ("predicates", "home"),
+    ("predicates.home.type", "org.apache.kafka.connect.transforms.predicates.HasHeaderKey"),
+    ("predicates.home.name", PROVENANCE),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One change by both copiers.
+
+    Attributes:
+        name: Its name.
+        lines: Lines of Towpath's file.
+        properties: Properties of MirrorMaker 2's flow.
+        codec: Codec of what MirrorMaker 2 writes.
+        drops: Whether half of the records are dropped.
+        wanted: Upper bound of Towpath's CPU, as a part of MirrorMaker 2's.
+    """
+
+    name: str
+    lines: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
+    codec: str = "lz4"
+    drops: bool = False
+    wanted: float | None = None
+
+
+SCENARIOS = (
+    Scenario("plain"),
+    Scenario(
+        "header", f"{_CHANGE}    headers: [{{name: env, value: prod}}]\n", _INSERT, wanted=1 / 3
+    ),
+    Scenario("ids", "", wanted=1 / 4),
+    Scenario("provenance", f"{_CHANGE}    drop: [{{provenance: {PROVENANCE}}}]\n", _FILTER,
+             drops=True),
+    Scenario("recompress", f"{_CHANGE}    codec: zstd\n", codec="zstd"),
+)  # fmt: skip
+PARTS = (*(each.name for each in SCENARIOS), MICRO)
+
+
+def main() -> int:
+    """Measure, and write the page and the figures; return 1 when something failed."""
+    wish = _arguments()
+    towpath_environment(ROOT)
+    told = machine()
+    found: dict[str, Any] = {"machine": told, "size": wish.size, "runs": {}, "trouble": []}
+    if set(wish.sets) != {MICRO}:
+        with tempfile.TemporaryDirectory(prefix="towpath-bench-", dir=wish.home) as home:
+            _whole(wish, Path(home), found)
+    found["micro"] = micro() if MICRO in wish.sets else []
+    part = "" if set(wish.sets) == set(PARTS) and wish.size == "full" else "-part"
+    stem = f"{datetime.now(UTC).date()}-rewrite{part}"
+    wish.out.mkdir(parents=True, exist_ok=True)
+    (wish.out / f"{stem}.json").write_text(json.dumps(found, indent=1) + "\n")
+    page = "\n".join(_page(found)) + "\n"
+    (wish.out / f"{stem}.md").write_text(page)
+    print(page)
+    return 1 if found["trouble"] else 0
+
+
+def _whole(wish: argparse.Namespace, home: Path, found: dict[str, Any]) -> None:
+    scale = SCALES[wish.size]
+    with Arena(home, "1g") as arena, ExitStack() as stack:
+        suite = Suite(arena, home, scale, frozenset(wish.skip), _tell)
+        suite.warm_brokers()
+        prepared = _prepared(scale.records * wish.records, _cluster_id(arena.target.bootstrap))
+        throughput.load(arena, prepared, TOPIC)
+        for scenario in SCENARIOS:
+            if scenario.name not in wish.sets:
+                continue
+            for who in ("mm2", "towpath"):
+                if who in wish.skip:
+                    continue
+                with suite.caught(scenario.name, who):
+                    lines = scenario.lines
+                    if scenario.name == "ids" and who == "towpath":
+                        lines = stack.enter_context(_registries(home))
+                    run = _copied(suite, arena, replace(scenario, lines=lines), who, prepared)
+                    found["runs"].setdefault(scenario.name, {})[who] = run
+                    suite.said(run)
+        found["trouble"] = suite.results.trouble
+
+
+def _copied(
+    suite: Suite, arena: Arena, scenario: Scenario, who: str, prepared: Prepared
+) -> dict[str, Any]:
+    wish = Wish(
+        (TOPIC, "warm"), scenario.codec, prepared.data.partitions,
+        more=scenario.lines, properties=scenario.properties,
+    )  # fmt: skip
+    kept = prepared
+    if scenario.drops:
+        kept = replace(prepared, data=replace(prepared.data, records=prepared.data.records // 2))
+    arena.hide(TOPIC)
+    try:
+        with suite.warmed(who, wish, f"{scenario.name}-{who}") as copier:
+            return throughput.copied(arena, copier, kept, TOPIC, lambda: arena.show(TOPIC))
+    finally:
+        arena.show(TOPIC)
+
+
+def _prepared(factor: float, home: str) -> Prepared:
+    """Return framed records, every second of which says that it comes from the target."""
+    data = KEYED.scaled(factor)
+    frames = [b"\0" + number.to_bytes(4, "big") for number in IDS]
+    made, size = framed_batches(
+        data, lambda index: frames[index % len(frames)], DISTINCT * data.per_batch, home.encode()
+    )
+    total = data.records // data.per_batch
+    batches: list[list[bytes]] = [[] for _ in range(data.partitions)]
+    for number in range(total):
+        batches[number % data.partitions].append(made[number % DISTINCT])
+    wire = sum(len(made[number % DISTINCT]) for number in range(total))
+    return Prepared(data, batches, round(size * total / DISTINCT), wire)
+
+
+@contextmanager
+def _registries(home: Path) -> Iterator[str]:
+    """Yield the lines of a file whose schemas get other ids on the target."""
+    program = fetch()
+    if program is None:
+        raise RuntimeError("the schema registry is built with Go, and there is none")
+    ours, theirs = (LocalRegistry(program, home / f"registry-{side}") for side in ("a", "b"))
+    try:
+        theirs.register("other-value", record("Other", "a"))
+        ours.ask("PUT", "/config", {"compatibility": "NONE"})
+        for number in IDS:
+            ours.register(f"{TOPIC}-value", record(f"Record{number}", "a", "b"))
+        yield (
+            f'schemas: {{source: {{url: "{ours.url}"}}, target: {{url: "{theirs.url}"}},'
+            " ids: translate}\n"
+            f"{_CHANGE}    ids: {{key: none}}\n"
+        )
+    finally:
+        ours.stop()
+        theirs.stop()
+
+
+def _cluster_id(bootstrap: str) -> str:
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        return str(admin.describe_cluster()["cluster_id"])
+    finally:
+        admin.close()
+
+
+def _page(found: dict[str, Any]) -> Iterator[str]:
+    yield "# Records that change on their way"
+    yield ""
+    yield from (f"- {name}: {value}" for name, value in found["machine"].items())
+    if found["runs"]:
+        yield from ("", "## Between brokers", "", *_runs(found["runs"]), "", *_goals(found["runs"]))
+        yield from ("", *_METHOD)
+    if found["micro"]:
+        yield from ("", "## One core, without brokers", "", *table(HEAD, found["micro"]))
+    for trouble in found["trouble"]:
+        yield from ("", f"Failed: {trouble.splitlines()[0]}")
+
+
+_METHOD = (
+    "The same topic for all: 1 KB JSON behind a schema id, lz4, batches of 200, 8 partitions; every"
+    " second record has a header that names the target's cluster. MirrorMaker 2 inserts the header"
+    " with `InsertHeader` (and `SimpleHeaderConverter`, without which its tasks die), drops records"
+    " with `Filter` and `HasHeaderKey`, and recompresses with its producer; it has nothing for"
+    " schema ids, so it copies plainly there. GiB are of keys, values and headers at the source,"
+    " uncompressed. All processes share the processors, so only ratios within this page mean"
+    " something; the method is that of `bench/mirror`.",
+)
+
+
+def _runs(runs: dict[str, Any]) -> Iterator[str]:
+    head = ("change", "who", "records/s", "MiB/s", "CPU s per GiB", "source broker",
+            "target broker", "others CPU s", "surplus")  # fmt: skip
+    rows: list[Sequence[Any]] = [
+        (
+            name, who, f"{run['records_per_s']:,}", run["mib_per_s"], run["cpu_per_gib"]["copier"],
+            run["cpu_per_gib"]["source"], run["cpu_per_gib"]["target"],
+            f"{run['cpu']['others']:.1f}", run["surplus"],
+        )
+        for name, by in runs.items()
+        for who, run in by.items()
+    ]  # fmt: skip
+    yield from table(head, rows)
+
+
+def _goals(runs: dict[str, Any]) -> Iterator[str]:
+    rows = []
+    for scenario in SCENARIOS:
+        by = runs.get(scenario.name, {})
+        if {"mm2", "towpath"} <= by.keys():
+            ours, theirs = (by[who]["cpu_per_gib"]["copier"] for who in ("towpath", "mm2"))
+            ratio = ours / max(theirs, 0.01)
+            wanted = scenario.wanted
+            reached = "" if wanted is None else "yes" if ratio <= wanted else "**no**"
+            rate = by["towpath"]["records_per_s"] / by["mm2"]["records_per_s"]
+            limit = "" if wanted is None else f"at most {wanted:.2f}"
+            rows.append((scenario.name, limit, f"{ratio:.3f}", reached, f"{rate:.1f}"))
+    head = ("change", "CPU / MirrorMaker 2's, wanted", "found", "reached", "rate / its rate")
+    yield from table(head, rows)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench/rewrite", description=__doc__)
+    parser.add_argument("--size", choices=sorted(SCALES), default="full")
+    parser.add_argument("--sets", type=lambda text: text.split(","), default=PARTS,
+                        help=", ".join(PARTS))  # fmt: skip
+    parser.add_argument("--records", type=float, default=1.0, help="factor on the records")
+    parser.add_argument(
+        "--skip", type=lambda text: text.split(","), default=(), help="mm2, towpath"
+    )
+    parser.add_argument("--home", type=Path, help="folder for the data, removed at the end")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    return parser.parse_args()
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"[{time.monotonic() - BEGAN:6.1f} s] {text}\n")
+    sys.stderr.flush()
+
+
+BEGAN = time.monotonic()
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""What the ledger knows of ids of schemas. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
+
+from towpath.ledger.entries import AwaitedIds, DecidedIds, RefusedIds, Removed
+from towpath.ledger.entries.ids import Decisions, WrittenId
+from towpath.model.changes import SubjectStrategy
+from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.reasons import Reason
+from towpath.model.schemas import qualified
+from towpath.model.subjects import GIVEN, KEY, VALUE, may_use
+
+SchemaName = int | UUID
+"""How a record names its schema: by a number, or by a UUID."""
+
+
+class IdDecision(NamedTuple):
+    """What an id becomes.
+
+    Attributes:
+        order: Counts the decisions in the order of the ledger; of several the first holds.
+        becomes: The id on the target, the id itself if it passes unchanged, `None` if no schema has
+            it that the records may use.
+        why: Why it has no id of the target, `None` if it has one.
+    """
+
+    order: int
+    becomes: SchemaName | None
+    why: Reason | None = None
+
+
+Scope = dict[SchemaName, IdDecision]
+
+
+@dataclass(slots=True)
+class IdBooks:
+    """The decisions about ids of one link, and what waits for others.
+
+    Attributes:
+        subjects: Decisions by the subject at the source.
+        topics: Decisions for one part of the records of a source topic.
+        awaited: What partitions wait for, by source partition.
+        refused: The last refusal of each source partition.
+        revision: Changes with each decision.
+    """
+
+    subjects: dict[str, Scope] = field(default_factory=dict)
+    topics: dict[tuple[TopicName, str], Scope] = field(default_factory=dict)
+    awaited: dict[TopicPartition, AwaitedIds] = field(default_factory=dict)
+    refused: dict[TopicPartition, RefusedIds] = field(default_factory=dict)
+    revision: int = 0
+    _count: int = 0
+    _named: dict[str, list[Scope]] = field(default_factory=dict)
+    """Decisions by the name of the subject without its context."""
+    _all: Scope = field(default_factory=dict)
+    """The first decision about each id under any subject."""
+
+    def take(self, entry: DecidedIds | AwaitedIds | RefusedIds | Removed) -> None:
+        """Add an entry. Decisions must come in the order of the ledger."""
+        match entry:
+            case AwaitedIds():
+                self.awaited[entry.tp] = entry
+            case RefusedIds():
+                self.refused[entry.tp] = entry
+            case Removed():
+                topic, partition = entry.key
+                self.awaited.pop(TopicPartition(TopicName(str(topic)), int(partition)), None)
+            case DecidedIds():
+                self._decide(entry)
+
+    def _decide(self, entry: DecidedIds) -> None:
+        self.revision += 1
+        for subject, decisions in entry.subjects.items():
+            if subject not in self.subjects:
+                self.subjects[subject] = {}
+                self._named.setdefault(qualified(subject).name, []).append(self.subjects[subject])
+            self._add(self.subjects[subject], decisions, None)
+            for name in map(read_id, dict(decisions) if subject != GIVEN else ()):
+                self._all.setdefault(name, self.subjects[subject][name])
+        for part, topics in ((KEY, entry.keys), (VALUE, entry.values)):
+            for topic, decisions in topics.items():
+                self._add(self.topics.setdefault((topic, part), {}), decisions, entry.why)
+
+    def _add(self, scope: Scope, decisions: Decisions, why: Reason | None) -> None:
+        for written, becomes in decisions:
+            after = None if becomes is None else read_id(becomes)
+            self._count += 1
+            scope.setdefault(read_id(written), IdDecision(self._count, after, why))
+
+    def decisions(
+        self, strategy: SubjectStrategy | None, topic: TopicName, part: str
+    ) -> dict[SchemaName, SchemaName | None]:
+        """Return what the ids of a part of the records of a topic become.
+
+        Args:
+            strategy: How the subjects of the topic are named, `None` if the file gives the ids.
+            topic: The source topic.
+            part: `key` or `value`.
+        """
+        found: Scope = {}
+        for scope in self._scopes(strategy, topic, part):
+            for name, decision in scope.items():
+                if name not in found or decision.order < found[name].order:
+                    found[name] = decision
+        return {name: decision.becomes for name, decision in found.items()}
+
+    def is_decided(
+        self, strategy: SubjectStrategy | None, topic: TopicName, part: str, name: SchemaName
+    ) -> bool:
+        """Whether there is a decision about an id of a part of the records of a topic."""
+        return any(name in scope for scope in self._scopes(strategy, topic, part))
+
+    def first_of(self, name: SchemaName) -> SchemaName | None:
+        """Return what an id becomes under the subject that was registered first."""
+        found = self._all.get(name)
+        return None if found is None else found.becomes
+
+    def has_own(self, topic: TopicName, part: str) -> bool:
+        """Whether there are decisions about ids of this part of the topic alone."""
+        return (topic, part) in self.topics
+
+    def _scopes(
+        self, strategy: SubjectStrategy | None, topic: TopicName, part: str
+    ) -> Iterator[Scope]:
+        match strategy:
+            case None:
+                yield self.subjects.get(GIVEN, {})
+            case SubjectStrategy.RECORD:
+                yield self._all
+            case SubjectStrategy.TOPIC:
+                yield from self._named.get(f"{topic}-{part}", ())
+            case SubjectStrategy.TOPIC_RECORD:
+                for name, scopes in self._named.items():
+                    if may_use(strategy, topic, part, name):
+                        yield from scopes
+        if (topic, part) in self.topics:
+            yield self.topics[topic, part]
+
+    @property
+    def passed(self) -> Counter[str]:
+        """How many ids have no id of the target, by the code of the reason."""
+        decisions = (each for scope in self.topics.values() for each in scope.values())
+        return Counter(str(each.why.code) for each in decisions if each.why is not None)
+
+
+def read_id(written: WrittenId) -> SchemaName:
+    """Return an id of an entry."""
+    return UUID(written) if isinstance(written, str) else written
+
+
+def written_id(name: SchemaName) -> WrittenId:
+    """Return an id as entries have it."""
+    return str(name) if isinstance(name, UUID) else name
+
+
+def written_ids(decided: Mapping[SchemaName, SchemaName | None]) -> Decisions:
+    """Return decisions as entries have them."""
+    return tuple(
+        (written_id(name), None if becomes is None else written_id(becomes))
+        for name, becomes in decided.items()
+    )

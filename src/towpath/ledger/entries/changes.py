@@ -1,0 +1,28 @@
+"""Entries about the changes of records in flight (docs/decisions/0034)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from towpath.model.changes import RecordChange
+from towpath.model.nouns import LinkName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefinedChange:
+    """What the digest of a change stands for.
+
+    The entry stands here before the first record that was changed so. Recovery needs it after the
+    file has changed, to know records again that are on the target already.
+    """
+
+    kind: ClassVar[str] = "change"
+
+    link: LinkName
+    digest: str
+    change: RecordChange
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the part of the key after kind and link."""
+        return (self.digest,)

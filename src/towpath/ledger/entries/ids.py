@@ -1,0 +1,117 @@
+"""Entries about ids of schemas: the durable map, and what slices wait for (docs/decisions/0035)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from towpath.model.nouns import LinkName, TopicName, TopicPartition
+from towpath.model.reasons import Reason
+
+WrittenId = int | str
+"""An id as entries have it: a number, or a UUID as text."""
+Decisions = tuple[tuple[WrittenId, WrittenId | None], ...]
+"""Ids of the source, each with what it becomes: the id on the target, itself if it passes
+unchanged, or `None` if no schema that the records may use has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedIds:
+    """What ids of schemas become. No decision is ever changed: of several, the first holds.
+
+    Attributes:
+        name: A name that no other entry has, so that all of them are kept.
+        at: When this was decided, in ms since 1970.
+        subjects: Decisions by the subject at the source: its schemas have these ids on the target.
+        keys: Decisions for keys of a source topic alone.
+        values: Decisions for values of a source topic alone.
+        why: Why the ids of topics have no other id, `None` where the registries gave the ids.
+    """
+
+    kind: ClassVar[str] = "ids"
+
+    link: LinkName
+    name: str
+    at: int
+    subjects: Mapping[str, Decisions] = field(default_factory=dict)
+    keys: Mapping[TopicName, Decisions] = field(default_factory=dict)
+    values: Mapping[TopicName, Decisions] = field(default_factory=dict)
+    why: Reason | None = None
+
+    @property
+    def cause(self) -> str:
+        """The sentence of `why`, "" if there is none."""
+        return str(self.why) if self.why is not None else ""
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the part of the key after kind and link."""
+        return (self.name,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitedIds:
+    """The ids without a decision that records of a partition wait for.
+
+    Attributes:
+        topic: The source topic.
+        partition: The source partition.
+        name: A name that the answer repeats.
+        at: Since when, in ms since 1970.
+        keys: Ids of keys.
+        values: Ids of values.
+    """
+
+    kind: ClassVar[str] = "awaited_ids"
+
+    link: LinkName
+    topic: TopicName
+    partition: int
+    name: str
+    at: int
+    keys: tuple[WrittenId, ...]
+    values: tuple[WrittenId, ...]
+
+    @property
+    def tp(self) -> TopicPartition:
+        """The source partition."""
+        return TopicPartition(self.topic, self.partition)
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the part of the key after kind and link."""
+        return (self.topic, self.partition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedIds:
+    """The answer to `AwaitedIds` where nothing may pass: the partition stops.
+
+    Attributes:
+        topic: The source topic.
+        partition: The source partition.
+        name: The name of the entry that this answers.
+        why: Why there is no decision.
+    """
+
+    kind: ClassVar[str] = "refused_ids"
+
+    link: LinkName
+    topic: TopicName
+    partition: int
+    name: str
+    at: int
+    why: Reason
+
+    @property
+    def tp(self) -> TopicPartition:
+        """The source partition."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def cause(self) -> str:
+        """The sentence of `why`."""
+        return str(self.why)
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the part of the key after kind and link."""
+        return (self.topic, self.partition)

@@ -1,0 +1,1 @@
+"""The topic `__towpath_quarantine`: records that could not be changed or delivered."""

@@ -1,0 +1,132 @@
+"""Reads the quarantine topic: which records are there, and which of them were replayed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.cluster.data.committed import CommittedReader
+from towpath.ledger.quarantine.format import QuarantinedRecord, QuarantineKey, ReplayMark, decode
+from towpath.ledger.quarantine.writer import PLACE
+from towpath.model.deadline import Deadline
+from towpath.model.errors import UnreachableError
+from towpath.model.nouns import QUARANTINE, LinkName, Side
+from towpath.model.reasons import Reason
+
+_OPEN = 75.0
+"""Seconds to wait for the end of open transactions. A coordinator ends ours after a minute."""
+_NAP = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InQuarantine:
+    """A record in the quarantine topic, without its bytes.
+
+    Attributes:
+        key: Where it came from.
+        why: Why it was set aside.
+        at: When it was set aside first, in ms since 1970.
+        size: Bytes of its key, value and headers.
+        replay: Its last replay, `None` if there was none.
+        outdated: The mirror partition may have the record: it was begun anew since, so that the
+            record was copied again or set aside again, or the ledger does not say that it is left
+            out.
+    """
+
+    key: QuarantineKey
+    why: Reason
+    at: int
+    size: int
+    replay: ReplayMark | None = None
+    outdated: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the target lacks the record, and it can be replayed."""
+        return self.replay is None and not self.outdated
+
+
+class QuarantineReader:
+    """Reads records that were set aside, from a target.
+
+    Attributes:
+        foreign: Number of records in the topic, at the last reading, that nobody here wrote or that
+            a newer version wrote.
+    """
+
+    def __init__(self, admin: Admin, client: Client) -> None:
+        self._admin, self._client = admin, client
+        self.foreign = 0
+
+    def exists(self) -> bool:
+        """Whether the topic exists.
+
+        Raises:
+            ClusterError: The target cannot be asked, or refuses to describe the topic.
+        """
+        info = self._admin.topics.describe([QUARANTINE]).get(QUARANTINE)
+        if info is not None and info.error is not None:
+            raise info.error
+        return info is not None
+
+    def overview(self, link: LinkName) -> dict[QuarantineKey, InQuarantine]:
+        """Return the records of a link, each once, in the order in which they were set aside.
+
+        Raises:
+            ClusterError: The topic cannot be read.
+        """
+        found: dict[QuarantineKey, InQuarantine] = {}
+        marks: dict[QuarantineKey, ReplayMark] = {}
+        for each in self._of(link):
+            if isinstance(each, ReplayMark):
+                marks[each.key] = each
+            elif each.key not in found:
+                found[each.key] = InQuarantine(
+                    key=each.key, why=each.why, at=each.at, size=each.record.size
+                )
+        return {key: replace(each, replay=marks.get(key)) for key, each in found.items()}
+
+    def records(self, link: LinkName) -> Iterator[QuarantinedRecord]:
+        """Yield the records of a link with their bytes, each once.
+
+        Raises:
+            ClusterError: The topic cannot be read.
+        """
+        seen: set[QuarantineKey] = set()
+        for each in self._of(link):
+            if isinstance(each, QuarantinedRecord) and each.key not in seen:
+                seen.add(each.key)
+                yield each
+
+    def settle(self) -> None:
+        """Wait until no transaction is open in the topic, so that every mark shows.
+
+        Raises:
+            UnreachableError: A transaction stays open.
+            ClusterError: The topic cannot be read.
+        """
+        offsets, deadline = self._admin.offsets, Deadline.after(_OPEN)
+        end = offsets.latest([PLACE]).sure(PLACE)
+        while offsets.latest([PLACE], committed=True).sure(PLACE) < end:
+            if deadline.over:
+                raise UnreachableError(
+                    Side.TARGET,
+                    f"reading {PLACE}",
+                    f"a transaction has been open there for more than {_OPEN:.0f} s",
+                    "look with kafka-transactions.sh who holds it",
+                )
+            time.sleep(_NAP)
+
+    def _of(self, link: LinkName) -> Iterator[QuarantinedRecord | ReplayMark]:
+        self.foreign = 0
+        if not self.exists():
+            return
+        for record in CommittedReader(self._admin, self._client, PLACE).read():
+            told = decode(record)
+            if told is None:
+                self.foreign += 1
+            elif told.key.link == link:
+                yield told

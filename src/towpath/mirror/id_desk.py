@@ -1,0 +1,173 @@
+"""Where a run answers slices that wait for ids of schemas, and keeps the map of ids."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from uuid import UUID
+
+from towpath.config import LinkConfig, SchemaIds
+from towpath.ledger.books.ids import IdBooks, SchemaName
+from towpath.ledger.entries import DecidedIds, RefusedIds
+from towpath.ledger.link import OpenLink
+from towpath.metrics.meter import Meter
+from towpath.mirror.discovery import Discovery
+from towpath.mirror.ids import IdAnswers, registered
+from towpath.mirror.progress import RunProgress
+from towpath.model.changes import Framing, IdChange, SubjectStrategy
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import TopicName
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.model.schemas import SubjectName
+from towpath.model.subjects import GIVEN
+from towpath.plan.differences import SubjectPart
+from towpath.schemas.ids import Pairs, pairs, undecided, why_unknown
+from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.steps import SchemaStep
+from towpath.schemas.subject import SUBJECT, PlacedDifference, SchemasClient
+
+_SHOWN = 20
+_NOT_LOOKED = Reason.of(ReasonCode.SCHEMAS_UNSEEN, why="they were not looked at yet")
+
+
+class IdDesk:
+    """Keeps the map of ids of a link whose schemas get ids of the target.
+
+    Args:
+        link: The link.
+        client: The client of its schemas.
+        discovery: Looks at the registries, and registers what is missing.
+        progress: Shows what is waited for.
+        meter: Counts it.
+    """
+
+    def __init__(
+        self,
+        link: OpenLink,
+        client: object,
+        discovery: Discovery,
+        progress: RunProgress,
+        meter: Meter,
+    ) -> None:
+        self._link, self._client, self._discovery = link, client, discovery
+        self._progress, self._meter = progress, meter
+        schemas = link.config.schemas
+        self._registries = schemas is not None and schemas.ids is SchemaIds.TRANSLATE
+        self._given = given(link.config)
+        self._on = self._registries or bool(self._given)
+        self._answers = IdAnswers(link.config.link, link.books.ids, self._change)
+        self._taken: SubjectPart[SchemaStep, ObservedSchemas] | None = None
+
+    def begin(self) -> None:
+        """Write the map before the first slice begins; what earlier slices asked needs no answer.
+
+        Raises:
+            ClusterError: The ledger could not be read or written.
+        """
+        if self._on:
+            self._read()
+            self._answers.begin()
+            self._write({SubjectName(GIVEN): self._given})
+            self._record()
+            self._tell()
+
+    def look(self) -> None:
+        """Read what slices wait for, and answer what is due.
+
+        Raises:
+            ClusterError: A cluster could not be reached, or the journal could not be written.
+        """
+        if not self._on:
+            return
+        self._read()
+        self._record()
+        if self._answers.look_is_due(time.monotonic()):
+            began = time.monotonic()
+            if self._registries:
+                self._discovery.bring(SUBJECT)
+            self._answers.looked(began, time.monotonic())
+            self._record()
+            self._append(self._answers.guids(self._guid))
+        answers = self._answers.due(time.monotonic(), self._why)
+        self._append(answers)
+        self._tell()
+
+    def _append(self, entries: Sequence[DecidedIds | RefusedIds]) -> None:
+        if entries:
+            self._link.ledger.append(entries)
+            self._read()
+
+    def _guid(self, guid: UUID) -> UUID | None:
+        try:
+            return self._client.guid(guid) if isinstance(self._client, SchemasClient) else None
+        except ClusterError:
+            return None  # it is looked for again
+
+    def _read(self) -> None:
+        self._link.read()
+        if self._link.config.schemas is None:
+            self._link.ledger.read_schemas(self._link.books)
+
+    def _change(self, topic: TopicName) -> IdChange | None:
+        return self._link.config.change_of(topic).ids
+
+    def _part(self) -> SubjectPart[SchemaStep, ObservedSchemas] | None:
+        found = self._progress.topics.found
+        return found.of(SUBJECT) if found is not None else None
+
+    def _record(self) -> None:
+        """Write the ids that the last look has shown to be the same schemas."""
+        part = self._part()
+        if part is None or part is self._taken or not isinstance(part.found, PlacedDifference):
+            return
+        self._write(pairs(part.seen, part.found.places))
+        self._taken = part
+
+    def _write(self, found: Pairs) -> None:
+        """Write the ids about which nothing is decided yet."""
+        fresh = undecided(found, self._link.books.ids)
+        self._append(registered(self._link.config.link, fresh))
+
+    def _why(self, scope: tuple[SubjectStrategy, TopicName, str], name: SchemaName) -> Reason:
+        part = self._part()
+        if part is None:
+            return _NOT_LOOKED
+        return why_unknown(part.seen, dict(self._troubles(part)), scope, name)
+
+    def _troubles(
+        self, part: SubjectPart[SchemaStep, ObservedSchemas]
+    ) -> Iterator[tuple[str, str]]:
+        for problem in part.found.problems:
+            yield problem.about, problem.text
+        for about, error in self._progress.topics.outcome.failed.items():
+            yield about, str(error)
+
+    def _tell(self) -> None:
+        sentences = [*overruled(self._given, self._link.books.ids), *self._answers.sentences()]
+        more = len(sentences) - _SHOWN
+        rest = [f"{more} other schema ids"] if more > 0 else []
+        self._progress.ids = (*sentences[:_SHOWN], *rest)
+        self._meter.ids(self._answers.waiting, self._link.books.ids.passed)
+
+
+def overruled(given: Mapping[SchemaName, SchemaName], books: IdBooks) -> Iterator[str]:
+    """Yield a sentence about each id for which the file now gives another one than is decided."""
+    known = books.subjects.get(GIVEN, {})
+    for name, becomes in given.items():
+        if name in known and known[name].becomes != becomes:
+            yield (
+                f"the file gives {becomes} for id {name}, but it was decided as"
+                f" {known[name].becomes} before records were written, and that holds"
+            )
+
+
+def given(config: LinkConfig) -> dict[SchemaName, SchemaName]:
+    """Return which ids become which as the file itself says; the first entry of an id counts."""
+    found: dict[SchemaName, SchemaName] = {}
+    for section in config.changes:
+        for name, number in section.ids.glue.items() if section.ids else ():
+            if section.ids and section.ids.framing is Framing.FROM_GLUE:
+                found.setdefault(UUID(name), number)
+            else:
+                found.setdefault(number, UUID(name))
+    return found

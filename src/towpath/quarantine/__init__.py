@@ -1,0 +1,1 @@
+"""Records that were set aside: which there are, and how they are replayed."""

@@ -1,0 +1,95 @@
+"""Puts records of a slice into the quarantine topic. Blocking; threads may share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from towpath.cluster.admin import Admin
+from towpath.ledger.quarantine import writer
+from towpath.ledger.quarantine.format import QuarantinedRecord, QuarantineKey
+from towpath.model.clock import now_ms
+from towpath.model.nouns import LinkName, SourceOffset
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.records.jobs import ClientPool
+from towpath.records.work import Assignment
+from towpath.wire import plain
+
+if TYPE_CHECKING:
+    from towpath.wire.change import Aside
+
+WhyOf = Callable[[plain.Record], Reason]
+"""Returns why a record is set aside."""
+
+
+class Asides:
+    """The quarantine of one slice.
+
+    Args:
+        link: The link.
+        target: Creates the topic when the first record is set aside.
+        clients: Write to it.
+    """
+
+    def __init__(self, link: LinkName, target: Admin, clients: ClientPool) -> None:
+        self._link, self._target, self._clients = link, target, clients
+        self._ready = False
+
+    def take(self, a: Assignment, records: Sequence[Aside]) -> Callable[[], bool]:
+        """Take records that cannot be changed; not blocking.
+
+        Returns:
+            Writes them, and returns whether all of them are durable. A record may come again after
+            a crash.
+        """
+        codes = {each.offset: each.code for each in records}
+
+        def why(record: plain.Record) -> Reason:
+            offset = record.offset
+            return Reason.of(ReasonCode.RECORD_BAD, offset=offset, bad=str(codes[offset]))
+
+        def write() -> bool:
+            self.put(
+                a,
+                [
+                    plain.record_of(each.record, timestamp=each.timestamp, offset=each.offset)
+                    for each in records
+                ],
+                why,
+            )
+            return True
+
+        return write
+
+    def put(
+        self, a: Assignment, records: Sequence[plain.Record], why: WhyOf, change: str = ""
+    ) -> None:
+        """Write records with their source offsets. All are durable when this returns.
+
+        Args:
+            a: Their partition.
+            records: The records.
+            why: Why each is set aside.
+            change: The digest of the change that was made to them already.
+
+        Raises:
+            ClusterError: The target refuses them, or does not answer; it may have some of them.
+        """
+        if not self._ready:
+            writer.prepare(self._target)
+            self._ready = True
+        tp, at = a.source, now_ms()
+        made = [
+            QuarantinedRecord(
+                key=QuarantineKey(
+                    self._link, tp.topic, tp.partition, SourceOffset(each.offset), a.producer_id
+                ),
+                why=why(each),
+                at=at,
+                record=each,
+                change=change,
+            )
+            for each in records
+        ]
+        with self._clients.one() as client:
+            writer.put(client, made)

@@ -1,0 +1,101 @@
+"""What lanes that change records need from outside of both logs: ids of schemas, a quarantine.
+
+Both are asked by way of a `Wait` in the queue of the lane, so only that lane waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from towpath.model.changes import RecordChange, RecordOrigin
+from towpath.model.nouns import ClusterId, LinkName
+from towpath.records.work import NO_CLUSTER, Assignment, Slice
+
+if TYPE_CHECKING:
+    from towpath.wire.change import Aside, UnknownId
+    from towpath.wire.ids import IdTable
+
+Ready = Callable[[], bool]
+"""Whether something has happened. Blocking, with a time limit of its own. A `TowpathError` stops
+the partition, unless it is a `ClusterError` that passes."""
+
+
+class IdSource(Protocol):
+    """Decisions about schema ids. Each was durable before it is told here, and never changes."""
+
+    def table(self, a: Assignment, change: RecordChange) -> IdTable:
+        """Return the decisions for a partition that are known now; not blocking.
+
+        The same object comes back while there is nothing new.
+
+        Args:
+            a: The partition.
+            change: The change that needs them, which may be an older one than that of the file.
+        """
+
+    def want(self, a: Assignment, change: RecordChange, unknown: Sequence[UnknownId]) -> Ready:
+        """Ask for decisions about ids; not blocking.
+
+        Returns:
+            Whether `table` has all of them. It is asked again until then, also beyond the end of a
+            run, so it must end the wait by itself: by a decision, or by an error that stops the
+            partition.
+        """
+
+
+class Quarantine(Protocol):
+    """Where records go that cannot be changed."""
+
+    def take(self, a: Assignment, records: Sequence[Aside]) -> Ready:
+        """Take records of a partition; not blocking.
+
+        Returns:
+            Whether all of them are durable. A record may come again after a crash.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """What the lanes of one slice need from outside.
+
+    Attributes:
+        link: The link.
+        source_cluster: The id of the source cluster.
+        target_cluster: The id of the target cluster.
+        ids: Decisions about schema ids, `None` if no lane changes ids.
+        quarantine: Takes records; if `None`, a lane stops at a record that should go there.
+    """
+
+    link: LinkName
+    source_cluster: ClusterId = NO_CLUSTER
+    target_cluster: ClusterId = NO_CLUSTER
+    ids: IdSource | None = None
+    quarantine: Quarantine | None = None
+
+    @classmethod
+    def of(
+        cls, work: Slice, ids: IdSource | None = None, quarantine: Quarantine | None = None
+    ) -> Outside:
+        """Return what the lanes of a slice need."""
+        return cls(
+            link=work.link,
+            source_cluster=work.source_cluster,
+            target_cluster=work.target_cluster,
+            ids=ids,
+            quarantine=quarantine,
+        )
+
+    def origin(self, a: Assignment) -> RecordOrigin:
+        """Return where the records of a partition come from and go to."""
+        return RecordOrigin(
+            link=self.link,
+            topic=a.source.topic,
+            partition=a.source.partition,
+            source_cluster=self.source_cluster,
+            target_cluster=self.target_cluster,
+        )
+
+
+NOTHING = Outside(link=LinkName(""))

@@ -1,0 +1,48 @@
+"""Ask a registry about thousands of things, some at the same time, without holding all answers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from towpath.model.errors import ClusterError
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+_AHEAD = 256
+"""Upper bound on the number of answers that wait for their turn."""
+
+
+def answers(
+    pool: ThreadPoolExecutor, things: Iterable[K], ask: Callable[[K], T]
+) -> Iterator[tuple[K, T | ClusterError]]:
+    """Yield each thing, in order, with the answer about it, or with the error if there is none.
+
+    Args:
+        pool: Asks several at the same time.
+        things: What is asked about.
+        ask: Returns the answer; what it returns should be small.
+    """
+
+    def asked(thing: K) -> T | ClusterError:
+        try:
+            return ask(thing)
+        except ClusterError as error:
+            return error
+
+    waiting: deque[tuple[K, Future[T | ClusterError]]] = deque()
+    try:
+        for thing in things:
+            waiting.append((thing, pool.submit(asked, thing)))
+            if len(waiting) >= _AHEAD:
+                first, answer = waiting.popleft()
+                yield first, answer.result()
+        while waiting:
+            first, answer = waiting.popleft()
+            yield first, answer.result()
+    finally:
+        for _, answer in waiting:
+            answer.cancel()

@@ -1,0 +1,102 @@
+"""The JSON of a schema registry, and our values. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from towpath.model.schemas import (
+    ALL_SUBJECTS,
+    AVRO,
+    RegisteredSchema,
+    Schema,
+    SchemaId,
+    SchemaReference,
+    SchemaVersion,
+    SubjectConfig,
+    qualified,
+)
+
+_OWN_PROPERTY = "confluent:version"
+"""A property that registries add to metadata by themselves."""
+
+
+def path_of(kind: str, subject: str) -> str:
+    """Return the path of a subject below `/subjects`, `/config` or `/mode`."""
+    # Some registries do not decode the colons that contexts have.
+    return f"/{kind}" if subject == ALL_SUBJECTS else f"/{kind}/{quote(subject, safe=':')}"
+
+
+def registered(found: Mapping[str, Any], context: str) -> RegisteredSchema:
+    """Return a version of a subject.
+
+    Args:
+        found: The answer of a registry.
+        context: The context that was asked; names in the answer may be without it.
+    """
+    subject = qualified(found["subject"], context)
+    at = SchemaVersion(subject.subject, int(found["version"]))
+    return RegisteredSchema(at, SchemaId(int(found["id"])), schema(found, subject.context))
+
+
+def schema(found: Mapping[str, Any], context: str) -> Schema:
+    """Return a schema without its place; its references are seen from a context."""
+    return Schema(
+        str(found["schema"]),
+        str(found.get("schemaType") or AVRO),
+        tuple(_references(found.get("references") or (), context)),
+        _metadata(found.get("metadata")),
+        _json(found.get("ruleSet")),
+    )
+
+
+def body(schema: Schema, context: str) -> dict[str, Any]:
+    """Return what registers a schema in a context."""
+    made: dict[str, Any] = {"schema": schema.text}
+    if schema.type != AVRO:
+        made["schemaType"] = schema.type
+    if schema.references:
+        made["references"] = [
+            each._replace(subject=qualified(each.subject).seen_from(context))._asdict()
+            for each in schema.references
+        ]
+    if schema.metadata:
+        made["metadata"] = json.loads(schema.metadata)
+    if schema.rules:
+        made["ruleSet"] = json.loads(schema.rules)
+    return made
+
+
+def subject_config(found: Mapping[str, Any]) -> SubjectConfig:
+    """Return what is set for a subject, without its mode."""
+    rest = dict(found)
+    level = rest.pop("compatibilityLevel", None) or rest.pop("compatibility", None)
+    return SubjectConfig(None, level, rest.pop("normalize", None)).having(rest)
+
+
+def config_body(config: SubjectConfig) -> dict[str, Any]:
+    """Return what sets everything of a config but its mode."""
+    made = {"compatibility": config.compatibility, "normalize": config.normalize, **config.rest}
+    return {key: value for key, value in made.items() if value is not None}
+
+
+def _references(found: Iterable[Mapping[str, Any]], context: str) -> Iterator[SchemaReference]:
+    for each in found:
+        subject = qualified(each["subject"], context).subject
+        yield SchemaReference(each["name"], subject, int(each["version"]))
+
+
+def _metadata(found: Mapping[str, Any] | None) -> str:
+    if not found:
+        return ""
+    rest = dict(found)
+    own = dict(rest.pop("properties", None) or {})
+    own.pop(_OWN_PROPERTY, None)
+    return _json({**rest, **({"properties": own} if own else {})})
+
+
+def _json(found: Any) -> str:
+    held = {key: value for key, value in found.items() if value} if found else {}
+    return json.dumps(held, sort_keys=True) if held else ""

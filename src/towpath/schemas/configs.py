@@ -1,0 +1,145 @@
+"""What is set for subjects: brought over from the source, or restored after a crash. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+
+from towpath.config import SchemasConfig
+from towpath.config.naming import collisions
+from towpath.model.findings import Cause
+from towpath.model.schemas import (
+    ALIAS,
+    IMPORT,
+    NONE,
+    NORMALIZE,
+    READONLY,
+    READWRITE,
+    SubjectConfig,
+    SubjectName,
+)
+from towpath.schemas.difference import SchemaDifference, Skip
+from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.parts import refused, said, stripped, why
+from towpath.schemas.steps import RegisterSchemas, RestoreSubject, SetSubjectConfig
+
+_COPIED = frozenset({READONLY, READWRITE})
+"""Modes that a subject of the target gets from its source."""
+
+
+class Configs:
+    """Compares what is set for subjects.
+
+    Args:
+        seen: Both registries.
+        config: What the file asks for.
+        begun: Registrations that did not end well, by the subject on the target.
+        found: The difference to fill in.
+    """
+
+    def __init__(
+        self,
+        seen: ObservedSchemas,
+        config: SchemasConfig,
+        begun: Mapping[str, RegisterSchemas],
+        found: SchemaDifference,
+    ) -> None:
+        self._seen, self._config, self._begun, self._found = seen, config, begun, found
+        self._stripped = stripped(config, seen.traits)
+
+    def before(self, mirror: SubjectName) -> SubjectConfig:
+        """Return what was set for a subject of the target before we changed anything."""
+        now = self._seen.target_configs.get(mirror, SubjectConfig())
+        begun = self._begun.get(mirror)
+        if begun is None:
+            return now
+        if now.mode == (IMPORT if begun.keep else READWRITE):
+            now = replace(now, mode=begun.mode)
+        if not begun.keep and now.compatibility == NONE:
+            now = replace(now, compatibility=begun.compatibility)
+        elif not begun.keep and now == SubjectConfig(now.mode):
+            # What was set beside the compatibility had to go for a moment.
+            now = replace(now, normalize=begun.normalize, more=begun.more)
+        return now
+
+    def restored(self, later: Collection[str]) -> Iterator[RestoreSubject]:
+        """Yield steps that restore what an interrupted step left changed.
+
+        Args:
+            later: Subjects that are registered anyway, which restores them as well.
+        """
+        for name, begun in self._begun.items():
+            now = self._seen.target_configs.get(SubjectName(name))
+            if now is None or name in later:
+                continue
+            before = self.before(SubjectName(name))
+            if now != before:
+                yield RestoreSubject(
+                    name,
+                    before.mode,
+                    before.compatibility,
+                    begun.keep,
+                    before.normalize,
+                    before.more,
+                )
+
+    def set(self) -> Iterator[SetSubjectConfig]:
+        """Yield steps for what the source has set for its subjects."""
+        seen = self._seen
+        for name, mirror in sorted(seen.wanted.items()):
+            if name not in self._found.stuck:
+                yield from self._set(name, mirror, self._wanted(name))
+        lost = {name for names in collisions(seen.alls.items()).values() for name in names}
+        for name, mirror in sorted(seen.alls.items()):
+            if name in lost:
+                text = f"what is set for all its subjects stays at the source: {mirror} is shared"
+                self._found.problem(name, f"{text} with another context", Skip.NAME, Cause.FILE)
+            else:
+                asked = self._wanted(name)
+                yield from self._set(name, mirror, replace(asked, mode=None))
+
+    def _set(
+        self, name: SubjectName, mirror: SubjectName, wanted: SubjectConfig
+    ) -> Iterator[SetSubjectConfig]:
+        now = self.before(mirror)
+        if wanted == SubjectConfig() or wanted.over(now) == now:
+            return
+        if forbidden := wanted.extras & refused(self._config):
+            text = f"{said(forbidden)} is set for it, and the file says `fail`"
+            self._found.problem(name, f"what is set for it stays at the source: {text}", Skip.PARTS)
+            return
+        yield SetSubjectConfig(
+            mirror,
+            wanted.mode,
+            wanted.compatibility,
+            wanted.normalize,
+            told(now),
+            wanted.more,
+        )
+
+    def _wanted(self, name: SubjectName) -> SubjectConfig:
+        """Return what the source has set and the target gets; name what stays behind."""
+        asked = self._seen.source_configs.get(name, SubjectConfig())
+        mode = asked.mode if asked.mode in _COPIED and self._seen.traits.has_modes else None
+        left = asked.extras & self._stripped
+        wanted = replace(asked, mode=mode).without(self._stripped)
+        if asked.normalize is not None and NORMALIZE in self._seen.traits.lacks:
+            left, wanted = left | {NORMALIZE}, replace(wanted, normalize=None)
+        if left:
+            reason = why(left, self._config, self._seen.traits)
+            self._found.note(name, f"{said(left)} of the subject stay at the source, {reason}")
+        rest = wanted.rest
+        if alias := rest.pop(ALIAS, None):
+            text = f"its alias {alias} stays at the source; set it on the target after the cutover"
+            self._found.note(name, text)
+        return wanted.having(rest)
+
+
+def told(config: SubjectConfig) -> str:
+    """Return what is set for a subject, for people."""
+    normalize = "" if config.normalize is None else f"normalize {str(config.normalize).lower()}"
+    more = ", ".join(
+        f"{key} {value}" if isinstance(value, str | int) else key
+        for key, value in config.rest.items()
+    )
+    return ", ".join(filter(None, (config.mode, config.compatibility, normalize, more)))

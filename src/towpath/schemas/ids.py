@@ -1,0 +1,125 @@
+"""Which ids of the source are which ids on the target, and why some are not. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+
+from towpath.ledger.books.ids import IdBooks, SchemaName, Scope
+from towpath.model.amounts import counted
+from towpath.model.changes import SubjectStrategy
+from towpath.model.findings import Cause, Note, Problem
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.model.schemas import SchemaVersion, SubjectName, qualified
+from towpath.model.subjects import may_use
+from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.steps import SCHEMAS
+
+Pairs = Mapping[SubjectName, Mapping[SchemaName, SchemaName]]
+"""Ids on the target, by subject and id at the source."""
+Places = Mapping[SchemaVersion, SchemaVersion]
+_NONE: Scope = {}
+
+
+def pairs(seen: ObservedSchemas, places: Places) -> Pairs:
+    """Return the ids of all versions of the source that the target holds.
+
+    Args:
+        seen: Both registries.
+        places: Where versions of the source are on the target, as `diff` has compared them.
+    """
+    found: defaultdict[SubjectName, dict[SchemaName, SchemaName]] = defaultdict(dict)
+    for at, place in sorted(places.items()):
+        source = seen.source[at.subject][at.version]
+        same = seen.same.get(at)
+        there = same.id if same is not None else seen.target[place.subject][place.version].id
+        found[at.subject].setdefault(source.id, there)
+    return found
+
+
+def undecided(found: Pairs, books: IdBooks) -> dict[SubjectName, dict[SchemaName, SchemaName]]:
+    """Return the pairs about which the ledger has no decision yet."""
+    fresh = {
+        subject: {
+            name: becomes
+            for name, becomes in ids.items()
+            if name not in books.subjects.get(subject, _NONE)
+        }
+        for subject, ids in found.items()
+    }
+    return {subject: ids for subject, ids in fresh.items() if ids}
+
+
+def conflicts(found: Pairs, books: IdBooks) -> Iterator[Note | Problem]:
+    """Yield ids that mean something else now than before, or in another context.
+
+    An id that is several under different subjects of a context is no conflict: each has its own.
+    """
+    contexts: defaultdict[SchemaName, set[str]] = defaultdict(set)
+    for subject, ids in sorted(found.items()):
+        decided = books.subjects.get(subject, _NONE)
+        for name, becomes in ids.items():
+            contexts[name].add(qualified(subject).context)
+            if name in decided and decided[name].becomes != becomes:
+                before = decided[name].becomes
+                text = (
+                    f"id {name} of the source was id {before} on the target when records were"
+                    f" written with it, and is {becomes} now; records keep {before}, so register"
+                    " the schema there under that id again"
+                )
+                yield Problem(subject, text, Cause.SUBJECT)
+    several = [name for name, places in contexts.items() if len(places) > 1]
+    if several:
+        names = ", ".join(sorted({place for name in several for place in contexts[name]}))
+        text = (
+            f"{counted(len(several), 'id')} of the source mean other schemas in the contexts"
+            f" {names}, and records do not tell their context: where records of a topic may name"
+            " several of them, the id that was registered first counts"
+        )
+        yield Note(SCHEMAS, text)
+
+
+def why_unknown(
+    seen: ObservedSchemas,
+    troubles: Mapping[str, str],
+    scope: tuple[SubjectStrategy, str, str],
+    name: SchemaName,
+) -> Reason:
+    """Return why an id has no id on the target, after a look at both registries.
+
+    Args:
+        seen: Both registries.
+        troubles: What keeps subjects from the target, by their names on either side.
+        scope: How subjects are named, the source topic, and the part of its records.
+        name: The id at the source.
+    """
+    if seen.trouble is not None:
+        return Reason.of(ReasonCode.SCHEMAS_UNSEEN, why=str(seen.trouble))
+    strategy, topic, part = scope
+    having = [
+        subject
+        for subject, versions in sorted(seen.source.items())
+        if any(each.id == name for each in versions.values())
+    ]
+    fitting = [each for each in having if may_use(strategy, topic, part, each)]
+    if not having:
+        return Reason.of(ReasonCode.SCHEMA_ID_ABSENT)
+    if not fitting:
+        return Reason.of(ReasonCode.SCHEMA_ID_ELSEWHERE, subject=having[0], strategy=str(strategy))
+    wanted = [each for each in fitting if each in seen.wanted]
+    if not wanted:
+        return Reason.of(ReasonCode.SCHEMA_ID_LEFT_OUT, subject=fitting[0])
+    return _not_registered(wanted, seen, troubles)
+
+
+def _not_registered(
+    wanted: Collection[SubjectName], seen: ObservedSchemas, troubles: Mapping[str, str]
+) -> Reason:
+    for subject in wanted:
+        for about in (subject, seen.wanted[subject]):
+            if about in troubles:
+                return Reason.of(
+                    ReasonCode.SCHEMA_ID_NOT_REGISTERED, subject=subject, why=troubles[about]
+                )
+    subject = next(iter(wanted))
+    return Reason.of(ReasonCode.SCHEMA_ID_NOT_REGISTERED, subject=subject, why="")

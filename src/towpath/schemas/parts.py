@@ -1,0 +1,55 @@
+"""What becomes of parts of schemas and subjects that not every registry can hold. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from towpath.config import Extras, SchemasConfig
+from towpath.model.schemas import COMPATIBILITY_GROUPS, METADATA, NORMALIZE, RULES, TAGS
+from towpath.registry.kinds import Traits
+
+_WORDS = {
+    METADATA: "metadata",
+    TAGS: "tags",
+    RULES: "rules",
+    COMPATIBILITY_GROUPS: "compatibility group",
+    NORMALIZE: "normalization",
+}
+
+
+def policies(config: SchemasConfig, traits: Traits) -> Mapping[str, Extras]:
+    """Return what becomes of each part, also of those that the target cannot hold."""
+    return {
+        part: Extras.STRIP if policy is Extras.KEEP and part in traits.lacks else policy
+        for part, policy in config.policies.items()
+    }
+
+
+def unwanted(config: SchemasConfig, traits: Traits) -> frozenset[str]:
+    """Return the parts that do not simply go to the target."""
+    found = policies(config, traits)
+    return frozenset(part for part, policy in found.items() if policy is not Extras.KEEP)
+
+
+def stripped(config: SchemasConfig, traits: Traits) -> frozenset[str]:
+    """Return the parts that stay at the source."""
+    found = policies(config, traits)
+    return frozenset(part for part, policy in found.items() if policy is Extras.STRIP)
+
+
+def refused(config: SchemasConfig) -> frozenset[str]:
+    """Return the parts because of which something is left out."""
+    return frozenset(part for part, each in config.policies.items() if each is Extras.FAIL)
+
+
+def said(parts: Iterable[str]) -> str:
+    """Return the names of parts, for people."""
+    return " and ".join(_WORDS[part] for part in sorted(parts))
+
+
+def why(parts: Iterable[str], config: SchemasConfig, traits: Traits) -> str:
+    """Return why parts stay at the source, for people."""
+    given = {part for part, policy in config.policies.items() if policy is Extras.STRIP}
+    if given.issuperset(parts):
+        return "as the file says `strip`"
+    return f"as a registry of the kind {traits.kind} cannot hold that"

@@ -1,0 +1,64 @@
+"""What the journal knows of schemas that this link has brought over. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from towpath.ledger.entries import Journal, Phase
+from towpath.model.schemas import SchemaVersion, SubjectName
+from towpath.schemas.steps import (
+    KINDS,
+    SCHEMAS,
+    RegisterSchemas,
+    RestoreSubject,
+    WantedVersion,
+)
+
+_Key = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What was done before.
+
+    The journal can have tens of thousands of entries, so each is read once.
+
+    Attributes:
+        begun: Registrations whose last attempt did not end well, by the target's subject.
+        marks: Versions on the target that the link has registered and that were deleted at the
+            source then.
+        brought: Versions of the source as they were when they were registered.
+    """
+
+    begun: dict[str, RegisterSchemas] = field(default_factory=dict)
+    marks: set[SchemaVersion] = field(default_factory=set)
+    brought: dict[SchemaVersion, WantedVersion] = field(default_factory=dict)
+    _read: dict[_Key, Journal] = field(default_factory=dict)
+
+    def read(self, journal: Mapping[_Key, Journal]) -> None:
+        """Take in what the journal tells now."""
+        fresh = {
+            key: entry
+            for key, entry in journal.items()
+            if entry.subject == SCHEMAS and entry.do in KINDS and self._read.get(key) is not entry
+        }
+        self._read.update(fresh)
+        # The journal has one entry for each kind of step; it keeps its place when it is replaced.
+        for entry in sorted(fresh.values(), key=lambda entry: entry.at):
+            step, is_done = KINDS.from_data(entry.step, "ledger"), entry.phase is Phase.DONE
+            if isinstance(step, RegisterSchemas):
+                self._take(step, is_done=is_done)
+            elif isinstance(step, RestoreSubject) and is_done:
+                self.begun.pop(step.name, None)
+
+    def _take(self, step: RegisterSchemas, *, is_done: bool) -> None:
+        if is_done:
+            self.begun.pop(step.name, None)
+        else:
+            self.begun[step.name] = step
+        for each in step.versions:
+            if each.deleted:
+                self.marks.add(SchemaVersion(SubjectName(step.name), each.version))
+            if is_done:
+                self.brought[SchemaVersion(SubjectName(step.source), each.version)] = each

@@ -1,0 +1,71 @@
+"""What the ledger says of ids of schemas in records: what is decided, and what waits. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from towpath.config import LinkConfig, SchemaIds
+from towpath.ledger.books.ids import IdBooks
+from towpath.ledger.entries import AwaitedIds
+from towpath.model.amounts import count, counted
+from towpath.model.clock import readable
+
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdsStanding:
+    """The map of ids of a link.
+
+    Attributes:
+        translated: How many ids of the source have an id on the target.
+        untranslated: How many ids in records have none, by the code of the reason.
+        awaited: What partitions wait for, in their order.
+    """
+
+    translated: int
+    untranslated: Mapping[str, int]
+    awaited: tuple[AwaitedIds, ...]
+
+    @classmethod
+    def of(cls, config: LinkConfig, books: IdBooks) -> Self | None:
+        """Return what the ledger knows, `None` for a link that leaves ids as they are."""
+        keeps = config.schemas is None or config.schemas.ids is SchemaIds.KEEP
+        if keeps and not any(each.ids is not None and each.ids.by_file for each in config.changes):
+            return None
+        return cls(
+            translated=sum(map(len, books.subjects.values())),
+            untranslated=dict(sorted(books.passed.items())),
+            awaited=tuple(each for _, each in sorted(books.awaited.items())),
+        )
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what a person should know."""
+        yield f"schemas: {count(self.translated)} ids of the source have an id on the target"
+        for code, number in self.untranslated.items():
+            yield f"schemas: {counted(number, 'id')} in records without one ({code})"
+        for each in self.awaited:
+            ids = [f"{id_} in keys" for id_ in each.keys]
+            ids += [f"{id_} in values" for id_ in each.values]
+            more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+            named = ", ".join(ids[:_NAMED])
+            yield f"{each.tp} waits for schema ids since {readable(each.at)}: {named}{more}"
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {
+            "translated": self.translated,
+            "untranslated": dict(self.untranslated),
+            "awaited": [
+                {
+                    "topic": each.topic,
+                    "partition": each.partition,
+                    "since": each.at,
+                    "keys": list(each.keys),
+                    "values": list(each.values),
+                }
+                for each in self.awaited
+            ],
+        }

@@ -1,0 +1,68 @@
+"""The changes under which the records of a link were copied, by the ledger. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from towpath.compare.work import LinkChanges
+from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.entries import Tally
+from towpath.model.errors import LedgerError
+from towpath.model.nouns import TopicPartition
+
+
+def changes_of(books: LinkBooks, tps: Iterable[TopicPartition]) -> LinkChanges | None:
+    """Return the changes of partitions, `None` if nothing is known of the link.
+
+    Raises:
+        LedgerError: The ledger does not define a change.
+    """
+    digests = {digest for tp in tps for digest in digests_of(books.of(tp))}
+    defined = {digest: books.defined(digest) for digest in digests}
+    if books.identity is None:
+        if defined:
+            raise LedgerError("the ledger does not say which clusters the link joins")
+        return None
+    clusters = books.identity.source_cluster, books.identity.target_cluster
+    return LinkChanges(
+        link=books.link, source_cluster=clusters[0], target_cluster=clusters[1], defined=defined
+    )
+
+
+def undefined(books: LinkBooks, tp: TopicPartition) -> str:
+    """Return why it is not known how records of a partition were changed, "" if it is."""
+    try:
+        changes_of(books, [tp])
+    except LedgerError as error:
+        return str(error)
+    return ""
+
+
+def digests_of(books: PartitionBooks) -> frozenset[str]:
+    """Return the digests of all changes under which a partition was copied."""
+    opened = books.opened.change if books.opened is not None else ""
+    return frozenset({opened, *(digest for _, _, digest in books.changed)}) - {""}
+
+
+def told(tally: Tally) -> Iterator[str]:
+    """Yield sentences about what changes did to the records of the source."""
+    for kind, number in tally:
+        what, _, name = kind.partition(":")
+        records, ids = _many(number, "record"), _many(number, "schema id")
+        match what:
+            case "dropped":
+                yield f"{records} left out: dropped by rule {name}"
+            case "quarantined":
+                yield f"{records} left out: in quarantine ({name})"
+            case "refused":
+                yield f"{records} left out: refused by the target"
+            case "bad_ids":
+                yield f"{ids} copied unchanged, as no schema has such an id"
+            case "ids":
+                yield f"{ids} compared as rewritten for the target"
+            case _:
+                yield f"{number:,}: {kind}"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

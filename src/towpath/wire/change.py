@@ -1,0 +1,330 @@
+"""Changing the records of opened batches, in one compiled pass.
+
+A change is a pure function of the source's bytes, of where they come from, and of decisions that
+never change once they are made: the same records become the same records in every process, however
+they are split into batches. The source's bytes are never written to, so a second try changes
+nothing twice.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from towpath.model.changes import BadRecord, Framing, RecordChange, RecordOrigin
+from towpath.model.errors import CorruptBatchError
+from towpath.wire import changing, judging, opened, translate
+from towpath.wire.batch import CODEC_MASK, NO_END, Buffer, Table
+from towpath.wire.codec import LIMIT, NAMES
+from towpath.wire.heading import MARK
+from towpath.wire.ids import IdTable, SchemaName, name_of
+from towpath.wire.naming import Part
+from towpath.wire.opened import OpenedBatches, read_only
+from towpath.wire.program import BAD, KEYS_ON, VALUES_ON, Program
+
+_LARGEST_PAYLOAD = 64 << 20
+"""Upper bound of the size of a payload that Glue's serializer compressed, in bytes."""
+_PARTS = (Part.KEY, Part.VALUE)
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A record that is not kept, for the quarantine.
+
+    Attributes:
+        offset: Its offset at the source.
+        timestamp: Its timestamp in milliseconds since 1970, or -1.
+        code: Why it cannot be kept.
+        record: The record as it is at the source, length included (`wire/plain.py` reads it).
+    """
+
+    offset: int
+    timestamp: int
+    code: BadRecord
+    record: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Where the policy says stop: the record at this offset, and none behind it, may be written."""
+
+    offset: int
+    code: BadRecord
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownId:
+    """An id without a decision.
+
+    Attributes:
+        part: Whether it is the schema of a key or of a value.
+        name: The id.
+    """
+
+    part: Part
+    name: SchemaName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedRecords:
+    """What became of some records. If `unknown` is not empty, nothing else of it counts.
+
+    Attributes:
+        opened: The kept records with their changed bytes and the offsets of the source.
+        kept: Number of kept records.
+        ids: Number of ids that were rewritten.
+        passed: Number of bad ids that pass, as the policy says.
+        left_out: Number of records that a decision leaves out.
+        dropped: Number of records that each rule dropped, in the order of the rules.
+        aside: Records for the quarantine, by offset; they are not among the kept ones.
+        halt: Where the policy says stop, if it does.
+        unknown: Ids without a decision; not all, if there are many.
+    """
+
+    opened: OpenedBatches
+    kept: int
+    ids: int = 0
+    passed: int = 0
+    left_out: int = 0
+    dropped: tuple[int, ...] = ()
+    aside: tuple[Aside, ...] = ()
+    halt: Halt | None = None
+    unknown: tuple[UnknownId, ...] = ()
+
+    def tally(self, change: RecordChange) -> tuple[tuple[str, int], ...]:
+        """Return what `change` did here, by kind (`ledger/entries/partition.py`).
+
+        Rules of one name count together.
+        """
+        counts = Counter({"ids": self.ids, "bad_ids": self.passed, "refused": self.left_out})
+        for rule, dropped in zip(change.drop, self.dropped, strict=False):
+            counts[f"dropped:{rule.name}"] += dropped
+        counts.update(f"quarantined:{each.code}" for each in self.aside)
+        return tuple(sorted((+counts).items()))
+
+
+def _no_offsets() -> Table:
+    return np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changer:
+    """Changes the records of one partition.
+
+    Attributes:
+        change: What happens to records.
+        origin: Where they come from.
+        ids: What becomes of schema ids.
+        left_out: Source offsets that are decided to be left out, ascending.
+    """
+
+    change: RecordChange
+    origin: RecordOrigin
+    ids: IdTable = field(default_factory=IdTable.of)
+    left_out: Table = field(default_factory=_no_offsets)
+    _program: Program = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_program", Program.of(self.change, self.origin))
+
+    def with_ids(self, ids: IdTable) -> Changer:
+        """Return this changer with more decisions about ids."""
+        return replace(self, ids=ids)
+
+    def leaving_out(self, offsets: Table) -> Changer:
+        """Return this changer with other source offsets to leave out, ascending."""
+        return replace(self, left_out=offsets)
+
+    def apply(
+        self, source: OpenedBatches, first_offset: int = 0, end_offset: int = NO_END
+    ) -> ChangedRecords:
+        """Return the records of a range of offsets, changed.
+
+        Args:
+            source: Opened batches; nothing is written to them.
+            first_offset: Records before this offset are left out, uncounted.
+            end_offset: Records from this offset on are left out, uncounted.
+
+        Raises:
+            CorruptBatchError: The batches cannot be read, or one is a control batch.
+        """
+        bounds = np.array([first_offset, end_offset, 0], np.int64)
+        if not self.change.only_ids or not _whole(source, first_offset, end_offset):
+            return self._moved(source, bounds)
+        if self.change.ids is None and not len(self.left_out):
+            return ChangedRecords(opened=self._recoded(source, source), kept=source.count())
+        return self._patched(source, bounds) or self._moved(source, bounds)
+
+    def _patched(self, source: OpenedBatches, bounds: Table) -> ChangedRecords | None:
+        """Return the result if no byte has to move, and all of the records are kept."""
+        source = _narrowed(source)
+        run = _Run.of(self._program, source.count())
+        out = np.array(source.data)
+        run.go(source, np.array([*bounds[:2], 1]), self._tables(), out, source.batches.copy())
+        if run.report[1][judging.KEPT] < source.count():
+            return None
+        made = OpenedBatches(read_only(out), source.batches)
+        return run.changed(self._recoded(source, made) if self.change.codec else made, source)
+
+    def _moved(self, source: OpenedBatches, bounds: Table) -> ChangedRecords:
+        tables = self._tables(*self._unpacked(source))
+        room = source.size() * self._program.stretch + source.count() * self._program.growth
+        out = np.empty(room + len(tables[-1]), np.uint8)
+        made = source.batches.copy()
+        run = _Run.of(self._program, source.count())
+        run.go(source, bounds, tables, out, made)
+        changed = OpenedBatches(read_only(out[: run.state[judging.AT]]), made)
+        return run.changed(self._recoded(source, changed), source)
+
+    def _tables(
+        self, packed: Table | None = None, payloads: bytes | bytearray = b""
+    ) -> tuple[Table, Table, Table, Table, Buffer]:
+        found = np.empty((0, 3), np.int64) if packed is None else packed
+        side = read_only(np.frombuffer(payloads or b"\0", np.uint8))
+        return self.ids.key, self.ids.value, self.left_out, found, side
+
+    def _unpacked(self, source: OpenedBatches) -> tuple[Table, bytes | bytearray]:
+        """Decompress payloads that Glue's serializer compressed: where each is, and all of them."""
+        ids = self.change.ids
+        if ids is None or ids.framing is not Framing.FROM_GLUE:
+            return np.empty((0, 3), np.int64), b""
+        flags = self._program.flags
+        where = np.empty((2 * source.count(), 2), np.int64)
+        count = changing.find_packed(
+            source.data,
+            source.batches,
+            bool(flags[KEYS_ON]),
+            bool(flags[VALUES_ON]),
+            np.empty(8, np.int64),
+            where,
+        )
+        found = np.empty((count, 3), np.int64)
+        payloads = bytearray()
+        for row, (at, size) in zip(found, where[:count].tolist(), strict=True):
+            payload = _inflated(source.data[at + translate.GLUE_SIZE : at + size].data)
+            row[:] = at, len(payloads), -1 if payload is None else len(payload)
+            payloads += payload or b""
+            if len(payloads) > LIMIT:
+                raise CorruptBatchError(f"more than {LIMIT} bytes when payloads are decompressed")
+        return found, payloads
+
+    def _recoded(self, source: OpenedBatches, made: OpenedBatches) -> OpenedBatches:
+        """Return batches that will be written with the wanted codec, and are as compressible."""
+        batches = made.batches.copy()
+        before = np.maximum(1, source.batches[:, opened.END] - source.batches[:, opened.START])
+        after = batches[:, opened.END] - batches[:, opened.START]
+        batches[:, opened.SIZE] = np.maximum(1, batches[:, opened.SIZE] * (after / before))
+        if self.change.codec is not None:
+            codec = NAMES.index(self.change.codec)
+            batches[:, opened.ATTRIBUTES] = batches[:, opened.ATTRIBUTES] & ~CODEC_MASK | codec
+        return OpenedBatches(made.data, batches)
+
+
+def _narrowed(source: OpenedBatches) -> OpenedBatches:
+    """Return the same batches without the bytes before and behind them."""
+    if not len(source.batches):
+        return source
+    batches = source.batches.copy()
+    first, end = int(batches[:, opened.START].min()), int(batches[:, opened.END].max())
+    batches[:, opened.START : opened.END + 1] -= first
+    return OpenedBatches(source.data[first:end], batches)
+
+
+def _whole(source: OpenedBatches, first: int, end: int) -> bool:
+    """Whether no record of the batches lies outside a range of offsets."""
+    base = source.batches[:, opened.BASE]
+    return bool((base >= first).all() and (base + source.batches[:, opened.LAST_DELTA] < end).all())
+
+
+def _inflated(payload: memoryview) -> bytes | None:
+    """Return a payload that zlib compressed, `None` if it is damaged or too large."""
+    stream = zlib.decompressobj()
+    try:
+        data = stream.decompress(payload, _LARGEST_PAYLOAD)
+    except zlib.error:
+        return None
+    return data if stream.eof and not stream.unused_data else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The arrays of one pass."""
+
+    program: tuple[object, ...]
+    scratch: tuple[object, ...]
+    report: tuple[Table, Table, Table, Table, Table]
+
+    @classmethod
+    def of(cls, program: Program, asides: int) -> _Run:
+        state = np.zeros(judging.STATE, np.int64)
+        state[judging.HALT_OFFSET] = -1
+        scratch = (
+            np.zeros(8, np.int64),
+            np.zeros((len(program.names), MARK), np.int64),
+            np.zeros((4, translate.EDIT), np.int64),
+            np.zeros(3, np.int64),
+            np.zeros(judging.PLACE, np.int64),
+        )
+        report = (
+            state,
+            np.zeros(judging.TALLY, np.int64),
+            np.zeros(len(program.drops), np.int64),
+            np.empty((max(1, asides), judging.ASIDE_COLUMNS), np.int64),
+            np.empty((judging.MOST_UNKNOWN, judging.UNKNOWN_COLUMNS), np.int64),
+        )
+        return cls(program.arrays, scratch, report)
+
+    @property
+    def state(self) -> Table:
+        return self.report[0]
+
+    def go(
+        self,
+        source: OpenedBatches,
+        bounds: Table,
+        tables: tuple[Table, Table, Table, Table, Buffer],
+        out: Buffer,
+        made: Table,
+    ) -> None:
+        bad, reason = changing.change_records(
+            source.data, source.batches, bounds, self.program, tables, self.scratch, self.report,
+            out, made,
+        )  # fmt: skip
+        if reason:
+            raise CorruptBatchError(
+                f"batch {bad} of {len(source.batches)}: {changing.REASONS[reason]}"
+            )
+
+    def changed(self, made: OpenedBatches, source: OpenedBatches) -> ChangedRecords:
+        state, tally, dropped, asides, unknown = self.report
+        halt = None
+        if state[judging.HALT_OFFSET] >= 0:
+            halt = Halt(int(state[judging.HALT_OFFSET]), _code(state[judging.HALT_CODE]))
+        return ChangedRecords(
+            opened=made,
+            kept=int(tally[judging.KEPT]),
+            ids=int(tally[judging.IDS]),
+            passed=int(tally[judging.PASSED]),
+            left_out=int(tally[judging.LEFT_OUT]),
+            dropped=tuple(dropped.tolist()),
+            aside=tuple(_aside(source, row) for row in asides[: state[judging.ASIDE]].tolist()),
+            halt=halt,
+            unknown=tuple(map(_unknown, unknown[: state[judging.UNKNOWN]].tolist())),
+        )
+
+
+def _code(number: int) -> BadRecord:
+    return BAD[int(number) - 1]
+
+
+def _aside(source: OpenedBatches, row: list[int]) -> Aside:
+    record = source.data[row[judging.FROM] : row[judging.TO]].tobytes()
+    return Aside(row[judging.OFFSET], row[judging.TIME], _code(row[judging.CODE]), record)
+
+
+def _unknown(row: list[int]) -> UnknownId:
+    part, kind, high, low = row
+    return UnknownId(_PARTS[part], name_of(kind, high, low))

@@ -1,0 +1,117 @@
+"""Which id of a schema becomes which: a table that compiled loops search.
+
+An id is a number (Confluent's wire format), or a UUID: Glue's schema version id, or the GUID that
+newer serializers write to a header. An id that the table does not have is not decided yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from towpath.wire.batch import Table
+from towpath.wire.loops import inlined
+
+SchemaName = int | UUID
+"""How a record names its schema: by a number, or by a UUID."""
+
+NUMBER, UUID_ = range(2)
+"""Kinds of ids."""
+NONE, PASSES, BECOMES_NUMBER, BECOMES_UUID = range(4)
+"""Decisions. `NONE`: no schema that the topic may use has this id."""
+KIND, HIGH, LOW, DECISION, TO_HIGH, TO_LOW = range(6)
+"""Columns of a table of ids, which is sorted by the first three. A number is in `LOW`."""
+COLUMNS = 6
+
+_HALF = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class IdTable:
+    """What becomes of the ids of one topic.
+
+    Attributes:
+        key: Rows for ids of keys, with the columns above.
+        value: Rows for ids of values.
+    """
+
+    key: Table
+    value: Table
+
+    @classmethod
+    def of(
+        cls,
+        key: Mapping[SchemaName, SchemaName | None] | None = None,
+        value: Mapping[SchemaName, SchemaName | None] | None = None,
+    ) -> IdTable:
+        """Return a table of decisions.
+
+        Args:
+            key: What each id of a key becomes: another id, itself if it passes unchanged, `None` if
+                no schema that the topic may use has this id.
+            value: The same for ids of values.
+        """
+        return cls(_rows(key or {}), _rows(value or {}))
+
+
+def name_of(kind: int, high: int, low: int) -> SchemaName:
+    """Return the id of a row."""
+    return low if kind == NUMBER else UUID(int=(high % _HALF) << 64 | low % _HALF)
+
+
+def _rows(decisions: Mapping[SchemaName, SchemaName | None]) -> Table:
+    rows = np.empty((len(decisions), COLUMNS), np.int64)
+    for row, (name, becomes) in zip(rows, decisions.items(), strict=True):
+        row[:DECISION] = _columns(name)
+        row[DECISION:] = _decision(name, becomes)
+    return rows[np.lexsort((rows[:, LOW], rows[:, HIGH], rows[:, KIND]))]
+
+
+def _columns(name: SchemaName) -> tuple[int, int, int]:
+    if isinstance(name, UUID):
+        return UUID_, _signed(name.int >> 64), _signed(name.int % _HALF)
+    return NUMBER, 0, name
+
+
+def _decision(name: SchemaName, becomes: SchemaName | None) -> tuple[int, int, int]:
+    if becomes is None or becomes == name:
+        return NONE if becomes is None else PASSES, 0, 0
+    kind, high, low = _columns(becomes)
+    return BECOMES_NUMBER if kind == NUMBER else BECOMES_UUID, high, low
+
+
+def _signed(half: int) -> int:
+    return half - _HALF if half >= _HALF >> 1 else half
+
+
+@inlined
+def _before(row: Any, kind: Any, high: Any, low: Any) -> Any:
+    """Whether a row comes before an id."""
+    if row[KIND] != kind:
+        return row[KIND] < kind
+    return row[HIGH] < high if row[HIGH] != high else row[LOW] < low
+
+
+@inlined
+def find(table: Any, kind: Any, high: Any, low: Any, hint: Any) -> Any:
+    """Return the row of an id, or -1. `hint` is a row to try first: most records repeat an id."""
+    if hint < len(table):
+        row = table[hint]
+        if row[LOW] == low and row[HIGH] == high and row[KIND] == kind:
+            return hint
+    first, last = np.int64(0), np.int64(len(table))
+    while first < last:
+        middle = (first + last) >> 1
+        if _before(table[middle], kind, high, low):
+            first = middle + 1
+        else:
+            last = middle
+    if first < len(table):
+        row = table[first]
+        if row[LOW] == low and row[HIGH] == high and row[KIND] == kind:
+            return first
+    return np.int64(-1)

@@ -1,0 +1,161 @@
+"""Schema ids before keys and values and in headers, for compiled loops.
+
+Confluent's wire format: a zero, a number of 4 bytes (big endian), for Protobuf the indexes of the
+message, the payload. In headers (`HeaderSchemaIdSerializer` of Confluent Platform 8.1): a one and a
+GUID of 16 bytes, or a zero and a number; the payload has no frame then, so it is not looked at.
+AWS Glue: a three, a zero or (compressed with zlib) a five, a UUID of 16 bytes, the payload.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from towpath.wire import ids, program
+from towpath.wire.loops import inlined
+
+FRAME, SKIPPED, TO_HIGH, TO_LOW, SIDE_AT, SIDE_SIZE, KIND, HIGH, LOW = range(9)
+"""Columns of an edit: size of the new frame or 0, size of the old one, the new id, where the
+decompressed payload is, and the id as it was. The edit of a header has no frame but its id."""
+EDIT = 9
+
+ABSENT, FOUND, UNKNOWN = 0, -1, -2
+"""What is said of an id; codes above 0 are those of `program.BAD`."""
+CONFLUENT_SIZE, GLUE_SIZE, GUID_SIZE = 5, 18, 17
+GLUE, ZLIB = np.uint8(3), np.uint8(5)
+POSITION, START, LENGTH = range(3)
+"""Columns of decompressed payloads: position of the compressed part, where the payload is, and how
+long, -1 if it is damaged."""
+
+
+@inlined
+def word(data: Any, at: Any, size: Any) -> Any:
+    """Return a number, big endian, of up to 8 bytes."""
+    value = np.uint64(0)
+    for i in range(at, at + size):
+        value = (value << np.uint64(8)) | np.uint64(data[i])
+    return np.int64(value)
+
+
+@inlined
+def put_word(out: Any, at: Any, size: Any, value: Any) -> None:
+    """Write a number, big endian."""
+    for i in range(size):
+        out[at + size - 1 - i] = np.uint8((value >> (8 * i)) & 0xFF)
+
+
+@inlined
+def _number(data: Any, at: Any, edit: Any) -> Any:
+    edit[KIND], edit[HIGH] = ids.NUMBER, 0
+    edit[LOW] = np.int64(np.int32(word(data, at, 4)))
+    return FOUND if edit[LOW] > 0 else program.ID_ZERO
+
+
+@inlined
+def _uuid(data: Any, at: Any, edit: Any) -> Any:
+    edit[KIND] = ids.UUID_
+    edit[HIGH], edit[LOW] = word(data, at, 8), word(data, at + 8, 8)
+    return FOUND
+
+
+@inlined
+def _framed(data: Any, at: Any, size: Any, framing: Any, edit: Any) -> Any:
+    """Read the id before a payload."""
+    if framing == program.FROM_GLUE:
+        if size < 1 or data[at] != GLUE:
+            return ABSENT
+        if size < GLUE_SIZE:
+            return program.ID_CUT
+        if data[at + 1] != 0 and data[at + 1] != ZLIB:
+            return program.GLUE_MALFORMED
+        return _uuid(data, at + 2, edit)
+    if size < 1 or data[at] != 0:
+        return ABSENT
+    return _number(data, at + 1, edit) if size >= CONFLUENT_SIZE else program.ID_CUT
+
+
+@inlined
+def _decide(table: Any, wanted: Any, hints: Any, part: Any, edit: Any) -> Any:
+    """Look an id up. `FOUND` means that another one takes its place, `ABSENT` that it stays."""
+    found = ids.find(table, edit[KIND], edit[HIGH], edit[LOW], hints[part])
+    if found < 0:
+        return UNKNOWN
+    hints[part] = found
+    row = table[found]
+    if row[ids.DECISION] == ids.NONE:
+        return program.ID_NONE
+    if row[ids.DECISION] == ids.PASSES:
+        return ABSENT
+    if row[ids.DECISION] != wanted:
+        return program.ID_UNFIT
+    edit[TO_HIGH], edit[TO_LOW] = row[ids.TO_HIGH], row[ids.TO_LOW]
+    return FOUND
+
+
+@inlined
+def translate_part(
+    data: Any, at: Any, size: Any, framing: Any, table: Any, hints: Any, part: Any, edit: Any
+) -> Any:
+    """Fill the edit of a key or value. Returns what is said of its id."""
+    edit[FRAME], edit[SKIPPED], edit[SIDE_SIZE] = 0, 0, -1
+    said = _framed(data, at, size, framing, edit)
+    if said != FOUND:
+        return said
+    wanted = ids.BECOMES_UUID if framing == program.TO_GLUE else ids.BECOMES_NUMBER
+    said = _decide(table, wanted, hints, part, edit)
+    if said == FOUND:
+        edit[FRAME] = GLUE_SIZE if framing == program.TO_GLUE else CONFLUENT_SIZE
+        edit[SKIPPED] = GLUE_SIZE if framing == program.FROM_GLUE else CONFLUENT_SIZE
+    return said
+
+
+@inlined
+def translate_header(
+    data: Any, at: Any, size: Any, table: Any, hints: Any, part: Any, edit: Any
+) -> Any:
+    """Fill the edit of a header that names a schema. Returns what is said of its id."""
+    edit[FRAME] = 0
+    said = program.HEADER_MALFORMED
+    if size >= GUID_SIZE and data[at] == 1:
+        said = _uuid(data, at + 1, edit)
+    elif size >= CONFLUENT_SIZE and data[at] == 0:
+        said = _number(data, at + 1, edit)
+    if said != FOUND:
+        return program.HEADER_MALFORMED
+    wanted = ids.BECOMES_UUID if edit[KIND] == ids.UUID_ else ids.BECOMES_NUMBER
+    said = _decide(table, wanted, hints, part, edit)
+    if said == FOUND:
+        edit[FRAME] = GUID_SIZE if edit[KIND] == ids.UUID_ else CONFLUENT_SIZE
+    return said
+
+
+@inlined
+def put_id(out: Any, at: Any, edit: Any) -> None:
+    """Write the id of an edit behind the first byte of a frame, or both bytes of Glue's."""
+    if edit[FRAME] == CONFLUENT_SIZE:
+        out[at] = 0
+        put_word(out, at + 1, 4, edit[TO_LOW])
+        return
+    if edit[FRAME] == GLUE_SIZE:
+        out[at], out[at + 1] = GLUE, 0
+        at += 1
+    put_word(out, at + 1, 8, edit[TO_HIGH])
+    put_word(out, at + 9, 8, edit[TO_LOW])
+
+
+@inlined
+def unpacked(data: Any, at: Any, framing: Any, packed: Any, hints: Any, edit: Any) -> Any:
+    """Let an edit take the decompressed payload, if its payload is compressed.
+
+    `packed` has a row for each compressed part, in the order of the records, and `hints[2]` is the
+    next of them. Returns a code if the payload is damaged, else 0.
+    """
+    if framing != program.FROM_GLUE or data[at + 1] != ZLIB:
+        return 0
+    while hints[2] < len(packed) and packed[hints[2], POSITION] < at:
+        hints[2] += 1
+    if hints[2] >= len(packed) or packed[hints[2], LENGTH] < 0:
+        return program.GLUE_DAMAGED
+    edit[SIDE_AT], edit[SIDE_SIZE] = packed[hints[2], START], packed[hints[2], LENGTH]
+    return 0

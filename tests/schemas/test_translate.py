@@ -1,0 +1,143 @@
+"""Records arrive with the ids of the target's registry, also those whose schemas come late."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.brokers import SharedCluster
+from tests.support.here import Here
+from tests.support.inside import RunInside
+from tests.support.kafka import Record, consume, create_topic, produce, wait_until
+from tests.support.program import Program
+from tests.support.registry import LocalRegistry, record
+from tests.support.registry_proxy import Body, Changed, RegistryProxy
+from tests.support.serialized import FORMATS, read, write
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+COUNT = 100
+LATE, NO_ID, FORBIDDEN = 5000, 77_777, 88_888
+
+
+def named(number: int) -> bytes:
+    """Return an Avro record of one int, 3, that names a schema."""
+    return b"\0" + number.to_bytes(4, "big") + b"\6"
+
+
+def test_ids_in_records_become_those_of_the_target(
+    source: SharedCluster,
+    target: SharedCluster,
+    new_registry: Callable[..., LocalRegistry],
+    new_name: Callable[[str], str],
+    here: Here,
+    tmp_path: Path,
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    for number in range(20):  # so that the same schemas get other ids
+        theirs.register(f"before-{number}", record(f"Before{number}", "x"))
+    name = new_name("translated")
+    late, raw, strict = (f"{name}-{each}" for each in ("late", "raw", "strict"))
+    for each in (*(f"{name}-{format_}" for format_ in FORMATS), late, raw, strict):
+        create_topic(source.bootstrap, each, 1)
+    written = write(source.bootstrap, ours.url, name, COUNT)
+    file = tmp_path / "link.yaml"
+    changes = [
+        {"topics": [raw], "ids": {"wait": "1s"}},
+        {"topics": [strict], "ids": {"strict": True, "wait": "1s"}},
+    ]
+    file.write_text(
+        f"source: {{bootstrap: '{source.bootstrap}'}}\n"
+        f"target: {{bootstrap: '{target.bootstrap}'}}\n"
+        f"link: {name}\ntopics: {{include: ['{name}-.*']}}\nrecords: {{start: earliest}}\n"
+        f"schemas: {{source: {{url: '{ours.url}'}}, target: {{url: '{theirs.url}'}},"
+        f" ids: translate, interval: 1h}}\nchanges: {json.dumps(changes)}\n"
+    )
+
+    def there(topic: str) -> list[bytes | None]:
+        return [each.value for each in consume(target.bootstrap, topic, [0])]
+
+    run = RunInside(file)
+    try:
+        produce(source.bootstrap, late, [Record(b"k", named(LATE)), Record(b"k", b"\1later")])
+        produce(source.bootstrap, raw, [Record(b"k", named(NO_ID))])
+        produce(source.bootstrap, strict, [Record(b"k", named(FORBIDDEN))])
+        waits = f"waiting for id {LATE} in values of {late}"
+        wait_until(lambda: waits in "".join(run.progress.ids), waits, 120)
+        assert read(target.bootstrap, theirs.url, name, COUNT) == written
+        assert there(late) == [], "nothing behind it goes first"
+
+        ours.ask("PUT", f"/mode/{late}-value", {"mode": "IMPORT"})
+        ours.register(f"{late}-value", record("Late", "x"), id=LATE, version=1)
+        wait_until(lambda: len(there(late)) == 2, "its schema and the record are there", 30)
+        number = theirs.version(f"{late}-value")["id"]
+        assert number not in {LATE, 0}
+        assert there(late) == [named(number), b"\1later"]
+
+        wait_until(lambda: there(raw) == [named(NO_ID)], "what is no id passes", 30)
+        wait_until(lambda: "SCHEMA_ID_REFUSED" in here("status", str(file)).said, "strict", 30)
+        assert there(strict) == []
+    finally:
+        run.stop()
+    told = here("status", str(file), "--output", "json").json["schema_ids"]
+    assert told["untranslated"] == {"SCHEMA_ID_ABSENT": 1}
+    assert told["awaited"] == []
+    again = here("schemas", "diff", str(file))
+    assert again.code == 0, again.said
+
+
+@pytest.mark.soak
+@pytest.mark.spark(own=True)
+def test_a_run_that_is_killed_between_registering_and_the_map_registers_nothing_twice(
+    source: SharedCluster,
+    target: SharedCluster,
+    new_registry: Callable[..., LocalRegistry],
+    new_name: Callable[[str], str],
+    here: Here,
+    tmp_path: Path,
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    theirs.register("before", record("Before", "x"))
+    name = new_name("killed-map")
+    topics = [f"{name}-{number}" for number in range(3)]
+    for number, topic in enumerate(topics):
+        create_topic(source.bootstrap, topic, 1)
+        id_ = ours.register(f"{topic}-value", record(f"Killed{number}", "x"))
+        produce(source.bootstrap, topic, [Record(b"k", named(id_))] * 50)
+    registered = threading.Event()
+    left = {"posts": 2}
+
+    def register_then_hang(method: str, path: str, body: Body) -> Changed:
+        if method == "POST" and path.endswith("/versions") and left["posts"]:
+            left["posts"] -= 1
+            if not left["posts"]:
+                answer = theirs.answer(method, path, body)
+                registered.set()
+                time.sleep(60)
+                return answer
+        return body
+
+    proxy = RegistryProxy(theirs.url, register_then_hang)
+    file = tmp_path / "link.yaml"
+    file.write_text(
+        f"source: {{bootstrap: '{source.bootstrap}'}}\n"
+        f"target: {{bootstrap: '{target.bootstrap}'}}\n"
+        f"link: {name}\ntopics: {{include: ['{name}-.*']}}\nrecords: {{start: earliest}}\n"
+        f"schemas: {{source: {{url: '{ours.url}'}}, target: {{url: '{proxy.url}'}},"
+        " ids: translate}\n"
+    )
+    program = Program(tmp_path, "run", str(file), name="killed")
+    assert registered.wait(120), program.said
+    program.kill9()
+    done = here.run(str(file), "--until-caught-up")
+    assert done.code == 0, done.said
+    made = theirs.schemas()
+    assert len(made) == 4, "each schema was registered once"
+    for topic in topics:
+        id_, _ = made[f"{topic}-value", 1]
+        assert [each.value for each in consume(target.bootstrap, topic, [0])] == [named(id_)] * 50
+    proxy.stop()
