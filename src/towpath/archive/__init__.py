@@ -1,0 +1,1 @@
+"""Floor 5: the commands on an archive as a whole."""

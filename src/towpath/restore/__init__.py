@@ -1,0 +1,1 @@
+"""Floor 5: a restore as a whole."""
