@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.batches import CODECS, at_offsets, batch, joined, numbered
-from towpath.wire import naming
+from towpath.wire import framing, naming
 from towpath.wire.naming import MOST, IdCounter, IdSample, NamedId, NamedIds, Part
 from towpath.wire.opened import open_batches
 from towpath.wire.plain import Record
@@ -25,7 +25,7 @@ FRAMES = st.one_of(
     st.sampled_from([b"", b"\0", b"\0\0\0\1", b"\1", b"\2\0\0\0\1", b"{}", b"\3\1"]),
 )
 BYTES = st.one_of(st.none(), st.builds(bytes.__add__, FRAMES, st.binary(max_size=4)))
-NAMES = st.sampled_from([naming.KEY_HEADER, naming.VALUE_HEADER, b"__key_schema_ie", b"", b"id"])
+NAMES = st.sampled_from([framing.KEY_HEADER, framing.VALUE_HEADER, b"__key_schema_ie", b"", b"id"])
 RECORD = st.builds(
     Record, key=BYTES, value=BYTES, headers=st.lists(st.tuples(NAMES, BYTES), max_size=4).map(tuple)
 )
@@ -41,8 +41,8 @@ def plainly(records: Sequence[Record], first: int, end: int) -> NamedIds:
             continue
         looked += 1
         for part, name, payload in (
-            (Part.KEY, naming.KEY_HEADER, each.key),
-            (Part.VALUE, naming.VALUE_HEADER, each.value),
+            (Part.KEY, framing.KEY_HEADER, each.key),
+            (Part.VALUE, framing.VALUE_HEADER, each.value),
         ):
             heads = [None, *(value for head, value in each.headers if head == name)]
             in_header = heads[-1] is not None

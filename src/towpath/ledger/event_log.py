@@ -184,11 +184,8 @@ class EventLog:
             self._waiting.clear()
 
     def _prepare(self) -> None:
-        info = self._target.topics.describe([EVENTS]).get(EVENTS)
-        if info is None:
+        if self._target.topics.find(EVENTS) is None:
             create_events(self._target)
-        elif info.error is not None:
-            raise info.error
         self._ready = True
 
     def _write(self, some: list[Event]) -> None:

@@ -156,10 +156,7 @@ class EventReader:
         Raises:
             ClusterError: The target cannot be asked, or refuses to describe the topic.
         """
-        info = self._admin.topics.describe([EVENTS]).get(EVENTS)
-        if info is not None and info.error is not None:
-            raise info.error
-        return info is not None
+        return self._admin.topics.find(EVENTS) is not None
 
     def read(self, link: LinkName | None = None, since: int = 0) -> Iterator[Event]:
         """Return the events that are there now, in the order in which they were written.

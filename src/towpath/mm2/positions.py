@@ -65,12 +65,10 @@ def read_positions(
         ClusterError: The topic cannot be read.
         ConfigError: There is no such topic.
     """
-    info = admin.topics.describe([topic]).get(topic)
+    info = admin.topics.find(topic)
     if info is None:
         text = f"the target has no topic {topic}; name the one where Kafka Connect keeps offsets"
         raise ConfigError((ConfigProblem("--offsets-topic", text),))
-    if info.error is not None:
-        raise info.error
     found = CopiedPositions(alias)
     for partition in info.partitions:
         tp = TopicPartition(topic, partition.partition)

@@ -101,11 +101,8 @@ def origins(config: LinkConfig, source: Admin) -> MirrorOrigins | Note:
 
 def _origins(config: LinkConfig, source: Admin) -> MirrorOrigins:
     """Read the ledger on the source, if there is one."""
-    there = source.topics.describe([TOPIC]).get(TOPIC)
-    if there is None:
+    if source.topics.find(TOPIC) is None:
         return {}
-    if there.error is not None:
-        raise there.error
     with Client(config.source, Side.SOURCE, source) as client:
         ledger = Ledger(source, client)
         facts = ledger.read(wanted=lambda key: key.kind in {LinkIdentity.kind, Opened.kind})

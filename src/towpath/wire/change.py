@@ -16,7 +16,7 @@ import numpy as np
 
 from towpath.model.changes import BadRecord, Framing, RecordChange, RecordOrigin
 from towpath.model.errors import CorruptBatchError
-from towpath.wire import changing, judging, opened, translate
+from towpath.wire import changing, framing, judging, opened, translate
 from towpath.wire.batch import CODEC_MASK, NO_END, Buffer, Table
 from towpath.wire.codec import LIMIT, NAMES
 from towpath.wire.heading import MARK
@@ -134,10 +134,6 @@ class Changer:
         """Return this changer with more decisions about ids."""
         return replace(self, ids=ids)
 
-    def leaving_out(self, offsets: Table) -> Changer:
-        """Return this changer with other source offsets to leave out, ascending."""
-        return replace(self, left_out=offsets)
-
     def apply(
         self, source: OpenedBatches, first_offset: int = 0, end_offset: int = NO_END
     ) -> ChangedRecords:
@@ -204,7 +200,7 @@ class Changer:
         found = np.empty((count, 3), np.int64)
         payloads = bytearray()
         for row, (at, size) in zip(found, where[:count].tolist(), strict=True):
-            payload = _inflated(source.data[at + translate.GLUE_SIZE : at + size].data)
+            payload = _inflated(source.data[at + framing.GLUE_SIZE : at + size].data)
             row[:] = at, len(payloads), -1 if payload is None else len(payload)
             payloads += payload or b""
             if len(payloads) > LIMIT:

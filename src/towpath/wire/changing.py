@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from towpath.wire import opened, program, rows, translate, varint
+from towpath.wire import framing, opened, program, rows, translate, varint
 from towpath.wire.batch import CONTROL, LOG_APPEND_TIME
 from towpath.wire.heading import VALUE_AT, put_header_id
 from towpath.wire.judging import AT, HALT_OFFSET, KEPT, id_header, judge
@@ -55,7 +55,7 @@ def _patch(prog: Any, scratch: Any, out: Any) -> None:
     for part in range(2):
         if edits[part, translate.FRAME]:
             at = row[rows.KEY_AT] if part == program.KEY else row[rows.VALUE_AT]
-            translate.put_word(out, at + 1, 4, edits[part, translate.TO_LOW])
+            framing.put_word(out, at + 1, 4, edits[part, translate.TO_LOW])
         if edits[2 + part, translate.FRAME]:
             number = id_header(prog[2], part)
             put_header_id(out, marks[number, VALUE_AT], edits[2 + part])
@@ -150,9 +150,9 @@ def find_packed(data: Any, batches: Any, keys: Any, values: Any, row: Any, found
             for part in range(2):
                 at = row[rows.KEY_AT] if part == program.KEY else row[rows.VALUE_AT]
                 size = row[rows.KEY_SIZE] if part == program.KEY else row[rows.VALUE_SIZE]
-                if not (keys if part == program.KEY else values) or size < translate.GLUE_SIZE:
+                if not (keys if part == program.KEY else values) or size < framing.GLUE_SIZE:
                     continue
-                if data[at] == translate.GLUE and data[at + 1] == translate.ZLIB:
+                if data[at] == framing.GLUE and data[at + 1] == framing.ZLIB:
                     found[count, 0], found[count, 1] = at, size
                     count += 1
     return count

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from towpath.wire import program, rows, translate, varint
+from towpath.wire import framing, program, rows, translate, varint
 from towpath.wire.copying import copied, same
 from towpath.wire.loops import inlined
 
@@ -131,7 +131,7 @@ def _put_value(data: Any, texts: Any, added: Any, mark: Any, place: Any, out: An
     if content == program.TIME_TEXT:
         return _put_digits(out, at, place[1])
     if content == program.OFFSET_BYTES:
-        translate.put_word(out, at, 8, place[0])
+        framing.put_word(out, at, 8, place[0])
         return at + 8
     if content == program.CHAIN and mark[INDEX] >= 0 and mark[VALUE_SIZE] > 0:
         at = copied(data, mark[VALUE_AT], mark[VALUE_SIZE], out, at)
@@ -172,11 +172,11 @@ def _put_marked(
 @inlined
 def put_header_id(out: Any, at: Any, edit: Any) -> None:
     """Write the id of a header's edit over the old one; the byte before it stays."""
-    if edit[translate.FRAME] == translate.CONFLUENT_SIZE:
-        translate.put_word(out, at + 1, 4, edit[translate.TO_LOW])
+    if edit[translate.FRAME] == framing.CONFLUENT_SIZE:
+        framing.put_word(out, at + 1, 4, edit[translate.TO_LOW])
     else:
-        translate.put_word(out, at + 1, 8, edit[translate.TO_HIGH])
-        translate.put_word(out, at + 9, 8, edit[translate.TO_LOW])
+        framing.put_word(out, at + 1, 8, edit[translate.TO_HIGH])
+        framing.put_word(out, at + 9, 8, edit[translate.TO_LOW])
 
 
 @inlined

@@ -1,9 +1,7 @@
 """Which schema ids records name, counted without decoding them.
 
-Confluent's wire format: a zero and a number of 4 bytes (big endian) before a key or value. Newer
-serializers (`HeaderSchemaIdSerializer`) write it to a header instead, or a one and a GUID of 16
-bytes; the payload has no frame then, so it is not looked at. AWS Glue: a three, a zero or a five, a
-UUID of 16 bytes; such records are counted only, as no registry with Confluent's interface has them.
+Records in AWS Glue's form are counted only, as no registry with Confluent's interface has their
+schemas (`framing`).
 """
 
 from __future__ import annotations
@@ -17,6 +15,17 @@ from uuid import UUID
 import numpy as np
 
 from towpath.wire.batch import Mask, Table
+from towpath.wire.copying import same
+from towpath.wire.framing import (
+    CONFLUENT_SIZE,
+    GLUE,
+    GLUE_SIZE,
+    GUID_SIZE,
+    KEY_HEADER,
+    VALUE_HEADER,
+    ZLIB,
+    word,
+)
 from towpath.wire.loops import inlined, loop
 from towpath.wire.opened import READ_ONLY, OpenedBatches
 from towpath.wire.rows import (
@@ -33,7 +42,6 @@ from towpath.wire.rows import (
 
 MOST = 10_000
 """Most different ids of keys that are kept, and of values. More of them are no ids, but random."""
-KEY_HEADER, VALUE_HEADER = b"__key_schema_id", b"__value_schema_id"
 
 _KEY, _VALUE = range(2)
 _NUMBER, _GUID = 1, 2
@@ -43,7 +51,6 @@ _SLOTS = 1 << 15
 _USED, _FURTHER, _LOOKED, _GLUE = 0, 2, 4, 5
 """Places in the state; the first two are those of keys, and those of values follow them."""
 _HALF = 1 << 64
-_FRAME, _GUID_FRAME, _GLUE_FRAME = 5, 17, 18
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
 _KEY_NAME = np.frombuffer(KEY_HEADER, np.uint8)
 _VALUE_NAME = np.frombuffer(VALUE_HEADER, np.uint8)
@@ -213,18 +220,10 @@ def _choose(bases: Any, lasts: Any, one_in: Any, seed: Any, found: Any) -> None:
 
 
 @inlined
-def _word(data: Any, at: Any, size: Any) -> Any:
-    value = np.uint64(0)
-    for i in range(at, at + size):
-        value = (value << np.uint64(8)) | np.uint64(data[i])
-    return np.int64(value)
-
-
-@inlined
 def _slot(table: Any, part: Any, kind: Any, high: Any, low: Any) -> Any:
     """Return the slot of an id, or the empty one where it belongs."""
-    word = np.uint64(low) + _mixed(np.uint64(high) + np.uint64(2 * kind + part))
-    slot = np.int64(_mixed(word) % np.uint64(_SLOTS))
+    mixed = np.uint64(low) + _mixed(np.uint64(high) + np.uint64(2 * kind + part))
+    slot = np.int64(_mixed(mixed) % np.uint64(_SLOTS))
     while True:
         row = table[slot]
         same = row[_LOW] == low and row[_HIGH] == high and row[_PART] == part
@@ -250,9 +249,9 @@ def _add(table: Any, state: Any, part: Any, kind: Any, high: Any, low: Any, offs
 @inlined
 def _numbered(data: Any, at: Any, size: Any, part: Any, offset: Any, table: Any, state: Any) -> Any:
     """Count a number behind a zero. Returns whether there is one."""
-    if size < _FRAME or data[at] != 0:
+    if size < CONFLUENT_SIZE or data[at] != 0:
         return False
-    number = np.int64(np.int32(_word(data, at + 1, 4)))
+    number = np.int64(np.int32(word(data, at + 1, 4)))
     if number <= 0:
         return False
     _add(table, state, part, _NUMBER, np.int64(0), number, offset)
@@ -265,8 +264,8 @@ def _in_payload(
 ) -> None:
     if _numbered(data, at, size, part, offset, table, state):
         return
-    glue = size >= _GLUE_FRAME and data[at] == 3
-    if glue and (data[at + 1] == 0 or data[at + 1] == 5):
+    glue = size >= GLUE_SIZE and data[at] == GLUE
+    if glue and (data[at + 1] == 0 or data[at + 1] == ZLIB):
         state[_GLUE] += 1
 
 
@@ -274,8 +273,8 @@ def _in_payload(
 def _in_header(
     data: Any, at: Any, size: Any, part: Any, offset: Any, table: Any, state: Any
 ) -> None:
-    if size >= _GUID_FRAME and data[at] == 1:
-        high, low = _word(data, at + 1, 8), _word(data, at + 9, 8)
+    if size >= GUID_SIZE and data[at] == 1:
+        high, low = word(data, at + 1, 8), word(data, at + 9, 8)
         _add(table, state, part, _GUID, high, low, offset)
     else:
         _numbered(data, at, size, part, offset, table, state)
@@ -283,12 +282,7 @@ def _in_header(
 
 @inlined
 def _is(data: Any, at: Any, size: Any, name: Any) -> Any:
-    if size != len(name):
-        return False
-    same = True
-    for i in range(size):
-        same &= data[at + i] == name[i]
-    return same
+    return size == len(name) and same(data, at, name, 0, size)
 
 
 @inlined

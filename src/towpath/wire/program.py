@@ -20,7 +20,7 @@ from towpath.model.changes import (
     RecordOrigin,
 )
 from towpath.wire.batch import NO_END, Buffer, Table
-from towpath.wire.naming import KEY_HEADER, VALUE_HEADER
+from towpath.wire.framing import KEY_HEADER, VALUE_HEADER
 from towpath.wire.opened import read_only
 from towpath.wire.plain import write_varint
 

@@ -1,10 +1,4 @@
-"""Schema ids before keys and values and in headers, for compiled loops.
-
-Confluent's wire format: a zero, a number of 4 bytes (big endian), for Protobuf the indexes of the
-message, the payload. In headers (`HeaderSchemaIdSerializer` of Confluent Platform 8.1): a one and a
-GUID of 16 bytes, or a zero and a number; the payload has no frame then, so it is not looked at.
-AWS Glue: a three, a zero or (compressed with zlib) a five, a UUID of 16 bytes, the payload.
-"""
+"""Schema ids before keys and values and in headers, changed by compiled loops (`framing`)."""
 
 from __future__ import annotations
 
@@ -13,6 +7,15 @@ from typing import Any
 import numpy as np
 
 from towpath.wire import ids, program
+from towpath.wire.framing import (
+    CONFLUENT_SIZE,
+    GLUE,
+    GLUE_SIZE,
+    GUID_SIZE,
+    ZLIB,
+    put_word,
+    word,
+)
 from towpath.wire.loops import inlined
 
 FRAME, SKIPPED, TO_HIGH, TO_LOW, SIDE_AT, SIDE_SIZE, KIND, HIGH, LOW = range(9)
@@ -22,27 +25,9 @@ EDIT = 9
 
 ABSENT, FOUND, UNKNOWN = 0, -1, -2
 """What is said of an id; codes above 0 are those of `program.BAD`."""
-CONFLUENT_SIZE, GLUE_SIZE, GUID_SIZE = 5, 18, 17
-GLUE, ZLIB = np.uint8(3), np.uint8(5)
 POSITION, START, LENGTH = range(3)
 """Columns of decompressed payloads: position of the compressed part, where the payload is, and how
 long, -1 if it is damaged."""
-
-
-@inlined
-def word(data: Any, at: Any, size: Any) -> Any:
-    """Return a number, big endian, of up to 8 bytes."""
-    value = np.uint64(0)
-    for i in range(at, at + size):
-        value = (value << np.uint64(8)) | np.uint64(data[i])
-    return np.int64(value)
-
-
-@inlined
-def put_word(out: Any, at: Any, size: Any, value: Any) -> None:
-    """Write a number, big endian."""
-    for i in range(size):
-        out[at + size - 1 - i] = np.uint8((value >> (8 * i)) & 0xFF)
 
 
 @inlined

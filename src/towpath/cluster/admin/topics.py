@@ -45,6 +45,17 @@ class TopicAdmin:
         """Return the topics of these names that exist; by default all topics."""
         return dict(self.with_brokers(names).topics)
 
+    def find(self, name: TopicName) -> TopicInfo | None:
+        """Return a topic, `None` if it does not exist.
+
+        Raises:
+            ClusterError: The cluster cannot be asked, or refuses to describe the topic.
+        """
+        info = self.describe([name]).get(name)
+        if info is not None and info.error is not None:
+            raise info.error
+        return info
+
     def with_brokers(self, names: Iterable[TopicName] | None = None) -> Metadata:
         """Return the topics of these names that exist, and the live brokers, in one request."""
         return self._control.found(None if names is None else sorted(set(names)))

@@ -67,10 +67,7 @@ class QuarantineReader:
         Raises:
             ClusterError: The target cannot be asked, or refuses to describe the topic.
         """
-        info = self._admin.topics.describe([QUARANTINE]).get(QUARANTINE)
-        if info is not None and info.error is not None:
-            raise info.error
-        return info is not None
+        return self._admin.topics.find(QUARANTINE) is not None
 
     def overview(self, link: LinkName) -> dict[QuarantineKey, InQuarantine]:
         """Return the records of a link, each once, in the order in which they were set aside.
