@@ -27,7 +27,7 @@ from towpath.ledger.quarantine import writer
 from towpath.model.clock import now_ms
 from towpath.model.nouns import Mode
 from towpath.records.landing import refusals
-from towpath.records.work import Slice
+from towpath.records.work import CopySlice
 
 pytestmark = [pytest.mark.broker, pytest.mark.chaos]
 NewName = Callable[[str], str]
@@ -128,7 +128,7 @@ def test_killed_and_racing_copiers(
         )
 
 
-def _dying(work: Slice, spot: str) -> None:
+def _dying(work: CopySlice, spot: str) -> None:
     """Copy a slice, and die at a spot on the way of a refused record."""
 
     def die(*_: Any) -> None:

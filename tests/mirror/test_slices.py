@@ -11,7 +11,7 @@ from pyspark import TaskContext
 from towpath.config import ClusterConfig
 from towpath.mirror import slices
 from towpath.model.nouns import LinkName, Side
-from towpath.records.work import Slice, Summary, Throttled
+from towpath.records.work import CopySlice, Summary, Throttled
 
 
 @pytest.mark.parametrize("attempt", [None, 0, 1], ids=["none", "first", "again"])
@@ -22,13 +22,13 @@ def test_a_slice_knows_how_often_spark_tried_it_before(
     monkeypatch.setattr(TaskContext, "get", lambda: task)
     done: list[int] = []
 
-    def copy(work: Slice, _: Throttled) -> Iterator[Summary]:
+    def copy(work: CopySlice, _: Throttled) -> Iterator[Summary]:
         done.append(work.attempt)
         yield from ()
 
     monkeypatch.setattr(slices, "copy", copy)
     cluster = ClusterConfig(bootstrap=("host:1",))
-    work = Slice(
+    work = CopySlice(
         link=LinkName("link"),
         source=cluster,
         target=cluster,
@@ -44,13 +44,13 @@ def test_a_slice_knows_how_often_spark_tried_it_before(
 def test_how_long_brokers_asked_a_slice_to_wait_is_told_in_a_row_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def copy(_: Slice, throttled: Throttled) -> Iterator[Summary]:
+    def copy(_: CopySlice, throttled: Throttled) -> Iterator[Summary]:
         throttled |= {Side.SOURCE: 1.5, Side.TARGET: 0.0}
         yield from ()
 
     monkeypatch.setattr(slices, "copy", copy)
     cluster = ClusterConfig(bootstrap=("host:1",))
-    work = Slice(
+    work = CopySlice(
         link=LinkName("link"),
         source=cluster,
         target=cluster,

@@ -28,7 +28,7 @@ from towpath.ledger.entries.session import by_topic
 from towpath.model.nouns import LinkName, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.copy import Copier
-from towpath.records.work import Assignment, Slice, as_data
+from towpath.records.work import Assignment, CopySlice, as_data
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -62,7 +62,7 @@ def copying(mirror: Mirror, *assignments: Assignment) -> Iterator[Callable[..., 
 
 
 def planned(mirror: Mirror) -> tuple[Assignment, ...]:
-    work: Slice = endless(mirror.slices()[0])
+    work: CopySlice = endless(mirror.slices()[0])
     return work.assignments
 
 

@@ -22,7 +22,7 @@ from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.secret import Secret
 from towpath.records import copy as copying
 from towpath.records.copy import Copier
-from towpath.records.work import Slice
+from towpath.records.work import CopySlice
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
@@ -76,14 +76,14 @@ def test_a_node_that_refuses_our_login_is_told_at_once(
     assert receipt.error == done.error
 
 
-def reach_ledger(made: Copier, work: Slice) -> None:
+def reach_ledger(made: Copier, work: CopySlice) -> None:
     """Let the copier reach the ledger by the good login."""
     receipts = made.landing.receipts
     receipts._client, receipts._ledger = _books(made, work)
     made._watch_client, made._watch._ledger = _books(made, work)
 
 
-def _books(made: Copier, work: Slice) -> tuple[Client, Ledger]:
+def _books(made: Copier, work: CopySlice) -> tuple[Client, Ledger]:
     client = Client(work.target, Side.TARGET, made.landing._target)
     return client, Ledger(made.landing._target, client)
 

@@ -29,7 +29,7 @@ from towpath.model.nouns import (
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records import ids as asking
 from towpath.records.ids import SliceIds
-from towpath.records.work import Assignment, Slice
+from towpath.records.work import Assignment, CopySlice
 from towpath.wire.change import UnknownId
 from towpath.wire.ids import IdTable
 from towpath.wire.naming import Part
@@ -65,7 +65,7 @@ class Side2:
         self.news = 0
 
     def slice(self) -> SliceIds:
-        work = Slice(
+        work = CopySlice(
             link=self.link, source=self._config, target=self._config, assignments=(), run_id="r",
             round=1, seconds=60,
         )  # fmt: skip

@@ -18,11 +18,11 @@ from towpath.model.nouns import LinkName
 from towpath.records import watch
 from towpath.records.permit import WritePermit
 from towpath.records.watch import SessionWatch, SliceEnd
-from towpath.records.work import Slice
+from towpath.records.work import CopySlice
 
 LINK = LinkName("orders")
 CLUSTER = ClusterConfig(bootstrap=("host:1",))
-WORK = Slice(
+WORK = CopySlice(
     link=LINK,
     source=CLUSTER,
     target=CLUSTER,

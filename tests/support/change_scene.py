@@ -43,30 +43,30 @@ from towpath.model.nouns import (
 )
 from towpath.records.copy import copy
 from towpath.records.outside import Outside
-from towpath.records.work import Slice, Summary
+from towpath.records.work import CopySlice, Summary
 from towpath.wire import plain
 
 PARTITIONS = 2
 
 
-def outside(work: Slice) -> Outside:
+def outside(work: CopySlice) -> Outside:
     """Return what the lanes of a slice need: ids that are all known, and a quarantine."""
     return Outside.of(work, ConstantIds(), StandInQuarantine())
 
 
-def drain(work: Slice) -> None:
+def drain(work: CopySlice) -> None:
     """Copy a slice; what it tells is not needed."""
     for _ in copy(work, outside=outside):
         pass
 
 
-def drain_faster(work: Slice) -> None:
+def drain_faster(work: CopySlice) -> None:
     """Copy a slice of a `ChangedRun`; it may find no cluster at all when it starts."""
     with faster(), suppress(ClusterError):
         drain(work)
 
 
-def drain_until(number: int, work: Slice, *, before: bool) -> None:
+def drain_until(number: int, work: CopySlice, *, before: bool) -> None:
     """Copy a slice, and die as by `kill -9` before or behind an append to the ledger."""
     append, appended = Ledger.append, count(1)
 
@@ -169,11 +169,11 @@ class ChangeScene:
         self.copiers.start(endless(work), dies).join(longest)
         self.copiers.kill_all()
 
-    def slices(self, parallelism: int = 1) -> list[Slice]:
+    def slices(self, parallelism: int = 1) -> list[CopySlice]:
         """Plan one round under the changes of now."""
         return [self.under_changes(work) for work in self.mirror.slices(parallelism)]
 
-    def under_changes(self, work: Slice) -> Slice:
+    def under_changes(self, work: CopySlice) -> CopySlice:
         """Return a slice under the changes of now."""
         assignments = [
             replace(a, change=self._now[a.source.topic.removeprefix(f"{self._prefix}.")])
@@ -264,7 +264,7 @@ class ChangedRun(Run):
                 assert not done.error, f"{done.tp}: {done.error}"
         self._fall_silent()
 
-    def _slices(self, *, once: bool) -> list[Slice]:
+    def _slices(self, *, once: bool) -> list[CopySlice]:
         return [self._scene.under_changes(work) for work in super()._slices(once=once)]
 
 

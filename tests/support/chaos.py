@@ -19,7 +19,7 @@ from tests.support.kafka import Record, consume, create_topic, end_offsets, prod
 from tests.support.mirror import Mirror
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.records.copy import copy
-from towpath.records.work import Slice
+from towpath.records.work import CopySlice
 
 PARTITIONS = 2
 PLAIN, TRANSACTIONAL, COMPACTED = "plain", "transactional", "compacted"
@@ -64,7 +64,9 @@ class Copiers:
         self.alive: list[BaseProcess] = []
         self._numbers = itertools.count(1)
 
-    def start(self, work: Slice, copy_all: Callable[[Slice], None] | None = None) -> BaseProcess:
+    def start(
+        self, work: CopySlice, copy_all: Callable[[CopySlice], None] | None = None
+    ) -> BaseProcess:
         """Copy a slice until it is killed or ends by itself.
 
         Each start counts as a slice of its own. An earlier one would give way to it otherwise,
@@ -72,7 +74,9 @@ class Copiers:
         """
         return self.attempt(replace(work, number=next(self._numbers)), copy_all)
 
-    def attempt(self, work: Slice, copy_all: Callable[[Slice], None] | None = None) -> BaseProcess:
+    def attempt(
+        self, work: CopySlice, copy_all: Callable[[CopySlice], None] | None = None
+    ) -> BaseProcess:
         """Copy a slice as an attempt of Spark would, perhaps after another one at the same."""
         process = self._context.Process(target=copy_all or drain, args=(work,), daemon=True)
         process.start()
@@ -92,13 +96,13 @@ class Copiers:
             self.kill(process)
 
 
-def endless(work: Slice) -> Slice:
+def endless(work: CopySlice) -> CopySlice:
     """Return the same slice without an end."""
     assignments = tuple(replace(each, end=None) for each in work.assignments)
     return replace(work, seconds=60.0, assignments=assignments)
 
 
-def drain(work: Slice) -> None:
+def drain(work: CopySlice) -> None:
     """Copy a slice; what it tells is not needed."""
     for _ in copy(work):
         pass
@@ -282,7 +286,7 @@ class Scene:
         finally:
             self.close()
 
-    def slices(self, parallelism: int) -> list[Slice]:
+    def slices(self, parallelism: int) -> list[CopySlice]:
         """Plan slices that go on until they are killed."""
         slices = self.mirror.slices(parallelism)
         return [endless(work) for work in slices]

@@ -17,10 +17,10 @@ from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import Side
-from towpath.records.copy import Copier, fetching
+from towpath.records.copy import Copier, fetching, finding
 from towpath.records.target.opening import Opener
 from towpath.records.watch import SliceEnd
-from towpath.records.work import Slice
+from towpath.records.work import CopySlice
 
 
 class BackDoor(Mirror):
@@ -35,14 +35,14 @@ class BackDoor(Mirror):
 
 
 @contextmanager
-def copier(work: Slice, source: ClusterConfig, target: ClusterConfig) -> Iterator[Copier]:
+def copier(work: CopySlice, source: ClusterConfig, target: ClusterConfig) -> Iterator[Copier]:
     """Return a copier of `work` whose control plane comes in by `source` and `target`."""
     with ExitStack() as stack:
         asked = stack.enter_context(Admin(source, Side.SOURCE))
         changed = stack.enter_context(Admin(target, Side.TARGET))
         client = stack.enter_context(Client(target, Side.TARGET, changed))
         opener = Opener(work, changed, client, Ledger(changed, client), LinkBooks(work.link))
-        made = Copier(work, changed, opener, fetching(work, asked), asked)
+        made = Copier(work, changed, opener, fetching(work, asked), finding(work, asked))
         stack.callback(made.close)
         yield made
 
@@ -70,5 +70,5 @@ def going(made: Copier) -> Iterator[None]:
         raise failed[0]
 
 
-def endless(work: Slice) -> Slice:
+def endless(work: CopySlice) -> CopySlice:
     return replace(work, assignments=tuple(replace(each, end=None) for each in work.assignments))

@@ -15,7 +15,7 @@ from towpath.model.nouns import (
     TopicName,
     TopicPartition,
 )
-from towpath.records.work import Assignment, Slice
+from towpath.records.work import Assignment, CopySlice
 
 CLUSTER = ClusterConfig(bootstrap=("host:1",))
 
@@ -43,10 +43,10 @@ def table_of(
 
 def slices_of(
     hands: Sequence[Iterable[Assignment]], number: int, *, settled: bool = True, follows: int = 0
-) -> list[Slice]:
+) -> list[CopySlice]:
     """Return the slices of a round, which have these partitions."""
     return [
-        Slice(
+        CopySlice(
             link=LinkName("link"),
             source=CLUSTER,
             target=CLUSTER,

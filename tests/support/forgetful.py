@@ -28,7 +28,7 @@ from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side
 from towpath.records import permit
 from towpath.records.copy import copy
-from towpath.records.work import Slice
+from towpath.records.work import CopySlice
 
 DAY_MS = 86_400_000
 AGES_MS = (40 * DAY_MS, 25 * DAY_MS // 24, 0)
@@ -56,7 +56,7 @@ def faster() -> Iterator[None]:
             each.stop()
 
 
-def drain(work: Slice) -> None:
+def drain(work: CopySlice) -> None:
     """Copy a slice in a process of its own; it may find no cluster at all when it starts."""
     with faster(), suppress(ClusterError):
         for _ in copy(work):
@@ -132,7 +132,7 @@ class Run:
                 assert not done.error, f"{done.tp}: {done.error}"
         self._fall_silent()
 
-    def _slices(self, *, once: bool) -> list[Slice]:
+    def _slices(self, *, once: bool) -> list[CopySlice]:
         settled, run_id = self._session.settled.before, self._session.run_id
         config = self._mirror.config
         return plan_round(RoundPlan(config, run_id, 1, once, settled=settled), 1)

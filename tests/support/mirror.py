@@ -19,7 +19,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.mirror.rounds import RoundPlan, plan_round
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.records.copy import copy
-from towpath.records.work import Slice, Summary
+from towpath.records.work import CopySlice, Summary
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Mirror:
         for cluster in (self.source, self.target):
             create_topic(cluster.bootstrap, self.topic, partitions, config)
 
-    def slices(self, parallelism: int = 1, run_id: str = "") -> list[Slice]:
+    def slices(self, parallelism: int = 1, run_id: str = "") -> list[CopySlice]:
         """Plan one round, of a run of its own by default, that ends where the source ends now."""
         config = self.config
         with ExitStack() as stack:

@@ -57,7 +57,7 @@ from towpath.records.standing import Standing
 from towpath.records.target.opening import Opener
 from towpath.records.target.tail import Underway
 from towpath.records.target.written import surplus
-from towpath.records.work import Assignment, Slice
+from towpath.records.work import Assignment, CopySlice
 from towpath.wire import batch as wire
 from towpath.wire.plain import Record
 
@@ -247,7 +247,7 @@ class Racer:
         self.world = world
         self.work = replace(WORK, change=world.rng.choice(world.changes))
         config = ClusterConfig.model_validate({"bootstrap": "host:1", "request_timeout": "1h"})
-        work = Slice(
+        work = CopySlice(
             link=LINK,
             source=config,
             target=config,

@@ -15,7 +15,7 @@ from towpath.mirror.session import LinkSession
 from towpath.mirror.sharing import Need, shares
 from towpath.model.nouns import TopicName
 from towpath.model.rates import RateLimits
-from towpath.records.work import Slice
+from towpath.records.work import CopySlice
 
 _ALIKE = 0.02
 """Part of a share by which it may change without being told."""
@@ -87,7 +87,7 @@ class Pacing:
             for name, part in sorted(found.items())
         )
 
-    def begin(self, slices: Sequence[Slice], number: int) -> list[Slice]:
+    def begin(self, slices: Sequence[CopySlice], number: int) -> list[CopySlice]:
         """Return the slices of a new round with their shares; any thread may call this."""
         if not self.limits:
             return [*slices]

@@ -22,7 +22,7 @@ from towpath.mirror.ends import Ends
 from towpath.mirror.pacing import Pacing
 from towpath.mirror.rounds import SUMMARY, WORK, RoundPlan, plan_round
 from towpath.mirror.session import LinkSession
-from towpath.records.work import Slice
+from towpath.records.work import CopySlice
 from towpath.status.status import PartitionStatus
 
 
@@ -117,7 +117,7 @@ class Planner:
             self._link.events.tell(What.ROUND_UNEVEN, number=number, **asdict(found))
         return found is not None
 
-    def _plan(self, slots: Slots, follows: int, number: int) -> list[Slice]:
+    def _plan(self, slots: Slots, follows: int, number: int) -> list[CopySlice]:
         whole = not self._link.books.pauses  # no slice has the partitions of a paused topic
         settled = self._session.settled.begin(number, follows, whole=whole)
         plan = replace(self.terms(slots), settled=settled, follows=follows)

@@ -22,7 +22,7 @@ from towpath.mirror.starts import beginnings, first_look, from_earliest, looks_f
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import ClusterId, Side, SourceOffset, TopicName, TopicPartition
 from towpath.records.source.beginnings import PATIENCE, find_starts
-from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, Slice
+from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, CopySlice
 from towpath.topics.circles import origins, without_circles
 from towpath.topics.configs import stamps_itself
 from towpath.topics.diff import diff
@@ -89,7 +89,7 @@ def look_at_topics(config: LinkConfig, source: Admin, target: Admin, books: Link
 
 def plan_round(
     plan: RoundPlan, number: int, look: Look | None = None, known: Known | None = None
-) -> list[Slice]:
+) -> list[CopySlice]:
     """Return the slices of a round; none when the run is over or nothing matches.
 
     Args:
@@ -158,9 +158,9 @@ def _memory_ms(target: Admin) -> int:
     return 0
 
 
-def _slice(plan: RoundPlan, number: int, assignments: tuple[Assignment, ...]) -> Slice:
+def _slice(plan: RoundPlan, number: int, assignments: tuple[Assignment, ...]) -> CopySlice:
     config = plan.config
-    return Slice(
+    return CopySlice(
         link=config.link,
         source=config.source,
         target=config.target,

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from towpath.engine.attempts import attempt
 from towpath.records.copy import copy
-from towpath.records.work import Slice, Throttled
+from towpath.records.work import CopySlice, Throttled
 
 _SCHEMA = pa.schema(
     [
@@ -23,7 +23,7 @@ _SCHEMA = pa.schema(
 )
 
 
-def run_slice(work: Slice) -> Iterator[pa.RecordBatch]:
+def run_slice(work: CopySlice) -> Iterator[pa.RecordBatch]:
     """Copy; tell only what the ledger does not: what was never opened, or is still under way."""
     work = replace(work, attempt=attempt())
     throttled: Throttled = {}

@@ -34,7 +34,7 @@ from towpath.records.source.resting import RESTING
 from towpath.records.source.side import SourceSide
 from towpath.records.target.opening import Opener
 from towpath.records.watch import SessionWatch, SliceEnd
-from towpath.records.work import Slice, Summary, Throttled
+from towpath.records.work import CopySlice, Slice, Summary, Throttled
 
 _TURN = 0.25
 _AGAIN = 1.0
@@ -43,9 +43,9 @@ _DRAIN = 15.0
 
 
 def copy(
-    work: Slice,
+    work: CopySlice,
     throttled: Throttled | None = None,
-    outside: Callable[[Slice], Outside] = Outside.of,
+    outside: Callable[[CopySlice], Outside] = Outside.of,
 ) -> Iterator[Summary]:
     """Copy the partitions of `work` until its round ends. Yields the summary of each.
 
@@ -58,8 +58,36 @@ def copy(
         ClusterError: The source or the target could not be reached at all.
         RepeatedError: Spark has begun the slice again elsewhere.
     """
+    waits: Throttled = {} if throttled is None else throttled
+    with Admin(work.source, Side.SOURCE) as source:
+        yield from land(work, fetching(work, source), finding(work, source), waits, outside(work))
+        waits[Side.SOURCE] = waits.get(Side.SOURCE, 0.0) + source.throttled
+
+
+def land(
+    work: Slice,
+    feed: Callable[[Landing], Feed[Lane]],
+    beginnings: Callable[[Landing], Beginnings] | None = None,
+    throttled: Throttled | None = None,
+    outside: Outside | None = None,
+) -> Iterator[Summary]:
+    """Write what a feed hands out to the target until the round ends, wherever it comes from.
+
+    Args:
+        work: The slice.
+        feed: Makes the feed of the lanes.
+        beginnings: As for a `Copier`.
+        throttled: Gets the seconds for which brokers throttled us, at the end.
+        outside: What lanes need that change records; by default what the ledger has.
+
+    Yields:
+        The summary of each partition.
+
+    Raises:
+        ClusterError: The target could not be reached at all.
+        RepeatedError: Spark has begun the slice again elsewhere.
+    """
     with ExitStack() as stack:
-        source = stack.enter_context(Admin(work.source, Side.SOURCE))
         target = stack.enter_context(Admin(work.target, Side.TARGET))
         client = stack.enter_context(Client(work.target, Side.TARGET, target))
         ledger = Ledger(target, client)
@@ -67,20 +95,20 @@ def copy(
         opener = Opener(work, target, client, ledger, books)
         stack.callback(opener.close)
         ids = SliceIds(work, target)
-        asked = outside(work)
+        asked = outside or Outside.of(work)
         needed = asked if asked.ids is not None else replace(asked, ids=ids)
-        copier = Copier(work, target, opener, fetching(work, source), source, needed)
+        copier = Copier(work, target, opener, feed, beginnings, needed)
         stack.callback(copier.close)
         stack.callback(ids.close)
         ids.listen(copier.ask_again)
         copier.run()
         if throttled is not None:
-            throttled[Side.SOURCE] = copier.landing.feed.throttled + source.throttled
+            throttled[Side.SOURCE] = copier.landing.feed.throttled
             throttled[Side.TARGET] = copier.landing.throttled
         yield from copier.summaries()
 
 
-def fetching(work: Slice, source: Admin) -> Callable[[Landing], Fetcher[Lane]]:
+def fetching(work: CopySlice, source: Admin) -> Callable[[Landing], Fetcher[Lane]]:
     """Return the function that makes the feed of a copy slice: a fetcher."""
 
     def feed(landing: Landing) -> Fetcher[Lane]:
@@ -103,6 +131,12 @@ def fetching(work: Slice, source: Admin) -> Callable[[Landing], Fetcher[Lane]]:
     return feed
 
 
+def finding(work: CopySlice, source: Admin) -> Callable[[Landing], Beginnings]:
+    """Return the function that makes what asks the source for offsets that are not known yet."""
+    patience = work.source.request_timeout
+    return lambda landing: Beginnings(landing.reactor, landing.jobs, source, patience)
+
+
 class Copier:
     """Moves the lanes of one slice until the slice ends.
 
@@ -111,7 +145,7 @@ class Copier:
         target: The control plane of the target.
         opener: Opens partitions.
         feed: Makes the feed of the lanes.
-        source: Asked for offsets that are not known yet, `None` if all are known.
+        beginnings: Makes what finds offsets that are not known yet, `None` if all are known.
         outside: What lanes need that change records.
     """
 
@@ -121,15 +155,12 @@ class Copier:
         target: Admin,
         opener: Opener,
         feed: Callable[[Landing], Feed[Lane]],
-        source: Admin | None = None,
+        beginnings: Callable[[Landing], Beginnings] | None = None,
         outside: Outside = NOTHING,
     ) -> None:
         self._work, self._opener, self._reactor = work, opener, Reactor()
         self.landing = Landing(work, self._reactor, target, opener, feed, outside)
-        self._beginnings: Beginnings | None = None
-        if source is not None:
-            patience = work.source.request_timeout
-            self._beginnings = Beginnings(self._reactor, self.landing.jobs, source, patience)
+        self._beginnings = beginnings(self.landing) if beginnings is not None else None
         self._arrivals = Arrivals(self._reactor, opener, self.landing, self._beginnings)
         self._arrivals.assign(work.assignments)
         self._watch_client = Client(work.target, Side.TARGET, target)

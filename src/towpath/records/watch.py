@@ -15,7 +15,7 @@ from functools import partial
 from typing import Protocol
 
 from towpath.cluster.data.reactor import Reactor
-from towpath.ledger.entries import MIRROR, Attempt, Dealt, ReadEntry, Released, Session, Share
+from towpath.ledger.entries import Attempt, Dealt, ReadEntry, Released, Session, Share
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.deadline import Deadline
@@ -228,9 +228,9 @@ class SessionWatch(threading.Thread):
         return (session.link, session.run_id) == (self._work.link, self._work.run_id)
 
     def _concerns(self, session: Session) -> bool:
-        """Whether an entry is of our run, or of another mirror run of the link that is not over."""
+        """Whether an entry is of our run, or of another such run of the link that is not over."""
         ours = session.run_id == self._work.run_id
-        same = (session.link, session.work) == (self._work.link, MIRROR)
+        same = (session.link, session.work) == (self._work.link, self._work.kind)
         return same and (ours or not session.over)
 
     def _reason(self, sessions: list[Session], silence: float) -> SliceEnd | None:

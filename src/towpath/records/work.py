@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from towpath.config import ClusterConfig, OffsetsPolicy
+from towpath.ledger.entries import MIRROR
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.nouns import (
     ClusterId,
@@ -112,13 +113,12 @@ def from_data(data: tuple[Mapping[str, Any], ...]) -> tuple[Assignment, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """Partitions to copy from where they stand until the round ends.
+    """Partitions to write from where they stand until the round ends, whatever their source is.
 
     Partitions may be added while the slice runs (`Dealt` in `ledger/entries/session.py`).
     """
 
     link: LinkName
-    source: ClusterConfig
     target: ClusterConfig
     assignments: tuple[Assignment, ...]
     run_id: str
@@ -142,11 +142,20 @@ class Slice:
     """The limits of the slice when it begins."""
     source_cluster: ClusterId = NO_CLUSTER
     target_cluster: ClusterId = NO_CLUSTER
+    kind: str = MIRROR
+    """The kind of work of its run: runs of another kind do not concern it."""
 
     @property
     def ends(self) -> bool:
         """Whether the slice ends where its partitions ended when the run began."""
         return self.seconds == float("inf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopySlice(Slice):
+    """Partitions of a source cluster to copy."""
+
+    source: ClusterConfig
 
 
 Throttled = dict[Side, float]

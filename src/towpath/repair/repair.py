@@ -29,7 +29,7 @@ from towpath.mirror.slices import run_slice
 from towpath.model.errors import StepOutdatedError, StoppedError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.plan.lease import Lease
-from towpath.records.work import Slice
+from towpath.records.work import CopySlice
 from towpath.repair.plan import RepairPlan, new_incarnation
 from towpath.repair.planner import plan_repair
 from towpath.status.status import PartitionStatus, status
@@ -177,7 +177,7 @@ class _Repair:
             raise of_spark(error) from error
 
 
-def _only(work: Slice, ends: Mapping[TopicPartition, SourceOffset]) -> Slice:
+def _only(work: CopySlice, ends: Mapping[TopicPartition, SourceOffset]) -> CopySlice:
     """Return a slice with only these partitions, which must stay identical."""
     return replace(
         work,

@@ -43,8 +43,6 @@ from towpath.wire.plain import Record
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
 ARCHIVED = TopicId("9f2d1c4e-0000-0000-0000-000000000001")
-NOWHERE = ClusterConfig(bootstrap=("nowhere.invalid:9092",))
-"""Where the records came from: it is no more."""
 START = 5
 """Retention had removed what was before when the records were archived."""
 
@@ -93,7 +91,6 @@ class Restore:
         )
         return Slice(
             link=self.link,
-            source=NOWHERE,
             target=self.config,
             assignments=(assignment,),
             run_id=new_name(),

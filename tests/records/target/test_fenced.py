@@ -17,7 +17,7 @@ from towpath.model.errors import TowpathError, UnreachableError
 from towpath.model.nouns import Mode, ProducerId, SourceOffset, TargetOffset
 from towpath.records.standing import Standing
 from towpath.records.target.opening import Opener
-from towpath.records.work import Slice
+from towpath.records.work import CopySlice
 from towpath.wire import batch as wire
 from towpath.wire.plain import Record
 
@@ -61,7 +61,7 @@ class Opening:
         self.world = World(random.Random(0), source(4, 1), deep=9)
         self.leader = self.world.leader
         config = ClusterConfig.model_validate({"bootstrap": "host:1", "request_timeout": "1h"})
-        work = Slice(
+        work = CopySlice(
             link=LINK,
             source=config,
             target=config,
