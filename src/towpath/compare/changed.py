@@ -36,8 +36,8 @@ class UncomparableError(Exception):
     """Why the rest of a range cannot be compared, as a sentence."""
 
 
-class ChangedSegment:
-    """Records of the source, changed. It answers what a `Segment` answers."""
+class ChangedPortion:
+    """Records of the source, changed. It answers what a `Portion` answers."""
 
     def __init__(self, opened: Sequence[OpenedBatches], *, timed: bool = True) -> None:
         self._opened, self._timed = opened, timed
@@ -45,9 +45,9 @@ class ChangedSegment:
         self._offsets = np.concatenate([np.empty(0, np.int64), *(each[0] for each in found)])
         self._hashes = np.concatenate([np.empty(0, np.uint64), *(each[1] for each in found)])
 
-    def timeless(self) -> ChangedSegment:
+    def timeless(self) -> ChangedPortion:
         """Return the same records, without comparing timestamps."""
-        return ChangedSegment(self._opened, timed=False)
+        return ChangedPortion(self._opened, timed=False)
 
     def offsets(self) -> wire.Table:
         """Return the source offset of every record."""
@@ -120,7 +120,7 @@ class SourceChange:
         """What was done so far."""
         return tuple(sorted(self._counts.items()))
 
-    def segment(self, pieces: Iterable[Piece], first: int, end: int) -> ChangedSegment:
+    def portion(self, pieces: Iterable[Piece], first: int, end: int) -> ChangedPortion:
         """Return the records of batches with offsets in [first, end), changed.
 
         Raises:
@@ -133,7 +133,7 @@ class SourceChange:
             _check(changed)
             self._counts.update(dict(changed.tally(self._changer.change)))
             made.append(changed.opened)
-        return ChangedSegment(made)
+        return ChangedPortion(made)
 
     def keys(self, piece: Piece) -> pa.Table:
         """Return the columns `key` and `offset` of all records, also of those that are left out."""

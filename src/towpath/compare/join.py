@@ -42,7 +42,7 @@ class Compared(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class Portion:
     """Batches of one side. Only their records with offsets in [first, end) count."""
 
     pieces: Sequence[Piece]
@@ -56,7 +56,7 @@ class Segment:
         """Whether a batch has LogAppendTime."""
         return any((p.rows[:, wire.ATTRIBUTES] & wire.LOG_APPEND_TIME).any() for p in self.pieces)
 
-    def timeless(self) -> Segment:
+    def timeless(self) -> Portion:
         """Return the same batches, without comparing timestamps."""
         return replace(self, timed=False)
 

@@ -18,12 +18,12 @@ import pyarrow as pa
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.compare.alike import bytes_digest, same_batches
-from towpath.compare.changed import ChangedSegment, Ids, SourceChange, UncomparableError, no_ids
+from towpath.compare.changed import ChangedPortion, Ids, SourceChange, UncomparableError, no_ids
 from towpath.compare.cursor import Cursor, Reader
 from towpath.compare.decided import LedgerIds
 from towpath.compare.doubled import SequenceCheck
 from towpath.compare.findings import Findings
-from towpath.compare.join import Compared, Joined, Segment, join, what_differs
+from towpath.compare.join import Compared, Joined, Portion, join, what_differs
 from towpath.compare.keys import Lacking, keys_of, lost
 from towpath.compare.named import IdLook, SeenIds
 from towpath.compare.others import OtherRecords
@@ -208,7 +208,7 @@ class _Comparing:
     def _take_opened(self) -> None:
         source_end, target_end = self._border()
         source = self._expected(source_end)
-        target = Segment(self._target.before(target_end), self._target.position, target_end)
+        target = Portion(self._target.before(target_end), self._target.position, target_end)
         untimed = target.own_clock
         if untimed:
             source, target = source.timeless(), target.timeless()
@@ -226,12 +226,12 @@ class _Comparing:
         self._target.advance(target_end)
         self._reach = min(2 * self._reach, _LONGEST_REACH)
 
-    def _expected(self, end: int) -> Segment | ChangedSegment:
+    def _expected(self, end: int) -> Portion | ChangedPortion:
         """Return the records of the source before an offset, as the target should have them."""
         pieces, first = self._source.before(end), self._source.position
         if self._change is None:
-            return Segment(pieces, first, end)
-        return self._change.segment(pieces, first, end)
+            return Portion(pieces, first, end)
+        return self._change.portion(pieces, first, end)
 
     def _border(self) -> tuple[int, int]:
         """Return where the next stretch ends on both sides: at a common batch boundary, if any."""

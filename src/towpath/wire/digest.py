@@ -8,48 +8,31 @@ deliberate collisions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from towpath.model.digest import STEP, Digest
 from towpath.wire import rows
 from towpath.wire.batch import NO_END, Buffer, Bytes, Table
 from towpath.wire.loops import inlined, loop
 from towpath.wire.opened import READ_ONLY, OpenedBatches, open_batch, open_batches, read_only
 
-Hashes = npt.NDArray[np.uint64]
+__all__ = [
+    "Digest",
+    "Hashes",
+    "digest_batches",
+    "fold",
+    "opened_hashes",
+    "record_hashes",
+]
 
-_WORD = 1 << 64
-_STEP = 0xD1342543DE82EF95  # odd, so no step of the ordered digest loses a bit
+Hashes = npt.NDArray[np.uint64]
 
 # Two odd numbers without pattern: the fractions of the square roots of 2 and 3, made odd.
 _FIRST = np.uint64(0x6A09E667F3BCC909)
 _SECOND = np.uint64(0xBB67AE8584CAA73B)
-
-
-@dataclass(frozen=True, slots=True)
-class Digest:
-    """The digest of a range of records.
-
-    Attributes:
-        records: Number of records.
-        unordered: Equal for the same records in any order.
-        ordered: Equal for the same records in the same order.
-    """
-
-    records: int = 0
-    unordered: int = 0
-    ordered: int = 0
-
-    def then(self, other: Digest) -> Digest:
-        """Return the digest of this range followed by the `other` one. Associative."""
-        return Digest(
-            self.records + other.records,
-            (self.unordered + other.unordered) % _WORD,
-            (self.ordered * pow(_STEP, other.records, _WORD) + other.ordered) % _WORD,
-        )
 
 
 def digest_batches(
@@ -165,5 +148,5 @@ def _fold(hashes: Any) -> Any:
     ordered = np.uint64(0)
     for index in range(len(hashes)):
         total += hashes[index]
-        ordered = ordered * np.uint64(_STEP) + hashes[index]
+        ordered = ordered * np.uint64(STEP) + hashes[index]
     return total, ordered

@@ -1,0 +1,93 @@
+"""Keys of an archive's objects, relative to the store's prefix.
+
+    [spread/]region/topic/partition/level/<start>-<last>.parquet   the object of one segment
+    [spread/]region/_shared/topic/level/<hash>-<uuid>.parquet      an object of several segments
+    region/_log/<version>.json                                     an entry of the commit log
+
+Offsets and versions have 20 digits. The last offset in a key is inclusive, everywhere else ranges
+are half-open. The spread, if there is one, is four hex digits: stores that limit requests by prefix
+then spread an archive over their servers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from urllib.parse import quote
+from uuid import uuid4
+
+from towpath.model.nouns import SourceOffset, TopicName
+from towpath.segments.model import SegmentFormat
+
+_RESERVED = frozenset({"_log", "_shared", ".", ".."})
+_PLAIN = "._-"
+"""What `quote` must leave alone besides letters and digits; it never quotes `~`."""
+
+
+def segment_key(
+    region: str,
+    topic: TopicName,
+    partition: int,
+    level: int,
+    start: SourceOffset,
+    end: SourceOffset,
+    *,
+    suffix: SegmentFormat = SegmentFormat.PARQUET,
+    attempt: str = "",
+    spread: bool = False,
+) -> str:
+    """Return the key of the object of one segment with the range [start, end).
+
+    Args:
+        region: The region that archives.
+        topic: The topic.
+        partition: Number of the partition.
+        level: The level of the segment.
+        start: First offset of the range.
+        end: End of the range, exclusive.
+        suffix: The format.
+        attempt: Letters and digits that make another key for the same range. Needed where there
+            is an object already: a writer died before its commit, or the topic was made again.
+        spread: Whether the key begins with a hash.
+    """
+    last = f"{end - 1:020d}.{attempt}" if attempt else f"{end - 1:020d}"
+    name = f"{start:020d}-{last}.{suffix}"
+    key = f"{quoted(region)}/{quoted(topic)}/{partition}/{level}/{name}"
+    return f"{_spread(f'{topic}/{partition}')}/{key}" if spread else key
+
+
+def shared_key(region: str, topic: TopicName, level: int, *, spread: bool = False) -> str:
+    """Return a new key for an object of several segments of one topic."""
+    unique = uuid4()
+    name = f"{_hash(unique.hex, 8)}-{unique}.{SegmentFormat.PARQUET}"
+    key = f"{quoted(region)}/_shared/{quoted(topic)}/{level}/{name}"
+    return f"{_spread(unique.hex)}/{key}" if spread else key
+
+
+def entry_key(region: str, version: int) -> str:
+    """Return the key of an entry of the commit log."""
+    return f"{log_prefix(region)}{version:020d}.json"
+
+
+def checkpoint_key(region: str, version: int) -> str:
+    """Return the key of the state as of a version of the commit log."""
+    return f"{log_prefix(region)}checkpoints/{version:020d}.parquet"
+
+
+def log_prefix(region: str) -> str:
+    """Return what the keys of the commit log begin with."""
+    return f"{quoted(region)}/_log/"
+
+
+def quoted(name: str) -> str:
+    """Return a name as one part of a key; only Kafka's letters stand for themselves."""
+    if name in _RESERVED:  # legal names of topics, except the dots
+        return "".join(f"%{each:02X}" for each in name[:1].encode()) + name[1:]
+    return quote(name, safe=_PLAIN).replace("~", "%7E")
+
+
+def _spread(text: str) -> str:
+    return _hash(text, 4)
+
+
+def _hash(text: str, digits: int) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()[:digits]

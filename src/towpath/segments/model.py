@@ -1,0 +1,219 @@
+"""The values that an archive is made of.
+
+A **segment** says what the archive holds of one offset range of one partition. Ranges come from the
+plan, never from the records that were found, and are half-open: [start, end). The offsets of the
+records and the **gaps** of a segment cover its range exactly, so the ranges of a partition tile
+without holes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from towpath.model.digest import Digest
+from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
+
+STREAMING = 0
+"""The level of segments that come from Kafka; a compaction writes higher ones."""
+
+
+class GapKind(StrEnum):
+    """Why an offset holds no record."""
+
+    MARKER = "marker"
+    """The control record of a transaction."""
+    ABORTED = "aborted"
+    """A record of an aborted transaction."""
+    COMPACTED = "compacted"
+    """The source's log cleaner removed the record before it was read."""
+    RETENTION = "retention"
+    """The source deleted the record before it was read."""
+    FILTERED = "filtered"
+    """The file, or the protection against circles, leaves the record out."""
+    ERASED = "erased"
+    """`archive forget` removed the record."""
+    LOST = "lost"
+    """The archive held the record and cannot give it any more."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class OffsetGap:
+    """Offsets [first, end) that hold no record, and why."""
+
+    first: SourceOffset
+    end: SourceOffset
+    kind: GapKind
+
+    def __len__(self) -> int:
+        return self.end - self.first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapCounts:
+    """Number of offsets without a record, by the kinds of `GapKind`."""
+
+    marker: int = 0
+    aborted: int = 0
+    compacted: int = 0
+    retention: int = 0
+    filtered: int = 0
+    erased: int = 0
+    lost: int = 0
+
+    @classmethod
+    def of(cls, gaps: Iterable[OffsetGap]) -> GapCounts:
+        """Return how many offsets these gaps cover."""
+        counts = dict.fromkeys(GapKind, 0)
+        for gap in gaps:
+            counts[gap.kind] += len(gap)
+        return cls(**{kind.value: count for kind, count in counts.items()})
+
+    def get(self, kind: GapKind) -> int:
+        """Return the number of offsets of one kind."""
+        count: int = getattr(self, kind.value)
+        return count
+
+    def then(self, other: GapCounts) -> GapCounts:
+        """Return the counts of this range followed by the `other` one."""
+        return GapCounts(**{kind.value: self.get(kind) + other.get(kind) for kind in GapKind})
+
+    @property
+    def total(self) -> int:
+        """Number of offsets without a record."""
+        return sum(self.get(kind) for kind in GapKind)
+
+
+class SegmentFormat(StrEnum):
+    """How an object holds records."""
+
+    PARQUET = "parquet"
+    """Rows that anyone can query."""
+    BATCHES = "batches"
+    """Record batches as the broker keeps them."""
+
+
+class PartitionId(NamedTuple):
+    """The identity of a partition in an archive. A topic that was made again is another one."""
+
+    cluster: ClusterId
+    topic_id: TopicId
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic_id}-{self.partition} of cluster {self.cluster}"
+
+
+class SegmentId(NamedTuple):
+    """The identity of a segment: what it holds, and at which level."""
+
+    partition_id: PartitionId
+    level: int
+    start: SourceOffset
+    end: SourceOffset
+
+    def __str__(self) -> str:
+        return f"[{self.start}, {self.end}) of {self.partition_id}, level {self.level}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentPlace:
+    """Where the records of a segment are.
+
+    Several segments may share one object; each has row groups of its own there.
+
+    Attributes:
+        key: The key of the object in the store.
+        size: Size of the whole object, in bytes.
+        first_row_group: The first row group of the segment; 0 for whole batches.
+        row_groups: Number of its row groups; 0 for whole batches, which share no object.
+        storage_class: The storage class it was written with; empty for the bucket's default.
+    """
+
+    key: str
+    size: int
+    first_row_group: int = 0
+    row_groups: int = 0
+    storage_class: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """What the archive holds of the offsets [start, end) of one partition.
+
+    Attributes:
+        cluster: Id of the source cluster.
+        topic_id: Id of the topic.
+        topic: Its name, which is a label only.
+        partition: Number of the partition.
+        level: `STREAMING`, or the level of the compaction that wrote it.
+        start: First offset of the range.
+        end: End of the range, exclusive.
+        raw_bytes: Bytes of keys, values and headers plus 16 for each record, uncompressed.
+        first: Offset of the first record; None without records.
+        last: Offset of the last record; None without records.
+        min_time: Lowest timestamp of a record, in ms; None where no record has one.
+        max_time: Highest timestamp of a record, in ms; None where no record has one.
+        digest: Digest of the records, with their timestamps.
+        gaps: How many offsets have no record; the exact list is in the object's footer.
+        format: How the object holds the records.
+        place: Where the records are; None for a range of gaps alone, which needs no object.
+        created: When the segment was written, in ms.
+    """
+
+    cluster: ClusterId
+    topic_id: TopicId
+    topic: TopicName
+    partition: int
+    level: int = STREAMING
+    start: SourceOffset
+    end: SourceOffset
+    raw_bytes: int
+    first: SourceOffset | None
+    last: SourceOffset | None
+    min_time: int | None
+    max_time: int | None
+    digest: Digest
+    gaps: GapCounts = GapCounts()
+    format: SegmentFormat = SegmentFormat.PARQUET
+    place: SegmentPlace | None
+    created: int
+
+    @property
+    def partition_id(self) -> PartitionId:
+        """The identity of the partition."""
+        return PartitionId(self.cluster, self.topic_id, self.partition)
+
+    @property
+    def id(self) -> SegmentId:
+        """The identity of the segment; at any version of an archive no two have the same."""
+        return SegmentId(self.partition_id, self.level, self.start, self.end)
+
+    @property
+    def records(self) -> int:
+        """Number of records."""
+        return self.digest.records
+
+    @property
+    def problem(self) -> str | None:
+        """What in this value contradicts itself; None if nothing does."""
+        if not 0 <= self.start < self.end:
+            return f"its range [{self.start}, {self.end}) is empty or negative"
+        if self.records + self.gaps.total != self.end - self.start:
+            return (
+                f"{self.records} records and {self.gaps.total} offsets without one do not cover"
+                f" [{self.start}, {self.end})"
+            )
+        if (self.records > 0) != (self.place is not None):
+            return f"it has {self.records} records and {'an' if self.place else 'no'} object"
+        return self._bounds_problem()
+
+    def _bounds_problem(self) -> str | None:
+        if self.first is None or self.last is None:
+            is_right = self.records == 0 and self.first is None and self.last is None
+            return None if is_right else "the offsets of its first and last record are not known"
+        if self.records == 0 or not self.start <= self.first <= self.last < self.end:
+            return f"its records [{self.first}, {self.last}] are not inside its range"
+        return None
