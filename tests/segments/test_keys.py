@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.model.nouns import SourceOffset, TopicName
+from towpath.model.nouns import SegmentFormat, SourceOffset, TopicName
 from towpath.segments import keys
-from towpath.segments.model import SegmentFormat
 
 
 def key(topic: str, start: int = 100_000, end: int = 200_001, **how: object) -> str:

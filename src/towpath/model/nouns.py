@@ -10,6 +10,7 @@ TopicName = NewType("TopicName", str)
 TopicId = NewType("TopicId", str)
 ClusterId = NewType("ClusterId", str)
 LinkName = NewType("LinkName", str)
+ArchiveName = NewType("ArchiveName", str)
 ProducerId = NewType("ProducerId", int)
 SourceOffset = NewType("SourceOffset", int)
 """An offset of a source partition."""
@@ -62,3 +63,12 @@ class Detail(StrEnum):
     PARTITION = "partition"
     TOPIC = "topic"
     LINK = "link"
+
+
+class SegmentFormat(StrEnum):
+    """How an object holds records."""
+
+    PARQUET = "parquet"
+    """Rows that anyone can query."""
+    BATCHES = "batches"
+    """Record batches as the broker keeps them."""

@@ -15,8 +15,7 @@ import hashlib
 from urllib.parse import quote
 from uuid import uuid4
 
-from towpath.model.nouns import SourceOffset, TopicName
-from towpath.segments.model import SegmentFormat
+from towpath.model.nouns import SegmentFormat, SourceOffset, TopicName
 
 _RESERVED = frozenset({"_log", "_shared", ".", ".."})
 _PLAIN = "._-"

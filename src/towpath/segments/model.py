@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from towpath.model.digest import Digest
-from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
+from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
 
 STREAMING = 0
 """The level of segments that come from Kafka; a compaction writes higher ones."""
@@ -84,15 +84,6 @@ class GapCounts:
     def total(self) -> int:
         """Number of offsets without a record."""
         return sum(self.get(kind) for kind in GapKind)
-
-
-class SegmentFormat(StrEnum):
-    """How an object holds records."""
-
-    PARQUET = "parquet"
-    """Rows that anyone can query."""
-    BATCHES = "batches"
-    """Record batches as the broker keeps them."""
 
 
 class PartitionId(NamedTuple):
