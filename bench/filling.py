@@ -29,9 +29,9 @@ from towpath.config import load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.rounds import RoundPlan, plan_round
-from towpath.mirror.session import LinkSession
 from towpath.model.nouns import Side
 from towpath.records.copy import copy
+from towpath.records.session import LinkSession
 
 COMPACT = {
     "cleanup.policy": "compact",
@@ -159,7 +159,7 @@ def _run(
         Ledger(admin, client).create()
         if method == "transactions":
             stack.enter_context(_no_markers())
-        session = LinkSession(config, admin)
+        session = LinkSession(config.link, config.target, admin)
         session.start()
         stack.callback(session.close)
         [work] = plan_round(RoundPlan(config, session.run_id, 1, once=True), 1)

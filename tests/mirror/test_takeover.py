@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from towpath.ledger.entries import Session
-from towpath.mirror import session as sessions
-from towpath.mirror.session import LinkSession
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName
+from towpath.records import session as sessions
 from towpath.records.permit import TAKEOVER
+from towpath.records.session import LinkSession
 
 LINK = LinkName("orders")
 
@@ -45,7 +45,7 @@ def started(
     monkeypatch.setattr(sessions, "Ledger", lambda *_: ledger)
     monkeypatch.setattr(sessions, "_SILENCE", 0.01)
     config: Any = type("Config", (), {"link": LINK, "target": None})
-    made = LinkSession(config, None)  # type: ignore[arg-type]  # it is not asked
+    made = LinkSession(config.link, config.target, None)  # type: ignore[arg-type]  # it is not asked
     made.start()
     return made, ledger
 

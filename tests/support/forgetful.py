@@ -21,13 +21,12 @@ from tests.support.mirror import Mirror
 from tests.support.proxy import Proxy
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
-from towpath.mirror import session
 from towpath.mirror.rounds import RoundPlan, plan_round
-from towpath.mirror.session import LinkSession
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side
-from towpath.records import permit
+from towpath.records import permit, session
 from towpath.records.copy import copy
+from towpath.records.session import LinkSession
 from towpath.records.work import CopySlice
 
 DAY_MS = 86_400_000
@@ -114,9 +113,9 @@ class Run:
     def __init__(self, mirror: Mirror, copiers: Copiers) -> None:
         self._mirror, self._copiers = mirror, copiers
         self._admin = Admin(mirror.config.target, Side.TARGET)
-        self._session = LinkSession(mirror.config, self._admin)
+        self._session = LinkSession(mirror.config.link, mirror.config.target, self._admin)
         # In life a dead driver is known by its process; here all of them are this one.
-        with patch("towpath.mirror.session.is_gone", lambda _: False):
+        with patch("towpath.records.session.is_gone", lambda _: False):
             self._session.start()
         self._session.wait(threading.Event())
         self.processes: list[BaseProcess] = []

@@ -16,8 +16,8 @@ from tests.support.program import Program
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
-from towpath.mirror.session import LinkSession
 from towpath.model.nouns import Side
+from towpath.records.session import LinkSession
 
 
 def link(
@@ -142,7 +142,7 @@ def a_run_elsewhere(file: Path) -> Iterator[None]:
     """Give signs of life as a run of the link, which must have a ledger."""
     config = load(file)
     with Admin(config.target, Side.TARGET) as admin:
-        alive = LinkSession(config, admin)
+        alive = LinkSession(config.link, config.target, admin)
         alive.start()
         try:
             yield

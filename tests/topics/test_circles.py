@@ -17,9 +17,9 @@ from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
 from towpath.mirror.plan import build
 from towpath.mirror.rounds import RoundPlan, plan_round
-from towpath.mirror.session import LinkSession
 from towpath.model.nouns import LinkName, TopicName
 from towpath.plan.model import Plan
+from towpath.records.session import LinkSession
 
 pytestmark = pytest.mark.broker
 
@@ -62,7 +62,7 @@ def about(plan: Plan, name: str) -> tuple[list[str], list[str]]:
 def test_what_a_running_link_copies_is_not_copied_back(there: There) -> None:
     with open_link(there.mirror.config) as opened, open_link(there.back()) as back:
         back.prepare()
-        session = LinkSession(there.mirror.config, opened.target)
+        session = LinkSession(opened.name, opened.where, opened.target)
         session.start()
         try:
             plan = build(there.back())

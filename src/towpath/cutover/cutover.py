@@ -25,7 +25,6 @@ from towpath.mirror.plan import build
 from towpath.mirror.progress import RunProgress, Wishes
 from towpath.mirror.reconcile import reconcile
 from towpath.mirror.run import run
-from towpath.mirror.session import LinkSession
 from towpath.mm2.publish import publishing
 from towpath.model.errors import (
     LedgerError,
@@ -35,6 +34,7 @@ from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
+from towpath.records.session import LinkSession
 from towpath.status.status import PartitionStatus, status
 from towpath.status.totals import bytes_behind
 from towpath.staying.observe import look as look_at_staying
@@ -270,7 +270,7 @@ class _Parts:
 
     def _require_alone(self, target: Admin) -> None:
         try:
-            LinkSession(self._config, target).require_alone()
+            LinkSession(self._config.link, self._config.target, target).require_alone()
         except LinkBusyError as error:
             self.report.trouble.append(told(error))
 

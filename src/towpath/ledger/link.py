@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from towpath import __version__
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig
+from towpath.config import ClusterConfig, LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import LEVEL, UNCHANGED_LEVEL, LinkIdentity
 from towpath.ledger.event_log import EventLog
 from towpath.ledger.ledger import Ledger
-from towpath.model.nouns import Side
+from towpath.model.nouns import LinkName, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +30,43 @@ class Known:
     facts_end: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OpenLink:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTarget:
+    """An open target, and the name under which somebody has progress in its ledger.
+
+    Attributes:
+        name: The link, or the restore.
+        where: Where the target is.
+        target: The cluster to write to.
+        ledger: The target's ledger.
+        events: What was done, for the topic of events.
+        books: What the ledger knows of the link or the restore, as far as `read` was called.
+    """
+
+    name: LinkName
+    where: ClusterConfig
+    target: Admin
+    ledger: Ledger
+    events: EventLog
+    books: LinkBooks
+
+    def read(self) -> None:
+        """Read what was added to the ledger since the last call."""
+        for entry in self.ledger.read(wanted=self.books.wants):
+            self.books.take(entry)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenLink(OpenTarget):
     """An open link: what every command needs that changes something.
 
     Attributes:
         config: The file.
         source: The cluster to read from.
-        target: The cluster to write to.
-        ledger: The target's ledger.
-        events: What was done, for the topic of events.
-        books: What the ledger knows of the link, as far as `read` was called.
     """
 
     config: LinkConfig
     source: Admin
-    target: Admin
-    ledger: Ledger
-    events: EventLog
-    books: LinkBooks
 
     def prepare(self) -> None:
         """Create the ledger if it is missing, and record which clusters the link joins.
@@ -80,8 +98,7 @@ class OpenLink:
 
     def read(self) -> None:
         """Read what was added to the ledger since the last call."""
-        for entry in self.ledger.read(wanted=self.books.wants):
-            self.books.take(entry)
+        OpenTarget.read(self)  # `super` does not know a class with slots
         if self.config.schemas is not None:
             self.ledger.read_schemas(self.books)
 
@@ -102,13 +119,29 @@ def open_events(config: LinkConfig) -> Iterator[EventLog]:
 
 
 @contextmanager
+def open_target(name: LinkName, where: ClusterConfig) -> Iterator[OpenTarget]:
+    """Open a target. Connections are made on first use and closed at the end."""
+    with ExitStack() as stack:
+        target = stack.enter_context(Admin(where, Side.TARGET))
+        client = stack.enter_context(Client(where, Side.TARGET, target))
+        events = EventLog(where, target, name)
+        stack.callback(events.close)
+        yield OpenTarget(
+            name=name,
+            where=where,
+            target=target,
+            ledger=Ledger(target, client, events.heard),
+            events=events,
+            books=LinkBooks(name),
+        )
+
+
+@contextmanager
 def open_link(config: LinkConfig) -> Iterator[OpenLink]:
     """Open a link. Connections are made on first use and closed at the end."""
-    with ExitStack() as stack:
-        source = stack.enter_context(Admin(config.source, Side.SOURCE))
-        target = stack.enter_context(Admin(config.target, Side.TARGET))
-        client = stack.enter_context(Client(config.target, Side.TARGET, target))
-        events = EventLog(config.target, target, config.link)
-        stack.callback(events.close)
-        ledger = Ledger(target, client, events.heard)
-        yield OpenLink(config, source, target, ledger, events, LinkBooks(config.link))
+    with Admin(config.source, Side.SOURCE) as source, open_target(config.link, config.target) as to:
+        yield OpenLink(
+            config=config,
+            source=source,
+            **{each.name: getattr(to, each.name) for each in fields(to)},
+        )

@@ -13,8 +13,8 @@ from towpath.ledger.link import OpenLink
 from towpath.mirror.deals import TOGETHER, Table
 from towpath.mirror.pacing import Pacing
 from towpath.mirror.rounds import Look, RoundPlan, plan_more
-from towpath.mirror.session import LinkSession
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.records.session import LinkSession
 from towpath.records.work import Assignment, Slice, as_data
 
 _WITHDRAWN = 1000

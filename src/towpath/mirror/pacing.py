@@ -11,10 +11,10 @@ from towpath.ledger.entries import WHOLE_LINK, Paced, Share, Used
 from towpath.ledger.link import OpenLink
 from towpath.ledger.rates import Limits
 from towpath.mirror.deals import Table
-from towpath.mirror.session import LinkSession
 from towpath.mirror.sharing import Need, shares
 from towpath.model.nouns import TopicName
 from towpath.model.rates import RateLimits
+from towpath.records.session import LinkSession
 from towpath.records.work import CopySlice
 
 _ALIKE = 0.02

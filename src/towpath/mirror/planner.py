@@ -21,7 +21,7 @@ from towpath.mirror.discovery import Discovery
 from towpath.mirror.ends import Ends
 from towpath.mirror.pacing import Pacing
 from towpath.mirror.rounds import SUMMARY, WORK, RoundPlan, plan_round
-from towpath.mirror.session import LinkSession
+from towpath.records.session import LinkSession
 from towpath.records.work import CopySlice
 from towpath.status.status import PartitionStatus
 

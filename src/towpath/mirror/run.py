@@ -30,7 +30,6 @@ from towpath.mirror.progress import RunPhase, RunProgress, Wishes
 from towpath.mirror.pulse import Pulse
 from towpath.mirror.reconcile import Reconciler
 from towpath.mirror.relay import Relay
-from towpath.mirror.session import LinkSession
 from towpath.mirror.subjects import SUBJECTS
 from towpath.mirror.telling import telling, telling_groups
 from towpath.mirror.tidying import Tidying
@@ -43,6 +42,7 @@ from towpath.model.nouns import Side
 from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
 from towpath.records.permit import TAKEOVER
+from towpath.records.session import LinkSession
 from towpath.schemas.subject import SUBJECT as SCHEMAS
 
 _LOOK = 1.0
@@ -107,7 +107,7 @@ class _Mirror:
         self._meter, self._lease = meter, lease
         self._link, self._wishes, self._stop, self._show = link, wishes, stop, show
         self._config, self._stack = link.config, stack
-        self._session = LinkSession(link.config, link.target)
+        self._session = LinkSession(link.name, link.where, link.target)
         self._clients = stack.enter_context(SUBJECTS.open(link))
         self.progress = RunProgress()
         self._outlook = Outlook(link, meter, self.progress, ends=wishes.until_caught_up)

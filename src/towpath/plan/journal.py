@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Phase
-from towpath.ledger.link import OpenLink
+from towpath.ledger.link import OpenTarget
 from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import NO_TOPIC_ID, TopicId
@@ -24,7 +24,7 @@ class JournalWriter:
     No other process writes the journal of the link at the same time: the lease prevents it.
     """
 
-    def __init__(self, link: OpenLink, clients: SubjectClients, plan: str = "") -> None:
+    def __init__(self, link: OpenTarget, clients: SubjectClients, plan: str = "") -> None:
         self._ledger, self._books, self._plan = link.ledger, link.books, plan
         self._clients, self._kinds = clients, clients.subjects.kinds
         self._held: list[Journal] = []

@@ -18,7 +18,7 @@ from towpath.ledger.alive import is_gone, this_host
 from towpath.ledger.entries import MIRROR, LeaseHolder, LinkLease, Session, Unreadable
 from towpath.ledger.events import What
 from towpath.ledger.ledger import SESSIONS, Ledger
-from towpath.ledger.link import OpenLink
+from towpath.ledger.link import OpenTarget
 from towpath.model.clock import Moment, now_ms
 from towpath.model.errors import LinkHeldError, TowpathError
 from towpath.model.nouns import LinkName, Side
@@ -49,14 +49,14 @@ class Lease:
 
     def __init__(
         self,
-        link: OpenLink,
+        link: OpenTarget,
         command: str,
         work: str = MIRROR,
         dead: tuple[str, int] | None = None,
     ) -> None:
         self._link, self._command, self._work, self._dead = link, command, work, dead
         self._owner = uuid.uuid4().hex
-        self._client = Client(link.config.target, Side.TARGET, link.target)
+        self._client = Client(link.where, Side.TARGET, link.target)
         self._ledger = Ledger(link.target, self._client)
         self._lock = threading.RLock()
         self._since = 0
@@ -165,7 +165,7 @@ class Lease:
         self._looked = now
 
     def _signs(self, wait: float = 0.0) -> list[LinkLease]:
-        mine = self._link.config.link
+        mine = self._link.name
         entries = [e for e in self._ledger.read(SESSIONS, wait=wait) if e.link == mine]
         for entry in entries:
             if isinstance(entry, Unreadable):
@@ -184,7 +184,7 @@ class Lease:
 
     def _tell(self, *, over: bool = False) -> None:
         entry = LinkLease(
-            link=self._link.config.link,
+            link=self._link.name,
             owner=self._owner,
             command=self._command,
             host=this_host(),
@@ -199,19 +199,19 @@ class Lease:
         self._ledger.append([entry], SESSIONS)
 
     def _held(self, other: LinkLease) -> LinkHeldError:
-        return LinkHeldError(self._link.config.link, other.command, other.holder.where)
+        return LinkHeldError(self._link.name, other.command, other.holder.where)
 
 
-def require_free(link: OpenLink) -> None:
+def require_free(link: OpenTarget) -> None:
     """Make sure that no process holds the lease of a link, before it is worth asking for it.
 
     Raises:
         LinkHeldError: A process that lives holds it.
         ClusterError: The ledger cannot be asked.
     """
-    lease = last_lease(link.ledger, link.config.link)
+    lease = last_lease(link.ledger, link.name)
     if lease is not None and lease.may_live and not is_gone(lease):
-        raise LinkHeldError(link.config.link, lease.command, lease.holder.where)
+        raise LinkHeldError(link.name, lease.command, lease.holder.where)
 
 
 def last_lease(ledger: Ledger, link: LinkName) -> LinkLease | None:

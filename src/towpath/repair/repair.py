@@ -24,11 +24,11 @@ from towpath.ledger.topic import find
 from towpath.ledger.wishes import require_copied
 from towpath.mirror import COPYING
 from towpath.mirror.rounds import SUMMARY, RoundPlan, plan_round
-from towpath.mirror.session import LinkSession
 from towpath.mirror.slices import run_slice
 from towpath.model.errors import StepOutdatedError, StoppedError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.plan.lease import Lease
+from towpath.records.session import LinkSession
 from towpath.records.work import CopySlice
 from towpath.repair.plan import RepairPlan, new_incarnation
 from towpath.repair.planner import plan_repair
@@ -93,7 +93,7 @@ def repair(config: LinkConfig, asked: RepairRequest) -> RepairReport:
     with ExitStack() as stack:
         link = stack.enter_context(open_link(config))
         _read(link, asked.topics)
-        alone = LinkSession(config, link.target)
+        alone = LinkSession(config.link, config.target, link.target)
         alone.start()
         stack.callback(alone.close)
         lease = stack.enter_context(Lease(link, "repair", dead=alone.dead))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.mirror.settled import Settled
+from towpath.records.settled import Settled
 
 
 @pytest.mark.parametrize("before", [True, False])

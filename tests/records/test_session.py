@@ -21,11 +21,11 @@ from towpath.ledger.alive import this_host
 from towpath.ledger.entries import Session
 from towpath.ledger.ledger import SESSIONS
 from towpath.ledger.link import open_link
-from towpath.mirror import session as sessions
-from towpath.mirror.session import LinkSession
 from towpath.model.clock import now_ms
 from towpath.model.errors import LinkBusyError
 from towpath.model.nouns import LinkName, Side
+from towpath.records import session as sessions
+from towpath.records.session import LinkSession
 
 pytestmark = pytest.mark.broker
 ENTRY = Session(
@@ -50,7 +50,7 @@ def two(
         made = []
         for _ in range(2):
             admin = stack.enter_context(Admin(mirror.config.target, Side.TARGET))
-            made.append(LinkSession(mirror.config, admin))
+            made.append(LinkSession(mirror.config.link, mirror.config.target, admin))
             stack.callback(made[-1].close)
         yield made[0], made[1]
 
@@ -147,7 +147,7 @@ def test_behind_a_killed_run_nothing_has_settled_until_a_round_has(
         found = []
         for _ in range(3):
             admin = stack.enter_context(Admin(config.target, Side.TARGET))
-            run = LinkSession(config, admin)
+            run = LinkSession(config.link, config.target, admin)
             run.start()
             settled = run.settled
             found.append((run.dead, settled.before, settled.begin(1)))

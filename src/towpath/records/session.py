@@ -12,16 +12,16 @@ from contextlib import closing, suppress
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig
+from towpath.config import ClusterConfig
 from towpath.ledger.alive import is_gone, this_host
 from towpath.ledger.entries import MIRROR, Attempt, Dealt, Paced, Session, Share, Unreadable
 from towpath.ledger.ledger import SESSIONS, Ledger
-from towpath.mirror.settled import Settled
 from towpath.model.clock import now_ms, readable
 from towpath.model.deadline import Deadline
 from towpath.model.errors import LinkBusyError, TowpathError
 from towpath.model.nouns import LinkName, Side
 from towpath.records.permit import TAKEOVER
+from towpath.records.settled import Settled
 
 _BEAT = 2.0
 _SILENCE = 7.0
@@ -30,6 +30,12 @@ _SILENCE = 7.0
 
 class LinkSession:
     """The heartbeats of this run; `end_round` and `close` tell its slices to drain.
+
+    Args:
+        link: The link, or what else has progress in the ledger under a name.
+        where: The target cluster.
+        target: Its control plane.
+        work: The kind of work; runs of different kinds do not exclude each other.
 
     Attributes:
         taken_over: The error to raise after a younger run has considered this one dead.
@@ -40,10 +46,12 @@ class LinkSession:
         paced: The last report of each slice on its limits, by round and number of the slice.
     """
 
-    def __init__(self, config: LinkConfig, target: Admin) -> None:
+    def __init__(
+        self, link: LinkName, where: ClusterConfig, target: Admin, work: str = MIRROR
+    ) -> None:
         self.run_id = uuid.uuid4().hex
-        self._link: LinkName = config.link
-        self._client = Client(config.target, Side.TARGET, target)
+        self._link, self._work = link, work
+        self._client = Client(where, Side.TARGET, target)
         self._ledger = Ledger(target, self._client)
         self._lock = threading.Lock()
         self._started, self._ended_round, self._over = now_ms(), 0, False
@@ -169,7 +177,7 @@ class LinkSession:
                 self._has_begun(entry)
             if isinstance(entry, Paced) and entry.run_id == self.run_id:
                 self.paced[entry.round, entry.slice] = entry
-        return [e for e in entries if isinstance(e, Session) and e.work == MIRROR]
+        return [e for e in entries if isinstance(e, Session) and e.work == self._work]
 
     def was_repeated(self, number: int) -> bool:
         """Whether Spark has tried a slice of a round more than once."""
@@ -212,5 +220,6 @@ class LinkSession:
                 over=self._over,
                 rested=self._over and self.settled.now,
                 left_round=self._left_round,
+                work=self._work,
             )
             self._ledger.append([entry], SESSIONS)
