@@ -65,7 +65,7 @@ def test_an_edited_file_holds_behind_what_a_killed_copier_wrote_under_the_old_on
     assert [source for source, _, _ in books.changed] == [20]
     [row] = here("status", str(file), "--output", "json").json["partitions"]
     assert row["change"] == books.change
-    assert dict(row["tally"]) == {"dropped:tombstones": 2}
+    assert dict(row["tally"]) == {"dropped:tombstones": 2, "headers": 20, "redacted": 8}
 
 
 def write(mirror: Mirror) -> str:

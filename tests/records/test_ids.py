@@ -140,7 +140,7 @@ def test_without_an_answer_the_slice_decides_by_itself(
     slice_.table(partition(0), CHANGE)
     once(slice_.want(partition(0), CHANGE, value(7)))
     assert slice_.table(partition(0), CHANGE).value.tolist() == (
-        IdTable.of(value={7: 7}).value.tolist()
+        IdTable.of(value={7: 7}, passing={7: ReasonCode.SCHEMA_ID_UNANSWERED}).value.tolist()
     )
     later = side.slice()
     wait_until(lambda: len(later.table(partition(0), CHANGE).value) == 1, "it is durable", 30)

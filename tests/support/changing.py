@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
@@ -42,13 +43,15 @@ class Unknown(Exception):  # noqa: N818, it carries an id
         self.name = name
 
 
+class Stays(Exception):  # noqa: N818, it carries an id
+    def __init__(self, name: Id) -> None:
+        self.name = name
+
+
 @dataclass
 class Outcome:
     kept: list[Record] = field(default_factory=list)
-    ids: int = 0
-    passed: int = 0
-    left_out: int = 0
-    dropped: list[int] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
     aside: list[tuple[int, BadRecord]] = field(default_factory=list)
     halt: tuple[int, BadRecord] | None = None
     unknown: set[tuple[str, Id]] = field(default_factory=set)
@@ -61,27 +64,31 @@ class Twin:
     key: Decisions
     value: Decisions
     left_out: frozenset[int] = frozenset()
+    passing: Mapping[Id, str] = field(default_factory=dict)
 
     def apply(self, records: Iterable[Record]) -> Outcome:
-        found = Outcome(dropped=[0] * len(self.change.drop))
+        found = Outcome()
         for record in records:
             if record.offset in self.left_out:
-                found.left_out += 1
+                found.counts["refused"] += 1
                 continue
-            rule = next((i for i, r in enumerate(self.change.drop) if self._drops(r, record)), None)
+            rule = next((r for r in self.change.drop if self._drops(r, record)), None)
             if rule is not None:
-                found.dropped[rule] += 1
+                found.counts[f"dropped:{rule.name}"] += 1
                 continue
+            done = Counter[str]()
             try:
-                made = self._with_ids(record, found)
+                made = self._with_headers(self._with_ids(record, found, done), done)
             except Bad as bad:
                 assert self.change.ids
                 if self.change.ids.malformed is Malformed.STOP:
                     found.halt = record.offset, bad.code
                     break
                 found.aside.append((record.offset, bad.code))
+                found.counts[f"quarantined:{bad.code}"] += 1
                 continue
-            found.kept.append(self._with_headers(made))
+            found.counts += done
+            found.kept.append(made)
         return found
 
     def _drops(self, rule: DropRule, record: Record) -> bool:
@@ -103,7 +110,7 @@ class Twin:
             ]
         )
 
-    def _with_ids(self, record: Record, found: Outcome) -> Record:
+    def _with_ids(self, record: Record, found: Outcome, done: Counter[str]) -> Record:
         ids = self.change.ids
         if ids is None:
             return record
@@ -118,25 +125,31 @@ class Twin:
                 changed = _with_id(record, part, ids, table)
             except Unknown as unknown:
                 found.unknown.add((part, unknown.name))
-            except Bad:
+            except Stays as stays:
+                if stays.name in self.passing:
+                    done[f"unchanged_ids:{self.passing[stays.name]}"] += 1
+            except Bad as bad:
                 if ids.malformed is not Malformed.PASS:
                     raise
-                found.passed += 1
-            found.ids += changed is not record
+                done[f"bad_ids:{bad.code}"] += 1
+            done["ids"] += changed is not record
             record = changed
         return record
 
-    def _with_headers(self, record: Record) -> Record:
+    def _with_headers(self, record: Record, done: Counter[str]) -> Record:
         headers: list[Header] = [
             (name, b"REDACTED" if value and name.decode("latin1") in self.change.redact else value)
             for name, value in record.headers
         ]
+        redact = self.change.redact
+        done["redacted"] += sum(bool(v) and n.decode("latin1") in redact for n, v in record.headers)
         for added in self.change.headers:
             name = added.name.encode()
             places = [index for index, (each, _) in enumerate(headers) if each == name]
             old = headers[places[-1]][1] if places else None
             if added.content is HeaderContent.REDPANDA_PROVENANCE and old:
                 continue
+            done["headers"] += 1
             value = self._content(added, record, old)
             if places:
                 headers[places[-1]] = name, value
@@ -189,13 +202,13 @@ def _with_id(record: Record, part: str, ids: IdChange, table: Decisions) -> Reco
     return replace(record, key=new) if part == "key" else replace(record, value=new)
 
 
-def _header(value: bytes, table: Decisions) -> bytes | None:
+def _header(value: bytes, table: Decisions) -> bytes:
     if len(value) >= 17 and value[0] == 1:
         becomes = _decide(UUID(bytes=value[1:17]), table, UUID)
-        return becomes and value[:1] + becomes + value[17:]
+        return value[:1] + becomes + value[17:]
     if len(value) >= 5 and value[0] == 0 and struct.unpack(">i", value[1:5])[0] > 0:
         becomes = _decide(struct.unpack(">i", value[1:5])[0], table, int)
-        return becomes and value[:1] + becomes + value[5:]
+        return value[:1] + becomes + value[5:]
     raise Bad(BadRecord.HEADER_MALFORMED)
 
 
@@ -211,9 +224,9 @@ def _framed(data: bytes, framing: Framing, table: Decisions) -> bytes | None:
         raise Bad(BadRecord.ID_ZERO)
     if framing is Framing.TO_GLUE:
         becomes = _decide(number, table, UUID)
-        return becomes and b"\3\0" + becomes + data[5:]
+        return b"\3\0" + becomes + data[5:]
     becomes = _decide(number, table, int)
-    return becomes and b"\0" + becomes + data[5:]
+    return b"\0" + becomes + data[5:]
 
 
 def _from_glue(data: bytes, table: Decisions) -> bytes | None:
@@ -224,8 +237,6 @@ def _from_glue(data: bytes, table: Decisions) -> bytes | None:
     if data[1] not in {0, 5}:
         raise Bad(BadRecord.GLUE_MALFORMED)
     becomes = _decide(UUID(bytes=data[2:18]), table, int)
-    if becomes is None:
-        return None
     return b"\0" + becomes + (_inflated(data[18:]) if data[1] == 5 else data[18:])
 
 
@@ -240,15 +251,15 @@ def _inflated(packed: bytes) -> bytes:
     return payload
 
 
-def _decide(name: Id, table: Decisions, kind: type) -> bytes | None:
-    """Return the bytes of the new id, `None` if the old one stays."""
+def _decide(name: Id, table: Decisions, kind: type) -> bytes:
+    """Return the bytes of the new id."""
     if name not in table:
         raise Unknown(name)
     becomes = table[name]
     if becomes is None:
         raise Bad(BadRecord.ID_NONE)
     if becomes == name:
-        return None
+        raise Stays(name)
     if not isinstance(becomes, kind):
         raise Bad(BadRecord.ID_UNFIT)
     return becomes.bytes if isinstance(becomes, UUID) else struct.pack(">i", becomes)

@@ -201,12 +201,25 @@ def test_a_change_that_the_ledger_does_not_define_is_told() -> None:
 
 
 def test_what_was_left_out_is_told() -> None:
-    tally = (("bad_ids", 1), ("dropped:old", 2_000), ("ids", 3), ("quarantined:ID_CUT", 4))
+    tally = (
+        ("bad_ids:ID_NONE", 1),
+        ("dropped:old", 2_000),
+        ("headers", 7),
+        ("ids", 3),
+        ("quarantined:ID_CUT", 4),
+        ("redacted", 1),
+        ("refused", 2),
+        ("unchanged_ids:SCHEMA_ID_LEFT_OUT", 5),
+    )
     assert list(told(tally)) == [
-        "1 schema id copied unchanged, as no schema has such an id",
+        "1 schema id copied unchanged: malformed (ID_NONE)",
         "2,000 records left out: dropped by rule old",
+        "7 headers compared as the change writes them",
         "3 schema ids compared as rewritten for the target",
         "4 records left out: in quarantine (ID_CUT)",
+        "1 header compared as redacted",
+        "2 records left out: refused by the target",
+        "5 schema ids copied unchanged: the target has none for them (SCHEMA_ID_LEFT_OUT)",
     ]
 
 

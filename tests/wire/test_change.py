@@ -6,6 +6,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from uuid import UUID
 
 import numpy as np
@@ -30,8 +31,9 @@ from towpath.model.changes import (
 )
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import ClusterId, LinkName, TopicName
+from towpath.model.reasons import ReasonCode
 from towpath.wire import header, opened, plain
-from towpath.wire.batch import LOG_APPEND_TIME, BatchHeader
+from towpath.wire.batch import LOG_APPEND_TIME, NO_END, BatchHeader
 from towpath.wire.change import ChangedRecords, Changer
 from towpath.wire.codec import NAMES
 from towpath.wire.ids import IdTable
@@ -39,6 +41,7 @@ from towpath.wire.opened import OpenedBatches, open_batches
 from towpath.wire.plain import Record
 from towpath.wire.program import PART_HEADERS
 from towpath.wire.reencode import reencode_opened
+from towpath.wire.tally import NOTHING_DONE, OffsetTally
 
 ORIGIN = RecordOrigin(
     link=LinkName("link"),
@@ -112,6 +115,12 @@ IDS = st.builds(
 DECISIONS = st.dictionaries(
     st.sampled_from([*NUMBERS, *UUIDS]), st.none() | st.sampled_from([*NUMBERS, 77, *UUIDS])
 )
+
+PASSING: dict[int | UUID, ReasonCode] = {
+    1: ReasonCode.SCHEMA_ID_LEFT_OUT,
+    2: ReasonCode.SCHEMAS_UNSEEN,
+    UUIDS[0]: ReasonCode.ERROR,
+}
 
 
 @st.composite
@@ -222,8 +231,7 @@ def same(found: ChangedRecords, twin: Twin, source: Sequence[Record]) -> None:
         return
     assert read(found.opened) == told.kept
     assert found.kept == len(told.kept)
-    assert (found.ids, found.passed, found.left_out) == (told.ids, told.passed, told.left_out)
-    assert found.dropped == tuple(told.dropped) or twin.change.only_ids
+    assert dict(found.tally.by_kind()) == +told.counts
     assert [(each.offset, each.code) for each in found.aside] == told.aside
     assert (found.halt and (found.halt.offset, found.halt.code)) == told.halt
 
@@ -244,7 +252,7 @@ def test_it_does_what_its_twin_does(
     changer = Changer(
         change=change,
         origin=ORIGIN,
-        ids=IdTable.of(key, value),
+        ids=IdTable.of(key, value, PASSING),
         left_out=np.array(sorted(out), np.int64),
     )
     before = opened_of(log)
@@ -252,7 +260,7 @@ def test_it_does_what_its_twin_does(
     found = changer.apply(before, first, end)
     assert before.data.tobytes() == copy
     within = [record for record in source if first <= record.offset < end]
-    same(found, Twin(change, ORIGIN, key, value, out), within)
+    same(found, Twin(change, ORIGIN, key, value, out, PASSING), within)
 
 
 @given(logs(WITH_IDS), st.builds(RecordChange, ids=IDS), DECIDED, DECIDED)
@@ -263,8 +271,9 @@ def test_ids_become_what_they_become_by_its_twin(
     for malformed in Malformed:
         assert change.ids is not None
         tried = replace(change, ids=replace(change.ids, malformed=malformed))
-        changer = Changer(change=tried, origin=ORIGIN, ids=IdTable.of(key, value))
-        same(changer.apply(opened_of(log)), Twin(tried, ORIGIN, key, value), source)
+        changer = Changer(change=tried, origin=ORIGIN, ids=IdTable.of(key, value, PASSING))
+        twin = Twin(tried, ORIGIN, key, value, passing=PASSING)
+        same(changer.apply(opened_of(log)), twin, source)
 
 
 @given(logs(), changes(), DECISIONS, DECISIONS, st.data())
@@ -283,10 +292,17 @@ def test_how_records_are_split_into_batches_does_not_matter(
     parts = [changer.apply(opened_of(part)) for part in (log[:cut], log[cut:]) if part]
     assert [record for part in parts for record in read(part.opened)] == read(whole.opened)
     assert [each for part in parts for each in part.aside] == list(whole.aside)
-    assert sum(part.ids for part in parts) == whole.ids
+    added = reduce(OffsetTally.then, (part.tally for part in parts), NOTHING_DONE)
+    assert added.by_kind() == whole.tally.by_kind()
     edge = data.draw(st.sampled_from([r.offset for raw in log for r in plain.decode(raw)] or [0]))
     halves = changer.apply(opened_of(log), 0, edge), changer.apply(opened_of(log), edge)
     assert [record for half in halves for record in read(half.opened)] == read(whole.opened)
+    ends = sorted(data.draw(st.lists(st.integers(0, edge + 9), max_size=3)))
+    for cuts in ([edge, NO_END], [*ends, NO_END]):
+        made = whole.tally.cut(cuts)
+        assert reduce(OffsetTally.then, made, NOTHING_DONE).by_kind() == whole.tally.by_kind()
+    below, above = whole.tally.cut([edge, NO_END])
+    assert [below.by_kind(), above.by_kind()] == [half.tally.by_kind() for half in halves]
 
 
 @given(logs(), changes(), DECISIONS)
@@ -432,7 +448,7 @@ def test_a_damaged_payload_that_passes_stays_whole_in_a_record_that_gets_headers
     record = Record(b"k", b"\3\5" + UUIDS[0].bytes + b"is not zlib", (), 1)
     changer = Changer(change=change, origin=ORIGIN, ids=IdTable.of(value={UUIDS[0]: 7}))
     found = changer.apply(opened_of([batch([record])]))
-    assert found.passed == 1
+    assert found.tally.by_kind() == (("bad_ids:GLUE_DAMAGED", 1), ("headers", 1))
     assert [each.value for each in read(found.opened)] == [record.value]
 
 
@@ -448,7 +464,7 @@ def test_rules_of_one_name_count_together() -> None:
     change = RecordChange(drop=tuple(rules))
     records = [Record(key, b"v", (), 1) for key in (b"a", b"a", b"b", b"c")]
     found = Changer(change=change, origin=ORIGIN).apply(opened_of([batch(numbered(records))]))
-    assert found.tally(change) == (("dropped:key", 3),)
+    assert found.tally.by_kind() == (("dropped:key", 3),)
 
 
 def test_a_payload_beside_a_header_with_its_schema_is_left_alone_if_headers_are() -> None:

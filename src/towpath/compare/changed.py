@@ -131,7 +131,7 @@ class SourceChange:
         for piece in pieces:
             changed = self._changer.apply(_opened(piece), first, end)
             _check(changed)
-            self._counts.update(dict(changed.tally(self._changer.change)))
+            self._counts.update(dict(changed.tally.by_kind()))
             made.append(changed.opened)
         return ChangedPortion(made)
 

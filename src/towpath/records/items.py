@@ -10,10 +10,10 @@ import numpy as np
 
 from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.client import Client
-from towpath.ledger.entries import Tally
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
 from towpath.wire.batch import Table
+from towpath.wire.tally import NOTHING_DONE, OffsetTally
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,6 +33,8 @@ class Batch:
         sent: It was sent before, so the target may hold it: it must be sent again unchanged.
         joined: It was made of small uncompressed batches, so joining it again costs little.
         tally: What the change of the partition did to the source records of this batch.
+        dropped_from: Where the records begin that the change dropped right before `base`, if it
+            dropped some.
     """
 
     data: memoryview
@@ -47,7 +49,13 @@ class Batch:
     pieces: Table | None = None
     sent: bool = False
     joined: bool = False
-    tally: Tally = ()
+    tally: OffsetTally = NOTHING_DONE
+    dropped_from: SourceOffset | None = None
+
+    @property
+    def begin(self) -> SourceOffset:
+        """The source offset behind the item before it."""
+        return self.base if self.dropped_from is None else self.dropped_from
 
     @property
     def places(self) -> Table:
@@ -85,7 +93,12 @@ class Fill:
     epoch: int = -1
     holes: int = 0
     lost: bool = False
-    tally: Tally = ()
+    tally: OffsetTally = NOTHING_DONE
+
+    @property
+    def begin(self) -> SourceOffset:
+        """The source offset behind the item before it."""
+        return self.base
 
     def joins(self, behind: Fill) -> bool:
         """Whether this fill and the next one can become one."""
@@ -94,8 +107,9 @@ class Fill:
     def cut(self, at: SourceOffset) -> tuple[Fill, Fill]:
         """Split it at offset `at`."""
         holes = min(self.holes, at - self.base)
-        first = Fill(self.base, at, -1, holes)
-        rest = Fill(at, self.end, self.epoch, self.holes - holes, tally=self.tally)
+        before, behind = self.tally.cut((at, self.end))
+        first = Fill(self.base, at, -1, holes, tally=before)
+        rest = Fill(at, self.end, self.epoch, self.holes - holes, tally=behind)
         return first, rest
 
 

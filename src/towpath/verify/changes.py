@@ -57,7 +57,13 @@ def told(tally: Tally) -> Iterator[str]:
             case "refused":
                 yield f"{records} left out: refused by the target"
             case "bad_ids":
-                yield f"{ids} copied unchanged, as no schema has such an id"
+                yield f"{ids} copied unchanged: malformed ({name})"
+            case "unchanged_ids":
+                yield f"{ids} copied unchanged: the target has none for them ({name})"
+            case "headers":
+                yield f"{_many(number, 'header')} compared as the change writes them"
+            case "redacted":
+                yield f"{_many(number, 'header')} compared as redacted"
             case "ids":
                 yield f"{ids} compared as rewritten for the target"
             case _:

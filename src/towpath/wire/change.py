@@ -9,7 +9,6 @@ nothing twice.
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -24,6 +23,7 @@ from towpath.wire.ids import IdTable, SchemaName, name_of
 from towpath.wire.naming import Part
 from towpath.wire.opened import OpenedBatches, read_only
 from towpath.wire.program import BAD, KEYS_ON, VALUES_ON, Program
+from towpath.wire.tally import COLUMNS, NOTHING_DONE, OffsetTally
 
 _LARGEST_PAYLOAD = 64 << 20
 """Upper bound of the size of a payload that Glue's serializer compressed, in bytes."""
@@ -75,10 +75,7 @@ class ChangedRecords:
     Attributes:
         opened: The kept records with their changed bytes and the offsets of the source.
         kept: Number of kept records.
-        ids: Number of ids that were rewritten.
-        passed: Number of bad ids that pass, as the policy says.
-        left_out: Number of records that a decision leaves out.
-        dropped: Number of records that each rule dropped, in the order of the rules.
+        tally: What was done to records, by their offsets.
         aside: Records for the quarantine, by offset; they are not among the kept ones.
         halt: Where the policy says stop, if it does.
         unknown: Ids without a decision; not all, if there are many.
@@ -86,24 +83,10 @@ class ChangedRecords:
 
     opened: OpenedBatches
     kept: int
-    ids: int = 0
-    passed: int = 0
-    left_out: int = 0
-    dropped: tuple[int, ...] = ()
+    tally: OffsetTally = NOTHING_DONE
     aside: tuple[Aside, ...] = ()
     halt: Halt | None = None
     unknown: tuple[UnknownId, ...] = ()
-
-    def tally(self, change: RecordChange) -> tuple[tuple[str, int], ...]:
-        """Return what `change` did here, by kind (`ledger/entries/partition.py`).
-
-        Rules of one name count together.
-        """
-        counts = Counter({"ids": self.ids, "bad_ids": self.passed, "refused": self.left_out})
-        for rule, dropped in zip(change.drop, self.dropped, strict=False):
-            counts[f"dropped:{rule.name}"] += dropped
-        counts.update(f"quarantined:{each.code}" for each in self.aside)
-        return tuple(sorted((+counts).items()))
 
 
 def _no_offsets() -> Table:
@@ -157,10 +140,10 @@ class Changer:
     def _patched(self, source: OpenedBatches, bounds: Table) -> ChangedRecords | None:
         """Return the result if no byte has to move, and all of the records are kept."""
         source = _narrowed(source)
-        run = _Run.of(self._program, source.count())
+        run = self._run(source)
         out = np.array(source.data)
         run.go(source, np.array([*bounds[:2], 1]), self._tables(), out, source.batches.copy())
-        if run.report[1][judging.KEPT] < source.count():
+        if run.state[judging.KEPT] < source.count():
             return None
         made = OpenedBatches(read_only(out), source.batches)
         return run.changed(self._recoded(source, made) if self.change.codec else made, source)
@@ -170,10 +153,14 @@ class Changer:
         room = source.size() * self._program.stretch + source.count() * self._program.growth
         out = np.empty(room + len(tables[-1]), np.uint8)
         made = source.batches.copy()
-        run = _Run.of(self._program, source.count())
+        run = self._run(source)
         run.go(source, bounds, tables, out, made)
         changed = OpenedBatches(read_only(out[: run.state[judging.AT]]), made)
         return run.changed(self._recoded(source, changed), source)
+
+    def _run(self, source: OpenedBatches) -> _Run:
+        rules = tuple(rule.name for rule in self.change.drop)
+        return _Run.of(self._program, source.count(), rules)
 
     def _tables(
         self, packed: Table | None = None, payloads: bytes | bytearray = b""
@@ -251,10 +238,11 @@ class _Run:
 
     program: tuple[object, ...]
     scratch: tuple[object, ...]
-    report: tuple[Table, Table, Table, Table, Table]
+    report: tuple[Table, Table, Table, Table]
+    rules: tuple[str, ...]
 
     @classmethod
-    def of(cls, program: Program, asides: int) -> _Run:
+    def of(cls, program: Program, records: int, rules: tuple[str, ...]) -> _Run:
         state = np.zeros(judging.STATE, np.int64)
         state[judging.HALT_OFFSET] = -1
         scratch = (
@@ -266,12 +254,11 @@ class _Run:
         )
         report = (
             state,
-            np.zeros(judging.TALLY, np.int64),
-            np.zeros(len(program.drops), np.int64),
-            np.empty((max(1, asides), judging.ASIDE_COLUMNS), np.int64),
+            np.empty((max(1, records), judging.ASIDE_COLUMNS), np.int64),
             np.empty((judging.MOST_UNKNOWN, judging.UNKNOWN_COLUMNS), np.int64),
+            np.empty((max(1, records), COLUMNS), np.int64),
         )
-        return cls(program.arrays, scratch, report)
+        return cls(program.arrays, scratch, report, rules)
 
     @property
     def state(self) -> Table:
@@ -295,17 +282,14 @@ class _Run:
             )
 
     def changed(self, made: OpenedBatches, source: OpenedBatches) -> ChangedRecords:
-        state, tally, dropped, asides, unknown = self.report
+        state, asides, unknown, done = self.report
         halt = None
         if state[judging.HALT_OFFSET] >= 0:
             halt = Halt(int(state[judging.HALT_OFFSET]), _code(state[judging.HALT_CODE]))
         return ChangedRecords(
             opened=made,
-            kept=int(tally[judging.KEPT]),
-            ids=int(tally[judging.IDS]),
-            passed=int(tally[judging.PASSED]),
-            left_out=int(tally[judging.LEFT_OUT]),
-            dropped=tuple(dropped.tolist()),
+            kept=int(state[judging.KEPT]),
+            tally=OffsetTally(done[: state[judging.NOTED]].copy(), self.rules),
             aside=tuple(_aside(source, row) for row in asides[: state[judging.ASIDE]].tolist()),
             halt=halt,
             unknown=tuple(map(_unknown, unknown[: state[judging.UNKNOWN]].tolist())),

@@ -28,7 +28,7 @@ _PROGRAM = (
 )
 _TABLES = f"Tuple((int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], {READ_ONLY}))"
 _SCRATCH = "Tuple((int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1]))"
-_REPORT = "Tuple((int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1]))"
+_REPORT = "Tuple((int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1]))"
 
 
 @inlined
@@ -74,7 +74,7 @@ def _change_batch(
     made: Any,
 ) -> Any:
     """Change the records of one batch. Returns the number of what is wrong, or 0."""
-    state, tally, place = report[0], report[1], scratch[4]
+    state, place = report[0], scratch[4]
     position, stop = batch[opened.START], batch[opened.END]
     made[opened.START], made[opened.COUNT] = state[AT], 0
     for _ in range(batch[opened.COUNT]):
@@ -94,7 +94,7 @@ def _change_batch(
         else:
             state[AT] = put_record(data, start, position, prog, tables, scratch, out, state[AT])
         made[opened.COUNT] += 1
-        tally[KEPT] += 1
+        state[KEPT] += 1
     made[opened.END] = state[AT]
     return 0 if position == stop else 4
 

@@ -85,6 +85,16 @@ def _stays(added: Any, mark: Any) -> Any:
 
 
 @inlined
+def written_headers(added: Any, marks: Any) -> Any:
+    """Return how many added headers a record gets."""
+    count = np.int64(len(added))
+    for index in range(len(added)):
+        if _stays(added[index], marks[index]):
+            count -= 1
+    return count
+
+
+@inlined
 def _size(added: Any, mark: Any, place: Any) -> Any:
     """Return the size of the value of an added header."""
     content = added[program.CONTENT]

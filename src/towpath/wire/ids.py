@@ -13,6 +13,7 @@ from uuid import UUID
 
 import numpy as np
 
+from towpath.model.reasons import ReasonCode
 from towpath.wire.batch import Table
 from towpath.wire.loops import inlined
 
@@ -23,9 +24,21 @@ NUMBER, UUID_ = range(2)
 """Kinds of ids."""
 NONE, PASSES, BECOMES_NUMBER, BECOMES_UUID = range(4)
 """Decisions. `NONE`: no schema that the topic may use has this id."""
-KIND, HIGH, LOW, DECISION, TO_HIGH, TO_LOW = range(6)
-"""Columns of a table of ids, which is sorted by the first three. A number is in `LOW`."""
-COLUMNS = 6
+KIND, HIGH, LOW, DECISION, TO_HIGH, TO_LOW, CAUSE = range(7)
+"""Columns of a table of ids, which is sorted by the first three. A number is in `LOW`. `CAUSE` is
+the number of the cause for which an id passes, 0 if it is the same on both sides."""
+COLUMNS = 7
+CAUSES = (
+    ReasonCode.ERROR,
+    ReasonCode.SCHEMA_ID_ABSENT,
+    ReasonCode.SCHEMA_ID_ELSEWHERE,
+    ReasonCode.SCHEMA_ID_LEFT_OUT,
+    ReasonCode.SCHEMA_ID_NOT_REGISTERED,
+    ReasonCode.SCHEMA_ID_NOT_GIVEN,
+    ReasonCode.SCHEMAS_UNSEEN,
+    ReasonCode.SCHEMA_ID_UNANSWERED,
+)
+"""Why ids pass unchanged that have no id on the target; the first is any other cause."""
 
 _HALF = 1 << 64
 
@@ -47,6 +60,7 @@ class IdTable:
         cls,
         key: Mapping[SchemaName, SchemaName | None] | None = None,
         value: Mapping[SchemaName, SchemaName | None] | None = None,
+        passing: Mapping[SchemaName, ReasonCode] | None = None,
     ) -> IdTable:
         """Return a table of decisions.
 
@@ -54,8 +68,9 @@ class IdTable:
             key: What each id of a key becomes: another id, itself if it passes unchanged, `None` if
                 no schema that the topic may use has this id.
             value: The same for ids of values.
+            passing: Why ids pass unchanged that have no id on the target.
         """
-        return cls(_rows(key or {}), _rows(value or {}))
+        return cls(_rows(key or {}, passing or {}), _rows(value or {}, passing or {}))
 
 
 def name_of(kind: int, high: int, low: int) -> SchemaName:
@@ -63,11 +78,14 @@ def name_of(kind: int, high: int, low: int) -> SchemaName:
     return low if kind == NUMBER else UUID(int=(high % _HALF) << 64 | low % _HALF)
 
 
-def _rows(decisions: Mapping[SchemaName, SchemaName | None]) -> Table:
+def _rows(
+    decisions: Mapping[SchemaName, SchemaName | None], passing: Mapping[SchemaName, ReasonCode]
+) -> Table:
     rows = np.empty((len(decisions), COLUMNS), np.int64)
     for row, (name, becomes) in zip(rows, decisions.items(), strict=True):
         row[:DECISION] = _columns(name)
-        row[DECISION:] = _decision(name, becomes)
+        row[DECISION:CAUSE] = _decision(name, becomes)
+        row[CAUSE] = _cause(passing[name]) if name in passing else 0
     return rows[np.lexsort((rows[:, LOW], rows[:, HIGH], rows[:, KIND]))]
 
 
@@ -82,6 +100,10 @@ def _decision(name: SchemaName, becomes: SchemaName | None) -> tuple[int, int, i
         return NONE if becomes is None else PASSES, 0, 0
     kind, high, low = _columns(becomes)
     return BECOMES_NUMBER if kind == NUMBER else BECOMES_UUID, high, low
+
+
+def _cause(code: ReasonCode) -> int:
+    return CAUSES.index(code) + 1 if code in CAUSES else 1
 
 
 def _signed(half: int) -> int:

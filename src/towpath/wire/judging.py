@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from towpath.wire import program, rows, translate
+import numpy as np
+
+from towpath.wire import program, rows, tally, translate
 from towpath.wire.dropping import dropping
-from towpath.wire.heading import INDEX, VALUE_AT, VALUE_SIZE, mark_headers
+from towpath.wire.heading import INDEX, VALUE_AT, VALUE_SIZE, mark_headers, written_headers
 from towpath.wire.loops import inlined
 
-AT, ASIDE, UNKNOWN, HALT_OFFSET, HALT_CODE = range(5)
-"""State of a pass: next byte, rows of the tables, where it ended."""
-STATE = 5
-KEPT, IDS, PASSED, LEFT_OUT = range(4)
-"""Places of the tally: kept records, rewritten ids, bad ids that pass, records left out."""
-TALLY = 4
+AT, ASIDE, UNKNOWN, HALT_OFFSET, HALT_CODE, KEPT, NOTED = range(7)
+"""State of a pass: next byte, rows of the tables, where it ended, number of kept records, rows of
+what was done."""
+STATE = 7
 PLACE = 7
 """Size of the place of a record: offset, timestamp, both deltas, by how much redaction lengthens
 it, how many headers are redacted, attributes."""
@@ -57,15 +57,12 @@ def _note_unknown(unknown: Any, state: Any, part: Any, edit: Any) -> None:
 @inlined
 def _settled(said: Any, part: Any, edit: Any, flags: Any, report: Any) -> Any:
     """Count what is said of an id. Returns the code if the record cannot be kept for it, else 0."""
-    state, tally, unknown = report[0], report[1], report[4]
-    if said == translate.FOUND:
-        tally[IDS] += 1
-    elif said == translate.UNKNOWN:
-        _note_unknown(unknown, state, part, edit)
+    if said == translate.UNKNOWN:
+        _note_unknown(report[2], report[0], part, edit)
     elif said > 0:
         if flags[program.POLICY] != program.PASS:
             return said
-        tally[PASSED] += 1
+        edit[translate.STAYS] = said
     if said != translate.FOUND:
         edit[translate.FRAME] = edit[translate.SKIPPED] = 0
     return 0
@@ -114,6 +111,7 @@ def _ids(data: Any, row: Any, prog: Any, tables: Any, scratch: Any, report: Any)
     for index in range(4):
         edits[index, translate.FRAME] = 0
         edits[index, translate.SKIPPED] = 0
+        edits[index, translate.STAYS] = 0
     for part in range(2):
         if flags[program.KEYS_ON + part]:
             code = _part_ids(data, row, part, prog, tables, scratch, report)
@@ -123,28 +121,54 @@ def _ids(data: Any, row: Any, prog: Any, tables: Any, scratch: Any, report: Any)
 
 
 @inlined
+def _note(report: Any, offset: Any, fate: Any, code: Any) -> None:
+    """Note what became of a record that is not kept."""
+    state, done = report[0], report[3]
+    state[NOTED] = tally.note(done, state[NOTED], offset, fate, code, 0, 0, 0, 0)
+
+
+@inlined
+def _note_kept(prog: Any, scratch: Any, report: Any) -> None:
+    """Note what is done to a record that is kept."""
+    marks, edits, place = scratch[1], scratch[2], scratch[4]
+    state, done = report[0], report[3]
+    ids = np.int64(0)
+    for index in range(4):
+        ids += edits[index, translate.FRAME] > 0
+    key = max(edits[0, translate.STAYS], edits[2, translate.STAYS])
+    value = max(edits[1, translate.STAYS], edits[3, translate.STAYS])
+    headers = written_headers(prog[3], marks)
+    if ids + key + value + headers + place[5] > 0:
+        state[NOTED] = tally.note(
+            done, state[NOTED], place[0], tally.KEPT, key, value, ids, headers, place[5]
+        )
+
+
+@inlined
 def judge(
     data: Any, start: Any, end: Any, prog: Any, tables: Any, scratch: Any, report: Any
 ) -> Any:
     """Judge a record. Returns whether it is kept; fills its edits then."""
     row, marks, place = scratch[0], scratch[1], scratch[4]
-    state, tally, dropped, aside = report[0], report[1], report[2], report[3]
+    state, aside = report[0], report[1]
     if len(tables[2]) and _listed(tables[2], place[0]):
-        tally[LEFT_OUT] += 1
+        _note(report, place[0], tally.LEFT_OUT, 0)
         return False
     rule = dropping(data, row, prog[0], prog[1], prog[4], prog[5])
     if rule >= 0:
-        dropped[rule] += 1
+        _note(report, place[0], tally.DROPPED + rule, 0)
         return False
     place[4], place[5] = 0, 0
     if len(prog[2]):
         place[4], place[5] = mark_headers(data, row, prog[0], prog[2], marks)
     code = _ids(data, row, prog, tables, scratch, report)
     if code == 0:
+        _note_kept(prog, scratch, report)
         return True
     if prog[1][program.POLICY] == program.STOP:
         state[HALT_OFFSET], state[HALT_CODE] = place[0], code
         return False
+    _note(report, place[0], tally.ASIDE, code)
     found = aside[state[ASIDE]]
     found[OFFSET], found[CODE], found[TIME] = place[0], code, place[1]
     found[FROM], found[TO] = start, end

@@ -17,11 +17,13 @@ from towpath.wire.framing import (
     word,
 )
 from towpath.wire.loops import inlined
+from towpath.wire.tally import WAIVED
 
-FRAME, SKIPPED, TO_HIGH, TO_LOW, SIDE_AT, SIDE_SIZE, KIND, HIGH, LOW = range(9)
+FRAME, SKIPPED, TO_HIGH, TO_LOW, SIDE_AT, SIDE_SIZE, KIND, HIGH, LOW, STAYS = range(10)
 """Columns of an edit: size of the new frame or 0, size of the old one, the new id, where the
-decompressed payload is, and the id as it was. The edit of a header has no frame but its id."""
-EDIT = 9
+decompressed payload is, the id as it was, and why it stays so (`tally.py`) or 0. The edit of a
+header has no frame but its id."""
+EDIT = 10
 
 ABSENT, FOUND, UNKNOWN = 0, -1, -2
 """What is said of an id; codes above 0 are those of `program.BAD`."""
@@ -71,6 +73,7 @@ def _decide(table: Any, wanted: Any, hints: Any, part: Any, edit: Any) -> Any:
     if row[ids.DECISION] == ids.NONE:
         return program.ID_NONE
     if row[ids.DECISION] == ids.PASSES:
+        edit[STAYS] = WAIVED + row[ids.CAUSE] if row[ids.CAUSE] > 0 else 0
         return ABSENT
     if row[ids.DECISION] != wanted:
         return program.ID_UNFIT

@@ -20,6 +20,7 @@ from tests.support.changed import (
     expected,
     varied,
 )
+from tests.support.changing import Twin
 from tests.support.lanes import lane, standing, took
 from towpath.ledger.entries import Tally
 from towpath.model.changes import (
@@ -28,6 +29,7 @@ from towpath.model.changes import (
     IdChange,
     Malformed,
     RecordChange,
+    SubjectStrategy,
 )
 from towpath.model.nouns import ClusterId, LinkName, Mode, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason, ReasonCode
@@ -337,7 +339,97 @@ def test_small_batches_are_joined_while_they_wait_and_keep_what_was_counted() ->
         took(sending, batch(numbered([with_id(1)], at)))
     first = sending.next_batch()
     assert first is not None
-    assert (first.base, first.end, first.count, first.tally) == (0, 3, 3, (("ids", 3),))
+    assert (first.base, first.end, first.count) == (0, 3, 3)
+    assert first.tally.by_kind() == (("headers", 3), ("ids", 3))
+
+
+def sent(of: Lane, *, at: int = 0, most: int = 99) -> int:
+    """Send at most so many batches, and take the target's answers. Returns the end of its log."""
+    for _ in range(most):
+        each = of.next_batch()
+        if each is None:
+            break
+        of.acknowledge(TargetOffset(at))
+        of.unanswered -= 1
+        at += each.count
+    return at
+
+
+def counted(change: RecordChange, there: Sequence[Record], of: Lane) -> Tally:
+    ids = decisions(change)
+    found = Twin(change, OUTSIDE.origin(of.work), ids, ids).apply(there)
+    return tuple(sorted((+found.counts).items()))
+
+
+@pytest.mark.parametrize("name", ["all", "tombstones", "ids"])
+def test_what_is_fetched_again_is_counted_once(name: str) -> None:
+    """Memory is short, so that batches are dropped before and after some of them were sent."""
+    rng, change = random.Random(11), CHANGES[name]
+    sending = changed(change)
+    small = 600  # each source batch becomes several
+    sending = Lane(
+        replace(sending.work, max_batch=small),
+        replace(standing(), change=change, mode=_mode(change)),
+        small=100,
+        outside=OUTSIDE,
+    )
+    there = [
+        replace(r, value=r.value if r.offset % 20 else None) for r in numbered(varied(rng, 120))
+    ]
+    data = [batch(there[first : first + 20]) for first in range(0, 120, 20)]
+    at = shed = 0
+    for _ in range(1000):
+        if sending.expected == 120 and not sending.queue:
+            break
+        took(sending, *(each for n, each in enumerate(data) if 20 * n + 20 > sending.expected))
+        at = sent(sending, at=at, most=rng.randrange(4))
+        shed += sending.shed()
+    sending.pass_over()
+    assert shed > 2
+    assert sending.progress.position.source == 120
+    assert sending.progress.records == at
+    assert receipt_tally(sending) == counted(change, there, sending)
+
+
+@pytest.mark.parametrize("name", ["all", "ids"])
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_a_batch_that_is_sent_in_part_counts_that_part(name: str, most: int) -> None:
+    change = CHANGES[name]
+    work = replace(changed(change).work, max_batch=600)
+    begins = replace(standing(), change=change, mode=_mode(change))
+    first = Lane(work, begins, small=100, outside=OUTSIDE)
+    there = numbered(varied(random.Random(5), 60))
+    data = batch(there)
+    took(first, data)
+    at = sent(first, most=most)
+    told = first.progress.receipt(LinkName("link"), "copier")
+    assert 0 < told.source_end < 60
+    assert told.tally == counted(change, there[: told.source_end], first)
+    again = replace(
+        begins,
+        position=first.progress.position,
+        records=told.records,
+        tally=told.tally,
+        run=told.run,
+    )
+    second = Lane(work, again, small=100, outside=OUTSIDE)
+    took(second, data)
+    sent(second, at=at)
+    assert receipt_tally(second) == counted(change, there, second)
+
+
+@pytest.mark.parametrize("asides", [True, False])
+def test_what_is_behind_a_stop_is_not_counted_before_it_is_copied(asides: bool) -> None:
+    malformed = Malformed.QUARANTINE if asides else Malformed.STOP
+    change = RecordChange(
+        ids=IdChange(key=SubjectStrategy.TOPIC, malformed=malformed), headers=ENV.headers
+    )
+    there = [with_id(1), with_id(1), replace(with_id(4), key=b"\0\0\0\0\1k"), with_id(1)]
+    stopped = changed(change, outside=replace(OUTSIDE, quarantine=None))
+    took(stopped, batch(numbered(there)))
+    sent(stopped)
+    assert stopped.stopped
+    assert receipt_tally(stopped) == (("headers", 2), ("ids", 2))
 
 
 def test_decisions_cover_all_varied_records() -> None:

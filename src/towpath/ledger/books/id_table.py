@@ -53,6 +53,7 @@ class IdTables:
             return known.rows
         decided = books.decisions(strategy, topic, part)
         if known is None or len(known.rows) != len(decided):  # no decision ever changes
-            known = _Made(0, IdTable.of(key=decided).key)
+            passing = books.passing(strategy, topic, part)
+            known = _Made(0, IdTable.of(key=decided, passing=passing).key)
         self._parts[about] = _Made(books.revision, known.rows)
         return known.rows

@@ -12,7 +12,7 @@ from towpath.ledger.entries import AwaitedIds, DecidedIds, RefusedIds, Removed
 from towpath.ledger.entries.ids import Decisions, WrittenId
 from towpath.model.changes import SubjectStrategy
 from towpath.model.nouns import TopicName, TopicPartition
-from towpath.model.reasons import Reason
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.schemas import qualified
 from towpath.model.subjects import GIVEN, KEY, VALUE, may_use
 
@@ -103,12 +103,24 @@ class IdBooks:
             topic: The source topic.
             part: `key` or `value`.
         """
+        found = self._found(strategy, topic, part)
+        return {name: decision.becomes for name, decision in found.items()}
+
+    def passing(
+        self, strategy: SubjectStrategy | None, topic: TopicName, part: str
+    ) -> dict[SchemaName, ReasonCode]:
+        """Return why ids pass unchanged that have no id on the target; see `decisions`."""
+        found = self._found(strategy, topic, part)
+        return {name: each.why.code for name, each in found.items() if each.why is not None}
+
+    def _found(self, strategy: SubjectStrategy | None, topic: TopicName, part: str) -> Scope:
+        """Return the decisions about a part of the records of a topic; the first of each holds."""
         found: Scope = {}
         for scope in self._scopes(strategy, topic, part):
             for name, decision in scope.items():
                 if name not in found or decision.order < found[name].order:
                     found[name] = decision
-        return {name: decision.becomes for name, decision in found.items()}
+        return found
 
     def is_decided(
         self, strategy: SubjectStrategy | None, topic: TopicName, part: str, name: SchemaName

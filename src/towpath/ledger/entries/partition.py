@@ -23,9 +23,10 @@ Run = tuple[SourceOffset, TargetOffset, int]
 ChangedAt = tuple[SourceOffset, TargetOffset, str]
 """From which source and target offset on records are copied under the change with a digest."""
 Tally = tuple[tuple[str, int], ...]
-"""What changes did to records, and how often: `ids` that were rewritten, `bad_ids` that passed as
-they were, records that were `dropped:` by a rule or `quarantined:` for a reason, and those that the
-target `refused`."""
+"""What changes did to records, and how often: `ids` of schemas that were rewritten, `bad_ids:` that
+passed as they were, with the code of what is bad, `unchanged_ids:` that a decision lets pass, with
+the code of its reason, `headers` that were written, values of headers that were `redacted`, records
+that were `dropped:` by a rule or `quarantined:` for a code, and those that the target `refused`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

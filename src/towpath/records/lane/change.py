@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from towpath.ledger.entries import Tally
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.items import Stop, Wait
@@ -85,10 +83,6 @@ class LaneChange:
         self._changers[change] = ids, changer
         return changer
 
-    def tally(self, changed: ChangedRecords) -> Tally:
-        """Return what the change did, by kind."""
-        return changed.tally(self._change)
-
     def wait_for_ids(self, changed: ChangedRecords) -> Wait:
         """Return the wait for decisions about unknown ids, which are asked for at once."""
         named = ", ".join(str(each.name) for each in changed.unknown[:_NAMED])
@@ -119,11 +113,3 @@ class LaneChange:
 
 def _stop(offset: int, code: str) -> Stop:
     return Stop(Reason.of(ReasonCode.RECORD_BAD, offset=offset, bad=str(code)))
-
-
-def tallied(tallies: Iterable[Tally]) -> Tally:
-    """Return several tallies as one."""
-    counts = Counter[str]()
-    for each in tallies:
-        counts.update(dict(each))
-    return tuple(sorted(counts.items()))

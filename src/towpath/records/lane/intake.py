@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from towpath.cluster.data.buffers import Frame
-from towpath.ledger.entries import Tally
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
@@ -20,7 +19,13 @@ from towpath.records.lane.change import LaneChange
 from towpath.records.lane.found import Found
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.lane.queue import Queue
-from towpath.records.lane.reshape import Cutter, SourceStretch, opened_rows, stamped_records
+from towpath.records.lane.reshape import (
+    Cutter,
+    SourceStretch,
+    deal,
+    opened_rows,
+    stamped_records,
+)
 from towpath.records.modes import taken
 from towpath.records.outside import Outside
 from towpath.records.standing import Standing
@@ -29,6 +34,7 @@ from towpath.wire.aborted import Aborted, AbortedTransactions
 from towpath.wire.digest import opened_hashes
 from towpath.wire.legacy import modernise
 from towpath.wire.opened import OpenedBatches
+from towpath.wire.tally import NOTHING_DONE, OffsetTally
 
 if TYPE_CHECKING:
     from towpath.wire.change import ChangedRecords
@@ -268,7 +274,7 @@ class Intake:
         if wait is not None:
             self._queue.put(wait)
         if where.end > self.expected:
-            self._put(frame, changed.opened, where, self._changing.tally(changed))
+            self._put(frame, changed.opened, where, changed.tally.between(first, end))
         if stop is not None:
             self._queue.put(stop[1])
             self._halted = True
@@ -279,7 +285,11 @@ class Intake:
         self._queue.put(self._wait)
 
     def _put(
-        self, frame: Frame, source: OpenedBatches, where: SourceStretch, tally: Tally = ()
+        self,
+        frame: Frame,
+        source: OpenedBatches,
+        where: SourceStretch,
+        tally: OffsetTally = NOTHING_DONE,
     ) -> None:
         """Queue the records of a stretch, and fills for the holes between them."""
         made = self._stamped(source, where)
@@ -293,7 +303,8 @@ class Intake:
         if apart:
             self._put_apart(frame, self._stamped(source, where, apart=True), where, tally)
         elif made:
-            made[-1].tally = tally
+            deal(tally, made)
+            made[0].dropped_from = where.first
             for batch in made:
                 batch.frame = frame.instead(batch.data)
                 self._queue.put(batch)
@@ -312,20 +323,24 @@ class Intake:
         return stamped_records(source, where, most, producer, self._sequence, apart=apart)
 
     def _put_apart(
-        self, frame: Frame, made: Sequence[Batch], where: SourceStretch, tally: Tally
+        self, frame: Frame, made: Sequence[Batch], where: SourceStretch, tally: OffsetTally
     ) -> None:
         """Queue batches without holes, and fills for the holes between them."""
         first, epoch = where.first, where.epoch
         for batch in made:
             batch.frame = frame.instead(batch.data)
             if batch.base > first:
-                self._queue.put(Fill(first, batch.base, epoch, batch.base - first))
+                self._put_hole(first, batch.base, epoch, tally)
             first = batch.end = SourceOffset(batch.base + batch.count)
+            batch.tally = tally.between(batch.base, first)
             self._queue.put(batch)
         if where.end > first:
-            self._queue.put(Fill(first, where.end, epoch, where.end - first, tally=tally))
-        elif made:
-            made[-1].tally = tally
+            self._put_hole(first, where.end, epoch, tally)
+
+    def _put_hole(
+        self, first: SourceOffset, end: SourceOffset, epoch: int, tally: OffsetTally
+    ) -> None:
+        self._queue.put(Fill(first, end, epoch, end - first, tally=tally.between(first, end)))
 
     def _advance(self, count: int) -> None:
         self._sequence = (self._sequence + count) % wire.SEQUENCES
@@ -335,13 +350,13 @@ class Intake:
     def _pass_over(self, frame: Frame, table: wire.Table) -> None:
         """Count the records that an earlier copier wrote, and queue the rest of the batch."""
         source, begun = opened_rows(frame.buffer, table), self.expected
-        changes, made = self._changing.concerns(table), source
+        changes, made, done = self._changing.concerns(table), source, NOTHING_DONE
         if changes:
             changed = self._changing.apply(source, begun)
             if changed.unknown:
                 self._await_ids(changed)
                 return
-            made = changed.opened
+            made, done = changed.opened, changed.tally
         timed = self._found.timed
         offsets, hashes = opened_hashes(made, timed=timed)
         others = (opened_hashes(each, timed=timed) for each in self._changing.others(source, begun))
@@ -353,9 +368,7 @@ class Intake:
         more = bool(len(offsets)) and int(offsets[-1]) >= self.expected
         rest = self.outdated or more or not self._found
         until = self.expected if rest else SourceOffset(int(table[0, wire.LAST]) + 1)
-        if changes and until > begun:
-            before = self._changing.apply(source, begun, until)
-            self._progress.count(self._changing.tally(before))
+        self._progress.count(done.between(begun, until))
         self._rest(frame, table, any_record=more, changes=changes)
 
     def _rest(self, frame: Frame, table: wire.Table, *, any_record: bool, changes: bool) -> None:

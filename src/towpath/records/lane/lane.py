@@ -174,7 +174,7 @@ class Lane:
         if first is not None:
             last = self.queue.waiting[-1] if self.queue.waiting else None
             behind = None if last or self.queue.in_flight else self.progress.position
-            self._intake.stand_back(first.base, behind.epoch if behind else -1, sequence)
+            self._intake.stand_back(first.begin, behind.epoch if behind else -1, sequence)
         self.queue.unpin()
         return first is not None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from towpath.ledger.entries import Receipt, Run, Tally
+from towpath.ledger.entries import Receipt, Run
 from towpath.ledger.producers import of_generation
 from towpath.model.nouns import LinkName, Mode, ProducerId, Side, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason, ReasonCode
@@ -16,6 +16,7 @@ from towpath.records.standing import Standing, receipt_of
 from towpath.records.work import Assignment
 from towpath.wire import batch as wire
 from towpath.wire.batch import Table
+from towpath.wire.tally import OffsetTally
 
 _DIGEST_PRIME = 0x100000001B3
 _64 = (1 << 64) - 1
@@ -153,10 +154,10 @@ class LaneProgress:
         self.count(batch.tally)
         self.move(batch.end, batch.epoch)
 
-    def count(self, tally: Tally) -> None:
+    def count(self, tally: OffsetTally) -> None:
         """Count what the change did to records."""
         if tally:
-            self._tally.update(dict(tally))
+            self._tally.update(dict(tally.by_kind()))
 
     def note(self, source: SourceOffset, target: TargetOffset, length: int) -> None:
         """Count `length` records from source offset `source`, found at target offset `target`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 
 from towpath.records.items import Batch, Fill, Item, Wait
-from towpath.records.lane.change import tallied
 from towpath.wire import batch as wire
 
 _PINNED = 4
@@ -72,7 +71,7 @@ class Queue:
         if isinstance(item, Fill) and isinstance(last, Fill) and last.joins(item):
             last.end, last.epoch = item.end, item.epoch
             last.holes += item.holes
-            last.tally = tallied((last.tally, item.tally)) if item.tally else last.tally
+            last.tally = last.tally.then(item.tally)
             return
         if isinstance(item, Batch):
             self.bytes += item.size

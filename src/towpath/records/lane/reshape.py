@@ -15,11 +15,11 @@ from towpath.cluster.data.buffers import Frame
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import SourceOffset
 from towpath.records.items import Batch
-from towpath.records.lane.change import tallied
 from towpath.records.lane.queue import Queue
 from towpath.wire import batch as wire
 from towpath.wire.opened import OpenedBatches, open_batches
 from towpath.wire.reencode import Dense, reencode, reencode_opened
+from towpath.wire.tally import OffsetTally, tallied
 
 SMALL = 4096
 """Size in bytes below which batches are worth merging."""
@@ -100,9 +100,15 @@ def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
     offsets = _SourceOffsets(batches)
     for batch in made:
         batch.base, batch.end, batch.pieces = offsets.take(batch.count)
-    made[-1].end = last.end
-    made[-1].tally = tallied(batch.tally for batch in batches if batch.tally)
+    made[-1].end, made[0].dropped_from = last.end, first.dropped_from
+    deal(tallied(batch.tally for batch in batches), made)
     return made
+
+
+def deal(done: OffsetTally, made: Sequence[Batch]) -> None:
+    """Let each of some adjacent batches count what was done to its own part of the source."""
+    for batch, part in zip(made, done.cut([batch.end for batch in made]), strict=True):
+        batch.tally = part
 
 
 def join_rows(

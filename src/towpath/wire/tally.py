@@ -1,0 +1,127 @@
+"""What a change did to records of the source, by their offsets.
+
+A batch is not always sent whole, so what is counted can be cut at any offset: each part of a batch
+counts what was done to its own records, and no record is ever counted twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from towpath.model.changes import BadRecord
+from towpath.wire.batch import NO_END, Table
+from towpath.wire.ids import CAUSES
+from towpath.wire.loops import inlined
+
+FIRST, END, FATE, KEY, VALUE, IDS, HEADERS, REDACTED = range(8)
+"""Columns of the rows: source offsets [FIRST, END), and what was done to each of their records.
+`KEY` and `VALUE` tell why the id there stays as it is, 0 if it does not."""
+COLUMNS = 8
+KEPT, LEFT_OUT, ASIDE, DROPPED = range(4)
+"""Fates. To `DROPPED` the number of the rule is added. `KEY` tells why a record is set aside."""
+WAIVED = 100
+"""Added to the number of a cause (`ids.CAUSES`) for which an id passes by a decision."""
+_BAD = tuple(BadRecord)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OffsetTally:
+    """What was done to records, in runs of adjacent ones to which the same was done.
+
+    Attributes:
+        rows: The runs, by ascending offset, with the columns above.
+        rules: The names of the rules that drop records.
+    """
+
+    rows: Table
+    rules: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return len(self.rows) > 0
+
+    def between(self, first: int, end: int) -> OffsetTally:
+        """Return what was done to the records of a range of source offsets."""
+        rows = self.rows
+        if not self or (rows[0, FIRST] >= first and rows[-1, END] <= end):
+            return self
+        found = rows[(rows[:, END] > first) & (rows[:, FIRST] < end)]
+        found[:, FIRST] = np.maximum(found[:, FIRST], first)
+        found[:, END] = np.minimum(found[:, END], end)
+        return OffsetTally(found, self.rules)
+
+    def cut(self, ends: Sequence[int]) -> list[OffsetTally]:
+        """Return a part for each of some ascending offsets at which it ends, the last for all."""
+        if not self:
+            return [self] * len(ends)
+        firsts = [0, *ends[:-1]]
+        stops = [*ends[:-1], NO_END]
+        return [self.between(first, end) for first, end in zip(firsts, stops, strict=True)]
+
+    def then(self, other: OffsetTally) -> OffsetTally:
+        """Return this and what was done to records behind it."""
+        if not (self and other):
+            return self or other
+        return OffsetTally(np.concatenate((self.rows, other.rows)), self.rules or other.rules)
+
+    def by_kind(self) -> tuple[tuple[str, int], ...]:
+        """Return the numbers by kind (`ledger/entries/partition.py`). Rules of one name are one."""
+        counts = Counter[str]()
+        if self:
+            what, which = np.unique(self.rows[:, FATE:], axis=0, return_inverse=True)
+            records = np.bincount(which.ravel(), self.rows[:, END] - self.rows[:, FIRST])
+            for row, number in zip(what.tolist(), records.tolist(), strict=True):
+                self._count(row, int(number), counts)
+        return tuple(sorted((+counts).items()))
+
+    def _count(self, row: list[int], records: int, counts: Counter[str]) -> None:
+        fate, key, value, ids, headers, redacted = row
+        if fate >= DROPPED:
+            counts[f"dropped:{self.rules[fate - DROPPED]}"] += records
+        elif fate == ASIDE:
+            counts[f"quarantined:{_BAD[key - 1]}"] += records
+        elif fate == LEFT_OUT:
+            counts["refused"] += records
+        else:
+            counts.update(ids=ids * records, headers=headers * records)
+            counts["redacted"] += redacted * records
+            counts.update({_why(each): records for each in (key,) if each})
+            counts.update({_why(each): records for each in (value,) if each})
+
+
+NOTHING_DONE = OffsetTally(np.empty((0, COLUMNS), np.int64))
+
+
+def tallied(tallies: Iterable[OffsetTally]) -> OffsetTally:
+    """Return what was done to records that follow each other."""
+    return reduce(OffsetTally.then, tallies, NOTHING_DONE)
+
+
+def _why(code: int) -> str:
+    if code > WAIVED:
+        return f"unchanged_ids:{CAUSES[code - WAIVED - 1]}"
+    return f"bad_ids:{_BAD[code - 1]}"
+
+
+@inlined
+def note(
+    rows: Any, count: Any, offset: Any, fate: Any, key: Any, value: Any, ids: Any, headers: Any,
+    redacted: Any,
+) -> Any:  # fmt: skip
+    """Add what was done to a record to the first `count` rows. Returns how many there are then."""
+    if count > 0:
+        row = rows[count - 1]
+        same = row[END] == offset and row[FATE] == fate and row[KEY] == key and row[VALUE] == value
+        if same and row[IDS] == ids and row[HEADERS] == headers and row[REDACTED] == redacted:
+            row[END] = offset + 1
+            return count
+    row = rows[count]
+    row[FIRST], row[END], row[FATE] = offset, offset + 1, fate
+    row[KEY], row[VALUE], row[IDS] = key, value, ids
+    row[HEADERS], row[REDACTED] = headers, redacted
+    return count + 1
