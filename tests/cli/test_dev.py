@@ -79,6 +79,7 @@ def test_a_pair_goes_up_and_down(home: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "nothing runs\n"
 
 
+@pytest.mark.soak
 @pytest.mark.broker
 @pytest.mark.spark
 def test_a_secured_pair_mirrors_at_once_with_the_rights_of_a_link(home: Path, here: Here) -> None:

@@ -204,6 +204,7 @@ def test_what_cannot_be_is_refused(replica: Replica, here: Here, new_name: Names
     )
 
 
+@pytest.mark.soak
 def test_groups_go_on_where_mirror_maker_itself_says(
     tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Names, here: Here
 ) -> None:
