@@ -35,8 +35,6 @@ def test_everything_that_a_meter_was_told_is_served() -> None:
     assert got.of("towpath_lag_seconds") == {("0", "orders"): 1.5}
     assert (got.get("towpath_gaps", **second), got.get("towpath_gaps", **first)) == (2, 0)
     assert got.get("towpath_gap_offsets", **second) == 9
-    assert got.of("towpath_quarantined_records") == {("ID_ZERO", "orders"): 4}
-    assert got.of("towpath_skipped_records") == {("RECORD_TOO_LARGE", "orders"): 1}
     states = {("0", "behind", "orders"): 1, ("1", "stopped", "orders"): 1}
     assert got.of("towpath_partition_state") == states
     assert got.of("towpath_partitions") == {("behind",): 1, ("stopped",): 1}
@@ -70,6 +68,16 @@ def test_everything_that_a_meter_was_told_is_served() -> None:
     assert got.of("towpath_group_positions") == {("CONFIRMED",): 2, ("NOT_ATTEMPTED",): 1}
     assert 0 <= (got.get("towpath_groups_sync_age_seconds") or 0.0) < 60
     assert (got.get("towpath_last_look_timestamp_seconds") or 0) > 1.7e9
+
+
+def test_what_becomes_of_records_is_told_by_topic() -> None:
+    got = scrape(full())
+    assert got.of("towpath_quarantined_records") == {("ID_ZERO", "orders"): 4}
+    assert got.of("towpath_skipped_records") == {("RECORD_TOO_LARGE", "orders"): 1}
+    assert got.of("towpath_dropped_records") == {("tombstones", "orders"): 6}
+    rewritten = {("orders", "headers"): 3, ("orders", "ids"): 8}
+    assert got.of("towpath_rewritten_parts") == rewritten
+    assert got.of("towpath_unchanged_ids") == {("ID_NONE", "orders"): 2}
 
 
 def test_a_meter_that_was_told_nothing() -> None:

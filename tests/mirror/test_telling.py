@@ -49,6 +49,18 @@ def test_gaps_and_modes() -> None:
     assert (stand.gaps, stand.gap_offsets, stand.mapped) == (0, 0, False)
 
 
+def test_what_changes_did_is_sorted() -> None:
+    tally = (
+        ("bad_ids:ID_NONE", 1), ("dropped:a:b", 2), ("dropped:old", 3), ("headers", 4), ("ids", 5),
+        ("quarantined:ID_CUT", 6), ("redacted", 7), ("refused", 8),
+        ("unchanged_ids:SCHEMA_ID_LEFT_OUT", 9),
+    )  # fmt: skip
+    [stand] = stands([replace(ROW, tally=tally)])
+    assert stand.dropped == {"a:b": 2, "old": 3}
+    assert stand.rewritten == {"headers": 4, "ids": 5, "redacted": 7}
+    assert stand.unchanged == {"ID_NONE": 1, "SCHEMA_ID_LEFT_OUT": 9}
+
+
 def test_it_is_served_only_where_the_file_asks_for_that() -> None:
     before = {*threading.enumerate()}
     with telling(CONFIG) as meter:

@@ -36,7 +36,8 @@ def full() -> Meter:
         replace(
             STAND, partition=1, incarnation=8, state="stopped", mapped=True, gaps=2, gap_offsets=9,
             lag_records=None, lag_seconds=None, quarantined={"ID_ZERO": 4},
-            skipped={"RECORD_TOO_LARGE": 1},
+            skipped={"RECORD_TOO_LARGE": 1}, dropped={"tombstones": 6},
+            rewritten={"ids": 8, "headers": 3}, unchanged={"ID_NONE": 2},
         ),
     ])  # fmt: skip
     for _ in range(3):

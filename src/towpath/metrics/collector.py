@@ -16,7 +16,7 @@ from towpath.metrics import names
 from towpath.metrics.groups import GroupCounts
 from towpath.metrics.meter import CONFIGURE, CREATE, GROW, REGISTER, Meter, Reading, SchemasReading
 from towpath.metrics.names import Kind, Metric
-from towpath.metrics.stand import LIMIT, Sum, by_reason, chosen, sums
+from towpath.metrics.stand import LIMIT, Stand, Sum, by_topic, chosen, sums
 from towpath.model.nouns import Detail, Side
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
@@ -29,6 +29,13 @@ _COUNTED: Mapping[Metric, Callable[[GroupCounts], int]] = {
 _TIMED: Mapping[Metric, Callable[[GroupCounts], tuple[int, int]]] = {
     names.TRANSLATION_LATENCY: lambda each: (each.syncs, each.translation_ns),
     names.COMMIT_LATENCY: lambda each: (each.writes, each.commit_ns),
+}
+_BY_TOPIC: Mapping[Metric, Callable[[Stand], Mapping[str, int]]] = {
+    names.QUARANTINED_RECORDS: lambda each: each.quarantined,
+    names.SKIPPED_RECORDS: lambda each: each.skipped,
+    names.DROPPED_RECORDS: lambda each: each.dropped,
+    names.REWRITTEN_PARTS: lambda each: each.rewritten,
+    names.UNCHANGED_IDS: lambda each: each.unchanged,
 }
 _ENDINGS = {Kind.COUNTER: "_total"}
 
@@ -143,10 +150,9 @@ def _partitions(now: Reading, about: About) -> Iterator[Family]:
     yield _family(names.LAG_SECONDS, _known((key, each.lag_seconds) for key, each in found.items()))
     yield _family(names.GAPS, ((key, each.gaps) for key, each in found.items()))
     yield _family(names.GAP_OFFSETS, ((key, each.gap_offsets) for key, each in found.items()))
-    quarantined = by_reason(detail, ((each.topic, each.quarantined) for each in now.stands))
-    skipped = by_reason(detail, ((each.topic, each.skipped) for each in now.stands))
-    yield _family(names.QUARANTINED_RECORDS, quarantined.items())
-    yield _family(names.SKIPPED_RECORDS, skipped.items())
+    for metric, read in _BY_TOPIC.items():
+        numbers = by_topic(detail, ((each.topic, read(each)) for each in now.stands))
+        yield _family(metric, numbers.items())
     yield _family(names.PARTITION_STATE, _states(found))
     together = Counter(stand.state for stand in now.stands)
     yield _family(names.PARTITIONS, (((state,), together[state]) for state in about.states))

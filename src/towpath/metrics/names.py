@@ -198,6 +198,27 @@ SKIPPED_RECORDS = _gauge(
     "Likewise: records that were left out without a copy (`undeliverable: skip`).",
     labels=("topic", "reason"),
 )
+DROPPED_RECORDS = _gauge(
+    "towpath_dropped_records",
+    "records",
+    "Likewise: records that a rule under `changes.drop` left out, by the name of the rule.",
+    labels=("topic", "rule"),
+)
+REWRITTEN_PARTS = _gauge(
+    "towpath_rewritten_parts",
+    "parts",
+    "Likewise: what changes have written anew in records: `ids` of schemas, `headers` that were"
+    " added or replaced, and values of headers that were `redacted`.",
+    labels=("topic", "what"),
+)
+UNCHANGED_IDS = _gauge(
+    "towpath_unchanged_ids",
+    "ids",
+    "Likewise: ids of schemas that passed unchanged although they should have become others, once"
+    " for each record: malformed ones by the code of what is wrong (docs/changes.md), others by the"
+    " reason for which the target has none (docs/schemas.md).",
+    labels=("topic", "reason"),
+)
 PARTITION_STATE = _gauge(
     "towpath_partition_state",
     "partitions",
@@ -367,6 +388,9 @@ ALL = (
     GAP_OFFSETS,
     QUARANTINED_RECORDS,
     SKIPPED_RECORDS,
+    DROPPED_RECORDS,
+    REWRITTEN_PARTS,
+    UNCHANGED_IDS,
     PARTITION_STATE,
     PARTITIONS,
     MAPPED_PARTITIONS,

@@ -25,6 +25,9 @@ class Stand:
         lag_records: Source offsets to copy, `None` where that is not known.
         lag_seconds: Age of the last copied record while there is lag, `None` if not known.
         quarantined: Records that were put into quarantine, by kind of reason; `skipped` likewise.
+        dropped: Records that a rule left out, by its name.
+        rewritten: Parts of records that changes have written anew, by kind.
+        unchanged: Ids of schemas that passed unchanged, by the code of the reason.
     """
 
     topic: str
@@ -40,6 +43,9 @@ class Stand:
     gap_offsets: int
     quarantined: Mapping[str, int] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    rewritten: Mapping[str, int] = field(default_factory=dict)
+    unchanged: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -97,19 +103,19 @@ def sums(
     return added
 
 
-def by_reason(
+def by_topic(
     detail: Detail, told: Iterable[tuple[str, Mapping[str, int]]]
 ) -> dict[tuple[str, str], int]:
-    """Add up records by topic and reason; the topic is empty where topics have no series.
+    """Add up by topic and another label; the topic is empty where topics have no series.
 
     Args:
         detail: What has a series, never `AUTO`.
-        told: Topics, and their records by reason, in any number.
+        told: Topics, and their numbers by that label, in any number.
     """
     added = Counter[tuple[str, str]]()
-    for topic, records in told:
-        for reason, number in records.items():
-            added["" if detail is Detail.LINK else topic, reason] += number
+    for topic, numbers in told:
+        for label, number in numbers.items():
+            added["" if detail is Detail.LINK else topic, label] += number
     return dict(added)
 
 

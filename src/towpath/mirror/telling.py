@@ -20,6 +20,7 @@ from towpath.plan.differences import Differences
 from towpath.plan.kinds import Step
 from towpath.schemas.steps import RegisterSchemas, SetSubjectConfig
 from towpath.schemas.subject import SUBJECT as SCHEMAS
+from towpath.status.changed import ChangedParts
 from towpath.status.status import PartitionStatus, State
 from towpath.topics.steps import CreateTopic
 
@@ -50,6 +51,7 @@ def telling(config: LinkConfig) -> Iterator[Meter]:
 def stands(rows: Iterable[PartitionStatus]) -> Iterator[Stand]:
     """Yield the standing of each partition for the meter."""
     for row in rows:
+        changed = ChangedParts.of(row.tally)
         yield Stand(
             topic=row.topic,
             partition=row.partition,
@@ -64,6 +66,9 @@ def stands(rows: Iterable[PartitionStatus]) -> Iterator[Stand]:
             gap_offsets=sum(gap.end - gap.first for gap in row.gaps),
             quarantined=dict(row.set_aside.quarantined),
             skipped=dict(row.set_aside.skipped),
+            dropped=changed.dropped,
+            rewritten=changed.rewritten,
+            unchanged=changed.unchanged,
         )
 
 

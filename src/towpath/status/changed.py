@@ -1,0 +1,42 @@
+"""What changes did to the records of a partition, sorted by what a person wants to know. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from towpath.ledger.entries import Tally
+
+_REWRITTEN = ("ids", "headers", "redacted")
+_UNCHANGED = ("bad_ids", "unchanged_ids")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedParts:
+    """What changes did since a mirror topic was begun.
+
+    Attributes:
+        dropped: Records that were not copied, by the name of the rule.
+        rewritten: Parts of records that were written anew: `ids` of schemas, `headers`, and values
+            of headers that were `redacted`.
+        unchanged: Ids of schemas that passed as they were, by the code of the reason.
+    """
+
+    dropped: Mapping[str, int]
+    rewritten: Mapping[str, int]
+    unchanged: Mapping[str, int]
+
+    @classmethod
+    def of(cls, tally: Tally) -> ChangedParts:
+        """Sort what the receipts of a partition count."""
+        dropped, rewritten, unchanged = Counter[str](), Counter[str](), Counter[str]()
+        for kind, number in tally:
+            what, _, name = kind.partition(":")
+            if what == "dropped":
+                dropped[name] += number
+            elif what in _UNCHANGED:
+                unchanged[name] += number
+            elif what in _REWRITTEN:
+                rewritten[what] += number
+        return cls(dropped, rewritten, unchanged)
