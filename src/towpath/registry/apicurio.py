@@ -53,9 +53,11 @@ class ApicurioIds:
             ClusterError: The registry cannot be asked.
         """
         query = {self._key: str(number), "groupId": "default", "limit": "1"}
-        found = self.http.call(f"look up id {number}", "GET", "/search/versions", query)
-        for each in found["versions"]:
-            return SchemaVersion(SubjectName(each["artifactId"]), int(each["version"]))
+        what = f"look up id {number}"
+        found = self.http.call(what, "GET", "/search/versions", query)
+        with self.http.reading(what):
+            for each in found["versions"]:
+                return SchemaVersion(SubjectName(each["artifactId"]), int(each["version"]))
         return None
 
     def _read(self, at: SchemaVersion) -> SchemaId | None:
@@ -64,7 +66,7 @@ class ApicurioIds:
         while True:
             query = {"limit": str(_MOST), "offset": str(seen)}
             found = self.http.if_any(what, path, query) or {"versions": ()}
-            with self._lock:
+            with self._lock, self.http.reading(what):
                 for each in found["versions"]:
                     place = SchemaVersion(at.subject, int(each["version"]))
                     self._ids[place] = SchemaId(int(each[self._key]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from towpath.model.schemas import (
@@ -19,14 +19,31 @@ from towpath.model.schemas import (
     qualified,
 )
 
+T = TypeVar("T")
+
+_PLAIN = ":$&,=@"
+"""Characters that a path may have as they are. Some registries do not decode them, and contexts
+have colons. A plus is a blank for others, and a semicolon begins parameters."""
 _OWN_PROPERTY = "confluent:version"
 """A property that registries add to metadata by themselves."""
 
 
+def rows(found: Any, kind: type[T]) -> list[T]:
+    """Return a list that a registry answers, empty where there is none.
+
+    Raises:
+        TypeError: It is no list of these.
+    """
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(each, kind) for each in found):
+        raise TypeError("it is not a list")
+    return found
+
+
 def path_of(kind: str, subject: str) -> str:
     """Return the path of a subject below `/subjects`, `/config` or `/mode`."""
-    # Some registries do not decode the colons that contexts have.
-    return f"/{kind}" if subject == ALL_SUBJECTS else f"/{kind}/{quote(subject, safe=':')}"
+    return f"/{kind}" if subject == ALL_SUBJECTS else f"/{kind}/{quote(subject, safe=_PLAIN)}"
 
 
 def registered(found: Mapping[str, Any], context: str) -> RegisteredSchema:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from threading import BoundedSemaphore, Event
 from typing import Any
@@ -14,20 +14,25 @@ from towpath.config import RegistryConfig, Tls
 from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RegistryRefusedError, UnreachableError
-from towpath.model.foreign import foreign, printed
+from towpath.model.foreign import foreign
 from towpath.model.nouns import Side
+from towpath.registry.answer import AGAIN, Answer, NotJsonError, read
 from towpath.registry.away import Away
-from towpath.registry.login import RegistryLogin
+from towpath.registry.login import RegistryLogin, TokenRefusedError
 
 _PAUSES = BackOff(0.2, 5.0, jitter=0.25)
 _TYPE = "application/vnd.schemaregistry.v1+json"
-_SAID = 300
-"""Characters of an answer that an error repeats."""
 _LOGIN = "look at the login under `schemas.{side}`, and at its rights there (docs/schemas.md)"
+_OAUTH = "look at `schemas.{side}.oauth`"
+_PLACE = "look at `schemas.{side}.url`: it must be that of a schema registry"
 NOT_THERE = 404
 NO_SUCH_CALL = frozenset({NOT_THERE, 405, 501})
 """The HTTP status of registries that lack a call."""
-_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+_BLIND = frozenset({"DELETE", "PUT"})
+"""Methods of changes after which the registry is asked what it holds."""
+
+Asked = tuple[str, Mapping[str, str] | None, Mapping[str, Any] | None]
+"""URL, query and body of a request."""
 
 
 class RegistryHttp:
@@ -36,7 +41,8 @@ class RegistryHttp:
     A call has one deadline, `timeout`. Until then it is repeated at the next address after a
     timeout, a broken connection, 429 and 5xx. Every request may be repeated: what a registry has
     done already it does not do twice. A registry that gives no usable answer to many calls in a row
-    is away: calls then fail at once, but for one in a second that tries again.
+    is away: calls then fail at once, but for one in a second that tries again. Redirects are not
+    followed, so a login goes to the addresses of the file alone.
 
     Args:
         config: The registry.
@@ -95,17 +101,19 @@ class RegistryHttp:
             at = self._best
             try:
                 with self._slots:
-                    answer = self._once(method, self._config.url[at] + path, query, body, deadline)
+                    asked = self._config.url[at] + path, query, body
+                    answer = self._once(what, method, asked, deadline)
+                if answer.status not in AGAIN:
+                    self.away.heard()
+                    return self._answer(what, method, answer, body)
+                pause = max(answer.wait, _PAUSES.after(attempt))
+                why = f"HTTP {answer.status}: {answer.said()}"
+            except NotJsonError as error:
+                if attempt >= len(self._config.url):
+                    raise self._strange(what, error) from None
+                pause, why = 0.0, str(error)
             except (self._httpx.HTTPError, OSError, ValueError) as error:
                 pause, why = _PAUSES.after(attempt), _why(error)
-            else:
-                if answer.status_code == 401 and attempt == 1 and self._login.renew():
-                    continue
-                if answer.status_code not in _AGAIN:
-                    self.away.heard()
-                    return self._answer(what, answer)
-                pause = max(_asked(answer), _PAUSES.after(attempt))
-                why = f"HTTP {answer.status_code}: {_said(answer)}"
             self._best = (at + 1) % len(self._config.url)
             if attempt < len(self._config.url):
                 pause = 0.0  # the next address has not been asked yet
@@ -132,36 +140,69 @@ class RegistryHttp:
             if error.status != NOT_THERE:
                 raise
 
-    def _once(
-        self,
-        method: str,
-        url: str,
-        query: Mapping[str, str] | None,
-        body: Mapping[str, Any] | None,
-        deadline: Deadline,
-    ) -> Any:
+    def _once(self, what: str, method: str, asked: Asked, deadline: Deadline) -> Answer:
+        try:
+            answer = self._sent(method, asked, deadline)
+            if answer.status == 401 and self._login.renew():
+                return self._sent(method, asked, deadline)
+        except TokenRefusedError as error:
+            side, number = self.side, error.status
+            advice = _OAUTH.format(side=side)
+            raise RegistryRefusedError(side, what, number, number, error.text, advice) from None
+        return answer
+
+    def _sent(self, method: str, asked: Asked, deadline: Deadline) -> Answer:
         # One address of several must not take the time of all.
         parts = min(2, len(self._config.url))
         patience = max(0.05, deadline.left() / parts)
         headers = self._login.header(patience)
+        url, query, body = asked
         if body is not None:
             headers["Content-Type"] = _TYPE
         self.requests = next(self._counted)
-        return self._http.request(
+        end = Deadline.after(patience)
+        sent = self._http.stream(
             method, url, params=query, json=body, headers=headers, timeout=patience
         )
+        with sent as answer:
+            return read(answer, end)
 
-    def _answer(self, what: str, answer: Any) -> Any:
-        data: Any = None
-        with suppress(ValueError):
-            data = answer.json() if answer.content else None
-        status = answer.status_code
-        if 200 <= status < 300:
-            return data
-        error = data.get("error_code") if isinstance(data, dict) else None
-        number = error if isinstance(error, int) else status
-        advice = _LOGIN.format(side=self.side) if status in {401, 403} else ""
-        raise RegistryRefusedError(self.side, what, status, number, _said(answer), advice)
+    def _answer(
+        self, what: str, method: str, answer: Answer, body: Mapping[str, Any] | None
+    ) -> Any:
+        """Return what was answered, `None` for a change whose answer says nothing of use.
+
+        Raises:
+            RegistryRefusedError: It is an error.
+            NotJsonError: It is no error, and not JSON.
+        """
+        status, side = answer.status, self.side
+        if answer.is_good:
+            return None if method in _BLIND else answer.json()
+        advice = _LOGIN.format(side=side) if status in {401, 403} else ""
+        if answer.elsewhere:
+            advice = _PLACE.format(side=side)
+        why = answer.said(str((body or {}).get("schema") or ""))
+        raise RegistryRefusedError(side, what, status, answer.error(), why, advice)
+
+    @contextmanager
+    def reading(self, what: str) -> Iterator[None]:
+        """Turn what cannot be read in an answer into an error about it.
+
+        Raises:
+            RegistryRefusedError: The answer is not as registries give it.
+        """
+        try:
+            yield
+        except KeyError as error:
+            raise self._strange(what, f"the answer has no {error}") from None
+        except (AttributeError, TypeError, ValueError) as error:
+            text = f"the answer is not that of a schema registry: {foreign(error)}"
+            raise self._strange(what, text) from None
+
+    def _strange(self, what: str, why: object) -> RegistryRefusedError:
+        advice = _PLACE.format(side=self.side)
+        return RegistryRefusedError(self.side, what, 200, 200, str(why), advice)
 
     def _unreachable(self, what: str, why: str) -> UnreachableError:
         where = ", ".join(self._config.url)
@@ -177,18 +218,3 @@ def _verify(config: RegistryConfig) -> ssl.SSLContext | bool:
 def _why(error: Exception) -> str:
     name = type(error).__name__
     return f"no answer in time ({name})" if "Timeout" in name else foreign(error)
-
-
-def _said(answer: Any) -> str:
-    """Return what an answer says, in one line, without secrets."""
-    text = answer.text
-    with suppress(ValueError, KeyError, TypeError):
-        text = str(answer.json()["message"] or text)
-    return printed(" ".join(text.split()))[:_SAID] or answer.reason_phrase or "no reason given"
-
-
-def _asked(answer: Any) -> float:
-    """Return the seconds that a registry asks to wait."""
-    with suppress(ValueError):
-        return min(60.0, float(answer.headers.get("Retry-After", "0")))
-    return 0.0

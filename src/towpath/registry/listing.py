@@ -21,6 +21,7 @@ from towpath.registry.http import NO_SUCH_CALL, RegistryHttp
 ONE = frozenset({DEFAULT_CONTEXT})
 """The default context alone."""
 _PAGE = 1_000
+_ALL = "/subjects"
 Query = Mapping[str, str]
 T = TypeVar("T")
 
@@ -28,12 +29,13 @@ T = TypeVar("T")
 def contexts(http: RegistryHttp) -> frozenset[str] | None:
     """Return all contexts with their dots; see `Registry.contexts`."""
     try:
-        found = http.call("list contexts", "GET", "/contexts") or ()
+        found = http.call("list contexts", "GET", "/contexts")
     except RegistryRefusedError as error:
         if error.status in NO_SUCH_CALL:
             return None
         raise
-    names = (each.strip(":") or DEFAULT_CONTEXT for each in found)
+    with http.reading("list contexts"):
+        names = [each.strip(":") or DEFAULT_CONTEXT for each in forms.rows(found, str)]
     return ONE.union(name if name.startswith(".") else f".{name}" for name in names)
 
 
@@ -41,11 +43,19 @@ def subjects(http: RegistryHttp, contexts: Iterable[str], query: Query) -> Itera
     """Yield the subjects of contexts; see `Registry.subjects`."""
     for context in contexts:
         for path, where, own in _ways("subjects", context):
-            names = http.if_any("list subjects", path, {**where, **query}) or ()
+            names = _names(http, path, {**where, **query})
             here = [each for name in names if (each := qualified(name, own)).context == context]
             yield from (each.subject for each in here)
             if here:
                 break
+
+
+def _names(http: RegistryHttp, path: str, query: Query) -> list[str]:
+    what = "list subjects"
+    # Each registry has this list: without it, the address is that of something else.
+    found = http.call(what, "GET", path, query) if path == _ALL else http.if_any(what, path, query)
+    with http.reading(what):
+        return forms.rows(found, str)
 
 
 def versions(
@@ -96,18 +106,20 @@ def _pages(
     while True:
         paged = {} if is_whole else {"offset": str(rows), "limit": str(_PAGE)}
         try:
-            page: list[Any] = http.call("list schemas", "GET", path, {**paged, **where}) or []
+            answer = http.call("list schemas", "GET", path, {**paged, **where})
         except RegistryRefusedError as error:
             if error.status in NO_SUCH_CALL and not found:
                 return None
             raise
-        if not all("subject" in each and "version" in each for each in page):
-            return None
         before = len(found)
-        for each in page:
-            one = forms.registered(each, context)
-            if one.at not in found:
-                found[one.at] = kept(one)
+        with http.reading("list schemas"):
+            page: list[dict[str, Any]] = forms.rows(answer, dict)
+            if not all("subject" in each and "version" in each for each in page):
+                return None
+            for each in page:
+                one = forms.registered(each, context)
+                if one.at not in found:
+                    found[one.at] = kept(one)
         rows += len(page)
         if is_whole:
             # A list that is cut off proves nothing; then each subject is asked for its versions.

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import base64
 import time
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 
 from towpath.config import OauthLogin, RegistryConfig
+from towpath.model.deadline import Deadline
+from towpath.model.foreign import foreign
 from towpath.model.secret import remember
+from towpath.registry.answer import AGAIN, NotJsonError, read
 
 _EARLY = 30.0
 """Seconds before its end at which a token is renewed."""
 _DEFAULT_LIFE = 300.0
+
+
+class TokenRefusedError(Exception):
+    """A token server refuses to give a token.
+
+    Args:
+        status: The HTTP status.
+        text: What it says.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(status, text)
+        self.status, self.text = status, text
 
 
 class RegistryLogin:
@@ -35,8 +52,8 @@ class RegistryLogin:
             timeout: Seconds that a token server has to answer.
 
         Raises:
-            httpx.HTTPError: The token server did not answer, or refused.
-            ValueError: The token server's answer has no token.
+            TokenRefusedError: The token server refuses, and no repetition mends that.
+            ValueError: The token server gave no usable answer.
         """
         config = self._config
         if config.basic is not None:
@@ -63,16 +80,30 @@ class RegistryLogin:
             return self._token
 
     def _fetch(self, oauth: OauthLogin, timeout: float) -> None:
+        # It takes a tenth of a second, and most commands ask no registry.
+        import httpx  # noqa: PLC0415
+
         form = {"grant_type": "client_credentials"}
         if oauth.scope:
             form["scope"] = oauth.scope
-        login = oauth.client_id, oauth.client_secret.reveal()
-        answer = self._http.post(oauth.token_url, data=form, auth=login, timeout=timeout)
-        answer.raise_for_status()
-        body = answer.json()
+        login, url = (oauth.client_id, oauth.client_secret.reveal()), oauth.token_url
+        try:
+            asked = self._http.stream("POST", url, data=form, auth=login, timeout=timeout)
+            with asked as found:
+                answer = read(found, Deadline.after(timeout))
+        except (httpx.HTTPError, OSError) as error:
+            raise ValueError(f"the token server at {url}: {foreign(error)}") from None
+        if not answer.is_good:
+            text = f"the token server at {url}: HTTP {answer.status}: {answer.said()}"
+            if answer.status in AGAIN:
+                raise ValueError(text)
+            raise TokenRefusedError(answer.status, text)
+        body: Any = None
+        with suppress(NotJsonError):  # its text, which may hold a token, is not repeated
+            body = answer.json()
         token = body.get("access_token") if isinstance(body, dict) else None
         if not isinstance(token, str) or not token:
-            raise ValueError("the token server's answer has no access_token")
+            raise ValueError(f"the answer of the token server at {url} has no access_token")
         remember(token)
         life = body.get("expires_in")
         seconds = float(life) if isinstance(life, int | float) else _DEFAULT_LIFE

@@ -139,8 +139,10 @@ class Registry:
             ClusterError: The registry cannot be asked.
         """
         path = f"{forms.path_of('subjects', subject)}/versions"
-        found = self._http.if_any(f"list versions of {subject}", path, _deleted(deleted))
-        return tuple(sorted(found or ()))
+        what = f"list versions of {subject}"
+        found = self._http.if_any(what, path, _deleted(deleted))
+        with self._http.reading(what):
+            return tuple(sorted(forms.rows(found, int)))
 
     def schema(self, at: SchemaVersion, *, deleted: bool = False) -> RegisteredSchema | None:
         """Return one version of a subject; `None` if it is not there.
@@ -158,7 +160,9 @@ class Registry:
         found = self._http.if_any(what, path, _deleted(deleted))
         if found is None:
             return None
-        return self._own(forms.registered(found, qualified(subject).context))
+        with self._http.reading(what):
+            read = forms.registered(found, qualified(subject).context)
+        return self._own(read)
 
     def by_id(self, number: SchemaId, context: str = DEFAULT_CONTEXT) -> Schema | None:
         """Return the schema with an id; `None` if there is none.
@@ -186,7 +190,8 @@ class Registry:
                 # Another make has no such path, and takes the context from a subject.
                 query = {"subject": QualifiedName(context, "").subject}
                 found = None if error.error == _ID_UNKNOWN else self._http.if_any(what, path, query)
-        return None if found is None else forms.schema(found, context)
+        with self._http.reading(what):
+            return None if found is None else forms.schema(found, context)
 
     def by_guid(self, guid: str) -> Schema | None:
         """Return the schema with a GUID, as headers of newer serializers have it.
@@ -197,8 +202,10 @@ class Registry:
         Raises:
             ClusterError: The registry cannot be asked.
         """
-        found = self._http.if_any(f"read schema {guid}", f"/schemas/guids/{guid}")
-        return None if found is None else forms.schema(found, DEFAULT_CONTEXT)
+        what = f"read schema {guid}"
+        found = self._http.if_any(what, f"/schemas/guids/{guid}")
+        with self._http.reading(what):
+            return None if found is None else forms.schema(found, DEFAULT_CONTEXT)
 
     def ids_of_guid(self, guid: str) -> tuple[SchemaId, ...]:
         """Return the ids that a schema has in any context, none if it has none.
@@ -206,8 +213,10 @@ class Registry:
         Raises:
             ClusterError: The registry cannot be asked.
         """
-        found = self._http.if_any(f"list the ids of schema {guid}", f"/schemas/guids/{guid}/ids")
-        return tuple(SchemaId(int(each["id"])) for each in found or ())
+        what = f"list the ids of schema {guid}"
+        found = self._http.if_any(what, f"/schemas/guids/{guid}/ids")
+        with self._http.reading(what):
+            return tuple(SchemaId(int(each["id"])) for each in found or ())
 
     def guid_of(self, number: SchemaId) -> UUID | None:
         """Return the GUID of the schema with an id, `None` for a registry without GUIDs.
@@ -215,8 +224,10 @@ class Registry:
         Raises:
             ClusterError: The registry cannot be asked.
         """
-        found = self._http.if_any(f"read schema id {number}", f"/schemas/ids/{number}") or {}
-        return UUID(found["guid"]) if found.get("guid") else None
+        what = f"read schema id {number}"
+        found = self._http.if_any(what, f"/schemas/ids/{number}") or {}
+        with self._http.reading(what):
+            return UUID(found["guid"]) if found.get("guid") else None
 
     def users(self, number: SchemaId) -> tuple[SchemaVersion, ...]:
         """Return the versions that have an id, none where the registry has no such call.
@@ -228,11 +239,13 @@ class Registry:
             place = own.holding(number)
             return () if place is None else (place,)
         path = f"/schemas/ids/{number}/versions"
-        found = self._http.if_any(f"list the versions with schema id {number}", path)
-        return tuple(
-            SchemaVersion(SubjectName(each["subject"]), int(each["version"]))
-            for each in found or ()
-        )
+        what = f"list the versions with schema id {number}"
+        found = self._http.if_any(what, path)
+        with self._http.reading(what):
+            return tuple(
+                SchemaVersion(SubjectName(each["subject"]), int(each["version"]))
+                for each in found or ()
+            )
 
     def find(
         self, subject: SubjectName, schema: Schema, *, normalize: bool = False
@@ -248,16 +261,18 @@ class Registry:
             ClusterError: The registry cannot be asked.
         """
         path, context = forms.path_of("subjects", subject), qualified(subject).context
-        body = forms.body(schema, context)
+        body, what = forms.body(schema, context), f"look up in {subject}"
         try:
             query = _normalized(normalize)
-            found = self._http.call(f"look up in {subject}", "POST", path, query, body)
+            found = self._http.call(what, "POST", path, query, body)
         except RegistryRefusedError as error:
             if error.status == NOT_THERE:
                 return None
             raise
-        # Apicurio does not repeat the type.
-        return self._own(forms.registered({"schemaType": schema.type, **found}, context))
+        with self._http.reading(what):
+            # Apicurio does not repeat the type.
+            read = forms.registered({"schemaType": schema.type, **found}, context)
+        return self._own(read)
 
     def register(
         self,
@@ -282,12 +297,14 @@ class Registry:
         if number is not None:
             body |= {"id": number, "version": at.version}
         path = f"{forms.path_of('subjects', at.subject)}/versions"
-        answer = self._http.call(f"register {at}", "POST", path, _normalized(normalize), body)
+        what = f"register {at}"
+        answer = self._http.call(what, "POST", path, _normalized(normalize), body)
         if self._own_ids is not None and number is None:
             held = self.find(at.subject, schema, normalize=normalize)
             if held is not None:
                 return held.id
-        return SchemaId(int(answer["id"]))
+        with self._http.reading(what):
+            return SchemaId(int(answer["id"]))
 
     @property
     def _own_ids(self) -> ApicurioIds | None:

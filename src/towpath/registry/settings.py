@@ -50,7 +50,8 @@ class RegistrySettings:
         """
         what = f"read the config of {subject}"
         found = self._http.if_any(what, forms.path_of("config", subject)) or {}
-        return forms.subject_config(found)
+        with self._http.reading(what):
+            return forms.subject_config(found)
 
     def mode(self, subject: SubjectName = ALL_SUBJECTS) -> str | None:
         """Return the mode of a subject, `None` if it has none; without one, that of all.
@@ -60,8 +61,7 @@ class RegistrySettings:
         """
         if not self._traits().has_modes:
             return None
-        found = self._http.if_any(f"read the mode of {subject}", forms.path_of("mode", subject))
-        return None if found is None else str(found["mode"])
+        return self._mode(f"read the mode of {subject}", forms.path_of("mode", subject))
 
     def mode_within(self, context: str) -> str | None:
         """Return the mode that holds for subjects of a context that have none of their own.
@@ -72,8 +72,12 @@ class RegistrySettings:
         if not self._traits().has_modes:
             return None
         path = forms.path_of("mode", QualifiedName(context, "").subject)
-        found = self._http.if_any(f"read the mode of {context}", path, {"defaultToGlobal": "true"})
-        return None if found is None else str(found["mode"])
+        return self._mode(f"read the mode of {context}", path, {"defaultToGlobal": "true"})
+
+    def _mode(self, what: str, path: str, query: dict[str, str] | None = None) -> str | None:
+        found = self._http.if_any(what, path, query)
+        with self._http.reading(what):
+            return None if found is None else str(found["mode"])
 
     def set_mode(self, subject: SubjectName, mode: str | None) -> None:
         """Set the mode of a subject, or let that of the whole registry hold for it again.

@@ -1,0 +1,125 @@
+"""An answer of a schema registry, and what it says. Pure but for the time that reading takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from towpath.model.deadline import Deadline
+from towpath.model.foreign import printed
+
+_SAID = 300
+"""Characters of an answer that an error repeats."""
+_LONGEST_WAIT = 60.0
+AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""The HTTP status of answers after which the same is asked again."""
+
+
+class NotJsonError(ValueError):
+    """The answer is not JSON: the page of a proxy, or a part of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that was read to its end.
+
+    Attributes:
+        status: The HTTP status.
+        reason: The words that belong to the status.
+        body: What was answered, decompressed.
+        wait: The seconds that the registry asks to wait, 0 if it does not.
+        elsewhere: Where it redirects to, without login and query; "" if it does not.
+    """
+
+    status: int
+    reason: str
+    body: bytes
+    wait: float = 0.0
+    elsewhere: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the registry did what it was asked for."""
+        return 200 <= self.status < 300
+
+    def json(self) -> Any:
+        """Return what was answered.
+
+        Raises:
+            NotJsonError: It is not JSON.
+        """
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError):
+            text = f"the answer is not JSON: {self._text() or 'nothing'}"
+            raise NotJsonError(text) from None
+
+    def error(self) -> int:
+        """Return the number of the error; the status where the answer has none."""
+        with suppress(ValueError):
+            data = self.json()
+            number = data.get("error_code") if isinstance(data, dict) else None
+            return number if isinstance(number, int) else self.status
+        return self.status
+
+    def said(self, schema: str = "") -> str:
+        """Return what the registry says, in one line, without secrets.
+
+        Args:
+            schema: The text of the schema that was sent, which is not repeated: it may be long, and
+                tell what an error should not.
+        """
+        if self.elsewhere:
+            return f"it redirects to {self.elsewhere}, which is not followed"
+        text = ""
+        with suppress(ValueError):
+            data = self.json()
+            text = str(data.get("message") or "") if isinstance(data, dict) else ""
+        return self._text(text, schema) or self.reason or "no reason given"
+
+    def _text(self, text: str = "", schema: str = "") -> str:
+        text = text or self.body.decode(errors="replace")
+        for form in (schema, json.dumps(schema)[1:-1]) if schema else ():
+            text = text.replace(form, "(the schema)")
+        return printed(" ".join(text.split()))[:_SAID]
+
+
+def read(found: Any, deadline: Deadline) -> Answer:
+    """Read an answer to its end.
+
+    Args:
+        found: The answer as httpx gives it before its content is read.
+        deadline: The end of the time for it. A connection may be alive for as long as it likes.
+
+    Raises:
+        TimeoutError: It is over.
+    """
+    parts: list[bytes] = []
+    for part in found.iter_bytes():
+        parts.append(part)
+        if deadline.over:
+            raise TimeoutError
+    status, heads = found.status_code, found.headers
+    place = heads.get("Location", "") if 300 <= status < 400 else ""
+    return Answer(status, found.reason_phrase, b"".join(parts), _wait(heads), _bare(place))
+
+
+def _bare(url: str) -> str:
+    """Return a URL without login and query, which may be secret."""
+    if not url:
+        return ""
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else ""
+        return printed(f"{where}{parts.path}")[:_SAID]
+    return "another URL"
+
+
+def _wait(heads: Mapping[str, str]) -> float:
+    with suppress(ValueError):
+        return min(_LONGEST_WAIT, float(heads.get("Retry-After", "0")))
+    return 0.0
