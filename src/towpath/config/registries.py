@@ -36,30 +36,50 @@ class ApicurioId(StrEnum):
 
 
 def _url(text: str) -> str:
+    return _whole(text, "give the login under `basic`")
+
+
+def _token_url(text: str) -> str:
+    return _whole(text, "give the login as `client_id` and `client_secret`")
+
+
+def _whole(text: str, instead: str) -> str:
     try:
         parts = urlsplit(text)
         is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        raise ValueError("is not a URL such as http://registry:8081") from None
-    if parts.username is not None or parts.password is not None:
-        # The text itself is not repeated, as it holds a password.
-        raise ValueError("has a login in it; give the login under `basic`")
-    if not is_whole or parts.query or parts.fragment:
+        is_whole = False
+    # The text is not repeated where it may hold a secret.
+    if "@" in text:
+        raise ValueError(f"has a login in it; {instead}")
+    if "?" in text or "#" in text:
+        raise ValueError("has a part behind ? or # in it; write the URL without that")
+    if not is_whole:
         raise ValueError(f"{text[:100]!r} is not a URL such as http://registry:8081")
     return text.rstrip("/")
+
+
+def _no_colon(username: str) -> str:
+    if ":" in username:
+        raise ValueError("must have no colon, as the password begins behind the first one")
+    return username
 
 
 class BasicLogin(Section):
     """Login to a registry with a name and a password."""
 
-    username: str = Field(min_length=1, description="Name to log in with.")
+    username: Annotated[str, AfterValidator(_no_colon)] = Field(
+        min_length=1, description="Name to log in with."
+    )
     password: SecretText = Field(description="Secret to log in with.")
 
 
 class OauthLogin(Section):
     """Login to a registry with a token that a token server gives (client credentials)."""
 
-    token_url: Annotated[str, AfterValidator(_url)] = Field(description="URL of the token server.")
+    token_url: Annotated[str, AfterValidator(_token_url)] = Field(
+        description="URL of the token server."
+    )
     client_id: str = Field(min_length=1, description="Name to get a token with.")
     client_secret: SecretText = Field(description="Secret to get a token with.")
     scope: str | None = Field(None, description="Scope of the token. Default: none is asked for.")
@@ -125,6 +145,28 @@ class RegistryConfig(Section):
         if len(given) > 1:
             raise placed_error(f"give only one of {', '.join(given)}", given[-1])
         return self
+
+    @model_validator(mode="after")
+    def _sendable(self) -> Self:
+        word = self.token.reveal() if self.token is not None else ""
+        if not word.isascii() or not word.isprintable() or " " in word:
+            text = "is no token: it has blanks, line breaks or letters that no header may have"
+            raise placed_error(text, "token")
+        return self
+
+    @property
+    def places(self) -> frozenset[tuple[str, str, int, str]]:
+        """Where its URLs lead, whatever their case and whether they have the usual port."""
+        found = [urlsplit(url) for url in self.url]
+        return frozenset(
+            (
+                each.scheme,
+                (each.hostname or "").lower(),
+                each.port or (443 if each.scheme == "https" else 80),
+                each.path,
+            )
+            for each in found
+        )
 
     @model_validator(mode="after")
     def _native(self) -> Self:

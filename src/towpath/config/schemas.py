@@ -154,11 +154,15 @@ class SchemasConfig(Section):
 
     @model_validator(mode="after")
     def _not_onto_itself(self) -> Self:
-        shared = set(self.source.url) & set(self.target.url)
-        if shared and self.rename == _WHOLE and not self.contexts:
-            text = f"source and target are one registry ({min(shared)})"
+        if self.is_one_registry and self.rename == _WHOLE and not self.contexts:
+            text = f"source and target are one registry ({self.target.url[0]})"
             raise placed_error(f"{text}; give the subjects other names, or remove it", "rename")
         return self
+
+    @property
+    def is_one_registry(self) -> bool:
+        """Whether source and target are the same registry."""
+        return bool(self.source.places & self.target.places)
 
     def matches(self, subject: str) -> bool:
         """Return whether a subject of the source is brought over for its own sake."""
