@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.schema_worlds import compared, one, schemas_config
 from towpath.model.errors import UnreachableError
 from towpath.model.schemas import (
@@ -136,6 +138,46 @@ def test_circles_and_lost_references_stop_nothing_else() -> None:
         found.problems[0].text == "version 1 refers to gone version 1, which the source does"
         " not have"
     )
+
+
+@pytest.mark.parametrize("ids", ["keep", "translate"])
+def test_what_refers_to_something_that_stays_out_stays_out_as_well(ids: str) -> None:
+    c, d = SubjectName("c"), SubjectName("d")
+    lost = {A: {1: one(1, "", ("b", 1))}, B: {1: one(2, "", ("c", 1))}, c: {}, d: {1: one(3)}}
+    circle = {**lost, c: {1: one(4, "", ("b", 1))}}
+    for source in (lost, circle):
+        found = compared(source, {}, ids=ids)
+        assert [step.about for step in found.steps] == ["d"]
+        assert {problem.about for problem in found.problems} >= {"a", "b"}
+    # On the target another schema stands in the place of "a", and would be taken for it.
+    found = compared({A: {1: one(1, "x")}, B: {1: one(2, "y", ("a", 1))}}, {A: {1: one(9, "z")}})
+    assert found.steps == []
+    told = {problem.about: problem.text for problem in found.problems}
+    assert told["b"] == "version 1 refers to a version 1, which cannot be brought over"
+
+
+def test_deep_references_are_compared_without_end_or_overflow() -> None:
+    names = [SubjectName(f"s{number}") for number in range(600)]
+    source = {
+        name: {1: one(at + 1, "", *([(names[at + 1], 1)] if at + 1 < len(names) else []))}
+        for at, name in enumerate(names)
+    }
+    found = compared(source, {}, ids="translate")
+    assert (len(found.steps), found.problems) == (600, [])
+
+
+def test_an_interrupted_step_for_other_ids_is_undone_first() -> None:
+    now = {"target_configs": {A: SubjectConfig("IMPORT")}}
+    restore, register = compared({A: {1: one(1)}}, {}, {"a": BEGUN}, now, ids="translate").steps
+    assert restore == RestoreSubject("a", None, None, keep=True)
+    assert isinstance(register, RegisterSchemas)
+
+
+def test_what_could_not_be_restored_is_named_also_where_the_file_leaves_it_out() -> None:
+    error = UnreachableError("target", "the schema registry", "no answer in time")
+    (problem,) = compared({}, {}, {"a": BEGUN}, {"unread_there": {A: error}}).problems
+    assert problem.about == "a"
+    assert problem.text.endswith("so its mode may have to be restored")
 
 
 def test_a_registry_that_does_not_answer_is_a_problem_and_stops_no_topic() -> None:

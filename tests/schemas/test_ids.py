@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from towpath.ledger.books.ids import IdBooks
@@ -12,7 +14,7 @@ from towpath.model.findings import Note, Problem
 from towpath.model.nouns import LinkName, Side
 from towpath.model.reasons import ReasonCode
 from towpath.model.schemas import SchemaId, SchemaVersion, SubjectName
-from towpath.schemas.ids import conflicts, pairs, undecided, why_unknown
+from towpath.schemas.ids import conflicts, pairs, undecided, unusable, why_unknown
 from towpath.schemas.observed import ObservedSchemas, SeenVersion
 
 ORDERS, BILLS, AWAY = (SubjectName(f"{name}-value") for name in ("orders", "bills", "away"))
@@ -35,6 +37,15 @@ PLACES = {at: at for at in map(SchemaVersion._make, _HELD)}
 
 def test_ids_of_versions_that_are_equal_belong_together() -> None:
     assert pairs(SEEN, PLACES) == {ORDERS: {7: 107, 8: 108}, BILLS: {7: 207}}
+
+
+def test_an_id_that_no_record_can_name_is_told_and_not_written() -> None:
+    target = {ORDERS: versions(2**31 - 1, 2**31), BILLS: versions(2**32 + 207)}
+    seen = replace(SEEN, target=target)
+    assert pairs(seen, PLACES) == {ORDERS: {7: 2**31 - 1}}
+    told = [str(problem) for problem in unusable(seen, PLACES)]
+    assert [each.partition(":")[0] for each in told] == [BILLS, ORDERS]
+    assert "version 1 has id 4294967503 on the target, and records have four bytes" in told[0]
 
 
 def test_only_what_is_new_is_written() -> None:

@@ -72,21 +72,23 @@ class Bringing:
 
     Attributes:
         config: The section `schemas` of a file.
+        books: What the ledger knows; those of another one go on with its journal.
         failed: Steps that failed in the last sync, by what they are about.
     """
 
     config: dict[str, Any]
+    books: LinkBooks = field(default_factory=lambda: LinkBooks(LINK))
     failed: dict[str, TowpathError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._books, self._stack = LinkBooks(LINK), ExitStack()
+        self._stack = ExitStack()
         made = SchemasConfig.model_validate(self.config)
         source = Registry(made.source, Side.SOURCE, made.max_requests)
         target = Registry(made.target, Side.TARGET, made.max_requests)
         for side in (source, target):
             self._stack.callback(side.close)
         pool = self._stack.enter_context(ThreadPoolExecutor(made.max_requests))
-        self.client = SchemasClient(made, self._books, source, target, pool)
+        self.client = SchemasClient(made, self.books, source, target, pool)
 
     def __enter__(self) -> Bringing:
         return self
@@ -123,7 +125,7 @@ class Bringing:
     def _note(self, step: SchemaStep, error: TowpathError | None) -> None:
         phase = Phase.FAILED if error else Phase.DONE
         subject, name, do, part = KINDS.key(step)
-        self._books.take(
+        self.books.take(
             Journal(
                 link=LINK, subject=subject, name=name, do=do, part=part, step=as_data(step),
                 phase=phase, plan="", owned=False, topic_id=NO_TOPIC_ID, at=0,

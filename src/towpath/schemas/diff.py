@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from towpath.config import SchemaIds, SchemasConfig
+from towpath.model.amounts import counted
 from towpath.model.findings import Cause
 from towpath.model.schemas import SchemaVersion, SubjectName
 from towpath.schemas.configs import Configs
@@ -57,7 +58,7 @@ class _Diff:
             return found
         steps = self._registered()
         self._placing.note_parts()
-        later = frozenset(step.about for step in steps)
+        later = frozenset(step.about for step in steps if self._takes_over(step.about))
         found.steps += [*self._configs.restored(later), *steps]
         found.steps += [*self._marked(steps), *self._configs.set()]
         self._note_references()
@@ -79,14 +80,30 @@ class _Diff:
                 # What was set before could not be restored.
                 found.problem(name, str(seen.unread_there[mirror]), Skip.UNREAD)
                 found.stuck.add(name)
+        begun = self._past.begun.keys() - {*seen.wanted.values()}
+        for each in sorted(begun & seen.unread_there.keys()):
+            text = f"{seen.unread_there[SubjectName(each)]}; a registration of it was interrupted"
+            found.problem(each, f"{text}, so its mode may have to be restored", Skip.UNREAD)
         for name, text in seen.misnamed.items():
             found.problem(name, text, Skip.NAME, Cause.FILE)
+        if seen.copies:
+            text = (
+                "source and target are one registry, and copies are not copied again:"
+                f" {counted(len(seen.copies), 'subject')}, such as {min(seen.copies)}"
+            )
+            found.note(SCHEMAS, text)
         for context in sorted(seen.unmapped):
             text = (
                 "`schemas.contexts` does not say what becomes of this context of the source; give"
                 " it a name on the target there, or `skip`"
             )
             found.problem(context, text, Skip.NAME, Cause.FILE)
+
+    def _takes_over(self, mirror: str) -> bool:
+        """Whether a registration of a subject restores what an interrupted one has changed."""
+        begun = self._past.begun.get(mirror)
+        # Where the file now asks for other ids, it needs another mode, and finds that one.
+        return begun is None or begun.keep == self._keep
 
     def _cannot_keep(self) -> str:
         """Return that the target can keep no id, "" if it may."""
@@ -120,6 +137,7 @@ class _Diff:
             for name in sorted(seen.wanted)
             if name not in found.stuck and (numbers := self._placing.missing(name))
         }
+        self._drop_dependants(todo)
         parts, left = waves(todo, seen.source, MOST_VERSIONS)
         steps: list[SchemaStep] = []
         for number, wave in enumerate(parts):
@@ -135,6 +153,27 @@ class _Diff:
             )
             found.problem(name, f"version {versions} stays out: {why}", Skip.REFERENCE)
         return steps
+
+    def _drop_dependants(self, todo: dict[SubjectName, tuple[int, ...]]) -> None:
+        """Drop what refers to versions that the target neither has nor gets, and name it.
+
+        Another schema may stand in their place there, which a registry would take for them.
+        """
+        places = self._found.places
+        while True:
+            open_ = {SchemaVersion(name, n) for name, numbers in todo.items() for n in numbers}
+            lost = {
+                at: ref.to
+                for at in sorted(open_)
+                for ref in self._seen.source[at.subject][at.version].references
+                if ref.to not in open_ and ref.to not in places
+            }
+            if not lost:
+                return
+            for at, to in lost.items():
+                text = f"version {at.version} refers to {to}, which cannot be brought over"
+                self._found.problem(at.subject, text, Skip.REFERENCE)
+                todo[at.subject] = tuple(n for n in todo[at.subject] if n != at.version)
 
     def _step(self, name: SubjectName, numbers: Iterable[int], wave: int) -> RegisterSchemas:
         seen, mirror = self._seen, self._seen.wanted[name]

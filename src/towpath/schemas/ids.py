@@ -19,6 +19,8 @@ Pairs = Mapping[SubjectName, Mapping[SchemaName, SchemaName]]
 """Ids on the target, by subject and id at the source."""
 Places = Mapping[SchemaVersion, SchemaVersion]
 _NONE: Scope = {}
+_LARGEST = 2**31 - 1
+"""The largest id that the four bytes in a record hold."""
 
 
 def pairs(seen: ObservedSchemas, places: Places) -> Pairs:
@@ -33,8 +35,21 @@ def pairs(seen: ObservedSchemas, places: Places) -> Pairs:
         source = seen.source[at.subject][at.version]
         same = seen.same.get(at)
         there = same.id if same is not None else seen.target[place.subject][place.version].id
-        found[at.subject].setdefault(source.id, there)
+        if there <= _LARGEST:
+            found[at.subject].setdefault(source.id, there)
     return found
+
+
+def unusable(seen: ObservedSchemas, places: Places) -> Iterator[Problem]:
+    """Yield versions whose ids on the target no record can name."""
+    for at, place in sorted(places.items()):
+        there = seen.target.get(place.subject, {}).get(place.version)
+        if there is not None and there.id > _LARGEST:
+            text = (
+                f"version {at.version} has id {there.id} on the target, and records have four bytes"
+                f" for it, which hold {_LARGEST} at most; use a registry that gives smaller ids"
+            )
+            yield Problem(at.subject, text, Cause.SUBJECT)
 
 
 def undecided(found: Pairs, books: IdBooks) -> dict[SubjectName, dict[SchemaName, SchemaName]]:

@@ -195,14 +195,18 @@ class RegistryLook:
         asked = self._asked(places if unwanted else (), has)
         return {at: found for at, found in asked.known.items() if found}
 
-    def one(self, at: SchemaVersion) -> SeenVersion | None:
+    def one(self, at: SchemaVersion) -> SeenVersion | ClusterError | None:
         """Return a version, also a soft-deleted one; `None` if it is not there.
 
+        Returns:
+            The error where the registry tells nothing of this version.
+
         Raises:
-            ClusterError: The registry cannot be asked.
+            ClusterError: The registry is away.
         """
-        found = self._registry.schema(at, deleted=True)
-        return None if found is None else self._see(found)
+        asked = self._asked([at], lambda each: self._registry.schema(each, deleted=True))
+        found = asked.known.get(at)
+        return asked.failed.get(at) if found is None else self._see(found)
 
     def configs(self, subjects: Collection[SubjectName]) -> dict[SubjectName, SubjectConfig]:
         """Return what is set for subjects; `unread` has those that could not be read.

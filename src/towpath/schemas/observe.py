@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -17,7 +17,8 @@ from towpath.model.schemas import (
 )
 from towpath.registry.listing import ONE
 from towpath.schemas.look import RegistryLook
-from towpath.schemas.observed import HeldVersion, ObservedSchemas, SeenVersion, Versions
+from towpath.schemas.normal import same
+from towpath.schemas.observed import ObservedSchemas, SeenVersion, Versions
 from towpath.schemas.parts import unwanted
 
 
@@ -42,19 +43,25 @@ def observe(
         live, more = source.versions(contexts, matching=config.selects) if keep else (found, {})
         versions = {name: dict(each) for name, each in found.items()}
         wanted, misnamed = _names(config, versions)
-        wanted |= _closure(config, source, versions, wanted)
+        copies = _copies(wanted) if config.is_one_registry else frozenset()
+        wanted = {name: mirror for name, mirror in wanted.items() if name not in copies}
+        further, lost = _closure(config, source, versions, wanted)
+        wanted |= further
+        gone = _without(found, live)
         if config.versions is SchemaVersions.LATEST:
-            _keep_latest(config, versions, wanted)
+            _keep_latest(config, versions, wanted, gone)
         alls = _alls(wanted) if config.for_all else {}
         seen = ObservedSchemas(
             source=versions,
-            gone=_without(found, live),
+            gone=gone,
+            lost=lost,
             wanted=wanted,
             alls=alls,
             source_configs=source.configs({**wanted, **alls}),
             failed={**failed, **more},
             unread=source.unread,
             misnamed=misnamed,
+            copies=copies,
             unmapped=unmapped,
         )
         return observe_target(config, seen, (source, target), begun)
@@ -100,7 +107,7 @@ def observe_target(
             extras=source.extras(lacking, unwanted(config, target.traits)),
             traits=target.traits,
             has_contexts=has_contexts,
-            same=_same(seen, looks, lacking, versions) if config.normalize else {},
+            same=same(config, seen, looks, lacking, versions) if config.normalize else {},
             failed={**seen.failed, **lost},
             trouble=None,
         )
@@ -162,29 +169,6 @@ def _short(config: SchemasConfig, seen: ObservedSchemas, live: Versions) -> set[
     return short
 
 
-def _same(
-    seen: ObservedSchemas,
-    looks: tuple[RegistryLook, RegistryLook],
-    lacking: Iterable[SchemaVersion],
-    there: Versions,
-) -> dict[SchemaVersion, HeldVersion]:
-    """Return versions that the target has in a normalized form."""
-    source, target = looks
-
-    def held(at: SchemaVersion) -> HeldVersion | None:
-        schema = source.whole(at)
-        if schema is None:
-            return None
-        refs = tuple(
-            each._replace(subject=seen.wanted.get(each.subject, each.subject))
-            for each in schema.references
-        )
-        return target.find(seen.wanted[at.subject], schema.referring(refs))
-
-    wanted = {at: seen.source[at.subject][at.version] for at in lacking}
-    return target.same(wanted, there, held)
-
-
 def _names(
     config: SchemasConfig, versions: Versions
 ) -> tuple[dict[SubjectName, SubjectName], dict[SubjectName, str]]:
@@ -198,14 +182,24 @@ def _names(
     return wanted, misnamed
 
 
+def _copies(wanted: Mapping[SubjectName, SubjectName]) -> frozenset[SubjectName]:
+    """Return the subjects with the names of others on the target."""
+    return frozenset(wanted.keys() & {each for name, each in wanted.items() if each != name})
+
+
 def _closure(
     config: SchemasConfig,
     source: RegistryLook,
     versions: dict[SubjectName, dict[int, SeenVersion]],
     wanted: Mapping[SubjectName, SubjectName],
-) -> dict[SubjectName, SubjectName]:
-    """Read what wanted schemas refer to, and return the names of further subjects."""
+) -> tuple[dict[SubjectName, SubjectName], dict[SchemaVersion, ClusterError]]:
+    """Read what wanted schemas refer to.
+
+    Returns:
+        The names of further subjects, and the versions that could not be read, and why.
+    """
     further: dict[SubjectName, SubjectName] = {}
+    lost: dict[SchemaVersion, ClusterError] = {}
     asked: set[SchemaVersion] = set()
     queue = [SchemaVersion(name, number) for name in wanted for number in versions[name]]
     while queue:
@@ -215,27 +209,36 @@ def _closure(
                 continue
             asked.add(each.to)
             held = versions.setdefault(each.subject, {})
-            if each.version not in held and (found := source.one(each.to)) is not None:
-                held[each.version] = found
+            if each.version not in held:
+                found = source.one(each.to)
+                if isinstance(found, ClusterError):
+                    lost[each.to] = found
+                elif found is not None:
+                    held[each.version] = found
             if each.subject not in wanted and each.subject not in further:
                 with suppress(ConfigError):
                     further[each.subject] = SubjectName(config.target_name(each.subject))
             if each.version in held:
                 queue.append(each.to)
-    return further
+    return further, lost
 
 
 def _keep_latest(
     config: SchemasConfig,
     versions: dict[SubjectName, dict[int, SeenVersion]],
     wanted: Mapping[SubjectName, SubjectName],
+    gone: Collection[SchemaVersion],
 ) -> None:
-    """Drop versions that neither are the latest of their subject nor are referred to."""
-    keep = {
-        SchemaVersion(name, max(versions[name]))
-        for name in wanted
-        if versions[name] and config.matches(name)
-    }
+    """Drop versions that neither are the latest of their subject nor are referred to.
+
+    Where the last one is soft-deleted, the last one that is not is the latest as well.
+    """
+    keep: set[SchemaVersion] = set()
+    for name in filter(config.matches, wanted):
+        numbers = versions[name].keys()
+        live = (n for n in numbers if SchemaVersion(name, n) not in gone)
+        last = {max(numbers, default=None), max(live, default=None)}
+        keep |= {SchemaVersion(name, number) for number in last if number is not None}
     queue = list(keep)
     while queue:
         at = queue.pop()

@@ -59,9 +59,11 @@ class ObservedSchemas:
         source_configs: What the source has set for wanted subjects.
         target_configs: What the target has set for some subjects, by their names there.
         failed: Subjects of the source that could not be read on one of the sides, and why.
+        lost: Versions of the source that others refer to and that could not be read, and why.
         unread: Subjects of the source whose configs could not be read, and why.
         unread_there: The same of the target, by their names there.
         misnamed: Subjects of the source without a name on the target, and why.
+        copies: Subjects of the source that are copies, where source and target are one registry.
         unmapped: Contexts of the source of which the file does not say what becomes of them.
         alls: The names for all subjects of a context whose configs the file asks for, with the
             names for them on the target.
@@ -81,9 +83,11 @@ class ObservedSchemas:
     source_configs: Mapping[SubjectName, SubjectConfig] = field(default_factory=dict)
     target_configs: Mapping[SubjectName, SubjectConfig] = field(default_factory=dict)
     failed: Mapping[SubjectName, ClusterError] = field(default_factory=dict)
+    lost: Mapping[SchemaVersion, ClusterError] = field(default_factory=dict)
     unread: Mapping[SubjectName, ClusterError] = field(default_factory=dict)
     unread_there: Mapping[SubjectName, ClusterError] = field(default_factory=dict)
     misnamed: Mapping[SubjectName, str] = field(default_factory=dict)
+    copies: frozenset[SubjectName] = frozenset()
     unmapped: frozenset[str] = frozenset()
     alls: Mapping[SubjectName, SubjectName] = field(default_factory=dict)
     traits: Traits = USUAL

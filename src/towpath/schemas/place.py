@@ -39,6 +39,7 @@ class Placing:
         self._keep = config.ids is SchemaIds.KEEP
         self._policies = policies(config, seen.traits)
         self._left = defaultdict[tuple[SubjectName, str], list[int]](list)
+        self._new: dict[SchemaVersion, bool] = {}
         # Each context has its own ids.
         self._ids = {
             (qualified(name).context, each.id): (each.body, "")
@@ -108,17 +109,17 @@ class Placing:
     def _is_broken(self, name: SubjectName, number: int, each: SeenVersion) -> bool:
         lost = [r.to for r in each.references if not self._is_at_source(r.to)]
         if lost:
-            context = qualified(lost[0].subject).context
-            is_out = context in self._seen.unmapped or self._config.leaves_out(context)
-            why = (
-                f"whose context {context} is not brought over; `schemas.contexts` maps it"
-                if is_out
-                else "which the source does not have"
-            )
-            self._found.problem(
-                name, f"version {number} refers to {lost[0]}, {why}", Skip.REFERENCE
-            )
+            text = f"version {number} refers to {lost[0]}, {self._why_lost(lost[0])}"
+            self._found.problem(name, text, Skip.REFERENCE)
         return bool(lost)
+
+    def _why_lost(self, at: SchemaVersion) -> str:
+        seen, context = self._seen, qualified(at.subject).context
+        if (error := seen.lost.get(at) or seen.failed.get(at.subject)) is not None:
+            return f"which could not be read: {error}"
+        if context in seen.unmapped or self._config.leaves_out(context):
+            return f"whose context {context} is not brought over; `schemas.contexts` maps it"
+        return "which the source does not have"
 
     def _is_refused(self, at: SchemaVersion) -> bool:
         """Whether a version has parts that the file forbids; name those that stay behind."""
@@ -139,12 +140,33 @@ class Placing:
         mirror = self._seen.wanted[at.subject]
         if self._keep:
             return self._lacks_kept(at, mirror, each)
+        return self._lacks_translated(at)
+
+    def _lacks_translated(self, at: SchemaVersion) -> bool:
+        """Whether the target lacks a version, after all that it refers to was compared."""
+        begun, stack = set[SchemaVersion](), [at]
+        while stack:
+            top = stack[-1]
+            begun.add(top)
+            # What refers to each other in a circle is compared once, and lacks its references.
+            needs = (each.to for each in self._seen.source[top.subject][top.version].references)
+            open_ = [to for to in needs if to not in begun and self._is_at_source(to)]
+            if further := [to for to in open_ if to not in self._new]:
+                stack += further
+                continue
+            stack.pop()
+            if top not in self._new:
+                self._new[top] = self._is_new(top)
+        return self._new[at]
+
+    def _is_new(self, at: SchemaVersion) -> bool:
+        """Whether the target lacks a version; remember its place if it does not."""
         if (same := self._seen.same.get(at)) is not None:
             self._found.places[at] = same.at
             return False
+        mirror, each = self._seen.wanted[at.subject], self._seen.source[at.subject][at.version]
         refs = self._translated(each)
-        there = self._seen.target.get(mirror, {})
-        for number, one in sorted(there.items()):
+        for number, one in sorted(self._seen.target.get(mirror, {}).items()):
             is_live = SchemaVersion(mirror, number) not in self._seen.deleted
             if is_live and refs is not None and (one.body, one.references) == (each.body, refs):
                 self._found.places[at] = SchemaVersion(mirror, number)
@@ -153,15 +175,13 @@ class Placing:
 
     def _translated(self, each: SeenVersion) -> tuple[SchemaReference, ...] | None:
         """Return references as they are on the target, `None` if one is not there yet."""
-        found = []
-        for ref in each.references:
-            if ref.to not in self._found.places:
-                source = self._seen.source[ref.subject][ref.version]
-                if self._lacks(ref.to, source):
-                    return None
-            place = self._found.places[ref.to]
-            found.append(ref._replace(subject=place.subject, version=place.version))
-        return tuple(found)
+        places = [self._found.places.get(ref.to) for ref in each.references]
+        found = [
+            ref._replace(subject=place.subject, version=place.version)
+            for ref, place in zip(each.references, places, strict=True)
+            if place is not None
+        ]
+        return tuple(found) if len(found) == len(places) else None
 
     def _lacks_kept(self, at: SchemaVersion, mirror: SubjectName, each: SeenVersion) -> bool:
         there = self._seen.target.get(mirror, {}).get(at.version)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -84,21 +85,21 @@ class Registrar:
     def apply(self, steps: Sequence[SchemaStep]) -> Changed:
         """Apply steps of one kind; see `SubjectClient.apply`."""
         changed = Changed()
-        alone, together = self._parted(steps)
-        for step in alone:
+        rest = deque(steps)
+        # One after the other until one has shown that the target keeps what it is sent: of a
+        # registry that does not, as little as possible has to be cleaned up.
+        while rest and isinstance(rest[0], RegisterSchemas) and not self._is_clear:
+            step = rest.popleft()
             self._take(step, self._timed(step), changed)
-        asked = [(step, self._pool.submit(self._timed, step)) for step in together]
+        asked = [(step, self._pool.submit(self._timed, step)) for step in rest]
         for step, answer in asked:
             self._take(step, answer.result(), changed)
         return changed
 
-    def _parted(
-        self, steps: Sequence[SchemaStep]
-    ) -> tuple[Sequence[SchemaStep], Sequence[SchemaStep]]:
-        """Return what is done alone: the first schema shows whether the target keeps ids."""
-        if not self._proven and any(isinstance(step, RegisterSchemas) for step in steps):
-            return steps[:1], steps[1:]
-        return (), steps
+    @property
+    def _is_clear(self) -> bool:
+        """Whether the target has shown that it keeps schemas, or that it does not."""
+        return self._proven or self._refused is not None
 
     @staticmethod
     def _take(step: SchemaStep, done: float | TowpathError, changed: Changed) -> None:
@@ -277,7 +278,9 @@ class Registrar:
         found = self._source.schema(at, deleted=True)
         if found is None:
             raise SchemaHeldBackError(str(at))
-        held = self._target.find(name, found.schema.referring(self._referred(step, found.schema)))
+        whole = found.schema.without(stripped(self._config, self._target.traits))
+        asked = whole.referring(self._referred(step, whole))
+        held = self._target.find(name, asked, normalize=self._normalize)
         if held is None:
             raise SchemaHeldBackError(str(at))
         self._places[at] = held.at

@@ -39,7 +39,7 @@ from towpath.schemas.configs import told
 from towpath.schemas.diff import diff
 from towpath.schemas.difference import SchemaDifference, Skip
 from towpath.schemas.guids import guid_on_target
-from towpath.schemas.ids import conflicts, pairs
+from towpath.schemas.ids import conflicts, pairs, unusable
 from towpath.schemas.look import RegistryLook
 from towpath.schemas.observe import observe, observe_target
 from towpath.schemas.observed import ObservedSchemas
@@ -187,6 +187,7 @@ class SchemasClient(NoSchemas):
         if self._config.ids is SchemaIds.TRANSLATE:
             double = [*conflicts(pairs(seen, found.places), self._books.ids)]
             problems += tuple(each for each in double if isinstance(each, Problem))
+            problems += tuple(unusable(seen, found.places))
             notes += tuple(each for each in double if isinstance(each, Note))
         return PlacedDifference(
             steps=tuple(found.steps),
