@@ -195,7 +195,7 @@ class RegistryHttp:
         try:
             yield
         except KeyError as error:
-            raise self._strange(what, f"the answer has no {error}") from None
+            raise self._strange(what, f"the answer has no {foreign(error)}") from None
         except (AttributeError, TypeError, ValueError) as error:
             text = f"the answer is not that of a schema registry: {foreign(error)}"
             raise self._strange(what, text) from None
