@@ -18,6 +18,7 @@ from towpath.model import errors
 from towpath.model.reasons import SENTENCES, Reason, ReasonCode, as_data, from_data, sentence
 
 RETENTION = Reason.of(ReasonCode.RETENTION)
+MISSING = Reason.of(ReasonCode.ARCHIVE_MISSING, key="data/eu/orders/0/0/1.parquet")
 TEXTS = {
     Reason.of(ReasonCode.ASKED_FOR): "asked for by `records.offsets: mapped`",
     Reason.of(ReasonCode.TARGET_NOT_EMPTY, end=7): "the target partition ended at offset 7 already",
@@ -141,6 +142,22 @@ TEXTS = {
     Reason.of(ReasonCode.GROUP_MOVED, offset=7, found=9): (
         "offset 7 was written, but the target then stood at 9: another client commits for this"
         " group"
+    ),
+    MISSING: (
+        "the commit log of the archive names object data/eu/orders/0/0/1.parquet, and the store"
+        " does not have it"
+    ),
+    Reason.of(ReasonCode.ARCHIVE_DAMAGED, key="data/1.parquet", why="its digest is wrong"): (
+        "object data/1.parquet of the archive is damaged: its digest is wrong"
+    ),
+    Reason.of(ReasonCode.ARCHIVE_LATE, why=MISSING, look=2, looks=16): (
+        "it waits for a part of the archive (look 2 of 16): the commit log of the archive names"
+        " object data/eu/orders/0/0/1.parquet, and the store does not have it"
+    ),
+    Reason.of(ReasonCode.ARCHIVE_LOST, first=10, last=14, why=MISSING): (
+        "offsets 10 to 14 cannot be restored: the commit log of the archive names object"
+        " data/eu/orders/0/0/1.parquet, and the store does not have it; put the object back, or set"
+        " `restore.lost: skip` to go on behind them"
     ),
     Reason.of(ReasonCode.GROUP_ANSWER_LOST, offset=7, why=RETENTION): (
         "offset 7 may have been written, as the answer was lost: retention at the source removed"

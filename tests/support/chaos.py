@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
@@ -19,7 +20,7 @@ from tests.support.kafka import Record, consume, create_topic, end_offsets, prod
 from tests.support.mirror import Mirror
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.records.copy import copy
-from towpath.records.work import CopySlice
+from towpath.records.work import CopySlice, Slice
 
 PARTITIONS = 2
 PLAIN, TRANSACTIONAL, COMPACTED = "plain", "transactional", "compacted"
@@ -64,9 +65,7 @@ class Copiers:
         self.alive: list[BaseProcess] = []
         self._numbers = itertools.count(1)
 
-    def start(
-        self, work: CopySlice, copy_all: Callable[[CopySlice], None] | None = None
-    ) -> BaseProcess:
+    def start(self, work: Slice, copy_all: Callable[[Any], None] | None = None) -> BaseProcess:
         """Copy a slice until it is killed or ends by itself.
 
         Each start counts as a slice of its own. An earlier one would give way to it otherwise,
@@ -74,9 +73,7 @@ class Copiers:
         """
         return self.attempt(replace(work, number=next(self._numbers)), copy_all)
 
-    def attempt(
-        self, work: CopySlice, copy_all: Callable[[CopySlice], None] | None = None
-    ) -> BaseProcess:
+    def attempt(self, work: Slice, copy_all: Callable[[Any], None] | None = None) -> BaseProcess:
         """Copy a slice as an attempt of Spark would, perhaps after another one at the same."""
         process = self._context.Process(target=copy_all or drain, args=(work,), daemon=True)
         process.start()

@@ -58,6 +58,12 @@ class ReasonCode(StrEnum):
     CLUSTER_SECURITY = "CLUSTER_SECURITY"
     CLUSTER_UNRESOLVED = "CLUSTER_UNRESOLVED"
 
+    # What a restore lacks
+    ARCHIVE_LATE = "ARCHIVE_LATE"
+    ARCHIVE_LOST = "ARCHIVE_LOST"
+    ARCHIVE_MISSING = "ARCHIVE_MISSING"
+    ARCHIVE_DAMAGED = "ARCHIVE_DAMAGED"
+
     # Why the position of a group is not written
     GROUP_HAS_MEMBERS = "GROUP_HAS_MEMBERS"
     GROUP_NOT_EMPTY = "GROUP_NOT_EMPTY"
@@ -308,6 +314,19 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.CLUSTER_UNREACHABLE: _unreachable,
         ReasonCode.CLUSTER_SECURITY: _unreachable,
         ReasonCode.CLUSTER_UNRESOLVED: _unreachable,
+        ReasonCode.ARCHIVE_LATE: lambda why, look, looks: (
+            f"it waits for a part of the archive (look {look} of {looks}): {why}"
+        ),
+        ReasonCode.ARCHIVE_LOST: lambda first, last, why: (
+            f"offsets {first} to {last} cannot be restored: {why}; put the object back, or set"
+            " `restore.lost: skip` to go on behind them"
+        ),
+        ReasonCode.ARCHIVE_MISSING: lambda key: (
+            f"the commit log of the archive names object {key}, and the store does not have it"
+        ),
+        ReasonCode.ARCHIVE_DAMAGED: lambda key, why: (
+            f"object {key} of the archive is damaged: {why}"
+        ),
         ReasonCode.GROUP_HAS_MEMBERS: lambda group, state: (
             f"group {group} has members on the target"
             + (f" ({state})" if state else "")

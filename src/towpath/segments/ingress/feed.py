@@ -1,0 +1,303 @@
+"""The feed of a restore: hands batches of archives to lanes, as a fetcher hands on a cluster's.
+
+    archive --thread of the pool: read and encode--> chunk --reactor: take--> lane --> target
+
+Each lane has one chunk that is read ahead while the lane sends what it holds. Only so many lanes
+are read for at a time as there is memory for; one that cannot move makes room for those that wait.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from towpath.cluster.data.buffers import Frame
+from towpath.model.errors import ClusterError, CorruptBatchError, TowpathError
+from towpath.model.nouns import Side, SourceOffset, TopicPartition
+from towpath.records.landing.landing import Landing
+from towpath.records.lane.lane import Lane
+from towpath.records.source.trouble import LOOKS, SourceLoss, damage
+from towpath.records.trouble import AGAIN
+from towpath.segments.ingress.encoding import nothing
+from towpath.segments.ingress.late import LatePolicy, lost
+from towpath.segments.ingress.supply import Chunk, Chunks, Supply, WithheldError
+
+_READER_BYTES = 12 << 20
+"""Memory that reading for one lane takes, about, besides the lane's queue."""
+_MOST_READERS = 16
+_THREADS = 4
+_STUCK = 5.0
+"""Seconds without room after which a lane leaves its place to one that waits."""
+_LEAST_HELD = 1 << 20
+_MOST_HELD = 8 << 20
+_GIVEN_UP = 6
+"""Failures in a row after which a partition is given up, if the archive refuses to be read."""
+
+
+@dataclass(eq=False, slots=True)
+class _Reading:
+    """The reading for one lane, from where it expects the next record.
+
+    Attributes:
+        chunks: What is read, `None` before the first chunk.
+        ahead: A chunk that waits until the lane has room.
+        busy: A thread reads the next chunk.
+        over: Nothing more is read: all was handed on, or the reading was replaced.
+        since: When the lane had room last.
+    """
+
+    lane: Lane
+    supply: Supply
+    chunks: Chunks | None = None
+    ahead: tuple[Frame, Chunk] | None = None
+    busy: bool = False
+    over: bool = False
+    since: float = field(default_factory=time.monotonic)
+
+
+class SupplyFeed:
+    """Hands batches of supplies to lanes; see `Feed`.
+
+    Args:
+        landing: Whose lanes are fed.
+        supply: Returns the supply of a lane.
+        late: What is done about missing parts.
+        close: Closes what the supplies share.
+    """
+
+    def __init__(
+        self,
+        landing: Landing,
+        supply: Callable[[Lane], Supply],
+        late: LatePolicy,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._landing, self._supply, self._late, self._close = landing, supply, late, close
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="towpath-archive")
+        self._readings: dict[TopicPartition, _Reading] = {}
+        self._waiting: deque[_Reading] = deque()
+        """Those for which there is no memory yet."""
+        self._active: set[_Reading] = set()
+        self._tries: dict[TopicPartition, tuple[SourceOffset, int]] = {}
+        """Where each lane waits for a late part, and how often it was looked for again."""
+        self.share = 0
+        self.ended = False
+        self.throttled = 0.0
+
+    # What lanes need
+
+    def connect(self, tps: Iterable[TopicPartition]) -> None:
+        """See `Feed`: archives are opened when they are read."""
+
+    def add(self, lane: Lane) -> None:
+        """See `Feed`."""
+        self.remove(lane)
+        if self.ended:
+            return
+        reading = self._readings[lane.source] = _Reading(lane, self._supply(lane))
+        self._waiting.append(reading)
+        self._landing.reactor.soon(self._fill)
+
+    def remove(self, lane: Lane) -> None:
+        """See `Feed`."""
+        reading = self._readings.pop(lane.source, None)
+        if reading is not None:
+            self._leave(reading)
+
+    def park(self, lane: Lane) -> None:
+        """See `Feed`: a lane that gave its batches back waits behind all others."""
+        if lane.source in self._readings:
+            pause = AGAIN.longest
+            self.remove(lane)
+            self._landing.jobs.later(lane, pause, lambda: self._unpark(lane))
+
+    def _unpark(self, lane: Lane) -> None:
+        if lane.source not in self._readings:
+            self.add(lane)
+
+    def doubt(self, lane: Lane) -> None:
+        """See `Feed`: there is no other place to read the batch from."""
+        self.remove(lane)
+
+    def room(self, lane: Lane) -> None:
+        """See `Feed`."""
+        reading = self._readings.get(lane.source)
+        if reading is not None:
+            self._go_on(reading)
+
+    def refill(self) -> None:
+        """See `Feed`."""
+        for reading in [*self._active]:
+            self._go_on(reading)
+        self._fill()
+
+    def end(self) -> None:
+        """See `Feed`."""
+        self.ended = True
+        for reading in [*self._readings.values()]:
+            self.remove(reading.lane)
+
+    def close(self) -> None:
+        """See `Feed`."""
+        self.end()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._close()
+
+    # Who is read for
+
+    def _fill(self) -> None:
+        """Begin to read for lanes that wait, as far as there is memory."""
+        pool = self._landing.pool
+        most = max(1, min(_MOST_READERS, pool.limit // _READER_BYTES))
+        while self._waiting and not self.ended:
+            if len(self._active) >= most and not self._make_room():
+                return
+            reading = self._waiting.popleft()
+            if not reading.over:
+                self._active.add(reading)
+                self._go_on(reading)
+
+    def _make_room(self) -> bool:
+        """Let a lane that has had no room for a while wait behind the others."""
+        now = time.monotonic()
+        for reading in self._active:
+            if not reading.busy and now - reading.since > _STUCK:
+                self.add(reading.lane)
+                return True
+        return False
+
+    def _leave(self, reading: _Reading) -> None:
+        """Read no more for this reading."""
+        reading.over = True
+        self._active.discard(reading)
+        if reading.ahead is not None:
+            reading.ahead[0].release()
+            reading.ahead = None
+        if not reading.busy:
+            self._close_chunks(reading)
+
+    @staticmethod
+    def _close_chunks(reading: _Reading) -> None:
+        chunks, reading.chunks = reading.chunks, None
+        if chunks is not None:
+            chunks.close()
+
+    def _has_room(self, lane: Lane) -> bool:
+        least = _LEAST_HELD // 8 if self._landing.pool.scarce else _LEAST_HELD
+        return lane.held < max(least, min(_MOST_HELD, self.share))
+
+    # Reading and handing on
+
+    def _go_on(self, reading: _Reading) -> None:
+        """Hand on the chunk that waits, if there is room, and read the next one meanwhile."""
+        waits = reading in self._active and reading.ahead is not None
+        if waits and self._has_room(reading.lane):
+            self._hand(reading)
+        if reading in self._active and not (reading.busy or reading.ahead):
+            self._read(reading)
+
+    def _read(self, reading: _Reading) -> None:
+        lane, reading.busy = reading.lane, True
+        first = lane.expected
+
+        def work() -> Chunk | None:
+            if reading.chunks is None:
+                reading.chunks = reading.supply.read(first)
+            return next(reading.chunks, None)
+
+        self._landing.jobs.run(work, lambda said: self._came(reading, said), self._threads)
+
+    def _came(self, reading: _Reading, said: Chunk | TowpathError | None) -> None:
+        reading.busy = False
+        if reading.over:
+            self._close_chunks(reading)
+        elif isinstance(said, TowpathError):
+            self._failed(reading, said)
+        elif said is None:
+            self._leave(reading)  # all was handed on
+            self._fill()
+        else:
+            frame = self._landing.pool.adopt(np.frombuffer(said.data, np.uint8))
+            reading.ahead = frame, said
+            self._go_on(reading)
+
+    def _hand(self, reading: _Reading) -> None:
+        lane = reading.lane
+        assert reading.ahead is not None  # noqa: S101  # by `_go_on`
+        (frame, chunk), reading.ahead = reading.ahead, None
+        reading.since = time.monotonic()
+        self._tries.pop(lane.source, None)
+        try:
+            lane.take(frame, 0, len(chunk.data), chunk.aborted)
+        except CorruptBatchError as error:
+            self._damaged(lane, error.why)
+        finally:
+            frame.release()
+        self._landing.go(lane)
+
+    # Trouble
+
+    def _damaged(self, lane: Lane, why: str) -> None:
+        """Read a damaged batch again, several times, then stop."""
+        damaged, looks = damage(lane.source, lane.expected, why), lane.look(lane.expected)
+        self.remove(lane)
+        if looks < LOOKS:
+            lane.hinder(Side.SOURCE, damaged)
+            self._again(lane, AGAIN.after(looks + 1))
+        else:
+            lane.end(damaged)
+
+    def _failed(self, reading: _Reading, error: TowpathError) -> None:
+        lane = reading.lane
+        self.remove(lane)
+        if isinstance(error, WithheldError):
+            self._withheld(lane, error)
+        else:
+            self._refused(lane, error)
+        self._landing.go(lane)
+        self._fill()
+
+    def _refused(self, lane: Lane, error: TowpathError) -> None:
+        """Ask again later; give up where nothing but a person can help."""
+        lane.failures += 1
+        passing = isinstance(error, ClusterError) and getattr(error, "passing", True)
+        if not passing and lane.failures >= _GIVEN_UP:
+            lane.end(error.reason)
+        else:
+            lane.hinder(Side.SOURCE, error.reason)
+            self._again(lane, AGAIN.after(lane.failures))
+
+    def _again(self, lane: Lane, pause: float) -> None:
+        self._landing.jobs.later(lane, pause, lambda: self.add(lane))
+
+    def _withheld(self, lane: Lane, error: WithheldError) -> None:
+        """Wait for a missing part, then stop there, or go on behind it."""
+        at, tries = self._tries.get(lane.source, (error.first, 0))
+        tries = tries if at == error.first else 0
+        pause = self._late.pause(tries)
+        if pause is not None:
+            self._tries[lane.source] = error.first, tries + 1
+            lane.hinder(Side.SOURCE, self._late.waiting(error.why, tries + 1))
+            self._again(lane, pause)
+            return
+        self._tries.pop(lane.source, None)
+        first = max(error.first, lane.expected)
+        loss = SourceLoss(first, error.end, error.end, error.why)
+        self._landing.note_gap(lane, loss, self._late.skip)
+        if self._late.skip:
+            self._skip(lane, error.end)
+        else:
+            lane.end(lost(first, error.end, error.why))
+
+    def _skip(self, lane: Lane, end: SourceOffset) -> None:
+        """Go on behind a lost part: its offsets are filled like those that compaction emptied."""
+        data = nothing(end - 1, end)
+        frame = self._landing.pool.adopt(np.frombuffer(data, np.uint8))
+        lane.take(frame, 0, len(data))
+        frame.release()
+        self.add(lane)

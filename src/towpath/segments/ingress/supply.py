@@ -1,0 +1,71 @@
+"""What the feed of a restore asks of archives, whatever they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Protocol
+
+from towpath.model.errors import TowpathError
+from towpath.model.nouns import SourceOffset
+from towpath.model.reasons import Reason
+from towpath.wire.aborted import Aborted
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some batches of one partition, one behind the other.
+
+    Attributes:
+        data: The batches. Their headers are written to. Offsets before the first batch that the
+            reader expects and does not find hold no record.
+        end: The offset behind the last batch.
+        aborted: Producer id and first offset of each aborted transaction among the batches.
+    """
+
+    data: bytearray
+    end: SourceOffset
+    aborted: Aborted = ()
+
+
+Chunks = Generator[Chunk, None, None]
+
+
+class Supply(Protocol):
+    """The archived batches of one partition. Its calls block; one thread at a time makes them."""
+
+    def read(self, first: SourceOffset) -> Chunks:
+        """Yield the batches from offset `first` on, in order, up to the end of what is restored.
+
+        The first chunk may begin with a batch that has records before `first`.
+
+        Raises:
+            WithheldError: Something that the archive should have cannot be read now.
+            TowpathError: The archive cannot be asked at all.
+        """
+        ...
+
+
+class WithheldError(TowpathError):
+    """A part of an archive that should be there is missing, or is damaged.
+
+    Args:
+        first: The first offset that cannot be read.
+        end: The offset behind the last one.
+        why: What is wrong with it.
+    """
+
+    code = "ARCHIVE_LOST"
+    exit_code = 3
+
+    def __init__(self, first: SourceOffset, end: SourceOffset, why: Reason) -> None:
+        super().__init__(first, end, why)
+        self.first, self.end, self.why = first, end, why
+
+    @property
+    def reason(self) -> Reason:
+        """What is wrong."""
+        return self.why
+
+    def __str__(self) -> str:
+        return str(self.why)

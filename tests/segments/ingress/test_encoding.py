@@ -1,0 +1,84 @@
+"""Archived records become record batches again, equal in every byte that a consumer sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.archived import archived
+from tests.support.batches import CODECS, RECORD, SMALL, at_offsets, from_arrow, numbered
+from towpath.segments.ingress.encoding import encoded, nothing
+from towpath.wire import batch as wire
+from towpath.wire.plain import Record
+from towpath.wire.records import decode
+
+
+def decoded(data: bytearray) -> tuple[Record, ...]:
+    buffer = np.frombuffer(data, np.uint8)
+    found: list[Record] = []
+    for row in wire.scan(buffer, 0, len(buffer)).tolist():
+        position = row[wire.POSITION]
+        found += from_arrow(decode(data[position : position + row[wire.LENGTH]]))
+    return tuple(found)
+
+
+def table(data: bytearray) -> wire.Table:
+    return wire.scan(np.frombuffer(data, np.uint8), 0, len(data))
+
+
+@given(st.lists(RECORD, min_size=1, max_size=30), st.sampled_from(CODECS), st.data())
+def test_records_come_back_as_they_were(
+    records: Sequence[Record], codec: int, data: st.DataObject
+) -> None:
+    steps = data.draw(
+        st.lists(st.integers(1, 3), min_size=len(records), max_size=len(records)), "steps"
+    )
+    there = at_offsets(records, np.cumsum(steps).tolist())
+    made = encoded(archived(there), codec, most=data.draw(st.integers(1, 200), "most"))
+    assert decoded(made) == there
+    rows = table(made)
+    assert (rows[:, wire.LAST] - rows[:, wire.BASE] + 1 == rows[:, wire.COUNT]).all()
+    assert all(wire.sound(made[r[0] : r[0] + r[1]]) for r in rows.tolist())
+
+
+@given(st.lists(RECORD, min_size=3, max_size=12), st.data())
+def test_a_slice_of_a_larger_batch_is_encoded_alone(
+    records: Sequence[Record], data: st.DataObject
+) -> None:
+    there = numbered(records, 100)
+    first = data.draw(st.integers(0, len(records) - 1))
+    end = data.draw(st.integers(first + 1, len(records)))
+    assert decoded(encoded(archived(there)[first:end], 0)) == there[first:end]
+
+
+def test_null_headers_are_no_headers() -> None:
+    rows = archived(SMALL)
+    at = rows.schema.get_field_index("headers")
+    rows = rows.set_column(at, "headers", pa.nulls(len(rows), rows.column("headers").type))
+    assert decoded(encoded(rows, 0)) == tuple(replace(each, headers=()) for each in SMALL)
+
+
+def test_batches_end_at_their_size_and_at_holes() -> None:
+    records = at_offsets([Record(b"k", b"v" * 83)] * 10, [0, 1, 2, 3, 4, 5, 6, 8, 9, 20])
+    made = table(encoded(archived(records), 0, most=300))
+    assert made[:, wire.BASE].tolist() == [0, 3, 6, 8, 20]
+    assert made[:, wire.COUNT].tolist() == [3, 3, 1, 2, 1]
+
+
+def test_no_records_are_no_batches() -> None:
+    assert encoded(archived([]), 0) == b""
+
+
+@pytest.mark.parametrize(("first", "end"), [(5, 6), (5, 5_000_000_000), (0, 1 << 31)])
+def test_offsets_without_records_are_control_batches(first: int, end: int) -> None:
+    rows = table(nothing(first, end))
+    assert (rows[:, wire.ATTRIBUTES] == wire.CONTROL).all()
+    assert int(rows[0, wire.BASE]) == first
+    assert int(rows[-1, wire.LAST]) == end - 1
+    assert (rows[1:, wire.BASE] == rows[:-1, wire.LAST] + 1).all()
