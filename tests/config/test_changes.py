@@ -182,3 +182,40 @@ def test_what_other_sections_rule_out(write: Write, entry: str, path: str) -> No
     text = f'{LINK}records: {{offsets: identical}}\nchanges:\n  - topics: ["a"]\n    {entry}\n'
     (problem,) = check(write(text))
     assert problem.path == path
+
+
+GLUE = """\
+changes:
+  - {{topics: [a], ids: {{framing: {first}, glue: {{{map_of_a}}}}}}}
+  - {{topics: [b], headers: [{{name: x, value: "1"}}]}}
+  - {{topics: [c], ids: {{framing: {second}, glue: {{{map_of_c}}}}}}}
+"""
+ONE, TWO = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"
+
+
+@pytest.mark.parametrize(
+    ("framing", "map_of_a", "map_of_c", "said"),
+    [
+        ("from-glue", f"{ONE}: 12, {TWO}: 13", f"{TWO}: 13, {ONE.upper()}: 14",
+         f"gives UUID {ONE} the answer 14, and changes[0].ids.glue gives it 12;"),
+        ("to-glue", f"{ONE}: 12", f"{TWO}: 12",
+         f"gives id 12 the answer {TWO}, and changes[0].ids.glue gives it {ONE};"),
+    ],
+)  # fmt: skip
+def test_one_id_has_one_answer_in_all_sections(
+    write: Write, framing: str, map_of_a: str, map_of_c: str, said: str
+) -> None:
+    same = GLUE.format(first=framing, second=framing, map_of_a=map_of_a, map_of_c=map_of_a)
+    assert check(write(LINK + same)) == ()
+    text = GLUE.format(first=framing, second=framing, map_of_a=map_of_a, map_of_c=map_of_c)
+    (problem,) = check(write(LINK + text))
+    assert problem.path == "changes[2].ids.glue.*"
+    assert said in problem.text
+    assert problem.spot is not None
+
+
+def test_out_of_glue_and_into_it_are_two_maps(write: Write) -> None:
+    text = GLUE.format(
+        first="from-glue", second="to-glue", map_of_a=f"{ONE}: 12", map_of_c=f"{ONE}: 13"
+    )
+    assert check(write(LINK + text)) == ()

@@ -12,7 +12,7 @@ from towpath.ledger.entries import AwaitedIds, DecidedIds, RefusedIds, decode, e
 from towpath.mirror import ids as answering
 from towpath.mirror.id_desk import overruled
 from towpath.mirror.ids import MOST, AwaitedId, IdAnswers, registered
-from towpath.model.changes import IdChange, SubjectStrategy
+from towpath.model.changes import Framing, IdChange, SubjectStrategy
 from towpath.model.nouns import LinkName, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.schemas import SubjectName
@@ -228,8 +228,28 @@ def test_an_id_that_the_file_gives_otherwise_than_it_is_decided_is_told() -> Non
     books, one, other = IdBooks(), UUID(int=1), UUID(int=2)
     [entry] = registered(LINK, {SubjectName(GIVEN): {one: 5, other: 6}})
     books.take(entry)
-    assert list(overruled({one: 5, UUID(int=3): 7}, books)) == []
-    assert list(overruled({one: 5, other: 8}, books)) == [
+    change = IdChange(framing=Framing.FROM_GLUE)
+    assert list(overruled({one: 5, UUID(int=3): 7}, books, lambda _: change)) == []
+    assert list(overruled({one: 5, other: 8}, books, lambda _: change)) == [
         f"the file gives 8 for id {other}, but it was decided as 6 before records were written,"
         " and that holds"
     ]
+
+
+def test_an_id_that_the_file_gives_after_it_has_passed_is_told_for_each_topic() -> None:
+    desk = Desk(change=IdChange(framing=Framing.FROM_GLUE, wait_ms=10_000))
+    late = UUID(int=4)
+    desk.turn(waits(0, str(late)))
+    [entry] = desk.after(11)
+    assert isinstance(entry, DecidedIds)
+    assert entry.why == Reason.of(ReasonCode.SCHEMA_ID_NOT_GIVEN)
+    desk.turn(*registered(LINK, {SubjectName(GIVEN): {late: 9}}))
+    assert list(overruled({late: 9}, desk.books, lambda _: desk.change)) == [
+        f"the file gives 9 for id {late}, but it has passed unchanged in values of orders before"
+        " the file gave it, and that holds"
+    ]
+    [decided] = [desk.books.decisions(None, topic, "value") for topic in (ORDERS,)]
+    assert decided == {late: late}
+    assert desk.books.decisions(None, BILLS, "value") == {late: 9}
+    # Topics whose ids the registries translate have numbers of their own.
+    assert list(overruled({late: 9}, desk.books, lambda _: CHANGE)) == []

@@ -14,6 +14,7 @@ from towpath.config.clusters import (
     Tls,
 )
 from towpath.config.files import note, stamps, troubles
+from towpath.config.glue import given_ids
 from towpath.config.groups import Following, GroupsConfig, GroupStates, Mm2Config, Mm2Topic
 from towpath.config.link import (
     LinkConfig,
@@ -87,6 +88,7 @@ __all__ = [
     "certificates",
     "check",
     "from_tree",
+    "given_ids",
     "load",
     "load_target",
     "max_rate",

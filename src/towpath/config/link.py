@@ -20,6 +20,7 @@ from pydantic import (
 from towpath.config.access import AccessConfig
 from towpath.config.changes import ChangesConfig, change_of
 from towpath.config.clusters import ClusterConfig
+from towpath.config.glue import require_one_answer
 from towpath.config.groups import GroupsConfig
 from towpath.config.metrics import MetricsConfig
 from towpath.config.problems import not_one_of, placed_error
@@ -236,6 +237,7 @@ class LinkConfig(Section):
                 raise placed_error(f"{text}; see records.offsets", index, "drop")
             if change.ids and not change.ids.by_file and "schemas" in info.data:
                 _translating(schemas, index)
+        require_one_answer(changes)
         return changes
 
     @field_validator("topics")

@@ -6,20 +6,20 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
-from towpath.config import LinkConfig, SchemaIds
+from towpath.config import SchemaIds, given_ids
 from towpath.ledger.books.ids import IdBooks, SchemaName
 from towpath.ledger.entries import DecidedIds, RefusedIds
 from towpath.ledger.link import OpenLink
 from towpath.metrics.meter import Meter
 from towpath.mirror.discovery import Discovery
-from towpath.mirror.ids import IdAnswers, registered
+from towpath.mirror.ids import Changes, IdAnswers, registered
 from towpath.mirror.progress import RunProgress
-from towpath.model.changes import Framing, IdChange, SubjectStrategy
+from towpath.model.changes import IdChange, SubjectStrategy
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.schemas import SubjectName
-from towpath.model.subjects import GIVEN
+from towpath.model.subjects import GIVEN, has_ids, strategy_of
 from towpath.plan.differences import SubjectPart
 from towpath.schemas.ids import Pairs, pairs, undecided, why_unknown
 from towpath.schemas.observed import ObservedSchemas
@@ -53,7 +53,7 @@ class IdDesk:
         self._progress, self._meter = progress, meter
         schemas = link.config.schemas
         self._registries = schemas is not None and schemas.ids is SchemaIds.TRANSLATE
-        self._given = given(link.config)
+        self._given = given_ids(link.config.changes)
         self._on = self._registries or bool(self._given)
         self._answers = IdAnswers(link.config.link, link.books.ids, self._change)
         self._taken: SubjectPart[SchemaStep, ObservedSchemas] | None = None
@@ -143,15 +143,26 @@ class IdDesk:
             yield about, str(error)
 
     def _tell(self) -> None:
-        sentences = [*overruled(self._given, self._link.books.ids), *self._answers.sentences()]
+        sentences = [
+            *overruled(self._given, self._link.books.ids, self._change),
+            *self._answers.sentences(),
+        ]
         more = len(sentences) - _SHOWN
         rest = [f"{more} other schema ids"] if more > 0 else []
         self._progress.ids = (*sentences[:_SHOWN], *rest)
         self._meter.ids(self._answers.waiting, self._link.books.ids.passed)
 
 
-def overruled(given: Mapping[SchemaName, SchemaName], books: IdBooks) -> Iterator[str]:
-    """Yield a sentence about each id for which the file now gives another one than is decided."""
+def overruled(
+    given: Mapping[SchemaName, SchemaName], books: IdBooks, changes: Changes
+) -> Iterator[str]:
+    """Yield a sentence about each id for which the file now gives another one than is decided.
+
+    Args:
+        given: Which ids become which by the file.
+        books: What the ledger knows.
+        changes: Returns what happens to the ids of a topic.
+    """
     known = books.subjects.get(GIVEN, {})
     for name, becomes in given.items():
         if name in known and known[name].becomes != becomes:
@@ -159,15 +170,13 @@ def overruled(given: Mapping[SchemaName, SchemaName], books: IdBooks) -> Iterato
                 f"the file gives {becomes} for id {name}, but it was decided as"
                 f" {known[name].becomes} before records were written, and that holds"
             )
-
-
-def given(config: LinkConfig) -> dict[SchemaName, SchemaName]:
-    """Return which ids become which as the file itself says; the first entry of an id counts."""
-    found: dict[SchemaName, SchemaName] = {}
-    for section in config.changes:
-        for name, number in section.ids.glue.items() if section.ids else ():
-            if section.ids and section.ids.framing is Framing.FROM_GLUE:
-                found.setdefault(UUID(name), number)
-            else:
-                found.setdefault(number, UUID(name))
-    return found
+    for (topic, part), decided in books.topics.items():
+        change = changes(topic)
+        if change is None or not has_ids(change, part) or strategy_of(change, part) is not None:
+            continue
+        for name in decided.keys() & given.keys():
+            if name not in known or decided[name].order < known[name].order:
+                yield (
+                    f"the file gives {given[name]} for id {name}, but it has passed unchanged in"
+                    f" {part}s of {topic} before the file gave it, and that holds"
+                )

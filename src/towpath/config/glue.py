@@ -1,0 +1,49 @@
+"""The ids of AWS Glue in the file: which becomes which, over all sections of `changes`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from uuid import UUID
+
+from towpath.config.changes import ChangesConfig
+from towpath.config.problems import placed_error
+from towpath.config.shape import Place, path_text
+from towpath.model.changes import Framing
+
+GlueId = int | UUID
+"""An id as records have it: Glue's schema version id, or the number of the other registry."""
+
+
+def given_ids(sections: Iterable[ChangesConfig]) -> dict[GlueId, GlueId]:
+    """Return which ids become which as the file itself says."""
+    return {name: becomes for _, name, becomes in _entries(sections)}
+
+
+def require_one_answer(sections: Iterable[ChangesConfig]) -> None:
+    """Refuse sections that give one id two answers: records of all topics share the map.
+
+    Raises:
+        PydanticCustomError: Two sections differ.
+    """
+    known: dict[GlueId, tuple[Place, GlueId]] = {}
+    for place, name, becomes in _entries(sections):
+        first, other = known.setdefault(name, (place, becomes))
+        if other != becomes:
+            what = "UUID" if isinstance(name, UUID) else "id"
+            raise placed_error(
+                f"gives {what} {name} the answer {becomes}, and"
+                f" {path_text(('changes', *first[:-1]))} gives it {other}; all topics of a link"
+                " share one map, so correct one of both, or mirror these topics by another link",
+                *place,
+            )
+
+
+def _entries(sections: Iterable[ChangesConfig]) -> Iterator[tuple[Place, GlueId, GlueId]]:
+    """Yield each entry: its place below `changes`, the id, and what it becomes."""
+    for index, section in enumerate(sections):
+        for name, number in section.ids.glue.items() if section.ids else ():
+            place: Place = (index, "ids", "glue", name)
+            if section.ids and section.ids.framing is Framing.FROM_GLUE:
+                yield place, UUID(name), number
+            else:
+                yield place, number, UUID(name)
