@@ -29,3 +29,12 @@ def same(data: Any, at: Any, texts: Any, text_at: Any, size: Any) -> Any:
     while i < size and data[at + i] == texts[text_at + i]:
         i += 1
     return i == size
+
+
+@inlined
+def lead(data: Any, at: Any, size: Any) -> Any:
+    """Return up to four bytes as a number that lies in memory as they do (little endian)."""
+    found = np.uint32(0)
+    for i in range(size):
+        found |= np.uint32(data[np.uint64(at + i)]) << np.uint32(8 * i)
+    return found

@@ -130,16 +130,21 @@ def _hash_headers(state: Any, data: Any, position: Any, count: Any) -> Any:
     return state
 
 
+@inlined
+def record_hash(data: Any, row: Any, timed: Any) -> Any:
+    """Return the hash of a record, whose parts `rows.parse` located."""
+    state = _absorb(_FIRST, np.uint64(row[rows.TIME] if timed else 0))
+    state = _absorb_bytes(state, data, row[rows.KEY_AT], row[rows.KEY_SIZE])
+    state = _absorb_bytes(state, data, row[rows.VALUE_AT], row[rows.VALUE_SIZE])
+    state = _absorb(state, np.uint64(row[rows.HEADERS]))
+    state = _hash_headers(state, data, row[rows.HEADERS_AT], row[rows.HEADERS])
+    return _finish(state)
+
+
 @loop(f"void({READ_ONLY}, int64[:, ::1], uint64[::1], boolean)")
 def _hash_records(data: Any, table: Any, hashes: Any, timed: Any) -> None:
     for index in range(len(table)):
-        row = table[index]
-        state = _absorb(_FIRST, np.uint64(row[rows.TIME] if timed else 0))
-        state = _absorb_bytes(state, data, row[rows.KEY_AT], row[rows.KEY_SIZE])
-        state = _absorb_bytes(state, data, row[rows.VALUE_AT], row[rows.VALUE_SIZE])
-        state = _absorb(state, np.uint64(row[rows.HEADERS]))
-        state = _hash_headers(state, data, row[rows.HEADERS_AT], row[rows.HEADERS])
-        hashes[index] = _finish(state)
+        hashes[index] = record_hash(data, table[index], timed)
 
 
 @loop("UniTuple(uint64, 2)(Array(uint64, 1, 'C', readonly=True))")

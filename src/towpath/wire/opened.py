@@ -73,6 +73,20 @@ def open_batches(buffer: Buffer, positions: Table, lengths: Table) -> OpenedBatc
     Raises:
         CorruptBatchError: A batch has a wrong checksum or size, or cannot be decompressed.
     """
+    data, batches = read_headers(buffer, positions, lengths)
+    if not (batches[:, ATTRIBUTES] & CODEC_MASK).any():
+        return OpenedBatches(data, batches)
+    return _decompressed(data, batches)
+
+
+def read_headers(buffer: Buffer, positions: Table, lengths: Table) -> tuple[Buffer, Table]:
+    """Check batches of magic 2; return the buffer and the columns of `OpenedBatches.batches`.
+
+    `START` and `END` are the positions of the records in the buffer, still compressed.
+
+    Raises:
+        CorruptBatchError: A batch has a wrong checksum or size.
+    """
     data = read_only(buffer)
     batches = np.empty((len(positions), COLUMNS), np.int64)
     bad, reason = _headers(data, positions, lengths, batches)
@@ -80,9 +94,7 @@ def open_batches(buffer: Buffer, positions: Table, lengths: Table) -> OpenedBatc
         bad, reason = _large_checksums(data, positions, lengths)
     if bad >= 0:
         raise CorruptBatchError(f"batch {bad} of {len(positions)}: {_REASONS[reason]}")
-    if not (batches[:, ATTRIBUTES] & CODEC_MASK).any():
-        return OpenedBatches(data, batches)
-    return _decompressed(data, batches)
+    return data, batches
 
 
 def open_batch(batch: Bytes) -> OpenedBatches:

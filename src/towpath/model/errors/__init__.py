@@ -19,6 +19,8 @@
     │   ├── LinkBusyError              the link runs elsewhere
     │   └── LinkHeldError              another process changes the target for the link
     ├── CorruptBatchError           1  bytes that are no record batch
+    ├── CorruptSegmentError         3  an archived object does not hold what its footer says
+    ├── NewerSegmentError           4  an archived object was written by a newer Towpath
     ├── TargetLostError             3  the target lost what it had acknowledged
     ├── DoubledError                3  the target holds records twice
     ├── TargetReplacedError         3  the mirror topic is another topic now
@@ -67,6 +69,7 @@ from towpath.model.errors.registry import (
     SchemaHeldBackError,
     SchemaNotKeptError,
 )
+from towpath.model.errors.segment import CorruptSegmentError, NewerSegmentError
 from towpath.model.errors.spark import (
     JavaError,
     PackError,
@@ -83,6 +86,7 @@ __all__ = [
     "ConfigError",
     "ConfigProblem",
     "CorruptBatchError",
+    "CorruptSegmentError",
     "DoubledError",
     "JavaError",
     "LedgerError",
@@ -90,6 +94,7 @@ __all__ = [
     "LinkHeldError",
     "NewerLedgerError",
     "NewerLinkError",
+    "NewerSegmentError",
     "NotIdenticalError",
     "PackError",
     "RefusedError",

@@ -1,0 +1,50 @@
+"""Errors of the objects that hold an archive's segments."""
+
+from __future__ import annotations
+
+from towpath.model.errors.base import TowpathError
+
+
+class CorruptSegmentError(TowpathError):
+    """An object does not hold what its footer says.
+
+    Args:
+        name: The object: its key, or the name of a file.
+        why: What is wrong with it.
+    """
+
+    code = "CORRUPT_SEGMENT"
+    exit_code = 3
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(name, why)
+        self.name, self.why = name, why
+
+    def __str__(self) -> str:
+        return (
+            f"the archived object {self.name} is damaged: {self.why}; bring back another copy of"
+            " it, for example an older version that the bucket keeps"
+        )
+
+
+class NewerSegmentError(TowpathError):
+    """An object was written by a newer Towpath.
+
+    Args:
+        name: The object: its key, or the name of a file.
+        found: The version of its format.
+        known: The newest version that this program reads.
+    """
+
+    code = "SEGMENT_NEWER"
+    exit_code = 4
+
+    def __init__(self, name: str, found: str, known: int) -> None:
+        super().__init__(name, found, known)
+        self.name, self.found, self.known = name, found, known
+
+    def __str__(self) -> str:
+        return (
+            f"the archived object {self.name} has version {self.found} of the format, and this"
+            f" Towpath reads up to {self.known}; use the version that wrote it, or a newer one"
+        )

@@ -1,0 +1,1 @@
+"""Segments as files: Parquet that anyone can query, or whole record batches; and back."""

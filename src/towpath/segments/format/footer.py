@@ -1,0 +1,204 @@
+"""What the footer of an object says about each segment in it.
+
+An object can be read, checked and put back into a commit log by its footer alone. It is text in
+JSON, among the key/values of a Parquet file, so that other programs can read it, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from towpath.model.digest import Digest
+from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
+from towpath.segments.format.gaps import Gaps
+from towpath.segments.model import STREAMING, Segment, SegmentPlace
+
+VERSION = 1
+"""Version of the format that this program writes. It reads this one and all older ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentHead:
+    """What is known of a segment before its first record.
+
+    Attributes:
+        cluster: Id of the source cluster.
+        topic_id: Id of the topic.
+        topic: Its name, which is a label only.
+        partition: Number of the partition.
+        level: `STREAMING`, or the level of the compaction that writes it.
+        start: First offset of the range.
+    """
+
+    cluster: ClusterId
+    topic_id: TopicId
+    topic: TopicName
+    partition: int
+    level: int = STREAMING
+    start: SourceOffset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentPart:
+    """A part of a segment that can be read alone: a row group, or a stretch of whole batches.
+
+    Attributes:
+        first: Offset of its first record.
+        last: Offset of its last record.
+        records: Number of its records.
+        size: Its bytes in the object.
+        hash: xxh3 of 64 bits of these bytes, which tells whether the object is damaged.
+        at: Position of its first byte in the object.
+        min_time: Lowest timestamp in ms; None if no record has one.
+        max_time: Highest timestamp in ms.
+    """
+
+    first: SourceOffset
+    last: SourceOffset
+    records: int
+    size: int
+    hash: int
+    at: int
+    min_time: int | None
+    max_time: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentFooter:
+    """What an object says about one segment in it; `Segment` has the meaning of most fields.
+
+    Attributes:
+        head: What was known before the first record.
+        end: End of the range, exclusive.
+        raw_bytes: Bytes of keys, values and headers plus 16 for each record.
+        digest: Digest of the records, with their timestamps.
+        gaps: The offsets without a record.
+        parts: Row groups of the segment, or stretches of whole batches, in order.
+        first_row_group: The number of its first row group in the object; 0 for whole batches.
+        aborted: Producer id and first offset of aborted transactions among whole batches.
+        created: When the segment was written, in ms.
+    """
+
+    head: SegmentHead
+    end: SourceOffset
+    raw_bytes: int
+    digest: Digest
+    gaps: Gaps
+    parts: tuple[SegmentPart, ...]
+    first_row_group: int = 0
+    aborted: tuple[tuple[int, int], ...] = ()
+    created: int
+
+    @property
+    def times(self) -> tuple[int, int] | None:
+        """Lowest and highest timestamp in ms; None if no record has one."""
+        lows = [part.min_time for part in self.parts if part.min_time is not None]
+        highs = [part.max_time for part in self.parts if part.max_time is not None]
+        return (min(lows), max(highs)) if lows and highs else None
+
+    def segment(self, kind: SegmentFormat, place: SegmentPlace | None) -> Segment:
+        """Return the segment for the commit log.
+
+        Args:
+            kind: The format of the object.
+            place: Where the object is; None for a segment of gaps alone, which needs none.
+        """
+        head, times = self.head, self.times
+        return Segment(
+            cluster=head.cluster,
+            topic_id=head.topic_id,
+            topic=head.topic,
+            partition=head.partition,
+            level=head.level,
+            start=head.start,
+            end=self.end,
+            raw_bytes=self.raw_bytes,
+            first=self.parts[0].first if self.parts else None,
+            last=self.parts[-1].last if self.parts else None,
+            min_time=times[0] if times else None,
+            max_time=times[1] if times else None,
+            digest=self.digest,
+            gaps=self.gaps.counts(),
+            format=kind,
+            place=place,
+            created=self.created,
+        )
+
+    def told(self) -> dict[str, Any]:
+        """Return it as values of JSON."""
+        return {
+            **asdict(self.head),
+            "end": self.end,
+            "raw_bytes": self.raw_bytes,
+            # JSON numbers beyond 2^53 lose digits in many programs.
+            "digest": [self.digest.records, *(str(n) for n in _sums(self.digest))],
+            "gaps": self.gaps.packed(),
+            "parts": [[*_numbers(part)] for part in self.parts],
+            "first_row_group": self.first_row_group,
+            "aborted": [list(pair) for pair in self.aborted],
+            "created": self.created,
+        }
+
+    @classmethod
+    def read(cls, told: dict[str, Any]) -> SegmentFooter:
+        """Return what `told` wrote.
+
+        Raises:
+            ValueError: A field is missing, or has an impossible value.
+        """
+        try:
+            records, unordered, ordered = told["digest"]
+            head = {name: told[name] for name in SegmentHead.__slots__}
+            made = cls(
+                head=SegmentHead(**head),
+                end=SourceOffset(int(told["end"])),
+                raw_bytes=int(told["raw_bytes"]),
+                digest=Digest(records, int(unordered), int(ordered)),
+                gaps=Gaps.unpacked(told["gaps"]),
+                parts=tuple(_part(numbers) for numbers in told["parts"]),
+                first_row_group=int(told["first_row_group"]),
+                aborted=tuple((first, second) for first, second in told["aborted"]),
+                created=int(told["created"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError("a field of it is missing, or of another kind") from error
+        nowhere = SegmentPlace(key="", size=0) if made.parts else None
+        if problem := made.segment(SegmentFormat.PARQUET, nowhere).problem:
+            raise ValueError(problem)
+        return made
+
+
+def write_footers(footers: Iterable[SegmentFooter]) -> str:
+    """Return the footers of the segments of one object as text."""
+    return json.dumps([footer.told() for footer in footers], separators=(",", ":"))
+
+
+def read_footers(text: str) -> tuple[SegmentFooter, ...]:
+    """Return what `write_footers` wrote.
+
+    Raises:
+        ValueError: The text is not that of footers.
+    """
+    return tuple(SegmentFooter.read(each) for each in json.loads(text))
+
+
+def _sums(digest: Digest) -> tuple[int, int]:
+    return digest.unordered, digest.ordered
+
+
+def _numbers(part: SegmentPart) -> Sequence[int | str | None]:
+    return (
+        part.first, part.last, part.records, part.size, str(part.hash), part.at, part.min_time,
+        part.max_time,
+    )  # fmt: skip
+
+
+def _part(numbers: Sequence[Any]) -> SegmentPart:
+    first, last, records, size, hashed, at, low, high = numbers
+    return SegmentPart(
+        first=first, last=last, records=records, size=size, hash=int(hashed), at=at, min_time=low,
+        max_time=high,
+    )  # fmt: skip

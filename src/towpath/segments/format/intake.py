@@ -1,0 +1,75 @@
+"""Fetched bytes on their way into a segment, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+
+from towpath.model.errors import CorruptBatchError
+from towpath.wire.aborted import Aborted
+from towpath.wire.batch import BASE, LAST, MAGIC, Buffer, Table, scan
+from towpath.wire.collector import Collector, open_some
+from towpath.wire.legacy import modernise
+from towpath.wire.sifting import sift
+
+_MAGIC_AT = 16
+
+
+def collect(
+    collector: Collector,
+    buffer: Buffer,
+    start: int,
+    end: int,
+    aborted: Aborted = (),
+    left_out: Collection[int] = (),
+) -> Iterator[tuple[Buffer, Table]]:
+    """Collect the batches between two positions, some at a time.
+
+    Records before the collector's next offset, and those from its end on, are left out.
+
+    Args:
+        collector: Collects them.
+        buffer: Bytes as a broker sent them.
+        start: Position of the first batch.
+        end: Position after the last byte of this partition.
+        aborted: Producer id and first offset of each aborted transaction among them.
+        left_out: Producer ids whose records are filtered out.
+
+    Yields:
+        The batches that were just collected, as `batch.scan` found them, and what they lie in.
+
+    Raises:
+        CorruptBatchError: A batch is damaged; those before it were collected.
+    """
+    if end - start > _MAGIC_AT and buffer[start + _MAGIC_AT] < MAGIC:
+        buffer = np.frombuffer(modernise(memoryview(buffer.data)[start:end]), np.uint8)
+        start, end = 0, len(buffer)
+    damaged: CorruptBatchError | None = None
+    try:
+        table = scan(buffer, start, end)
+    except CorruptBatchError as error:
+        table, damaged = scan(buffer, start, start + error.at), error
+    kinds = sift(table, aborted, left_out)
+    collector.begin()
+    yield from _collect(collector, buffer, table, kinds)
+    if damaged:
+        raise damaged
+
+
+def _collect(
+    collector: Collector, buffer: Buffer, table: Table, kinds: Table
+) -> Iterator[tuple[Buffer, Table]]:
+    wanted = (table[:, LAST] >= collector.expected) & (table[:, BASE] < collector.end)
+    table, kinds, done = table[wanted], kinds[wanted], 0
+    try:
+        for opened, told in open_some(buffer, table, kinds):
+            collector.add(opened, told)
+            done += len(told)
+            yield buffer, table[done - len(told) : done]
+    except CorruptBatchError:
+        if len(table) == 1:
+            raise
+        # One of several is damaged, and those before it are wanted.
+        for row in range(done, len(table)):
+            yield from _collect(collector, buffer, table[row : row + 1], kinds[row : row + 1])

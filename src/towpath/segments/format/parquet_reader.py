@@ -1,0 +1,202 @@
+"""Reading the segments of a Parquet object: their footers, and their rows by offset and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from towpath.model.errors import CorruptSegmentError, NewerSegmentError
+from towpath.model.foreign import foreign
+from towpath.segments.format.footer import VERSION, SegmentFooter, SegmentPart, read_footers
+from towpath.segments.format.parquet_writer import FORMAT_KEY, SEGMENTS_KEY
+from towpath.segments.format.schema import ARCHIVED, OFFSET, TIMESTAMP, TIMESTAMP_RAW, to_millis
+from towpath.wire.batch import NO_END, Mask
+
+_AT_ONCE = 8 << 20
+"""Bytes of rows that are decoded at once."""
+_PIECE = 1 << 20
+_NEVER = -NO_END - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which records are read.
+
+    Attributes:
+        first: The first offset.
+        end: The offset after the last one.
+        since: The earliest timestamp in ms.
+        until: The timestamp in ms after the latest one.
+    """
+
+    first: int = 0
+    end: int = NO_END
+    since: int = _NEVER
+    until: int = NO_END
+
+    @property
+    def at_any_time(self) -> bool:
+        """Whether timestamps do not matter."""
+        return self.since == _NEVER and self.until == NO_END
+
+    def meets(self, part: SegmentPart) -> bool:
+        """Whether a part may have such records."""
+        if part.last < self.first or part.first >= self.end:
+            return False
+        if self.at_any_time:
+            return True
+        if part.min_time is None or part.max_time is None:
+            return False
+        return part.max_time >= self.since and part.min_time < self.until
+
+    def mask(self, rows: pa.RecordBatch) -> Mask:
+        """Return which of some rows are wanted. A record without a time is at no time."""
+        offsets = np.asarray(rows.column(OFFSET))
+        mask: Mask = (offsets >= self.first) & (offsets < self.end)
+        if not self.at_any_time:
+            times = to_millis(rows)
+            mask &= (times >= self.since) & (times < self.until) & (times != -1)
+        return mask
+
+
+ALL = Wanted()
+
+
+class ParquetObjectReader:
+    """Reads one Parquet object.
+
+    Attributes:
+        name: The object, for errors.
+        footers: What it says of its segments.
+    """
+
+    def __init__(self, source: Any, name: str) -> None:
+        """Read the footer.
+
+        Args:
+            source: A file that pyarrow can read from any position, or a path.
+            name: The key of the object, or the name of the file.
+
+        Raises:
+            CorruptSegmentError: It is not a Parquet file with segments.
+            NewerSegmentError: It was written by a newer Towpath.
+        """
+        self.name = name
+        with self._told():
+            self._source = pa.OSFile(source) if isinstance(source, str) else source
+            self._file = pq.ParquetFile(
+                self._source, pre_buffer=True, page_checksum_verification=True
+            )
+        self.footers = self._footers()
+
+    def segment(self, first_row_group: int = 0) -> SegmentFooter:
+        """Return the footer of the segment that begins with a row group.
+
+        Raises:
+            CorruptSegmentError: There is no such segment.
+        """
+        for footer in self.footers:
+            if footer.parts and footer.first_row_group == first_row_group:
+                return footer
+        raise CorruptSegmentError(self.name, f"no segment begins at row group {first_row_group}")
+
+    def rows(
+        self,
+        footer: SegmentFooter,
+        wanted: Wanted = ALL,
+        columns: Sequence[str] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a segment, with the schema `ARCHIVED`, some megabytes at a time.
+
+        Row groups without wanted records are not read.
+
+        Args:
+            footer: The segment.
+            wanted: Which records.
+            columns: Names of the columns; None for all.
+
+        Raises:
+            CorruptSegmentError: The object is damaged.
+        """
+        names = list(ARCHIVED.names if columns is None else columns)
+        for index, part in enumerate(footer.parts):
+            if wanted.meets(part):
+                yield from self._row_group(footer.first_row_group + index, part, wanted, names)
+
+    def check(self, footer: SegmentFooter) -> None:
+        """Read the bytes of a segment's row groups, and compare their hashes.
+
+        Raises:
+            CorruptSegmentError: They are not those that were written.
+        """
+        for part in footer.parts:
+            if hash_at(self._source, part) != part.hash:
+                raise CorruptSegmentError(
+                    self.name, f"bytes {part.at} to {part.at + part.size} have changed"
+                )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close(force=True)
+
+    def _footers(self) -> tuple[SegmentFooter, ...]:
+        values = self._file.metadata.metadata or {}
+        version = values.get(FORMAT_KEY.encode(), b"").decode(errors="replace")
+        if not version.isdigit():
+            raise CorruptSegmentError(self.name, "it is a Parquet file that Towpath did not write")
+        if int(version) > VERSION:
+            raise NewerSegmentError(self.name, version, VERSION)
+        try:
+            return read_footers(values.get(SEGMENTS_KEY.encode(), b"").decode())
+        except ValueError as error:
+            raise CorruptSegmentError(self.name, f"its footer: {foreign(error)}") from error
+
+    def _row_group(
+        self, number: int, part: SegmentPart, wanted: Wanted, names: list[str]
+    ) -> Iterator[pa.RecordBatch]:
+        whole = wanted.at_any_time and wanted.first <= part.first and wanted.end > part.last
+        needed = [] if whole else [OFFSET]
+        needed += [] if wanted.at_any_time else [TIMESTAMP, TIMESTAMP_RAW]
+        read = [name for name in ARCHIVED.names if name in {*names, *needed}]
+        with self._told():
+            size = self._file.metadata.row_group(number).total_byte_size
+            at_once = max(1, part.records * _AT_ONCE // max(size, 1))
+            batches = self._file.iter_batches(at_once, [number], read, use_threads=False)
+            count = 0
+            while (rows := next(batches, None)) is not None:
+                count += len(rows)
+                rows = rows if whole else rows.filter(pa.array(wanted.mask(rows)))
+                if len(rows):
+                    yield rows.select(names).replace_schema_metadata(None)
+        if count != part.records:
+            raise CorruptSegmentError(
+                self.name, f"row group {number} has {count} records instead of {part.records}"
+            )
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say which object is damaged. Errors of the store, or of the file system, stay."""
+        try:
+            yield
+        except pa.ArrowInvalid as error:
+            raise CorruptSegmentError(self.name, foreign(error)) from error
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise CorruptSegmentError(self.name, foreign(error)) from error
+
+
+def hash_at(source: Any, part: SegmentPart) -> int:
+    """Return the hash of the bytes of a part, as `SegmentPart.hash` has it."""
+    found = xxhash.xxh3_64()
+    for at in range(part.at, part.at + part.size, _PIECE):
+        source.seek(at)
+        found.update(source.read(min(_PIECE, part.at + part.size - at)))
+    return found.intdigest()

@@ -1,0 +1,326 @@
+"""Parquet objects: segments as rows that anyone can query.
+
+A row group is written as soon as enough records are collected, so a segment of any size takes the
+memory of one row group. Keys and values have no dictionary and values no statistics: for keys that
+differ a dictionary costs three times their bytes, and a value would stand in the page index again.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from towpath import __version__
+from towpath.model.clock import now_ms
+from towpath.model.nouns import SourceOffset
+from towpath.segments.format.footer import (
+    VERSION,
+    SegmentFooter,
+    SegmentHead,
+    SegmentPart,
+    write_footers,
+)
+from towpath.segments.format.gaps import Gaps, number_of
+from towpath.segments.format.intake import collect
+from towpath.segments.format.schema import (
+    HEADER_KEY,
+    HEADER_VALUE,
+    KEY,
+    LEADER_EPOCH,
+    OFFSET,
+    PARTITION,
+    SCHEMA_ID,
+    TIMESTAMP,
+    TIMESTAMP_TYPE,
+    WRITTEN,
+    archived,
+)
+from towpath.segments.model import GapKind
+from towpath.wire.aborted import Aborted
+from towpath.wire.batch import NO_END, Buffer
+from towpath.wire.collector import Collector
+
+FORMAT_KEY, WRITER_KEY, SEGMENTS_KEY = "towpath.format", "towpath.writer", "towpath.segments"
+"""Key/values of the footer: version of the format, of the program, and the footers of segments."""
+_PLAIN = [HEADER_KEY, HEADER_VALUE, TIMESTAMP_TYPE, PARTITION, LEADER_EPOCH, SCHEMA_ID]
+_COUNTED = [OFFSET, TIMESTAMP, TIMESTAMP_TYPE, PARTITION, LEADER_EPOCH, SCHEMA_ID]
+_HEADERS_A_ROW = 4
+"""A row group also ends when it has so many headers for each row that it may have."""
+
+
+class Sink(Protocol):
+    """Where the bytes of an object go, in order: a file, or a writer of a store."""
+
+    def write(self, data: bytes | memoryview, /) -> object:
+        """Append bytes, which may be used again after the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetOptions:
+    """How Parquet objects are written.
+
+    Attributes:
+        codec: zstd, lz4, snappy, gzip or none.
+        level: Level of the codec; None for its default. Level 1 of zstd is three times as fast as
+            level 3, and its files are a tenth larger.
+        row_group_bytes: Record bytes of a row group, uncompressed.
+        row_group_rows: Most records of a row group.
+        bloom: Whether keys have a Bloom filter, for lookups by key.
+    """
+
+    codec: str = "zstd"
+    level: int | None = 1
+    row_group_bytes: int = 64 << 20
+    row_group_rows: int = 1_000_000
+    bloom: bool = False
+
+
+class ParquetObject:
+    """One Parquet file, which begins with its first row group: without any it is never opened.
+
+    Attributes:
+        size: Bytes written so far.
+    """
+
+    def __init__(self, begin: Callable[[], Sink], options: ParquetOptions | None = None) -> None:
+        """Prepare to write.
+
+        Args:
+            begin: Opens the object; the caller closes it.
+            options: How it is written.
+        """
+        self.options = options or ParquetOptions()
+        self._begin = begin
+        self._sink: _Counted | None = None
+        self._writer: Any = None
+        self._footers: list[SegmentFooter] = []
+        self._row_groups = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+        return self._sink.size if self._sink else 0
+
+    @property
+    def row_groups(self) -> int:
+        """Number of row groups written so far."""
+        return self._row_groups
+
+    def put(self, rows: pa.RecordBatch) -> tuple[int, int, int]:
+        """Write a row group. Returns the position, the size and the hash of its bytes."""
+        if self._sink is None:
+            self._sink = _Counted(self._begin())
+            self._writer = _writer(self._sink, self.options)
+        at = self._sink.mark()
+        self._writer.write_table(pa.Table.from_batches([rows]), len(rows))
+        self._row_groups += 1
+        return at, self._sink.size - at, self._sink.hash
+
+    def add(self, footer: SegmentFooter) -> None:
+        """Add the footer of a segment whose row groups are written."""
+        self._footers.append(footer)
+
+    def close(self) -> int:
+        """Write the footer. Returns the size of the file, 0 if there is no row group."""
+        if self._writer is not None:
+            self._writer.add_key_value_metadata(footer_values(self._footers))
+            self._writer.close()
+        return self.size
+
+    def abort(self) -> None:
+        """Write nothing more."""
+        if self._sink is not None:
+            self._sink.drop()
+            self._writer.close()
+
+
+class ParquetSegmentWriter:
+    """Writes the records of one partition as one segment of a Parquet object.
+
+    Attributes:
+        head: What is known of the segment.
+    """
+
+    def __init__(
+        self,
+        target: ParquetObject,
+        head: SegmentHead,
+        *,
+        end: SourceOffset | None = None,
+        left_out: Collection[int] = (),
+        whole: bool = False,
+    ) -> None:
+        """Begin a segment.
+
+        Args:
+            target: The object. The row groups of its segments must not mix, so only one of them at
+                a time may be written; all others must be `whole`.
+            head: What is known of the segment.
+            end: Records from this offset on are left out; None for no bound.
+            left_out: Producer ids whose records are filtered out.
+            whole: Write nothing before `close`. For segments of few records.
+        """
+        self.head = head
+        self._target, self._left_out, self._whole = target, left_out, whole
+        self._collector = Collector(head.start, NO_END if end is None else end)
+        self._first_row_group = 0
+        self._parts: list[SegmentPart] = []
+
+    @property
+    def expected(self) -> SourceOffset:
+        """The next offset to take in."""
+        return SourceOffset(self._collector.expected)
+
+    @property
+    def records(self) -> int:
+        """Number of records so far."""
+        return self._collector.digest.records
+
+    @property
+    def raw_bytes(self) -> int:
+        """Bytes of keys, values and headers plus 16 for each record, so far."""
+        return self._collector.raw_bytes
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory that wait for the next row group."""
+        return self._collector.held
+
+    def take(self, buffer: Buffer, start: int, end: int, aborted: Aborted = ()) -> None:
+        """Take in fetched batches; the buffer may be used again after the call.
+
+        Args:
+            buffer: Bytes as a broker sent them.
+            start: Position of the first batch. It may have records before `expected`.
+            end: Position after the last byte.
+            aborted: Producer id and first offset of each aborted transaction among them.
+
+        Raises:
+            CorruptBatchError: A batch is damaged; those before it were taken in.
+        """
+        for _ in collect(self._collector, buffer, start, end, aborted, self._left_out):
+            if self._due and not self._whole:
+                self.flush()
+
+    def pass_over(self, end: SourceOffset, kind: GapKind) -> None:
+        """Note that no offset from `expected` to `end` holds a record, and why."""
+        self._collector.pass_over(end, number_of(kind))
+
+    def flush(self) -> None:
+        """Write the records that wait as a row group, to free their memory."""
+        collector = self._collector
+        bounds, times = collector.bounds, collector.times
+        if bounds is None:
+            return
+        if not self._parts:
+            self._first_row_group = self._target.row_groups
+        at, size, hashed = self._target.put(archived(collector.drain(), self.head.partition))
+        self._parts.append(
+            SegmentPart(
+                first=SourceOffset(bounds[0]),
+                last=SourceOffset(bounds[1]),
+                records=collector.rows,
+                size=size,
+                hash=hashed,
+                at=at,
+                min_time=times[0] if times else None,
+                max_time=times[1] if times else None,
+            )
+        )
+        collector.clear()
+
+    def close(self, end: SourceOffset, kind: GapKind = GapKind.COMPACTED) -> SegmentFooter:
+        """End the segment. The object must still be closed.
+
+        Args:
+            end: End of its range, exclusive.
+            kind: Why no offset from `expected` to the end holds a record.
+        """
+        self.pass_over(end, kind)
+        self.flush()
+        collector = self._collector
+        footer = SegmentFooter(
+            head=self.head,
+            end=end,
+            raw_bytes=collector.raw_bytes,
+            digest=collector.digest,
+            gaps=Gaps(collector.gaps),
+            parts=tuple(self._parts),
+            first_row_group=self._first_row_group,
+            created=now_ms(),
+        )
+        self._target.add(footer)
+        return footer
+
+    @property
+    def _due(self) -> bool:
+        options, collector = self._target.options, self._collector
+        many = collector.rows >= options.row_group_rows
+        headers = collector.headers >= _HEADERS_A_ROW * options.row_group_rows
+        return many or headers or collector.waiting >= options.row_group_bytes
+
+
+def footer_values(footers: Collection[SegmentFooter]) -> dict[str, str]:
+    """Return the key/values of the footer of an object with these segments."""
+    return {
+        FORMAT_KEY: str(VERSION),
+        WRITER_KEY: __version__,
+        SEGMENTS_KEY: write_footers(footers),
+    }
+
+
+def _writer(sink: _Counted, options: ParquetOptions) -> Any:
+    return pq.ParquetWriter(
+        sink,
+        WRITTEN,
+        compression=options.codec,
+        compression_level=options.level,
+        use_dictionary=_PLAIN,
+        column_encoding={OFFSET: "DELTA_BINARY_PACKED", TIMESTAMP: "DELTA_BINARY_PACKED"},
+        write_statistics=_COUNTED,
+        write_page_index=True,
+        write_page_checksum=True,
+        sorting_columns=[pq.SortingColumn(4)],  # the offset, after key, value, and two of headers
+        bloom_filter_options={KEY: True} if options.bloom else None,
+        store_schema=False,
+    )
+
+
+class _Counted(io.RawIOBase):
+    """Counts and hashes what goes into a sink."""
+
+    def __init__(self, sink: Sink) -> None:
+        super().__init__()
+        self._sink: Sink | None = sink
+        self._hash = xxhash.xxh3_64()
+        self.size = 0
+
+    @property
+    def hash(self) -> int:
+        """Hash of all bytes since the last `mark`."""
+        return self._hash.intdigest()
+
+    def mark(self) -> int:
+        """Begin a new hash. Returns the position."""
+        self._hash.reset()
+        return self.size
+
+    def drop(self) -> None:
+        """Let nothing more go into the sink."""
+        self._sink = None
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        if self._sink is not None:
+            self._sink.write(data)
+        self._hash.update(data)
+        self.size += len(data)
+        return len(data)

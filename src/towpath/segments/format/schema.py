@@ -1,0 +1,95 @@
+"""The columns of a Parquet segment, and their conversion from and to what records carry.
+
+Nothing of a record is lost: null and empty stay different, headers keep their order, duplicates and
+null values, and a time stays what it is down to its type. Times are microseconds, as Iceberg's
+tables have no milliseconds; the few that do not fit are kept in a column of their own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from towpath.wire.batch import Mask, Table
+from towpath.wire.columns import COLLECTED
+
+KEY, VALUE, HEADERS, OFFSET, TIMESTAMP = "key", "value", "headers", "offset", "timestamp"
+TIMESTAMP_TYPE, PARTITION, LEADER_EPOCH = "timestamp_type", "partition", "leader_epoch"
+SCHEMA_ID, TIMESTAMP_RAW = "schema_id", "timestamp_raw"
+HEADER_KEY, HEADER_VALUE = "headers.list.element.key", "headers.list.element.value"
+
+_MICROS = 1000
+_MOST = (2**63 - 1) // _MICROS
+"""The latest time in ms that fits in microseconds; the earliest one is as far before 1970."""
+_NO_TIME = -1
+
+
+def _schema(binary: pa.DataType) -> pa.Schema:
+    header = pa.struct(
+        [_field("key", binary, 5, nullable=False), _field("value", binary, 6, nullable=True)]
+    )
+    headers = pa.list_(_field("element", header, 4, nullable=False))
+    return pa.schema(
+        [
+            _field(KEY, binary, 1, nullable=True),
+            _field(VALUE, binary, 2, nullable=True),
+            _field(HEADERS, headers, 3, nullable=False),
+            _field(OFFSET, pa.int64(), 7, nullable=False),
+            _field(TIMESTAMP, pa.timestamp("us", "UTC"), 8, nullable=True),
+            _field(TIMESTAMP_TYPE, pa.int32(), 9, nullable=False),
+            _field(PARTITION, pa.int32(), 10, nullable=False),
+            _field(LEADER_EPOCH, pa.int32(), 11, nullable=True),
+            _field(SCHEMA_ID, pa.int32(), 12, nullable=True),
+            _field(TIMESTAMP_RAW, pa.int64(), 13, nullable=True),
+        ]
+    )
+
+
+def _field(name: str, kind: pa.DataType, number: int, *, nullable: bool) -> pa.Field:
+    return pa.field(name, kind, nullable, {"PARQUET:field_id": str(number)})
+
+
+ARCHIVED = _schema(pa.binary())
+"""Archived records, with the field ids of Iceberg tables.
+
+The time is null where a record has none (-1), and where it does not fit; then `timestamp_raw` has
+it, in ms. The timestamp type is 0 for CreateTime, 1 for LogAppendTime. The schema id is that of the
+value, if the value begins as Confluent's serializers frame it."""
+
+WRITTEN = _schema(pa.binary_view())
+"""The same, with views of the bytes; Parquet files written from either are the same."""
+
+
+def archived(collected: pa.RecordBatch, partition: int) -> pa.RecordBatch:
+    """Return collected records (`COLLECTED`) of one partition with the schema `WRITTEN`."""
+    times = np.asarray(collected.column(COLLECTED.get_field_index(TIMESTAMP)))
+    micros, raw = to_micros(times)
+    partitions = pa.array(np.full(len(collected), partition, np.int32))
+    columns = {
+        **{name: collected.column(name) for name in COLLECTED.names},
+        TIMESTAMP: micros,
+        PARTITION: partitions,
+        TIMESTAMP_RAW: raw,
+    }
+    return pa.RecordBatch.from_arrays([columns[each] for each in WRITTEN.names], schema=WRITTEN)
+
+
+def to_micros(times: Table) -> tuple[pa.Array, pa.Array]:
+    """Return the columns `timestamp` and `timestamp_raw` of times in ms."""
+    far: Mask = (times > _MOST) | (times < -_MOST)
+    absent = far | (times == _NO_TIME)
+    micros = pa.array(times * _MICROS, mask=absent) if absent.any() else pa.array(times * _MICROS)
+    raw = pa.array(times, mask=~far) if far.any() else pa.nulls(len(times), pa.int64())
+    return micros.cast(ARCHIVED.field(TIMESTAMP).type), raw
+
+
+def to_millis(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    """Return the times of archived records in ms, -1 where a record has none."""
+    micros = rows.column(TIMESTAMP).cast(pa.int64())
+    millis = np.asarray(pc.fill_null(micros, _NO_TIME * _MICROS)) // _MICROS
+    raw = rows.column(TIMESTAMP_RAW)
+    if raw.null_count == len(raw):
+        return millis
+    return np.where(np.asarray(raw.is_valid()), np.asarray(pc.fill_null(raw, 0)), millis)
