@@ -57,10 +57,10 @@ class Refusing:
         begin(self.mirror)
 
     def write(self, count: int) -> None:
-        """Write records, alone or in batches of a few; one in five is too large."""
+        """Write records, alone or in batches of several; one in five is too large."""
         producer = Producer(
             {"bootstrap.servers": self.mirror.source.bootstrap, "linger.ms": 5,
-             "batch.num.messages": self.rng.choice((1, 1, 6))}
+             "batch.num.messages": self.rng.choice((1, 1, 6, 12)), "enable.idempotence": True}
         )  # fmt: skip
         at = now_ms() - (40 * 86_400_000 if self.old else 0)
         for number in range(count):
@@ -76,6 +76,8 @@ class Refusing:
         self.copiers.kill_all()
         for done in self.mirror.catch_up():
             assert not done.error, f"{done.tp}: {done.error}"
+        there = consume(self.mirror.source.bootstrap, self.mirror.topic)
+        assert [_number(each) for each in there] == [*range(self.written)], "the source is wrong"
         found = consume(self.mirror.target.bootstrap, self.mirror.topic)
         kept = [n for n in range(self.written) if n not in self.large]
         assert [_number(each) for each in found] == kept

@@ -10,13 +10,14 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tests.support.batches import batch, numbered
 from tests.support.lanes import ABORT, NODE, PRODUCER, marker, tp
 from towpath.cluster.admin.markers import Marker
+from towpath.cluster.codes import refused
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.client import Records
 from towpath.cluster.data.fetch_bodies import Fetched
@@ -148,11 +149,17 @@ class World:
     deep: int = 0
     takes_markers: float = 0.9
     """How likely the answer to a request for markers comes."""
+    restless: float = 0.3
+    """How likely something more happens while a copier waits for an answer."""
     calm: bool = False
     """The leader forgets nobody, and nobody else writes, so offsets may be identical."""
+    mapped: bool = False
+    """The file wants mapped offsets also where the world is calm."""
     changes: Sequence[RecordChange] = (NO_CHANGE,)
     """What the files of copiers say; each has one of them."""
     outside: Outside = NOTHING_OUTSIDE
+    made: Callable[[World], Racer] | None = None
+    """Makes a copier, plain ones by default."""
 
     @property
     def written_at(self) -> int:
@@ -178,19 +185,23 @@ class World:
         elif self.copiers and what < 0.95:
             self.rng.choice(self.copiers[-4:]).go_on()
         elif self.deep < DEEP:
-            self.copiers.append(Racer(self))
+            self.copiers.append(self.copier())
+
+    def copier(self) -> Racer:
+        """Return a new copier."""
+        return self.made(self) if self.made is not None else Racer(self)
 
     def meanwhile(self) -> None:
         """Let things happen while a copier waits for an answer."""
         if self.deep < DEEP:
             self.deep += 1
-            while self.rng.random() < 0.3:
+            while self.rng.random() < self.restless:
                 self.anything()
             self.deep -= 1
 
     def finish(self) -> None:
         """Let a last copier do the rest, while all that is under way still arrives."""
-        last = Racer(self)
+        last = self.copier()
         self.copiers, self.deep = [last], DEEP
         for _ in range(5000):
             last.go_on()
@@ -243,9 +254,12 @@ class Connection:
 class Racer:
     """One copier: a lane, its opener, and the connection to the leader."""
 
+    terms: ClassVar[Assignment] = WORK
+
     def __init__(self, world: World) -> None:
         self.world = world
-        self.work = replace(WORK, change=world.rng.choice(world.changes))
+        self.work = replace(self.terms, change=world.rng.choice(world.changes))
+        identical = world.calm and not world.mapped
         config = ClusterConfig.model_validate({"bootstrap": "host:1", "request_timeout": "1h"})
         work = CopySlice(
             link=LINK,
@@ -255,7 +269,7 @@ class Racer:
             run_id=new_name(),
             round=1,
             seconds=0.0,
-            offsets=OffsetsPolicy.AUTO if world.calm else OffsetsPolicy.MAPPED,
+            offsets=OffsetsPolicy.AUTO if identical else OffsetsPolicy.MAPPED,
             settled=world.calm,
             target_memory_ms=DAY_MS,
         )
@@ -408,7 +422,10 @@ class StandIn:
         for some in markers.values():
             if self._world.rng.random() > self._world.takes_markers:
                 return Answers({}, dict.fromkeys(markers, lost))
-            assert [self._world.leader.mark(each) for each in some] == [0]
+            codes = [self._world.leader.mark(each) for each in some]
+            if any(codes):
+                no = refused(Side.TARGET, f"writing markers to {TP}", codes[0])
+                return Answers({}, dict.fromkeys(markers, no))
         self._world.meanwhile()
         kept = self._world.rng.random() < self._world.takes_markers
         return Answers(dict.fromkeys(markers), {}) if kept else Answers({}, {TP: lost})

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from tests.support.lanes import damaged, lane, plain, took
+from dataclasses import replace
+
+import pytest
+
+from tests.support.batches import batch, numbered
+from tests.support.lanes import damaged, lane, plain, standing, took
 from tests.support.reasons import told
-from towpath.model.nouns import SourceOffset, TargetOffset
+from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset
 from towpath.records.items import Batch, BecomeMapped, Fill
 from towpath.records.lane.lane import Lane
+from towpath.records.passed import Passed
+from towpath.wire.digest import record_hashes
+from towpath.wire.plain import Record
 
 
 def flown(to: Lane) -> list[tuple[int, int]]:
@@ -68,3 +76,19 @@ def test_a_damaged_small_batch_goes_as_it_came() -> None:
     sending = known(lane())
     took(sending, plain(1), damaged(plain(2)), plain(3))
     assert waiting(sending) == [(1, 1, 1), (2, 1, 2), (3, 1, 3)]
+
+
+@pytest.mark.parametrize("mode", [*Mode])
+@pytest.mark.parametrize("there", [10, 7])
+def test_a_receipt_counts_the_part_of_a_batch_that_the_target_holds_on_both_sides(
+    there: int, mode: Mode
+) -> None:
+    """Whoever goes on from that receipt would send this part again otherwise."""
+    records = numbered([Record(b"k", b"%d" % n) for n in range(there)])
+    held = Passed(*record_hashes(bytes(batch(records[:7]))))
+    sending = lane()
+    sending.resume(replace(standing(), mode=mode, passed=held))
+    took(sending, batch(records, last=9))
+    receipt = sending.progress.receipt(LinkName("link"), "copier")
+    assert (receipt.records, receipt.sequence, receipt.target_end) == (7, 7, 7)
+    assert receipt.source_end == (10 if (there, mode) == (7, Mode.MAPPED) else 7)

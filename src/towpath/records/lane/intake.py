@@ -377,10 +377,10 @@ class Intake:
         if self.outdated:
             self._progress.move(self.expected, epoch)
         elif any_record or (changes and not self._found and self.expected < end):
-            if self._progress.mode is Mode.MAPPED:
-                self._progress.move(self.expected, epoch)
+            self._progress.move(self.expected, epoch)
             self._open(frame, table, self.expected)
         elif self._progress.mode is Mode.IDENTICAL and self.expected < end:
+            self._progress.move(self.expected, epoch)
             self._hole(end)
         else:
             self._at(end, epoch)
