@@ -240,6 +240,7 @@ def test_what_is_ours_is_told_by_the_steps() -> None:
         created={b: a},
         set_keys={b: frozenset({"retention.ms", "segment.ms"})},
         held={b: {"retention.ms": "7"}},
+        meanwhile={b: {"retention.ms": "-1"}},
         caught_up=frozenset({a}),
     )
     release = SetConfigs(

@@ -15,7 +15,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Phase
 from towpath.model.nouns import NO_TOPIC_ID, LinkName, TopicId, TopicName
 from towpath.plan.kinds import as_data
-from towpath.topics.owned import OwnedTopics, ours_of
+from towpath.topics.owned import OwnedTopics, UncertainChange, ours_of
 from towpath.topics.steps import KINDS, CreateTopic, DeleteTopic, SetConfigs, TopicStep
 
 LINK, NAME = LinkName("link"), TopicName("orders")
@@ -204,3 +204,31 @@ def test_whatever_goes_wrong_what_the_link_set_is_its_own(
     copy.follow(last, "done")
     copy.follow({}, "done")
     assert not copy.made
+
+
+def test_what_is_held_back_from_a_topic_of_others_is_known_until_it_is_released() -> None:
+    """A restore holds back configs of a topic that was there before, also while it may have."""
+    before = {"cleanup.policy": "compact", "retention.ms": None}
+    hold = SetConfigs(
+        source=NAME,
+        target=NAME,
+        set={"cleanup.policy": "delete", "retention.ms": "-1"},
+        remove=(),
+        before=before,
+        id=ONE,
+        held=before,
+    )
+    release = replace(
+        hold,
+        set={"cleanup.policy": "compact"},
+        remove=("retention.ms",),
+        before=hold.set,
+        held={},
+    )
+    for steps in ([hold], [UncertainChange(hold)]):
+        ours = OwnedTopics.of(steps)
+        assert ours.waiting(NAME, {"cleanup.policy": "delete", "retention.ms": "-1"}) == before
+        assert ours.waiting(NAME, {"cleanup.policy": "compact", "retention.ms": "-1"}) == {
+            "retention.ms": None
+        }
+        assert not OwnedTopics.of([*steps, release]).waiting(NAME, hold.set)

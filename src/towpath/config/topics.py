@@ -53,7 +53,12 @@ class Replicas(StrEnum):
     BROKER_DEFAULT = "broker_default"
 
 
-def _template(text: str) -> str:
+def template(text: str) -> str:
+    """Return a template for names on the target as it is.
+
+    Raises:
+        ValueError: What stands beside its placeholders is no part of a topic name.
+    """
     if not text:
         raise ValueError("must not be empty")
     around = PLACEHOLDER.sub("", text)
@@ -140,7 +145,7 @@ class TopicsConfig(Section):
     exclude: tuple[Expression, ...] = Field(
         (), description="Regular expressions; a topic whose whole name matches one is not mirrored."
     )
-    rename: Annotated[str, AfterValidator(_template)] = Field(
+    rename: Annotated[str, AfterValidator(template)] = Field(
         _WHOLE,
         description="Name on the target; `{topic}` stands for the name on the source, `{1}` and"
         " `{name}` for groups of the first expression of `include` that matches it.",

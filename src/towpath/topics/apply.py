@@ -67,6 +67,24 @@ def is_as_made(step: CreateTopic, found: TopicInfo, configs: Mapping[str, Config
     )
 
 
+def present(steps: Sequence[TopicStep], target: Admin) -> dict[str, TopicId]:
+    """Return the ids of the topics that steps are about and that exist, by name.
+
+    For a removal, only the topic that it would remove counts.
+
+    Raises:
+        ClusterError: The target cannot be asked.
+    """
+    found = target.topics.describe({step.target for step in steps}) if steps else {}
+    ids = {name: info.id for name, info in found.items() if not info.error}
+    return {
+        step.target: ids[step.target]
+        for step in steps
+        if step.target in ids
+        and not (isinstance(step, DeleteTopic) and ids[step.target] != step.id)
+    }
+
+
 def settled(steps: Sequence[CreateTopic], target: Admin) -> dict[str, SettledStep]:
     """Return those topics that exist of those that a process began to create, by name.
 

@@ -77,8 +77,8 @@ def _mirrored(
 def _create(
     topic: Topic, name: TopicName, seen: ObservedTopics, config: LinkConfig, ours: OwnedTopics
 ) -> tuple[list[TopicStep], list[str]]:
-    replicas, notes = _replicas(topic, seen, config.topics)
-    known = seen.default_replicas if replicas == _BY_THE_TARGET else replicas
+    given, notes = replicas(topic, seen, config.topics)
+    known = seen.default_replicas if given == _BY_THE_TARGET else given
     asked = wanted(topic, seen, config.topics.configs, known)
     # A topic that appears while a link runs is copied from its beginning in any case.
     whole = ours.begun or config.records.start is not StartAt.LATEST
@@ -92,15 +92,18 @@ def _create(
             source=topic.name,
             target=name,
             partitions=topic.partitions,
-            replication_factor=replicas,
+            replication_factor=given,
             configs=configs,
             held=held,
         )
     ], notes
 
 
-def _replicas(topic: Topic, seen: ObservedTopics, topics: TopicsConfig) -> tuple[int, list[str]]:
-    """Return the replication factor of a new mirror topic, and why it differs from the request."""
+def replicas(topic: Topic, seen: ObservedTopics, topics: TopicsConfig) -> tuple[int, list[str]]:
+    """Return the replication factor of a new topic, and why it differs from the request.
+
+    It is -1 where it is left to the target.
+    """
     wish = topics.replication_factor
     if wish is Replicas.BROKER_DEFAULT:
         return _BY_THE_TARGET, []
@@ -165,7 +168,7 @@ def _beside(
             " the additional ones get no mirrored records, and producers there distribute keys"
             " differently"
         )
-    wanted_replicas, _ = _replicas(topic, seen, topics)
+    wanted_replicas, _ = replicas(topic, seen, topics)
     if there.replication_factor < wanted_replicas:
         yield (
             f"has replication factor {there.replication_factor} on the target instead of"

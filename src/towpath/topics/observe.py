@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry, TopicInfo, non_default
-from towpath.config import LinkConfig, Replicas, TopicsConfig
+from towpath.config import ClusterConfig, LinkConfig, Replicas, TopicsConfig
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side, TopicName
@@ -52,7 +52,7 @@ def observe(
     seen_there = look_at_source(source, config) if known is None else known
     there = target.topics.describe() if there is None else there
     topics, names = seen_there.topics, seen_there.names
-    seen = _look(target, there, topics, names, config)
+    seen = look_at_target(target, there, topics, names, config.topics, config.target)
     one_cluster = seen_there.cluster if seen_there.cluster == target.cluster.id() else None
     orphans, said = _orphans(source, seen_there.listed, there, config.topics, ours)
     held = {name: keys for name, mirror in seen.target.items() if (keys := _held(mirror, ours))}
@@ -100,25 +100,38 @@ def _circular(names: Mapping[TopicName, TopicName], topics: TopicsConfig) -> fro
     return frozenset(name for name, mirror in names.items() if topics.matches(mirror))
 
 
-def _look(
+def look_at_target(
     target: Admin,
     everything: Mapping[TopicName, TopicInfo],
     topics: tuple[Topic, ...],
     names: Mapping[TopicName, TopicName],
-    config: LinkConfig,
+    rules: TopicsConfig,
+    where: ClusterConfig,
 ) -> ObservedTopics:
-    """Observe the mirror topics of these topics, and what the target would do with new ones."""
+    """Observe the topics on the target of some topics, and what it would do with new ones.
+
+    Args:
+        target: The target.
+        everything: All its topics.
+        topics: Topics of the source, or of an archive.
+        names: The name of each of them on the target.
+        rules: What the file says of them.
+        where: The target's configuration.
+
+    Raises:
+        ClusterError: The target cannot be asked at all.
+    """
     ours = {alike(names[topic.name]) for topic in topics}
     found = {name: info for name, info in everything.items() if alike(name) in ours}
     hidden = {name: info.error for name, info in found.items() if info.error}
     configs = target.configs.describe(found.keys() - hidden)
     others = sorted(n for n, info in everything.items() if not info.error and n not in found)
     told = configs or target.configs.describe(others[:_ENOUGH])
-    asked = _asked_for(topics, config.topics)
+    asked = _asked_for(topics, rules)
     known = keys(told) or accepted(target, [names[topic.name] for topic in topics[:1]], asked)
     fresh = [mirror for topic in topics if (mirror := names[topic.name]) not in everything]
     given, notes = ask_defaults(target)
-    hosts = [host for host, _ in config.target.addresses]
+    hosts = [host for host, _ in where.addresses]
     kind = kind_of(target.cluster.id(), known, hosts)
     return ObservedTopics(
         source=topics,
@@ -126,7 +139,7 @@ def _look(
         target={
             name: _topic(found[name], configs.get(name, {})) for name in found if name not in hidden
         },
-        brokers=replicas_possible(target, fresh, _most_replicas(topics, config.topics)),
+        brokers=replicas_possible(target, fresh, _most_replicas(topics, rules)),
         known=known,
         kind=kind,
         defaults={**inherited(told), **given.configs},
@@ -136,15 +149,15 @@ def _look(
             *notes,
             *(Note("target", unsure) for unsure in [uncertain(kind, hosts)] if unsure),
             *(Note(name, str(error)) for name, error in hidden.items()),
-            *_without_configs(config, configs.failed),
+            *_without_configs(where, configs.failed),
         ),
     )
 
 
 def _without_configs(
-    config: LinkConfig, failed: Mapping[TopicName, ClusterError]
+    where: ClusterConfig, failed: Mapping[TopicName, ClusterError]
 ) -> Iterator[Note]:
-    for each in undescribed(config.target, Side.TARGET, failed):
+    for each in undescribed(where, Side.TARGET, failed):
         yield Note(each.about, each.text)
 
 

@@ -41,6 +41,7 @@ class OwnedTopics:
         set_keys: Configs that the link has set, by mirror topic.
         tried: Configs that the link has set if they have these values, by mirror topic.
         held: Configs that are held back until the mirror topic is filled, with their final values.
+        meanwhile: The values that these configs have until then.
         caught_up: Source topics whose mirror topics have caught up.
         begun: Whether a run of the link has copied before; then new topics are copied from their
             beginning.
@@ -49,6 +50,7 @@ class OwnedTopics:
     created: Mapping[TopicName, TopicName] = field(default_factory=dict)
     set_keys: Mapping[TopicName, frozenset[str]] = field(default_factory=dict)
     held: Mapping[TopicName, Mapping[str, str | None]] = field(default_factory=dict)
+    meanwhile: Mapping[TopicName, Mapping[str, str]] = field(default_factory=dict)
     caught_up: frozenset[TopicName] = frozenset()
     tried: Mapping[TopicName, Mapping[str, str]] = field(default_factory=dict)
     unsure: frozenset[TopicName] = frozenset()
@@ -67,7 +69,9 @@ class OwnedTopics:
             match each:
                 case CreateTopic():
                     created[each.target] = each.source
-                    mirrors[each.target] = _OwnedTopic(set(each.configs), {}, dict(each.held))
+                    made = _OwnedTopic(set(each.configs))
+                    made.hold(each.held, each.configs)
+                    mirrors[each.target] = made
                 case UncertainChange():
                     mirror.attempt(each.step)
                 case SetConfigs():
@@ -85,6 +89,7 @@ class OwnedTopics:
                 name: frozenset(mirror.mine) for name, mirror in mirrors.items() if mirror.mine
             },
             held={name: mirror.held for name, mirror in mirrors.items() if mirror.held},
+            meanwhile={name: mirror.meanwhile for name, mirror in mirrors.items() if mirror.held},
             caught_up=frozenset(caught_up),
             tried={name: mirror.tried for name, mirror in mirrors.items() if mirror.tried},
         )
@@ -98,8 +103,12 @@ class OwnedTopics:
             mirror: The name of the mirror topic.
             own: The configs set on it.
         """
-        known = self.held.get(mirror, {})
-        return {key: value for key, value in known.items() if own.get(key) == UNLIMITED}
+        known, meanwhile = self.held.get(mirror, {}), self.meanwhile.get(mirror, {})
+        return {
+            key: value
+            for key, value in known.items()
+            if own.get(key) == meanwhile.get(key, UNLIMITED)
+        }
 
 
 @dataclass(slots=True)
@@ -109,16 +118,24 @@ class _OwnedTopic:
     mine: set[str] = field(default_factory=set)
     tried: dict[str, str] = field(default_factory=dict)
     held: dict[str, str | None] = field(default_factory=dict)
+    meanwhile: dict[str, str] = field(default_factory=dict)
+
+    def hold(self, held: Mapping[str, str | None], values: Mapping[str, str]) -> None:
+        """Add configs that are held back, with their final values, and those set until then."""
+        self.held |= held
+        self.meanwhile |= {key: values[key] for key in held if key in values}
 
     def change(self, step: SetConfigs) -> None:
         """Add a change that was made."""
         self._look(step)
         self.mine = (self.mine | step.set.keys()) - set(step.remove)
         self.held = {key: value for key, value in self.held.items() if key not in step.before}
+        self.hold(step.held, step.set)
 
     def attempt(self, step: SetConfigs) -> None:
         """Add a change that may have been made; the values on the mirror topic decide."""
         self._look(step)
+        self.hold(step.held, step.set)
         new = {key: value for key, value in step.set.items() if key not in self.mine}
         kept = {key: step.before.get(key) for key in step.remove if key in self.mine}
         self.mine -= kept.keys()

@@ -72,6 +72,8 @@ class SetConfigs:
         before: The values of all these configs on `target`, `None` for those that were not set.
         owned: Those of these configs that the link had set earlier.
         id: The id of `target`.
+        held: Those that are held back by this step, with the values that they get once the topic
+            is filled; `None` for the target's default.
     """
 
     subject: ClassVar[str] = "topics"
@@ -84,6 +86,7 @@ class SetConfigs:
     before: Mapping[str, str | None]
     owned: tuple[str, ...] = ()
     id: TopicId = NO_TOPIC_ID
+    held: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def about(self) -> str:
@@ -98,6 +101,7 @@ class SetConfigs:
             remove=tuple(key for key in self.remove if key in keys),
             before={key: value for key, value in self.before.items() if key in keys},
             owned=tuple(key for key in self.owned if key in keys),
+            held={key: value for key, value in self.held.items() if key in keys},
         )
 
     @property

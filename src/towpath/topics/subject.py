@@ -25,7 +25,7 @@ from towpath.plan.subject import (
     SubjectContext,
 )
 from towpath.topics.advice import unmatched_expressions
-from towpath.topics.apply import apply_all, settled
+from towpath.topics.apply import apply_all, present, settled
 from towpath.topics.circles import MirrorOrigins, origins, without_circles
 from towpath.topics.diff import diff
 from towpath.topics.observe import look_at_source, observe
@@ -116,14 +116,7 @@ class TopicClient:
 
     def present(self, steps: Sequence[TopicStep]) -> Mapping[str, TopicId]:
         """See `SubjectClient`."""
-        found = self.link.target.topics.describe({step.target for step in steps}) if steps else {}
-        ids = {name: info.id for name, info in found.items() if not info.error}
-        return {
-            step.target: ids[step.target]
-            for step in steps
-            if step.target in ids
-            and not (isinstance(step, DeleteTopic) and ids[step.target] != step.id)
-        }
+        return present(steps, self.link.target)
 
     def apply(self, steps: Sequence[TopicStep]) -> Changed:
         """See `SubjectClient`."""

@@ -1,0 +1,130 @@
+"""The section `restore` of an archive's file: what comes back, under which names, and how."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StrictBool
+
+from towpath.config.changes import Codec
+from towpath.config.link import MOST_FILL, OffsetsPolicy
+from towpath.config.naming import Expression
+from towpath.config.problems import not_empty
+from towpath.config.shape import Section
+from towpath.config.topics import (
+    ConfigRules,
+    Count,
+    Replicas,
+    ReplicationFactor,
+    TopicsConfig,
+    template,
+)
+from towpath.config.units import Duration, Size, between
+
+_MOST_LOOKS = 50
+"""Upper bound on the looks for a late part, so that the first pause is not rounded to nothing."""
+
+
+class LostParts(StrEnum):
+    """What a restore does where a part of the archive is lost."""
+
+    HALT = "halt"
+    SKIP = "skip"
+
+
+class RestoredRetention(StrEnum):
+    """The retention of a topic once it is restored."""
+
+    ARCHIVED = "archived"
+    UNLIMITED = "unlimited"
+
+
+class RestoredTopics(TopicsConfig):
+    """Which archived topics come back, under which names, and with which configs."""
+
+    include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
+        (".*",),
+        description="Python regular expressions; an archived topic whose whole name matches one is"
+        " restored.",
+    )
+    exclude: tuple[Expression, ...] = Field(
+        (),
+        description="Regular expressions; a topic whose whole name matches one is not restored.",
+    )
+    rename: Annotated[str, AfterValidator(template)] = Field(
+        "{topic}",
+        description="Name on the target; `{topic}` stands for the archived name, `{1}` and `{name}`"
+        " for groups of the first expression of `include` that matches it.",
+    )
+    replication_factor: ReplicationFactor = Field(
+        Replicas.SOURCE,
+        description="Replication factor of new topics: that of the `source` when it was archived,"
+        " the target's `broker_default`, or a number; never more than the target has brokers.",
+    )
+    configs: ConfigRules = Field(
+        ConfigRules(), description="The archived topic configs that new topics get."
+    )
+    shared: StrictBool = Field(
+        False, description="Whether others may write to the restored topics meanwhile."
+    )
+
+
+class LateConfig(Section):
+    """How long a restore waits for a part of the archive that should be there."""
+
+    looks: Annotated[int, Field(ge=1, le=_MOST_LOOKS, strict=True)] = Field(
+        16, description="How often a missing object is looked for again."
+    )
+    timeout: Annotated[Duration, between("1ms", "30d")] = Field(
+        Duration.parse("1d"),
+        description="Time after which a missing object counts as lost. The pauses between the"
+        " looks double, and take this time together.",
+    )
+
+
+class RestoreConfig(Section):
+    """How archived topics come back to the target."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,80}$")] | None = Field(
+        None,
+        description="Name of the restore in the target's ledger, by which it goes on where it"
+        " stood; by default `restore.` and the region. Two restores at a time need two names.",
+    )
+    topics: RestoredTopics = Field(
+        RestoredTopics(), description="Which topics come back, and under which names."
+    )
+    offsets: OffsetsPolicy = Field(
+        OffsetsPolicy.AUTO,
+        description="`identical` demands that records keep their offsets, `mapped` keeps a map of"
+        " them, `auto` is identical wherever it can be.",
+    )
+    fill: Annotated[Count, Field(ge=0, le=MOST_FILL, strict=True)] = Field(
+        Count(10_000_000),
+        description="How many offsets of one partition without a record are filled to keep offsets"
+        " identical, beside those of transactions; beyond it, the partition is mapped.",
+    )
+    late: LateConfig = Field(LateConfig(), description="How long a missing object is waited for.")
+    lost: LostParts = Field(
+        LostParts.HALT,
+        description="What happens where an object is lost or damaged: `halt` stops its partition,"
+        " `skip` goes on behind it and keeps a gap in the ledger.",
+    )
+    retention: RestoredRetention | None = Field(
+        None,
+        description="Retention of a restored topic, which is held back until all of it is there:"
+        " `archived`, even if that deletes old records at once, or `unlimited`. It must be named"
+        " only where the archived one would delete records.",
+    )
+    compression: Codec = Field(
+        Codec.LZ4,
+        description="Compression of restored batches of Parquet segments, unless the topic has a"
+        " `compression.type` of its own.",
+    )
+    memory: Annotated[Size, between("8MiB", "4GiB")] = Field(
+        Size.parse("96MiB"), description="Memory for record bytes in one slice."
+    )
+    receipts: Annotated[Duration, between("10ms", "1m")] = Field(
+        Duration.parse("1s"),
+        description="How often the progress of a partition is written to the ledger.",
+    )
