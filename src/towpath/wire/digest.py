@@ -31,7 +31,8 @@ __all__ = [
 Hashes = npt.NDArray[np.uint64]
 
 # Two odd numbers without pattern: the fractions of the square roots of 2 and 3, made odd.
-_FIRST = np.uint64(0x6A09E667F3BCC909)
+FIRST = np.uint64(0x6A09E667F3BCC909)
+"""The state before the first byte of a record."""
 _SECOND = np.uint64(0xBB67AE8584CAA73B)
 
 
@@ -83,23 +84,24 @@ def opened_hashes(source: OpenedBatches, *, timed: bool = True) -> tuple[Table, 
 
 
 @inlined
-def _absorb(state: Any, word: Any) -> Any:
-    state ^= word * _FIRST
+def absorb(state: Any, word: Any) -> Any:
+    """Return the state after eight more bytes."""
+    state ^= word * FIRST
     state = (state << np.uint64(29)) | (state >> np.uint64(35))
     return state * _SECOND + np.uint64(1)
 
 
 @inlined
-def _absorb_bytes(state: Any, data: Any, start: Any, size: Any) -> Any:
+def absorb_bytes(state: Any, data: Any, start: Any, size: Any) -> Any:
     """Absorb the size, which distinguishes null from empty, then the bytes, eight at a time."""
-    state = _absorb(state, np.uint64(size))
+    state = absorb(state, np.uint64(size))
     at = np.uint64(start)
     end = at + np.uint64(max(size, 0))
     while at + np.uint64(8) <= end:
         word = np.uint64(0)
         for i in range(8):
             word |= np.uint64(data[at + np.uint64(i)]) << np.uint64(8 * i)
-        state = _absorb(state, word)
+        state = absorb(state, word)
         at += np.uint64(8)
     word = np.uint64(0)
     shift = np.uint64(0)
@@ -107,15 +109,15 @@ def _absorb_bytes(state: Any, data: Any, start: Any, size: Any) -> Any:
         word |= np.uint64(data[at]) << shift
         shift += np.uint64(8)
         at += np.uint64(1)
-    return _absorb(state, word) if shift else state
+    return absorb(state, word) if shift else state
 
 
 @inlined
-def _finish(state: Any) -> Any:
+def finish(state: Any) -> Any:
     """Let every bit of the state change every bit of the hash."""
     for _ in range(2):
         state ^= state >> np.uint64(32)
-        state *= _FIRST
+        state *= FIRST
         state ^= state >> np.uint64(29)
         state *= _SECOND
     return state ^ (state >> np.uint64(32))
@@ -126,19 +128,19 @@ def _hash_headers(state: Any, data: Any, position: Any, count: Any) -> Any:
     end = np.int64(len(data))
     for _ in range(2 * count):
         size, start, position = rows.piece(data, position, end)
-        state = _absorb_bytes(state, data, start, size)
+        state = absorb_bytes(state, data, start, size)
     return state
 
 
 @inlined
 def record_hash(data: Any, row: Any, timed: Any) -> Any:
     """Return the hash of a record, whose parts `rows.parse` located."""
-    state = _absorb(_FIRST, np.uint64(row[rows.TIME] if timed else 0))
-    state = _absorb_bytes(state, data, row[rows.KEY_AT], row[rows.KEY_SIZE])
-    state = _absorb_bytes(state, data, row[rows.VALUE_AT], row[rows.VALUE_SIZE])
-    state = _absorb(state, np.uint64(row[rows.HEADERS]))
+    state = absorb(FIRST, np.uint64(row[rows.TIME] if timed else 0))
+    state = absorb_bytes(state, data, row[rows.KEY_AT], row[rows.KEY_SIZE])
+    state = absorb_bytes(state, data, row[rows.VALUE_AT], row[rows.VALUE_SIZE])
+    state = absorb(state, np.uint64(row[rows.HEADERS]))
     state = _hash_headers(state, data, row[rows.HEADERS_AT], row[rows.HEADERS])
-    return _finish(state)
+    return finish(state)
 
 
 @loop(f"void({READ_ONLY}, int64[:, ::1], uint64[::1], boolean)")

@@ -35,7 +35,7 @@ _REASONS = (
 )
 _LARGE = 2048  # from this size on, a call into google_crc32c is cheaper than the loop
 
-Number = TypeVar("Number", np.uint8, np.uint64)
+Number = TypeVar("Number", np.uint8, np.uint64, np.int32, np.int64)
 READ_ONLY = "Array(uint8, 1, 'C', readonly=True)"
 
 

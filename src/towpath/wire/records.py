@@ -50,7 +50,8 @@ _ROOM = 6 * varint.LONGEST + 1
 
 _LONGEST_BATCH = (1 << 31) - 1
 
-_COLUMN = f"Tuple((int64[:, ::1], {READ_ONLY}))"
+COLUMN = f"Tuple((int64[:, ::1], {READ_ONLY}))"
+"""What `binary_column` returns, for compiled loops."""
 
 
 def decode(batch: Bytes) -> pa.RecordBatch:
@@ -142,29 +143,30 @@ def _binary(data: Buffer, positions: Table, sizes: Table) -> pa.Array:
 def _record_bytes(records: pa.RecordBatch, times: Table) -> Buffer:
     lists = records.column("headers")
     pairs = lists.values
-    keys, values = _column(records.column("key")), _column(records.column("value"))
-    names, contents = _column(pairs.field("name")), _column(pairs.field("value"))
+    keys, values = binary_column(records.column("key")), binary_column(records.column("value"))
+    names, contents = binary_column(pairs.field("name")), binary_column(pairs.field("value"))
     if (names[0][:, 1] < 0).any():
         raise ValueError("a header without a name")
     size = len(records) * _ROOM + len(pairs) * 2 * varint.LONGEST
-    size += sum(_bytes_of(column[0]) for column in (keys, values, names, contents))
+    size += sum(bytes_of(column[0]) for column in (keys, values, names, contents))
     out = np.empty(size, np.uint8)
-    return out[: _write(times, keys, values, _spans(lists), names, contents, out)]
+    return out[: _write(times, keys, values, spans_of(lists), names, contents, out)]
 
 
-def _bytes_of(spans: Table) -> int:
+def bytes_of(spans: Table) -> int:
+    """Return the size of all elements together, in bytes."""
     return int(np.maximum(spans[:, 1], 0).sum())
 
 
-def _column(array: pa.Array) -> tuple[Table, Buffer]:
+def binary_column(array: pa.Array) -> tuple[Table, Buffer]:
     """Return position and size of each element, and the bytes. The size of null is -1."""
     if not pa.types.is_binary(array.type):
         array = array.cast(pa.binary())
     data = array.buffers()[2]
-    return _spans(array), read_only(np.frombuffer(b"" if data is None else data, np.uint8))
+    return spans_of(array), read_only(np.frombuffer(b"" if data is None else data, np.uint8))
 
 
-def _spans(array: pa.Array) -> Table:
+def spans_of(array: pa.Array) -> Table:
     """Return position and size of each element of a binary or list array. Null has size -1."""
     spans = np.empty((len(array), 2), np.int64)
     if not len(array):
@@ -208,20 +210,22 @@ def _gather(data: Any, positions: Any, sizes: Any, offsets: Any, values: Any, va
 
 
 @inlined
-def _piece_size(column: Any, index: Any) -> Any:
+def piece_size(column: Any, index: Any) -> Any:
+    """Return how many bytes an element takes, with its length."""
     size = column[0][index, 1]
     return varint.fast_size(size) + max(size, 0)
 
 
 @inlined
-def _put_piece(out: Any, at: Any, column: Any, index: Any) -> Any:
+def put_piece(out: Any, at: Any, column: Any, index: Any) -> Any:
+    """Write an element with its length. Returns the position after it."""
     spans, data = column
     size = spans[index, 1]
     at = varint.fast_write(out, at, size)
     return copied(data, spans[index, 0], size, out, at)
 
 
-@loop(f"int64(int64[::1], {_COLUMN}, {_COLUMN}, int64[:, ::1], {_COLUMN}, {_COLUMN}, uint8[::1])")
+@loop(f"int64(int64[::1], {COLUMN}, {COLUMN}, int64[:, ::1], {COLUMN}, {COLUMN}, uint8[::1])")
 def _write(
     times: Any, keys: Any, values: Any, lists: Any, names: Any, contents: Any, out: Any
 ) -> Any:
@@ -231,17 +235,17 @@ def _write(
         time = times[index] - times[0]
         first, count = lists[index, 0], max(lists[index, 1], 0)
         size = 1 + varint.fast_size(time) + varint.fast_size(index) + varint.fast_size(count)
-        size += _piece_size(keys, index) + _piece_size(values, index)
+        size += piece_size(keys, index) + piece_size(values, index)
         for header in range(first, first + count):
-            size += _piece_size(names, header) + _piece_size(contents, header)
+            size += piece_size(names, header) + piece_size(contents, header)
         at = varint.fast_write(out, at, size)
         out[at] = 0
         at = varint.fast_write(out, at + 1, time)
         at = varint.fast_write(out, at, index)
-        at = _put_piece(out, at, keys, index)
-        at = _put_piece(out, at, values, index)
+        at = put_piece(out, at, keys, index)
+        at = put_piece(out, at, values, index)
         at = varint.fast_write(out, at, count)
         for header in range(first, first + count):
-            at = _put_piece(out, at, names, header)
-            at = _put_piece(out, at, contents, header)
+            at = put_piece(out, at, names, header)
+            at = put_piece(out, at, contents, header)
     return at
