@@ -150,6 +150,9 @@ TEXTS = {
     Reason.of(ReasonCode.ARCHIVE_DAMAGED, key="data/1.parquet", why="its digest is wrong"): (
         "object data/1.parquet of the archive is damaged: its digest is wrong"
     ),
+    Reason.of(ReasonCode.ARCHIVE_UNCOVERED): (
+        "the archive no longer has them, by its commit log: was it pruned?"
+    ),
     Reason.of(ReasonCode.ARCHIVE_LATE, why=MISSING, look=2, looks=16): (
         "it waits for a part of the archive (look 2 of 16): the commit log of the archive names"
         " object data/eu/orders/0/0/1.parquet, and the store does not have it"

@@ -9,12 +9,16 @@ import pytest
 
 from tests.support.registry import LocalRegistry, record, refers
 from tests.support.registry_proxy import Body, Changed, RegistryProxy
-from tests.support.schema_worlds import Bringing, between
+from tests.support.schema_worlds import Bringing
 from towpath.registry.forms import path_of
 
 pytestmark = pytest.mark.soak
 NewRegistry = Callable[..., LocalRegistry]
 NewProxy = Callable[..., RegistryProxy]
+
+
+def between(source: str, target: str, **more: Any) -> Bringing:
+    return Bringing({"source": {"url": source}, "target": {"url": target}, **more})
 
 
 def settled(link: Bringing) -> None:

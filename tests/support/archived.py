@@ -65,6 +65,7 @@ class Archived:
     codec: int = LZ4
     before: Callable[[SourceOffset], None] = lambda _: None
     reads: list[int] = field(default_factory=list)
+    weight: int = 1 << 20
 
     def read(self, first: SourceOffset) -> Chunks:
         self.reads.append(first)

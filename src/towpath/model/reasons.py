@@ -63,6 +63,7 @@ class ReasonCode(StrEnum):
     ARCHIVE_LOST = "ARCHIVE_LOST"
     ARCHIVE_MISSING = "ARCHIVE_MISSING"
     ARCHIVE_DAMAGED = "ARCHIVE_DAMAGED"
+    ARCHIVE_UNCOVERED = "ARCHIVE_UNCOVERED"
 
     # Why the position of a group is not written
     GROUP_HAS_MEMBERS = "GROUP_HAS_MEMBERS"
@@ -326,6 +327,9 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ),
         ReasonCode.ARCHIVE_DAMAGED: lambda key, why: (
             f"object {key} of the archive is damaged: {why}"
+        ),
+        ReasonCode.ARCHIVE_UNCOVERED: lambda: (
+            "the archive no longer has them, by its commit log: was it pruned?"
         ),
         ReasonCode.GROUP_HAS_MEMBERS: lambda group, state: (
             f"group {group} has members on the target"

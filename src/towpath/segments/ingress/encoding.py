@@ -6,12 +6,14 @@ that of the restore: an archive of Parquet files does not know how producers had
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from towpath.segments.format.schema import to_millis
 from towpath.wire.batch import CONTROL, Table, sealed
 from towpath.wire.records import RECORDS, encode
 
@@ -21,17 +23,21 @@ _MOST_RECORDS = 1 << 20
 _OVERHEAD = 16
 """Bytes that a record takes besides its key, value and headers, about."""
 _HEADERS = RECORDS.field("headers").type
-_MICROS = 1000
 _NO_TIME = -1
+NO_VOIDS: Table = np.empty((0, 2), np.int64)
 
 
-def encoded(records: pa.RecordBatch, codec: int, most: int = BATCH_BYTES) -> bytearray:
+def encoded(
+    records: pa.RecordBatch, codec: int, most: int = BATCH_BYTES, voids: Table = NO_VOIDS
+) -> bytearray:
     """Return archived records as record batches, one behind the other.
 
     Args:
         records: Columns of `ARCHIVED`, in the order of offsets.
         codec: Number of the codec.
         most: Raw bytes of a batch at most, unless a single record is larger.
+        voids: Rows of first offset and end, in order, that become control batches; see `nothing`.
+            Those behind the last record are left out.
 
     Raises:
         ValueError: A record does not fit in a batch, or a header has no name.
@@ -40,9 +46,12 @@ def encoded(records: pa.RecordBatch, codec: int, most: int = BATCH_BYTES) -> byt
         return bytearray()
     offsets = np.asarray(records.column("offset"), np.int64)
     rows = as_rows(records)
-    made = bytearray()
+    made, left = bytearray(), deque(voids.tolist())
     for first, end in _parts(offsets, _sizes(rows), most):
-        made += encode(rows.slice(first, end - first), codec, base_offset=int(offsets[first]))
+        base = int(offsets[first])
+        while left and left[0][0] < base:
+            made += nothing(*left.popleft())
+        made += encode(rows.slice(first, end - first), codec, base_offset=base)
     return made
 
 
@@ -71,21 +80,12 @@ def as_rows(records: pa.RecordBatch) -> pa.RecordBatch:
     """Return archived records with the columns of `RECORDS`."""
     columns = [
         records.column("offset"),
-        _milliseconds(records),
+        pa.array(to_millis(records)),
         records.column("key"),
         records.column("value"),
         _headers(records.column("headers")),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=RECORDS)
-
-
-def _milliseconds(records: pa.RecordBatch) -> pa.Array:
-    """Return the timestamps as Kafka has them: ms since 1970, -1 for none."""
-    micros = records.column("timestamp").cast(pa.int64()).fill_null(_NO_TIME * _MICROS)
-    times = pc.divide(micros, _MICROS)
-    if "timestamp_raw" not in records.schema.names:
-        return times
-    return pc.coalesce(records.column("timestamp_raw"), times)
 
 
 def _headers(lists: pa.ListArray) -> pa.ListArray:

@@ -27,8 +27,6 @@ from towpath.segments.ingress.encoding import nothing
 from towpath.segments.ingress.late import LatePolicy, lost
 from towpath.segments.ingress.supply import Chunk, Chunks, Supply, WithheldError
 
-_READER_BYTES = 12 << 20
-"""Memory that reading for one lane takes, about, besides the lane's queue."""
 _MOST_READERS = 16
 _THREADS = 4
 _STUCK = 5.0
@@ -49,6 +47,7 @@ class _Reading:
         busy: A thread reads the next chunk.
         over: Nothing more is read: all was handed on, or the reading was replaced.
         since: When the lane had room last.
+        weight: Bytes of memory that it takes, about.
     """
 
     lane: Lane
@@ -58,6 +57,7 @@ class _Reading:
     busy: bool = False
     over: bool = False
     since: float = field(default_factory=time.monotonic)
+    weight: int = 0
 
 
 class SupplyFeed:
@@ -99,7 +99,8 @@ class SupplyFeed:
         self.remove(lane)
         if self.ended:
             return
-        reading = self._readings[lane.source] = _Reading(lane, self._supply(lane))
+        supply = self._supply(lane)
+        reading = self._readings[lane.source] = _Reading(lane, supply, weight=supply.weight)
         self._waiting.append(reading)
         self._landing.reactor.soon(self._fill)
 
@@ -152,15 +153,22 @@ class SupplyFeed:
 
     def _fill(self) -> None:
         """Begin to read for lanes that wait, as far as there is memory."""
-        pool = self._landing.pool
-        most = max(1, min(_MOST_READERS, pool.limit // _READER_BYTES))
         while self._waiting and not self.ended:
-            if len(self._active) >= most and not self._make_room():
-                return
-            reading = self._waiting.popleft()
-            if not reading.over:
+            reading = self._waiting[0]
+            if reading.over:
+                self._waiting.popleft()
+            elif self._fits(reading):
+                self._waiting.popleft()
                 self._active.add(reading)
                 self._go_on(reading)
+            elif not self._make_room():
+                return
+
+    def _fits(self, reading: _Reading) -> bool:
+        """Whether there is memory to read for one more lane; there is for one in any case."""
+        weight = sum(each.weight for each in self._active) + reading.weight
+        fits = weight <= self._landing.pool.limit and len(self._active) < _MOST_READERS
+        return fits or not self._active
 
     def _make_room(self) -> bool:
         """Let a lane that has had no room for a while wait behind the others."""

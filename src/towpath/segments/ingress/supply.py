@@ -17,14 +17,16 @@ class Chunk:
     """Some batches of one partition, one behind the other.
 
     Attributes:
-        data: The batches. Their headers are written to. Offsets before the first batch that the
-            reader expects and does not find hold no record.
-        end: The offset behind the last batch.
+        data: The batches. Their headers are written to. Offsets before and between them that are
+            in none hold no record.
+        end: The offset at which the next chunk begins.
+        told: The offset behind the last batch; before `end`, there is no record either.
         aborted: Producer id and first offset of each aborted transaction among the batches.
     """
 
     data: bytearray
     end: SourceOffset
+    told: SourceOffset = SourceOffset(0)
     aborted: Aborted = ()
 
 
@@ -33,6 +35,11 @@ Chunks = Generator[Chunk, None, None]
 
 class Supply(Protocol):
     """The archived batches of one partition. Its calls block; one thread at a time makes them."""
+
+    @property
+    def weight(self) -> int:
+        """Bytes of memory that reading takes, about, besides the chunks that were yielded."""
+        ...
 
     def read(self, first: SourceOffset) -> Chunks:
         """Yield the batches from offset `first` on, in order, up to the end of what is restored.

@@ -1,0 +1,286 @@
+"""The supply of a partition that is archived in segments.
+
+Objects are opened when the reading comes to them, the next one while the present one is read. An
+object that a compaction has replaced meanwhile is found again under its new key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from towpath.model.digest import Digest
+from towpath.model.errors import CorruptSegmentError, TowpathError
+from towpath.model.nouns import SourceOffset
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.segments.format.footer import SegmentFooter
+from towpath.segments.format.gaps import Gaps
+from towpath.segments.format.parquet_reader import ParquetObjectReader, Wanted
+from towpath.segments.format.schema import OFFSET
+from towpath.segments.ingress.encoding import NO_VOIDS, encoded, nothing
+from towpath.segments.ingress.supply import Chunk, Chunks, WithheldError
+from towpath.segments.model import GapKind, PartitionId, Segment, SegmentPlace
+from towpath.wire import sifting
+from towpath.wire.batch import Table
+
+_ROW_GROUP, _DECODED = 64 << 20, 16 << 20
+"""Most bytes of a row group, and bytes of the rows and batches that are made of it at once."""
+_AS_IN_A_LOG = (sifting.MARKER, sifting.ABORTED)
+"""Gaps that a source's log has, too; a mirror fills them without counting."""
+
+
+class MissingObjectError(TowpathError):
+    """An object of the archive is not in the store.
+
+    Args:
+        key: Its key.
+    """
+
+    code = "ARCHIVE_MISSING"
+    exit_code = 3
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+    @property
+    def reason(self) -> Reason:
+        """The error as a value."""
+        return Reason.of(ReasonCode.ARCHIVE_MISSING, key=self.key)
+
+    def __str__(self) -> str:
+        return str(self.reason)
+
+
+class SegmentArchive(Protocol):
+    """Where segments are found, and their objects opened. Threads may share it."""
+
+    def segments(
+        self, partition: PartitionId, first: SourceOffset, end: SourceOffset
+    ) -> Sequence[Segment]:
+        """Return the segments that cover [first, end), as far as is known, in order."""
+        ...
+
+    def refresh(self) -> bool:
+        """Read what was added to the commit log. Returns whether it was anything."""
+        ...
+
+    def open(self, key: str) -> Any:
+        """Return an object as a file that pyarrow can read.
+
+        Raises:
+            MissingObjectError: The store does not have it.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedRange:
+    """What is restored of one partition: offsets [start, end)."""
+
+    partition: PartitionId
+    start: SourceOffset
+    end: SourceOffset
+
+
+class SegmentSupply:
+    """See `Supply`.
+
+    Args:
+        archive: The archive.
+        wanted: What is read.
+        codec: Codec of the batches that are made of rows.
+        batch_bytes: Raw bytes of such a batch at most.
+        threads: Open objects ahead.
+    """
+
+    def __init__(
+        self,
+        archive: SegmentArchive,
+        wanted: ArchivedRange,
+        codec: int,
+        batch_bytes: int,
+        threads: ThreadPoolExecutor,
+    ) -> None:
+        self._archive, self._wanted = archive, wanted
+        self._codec, self._batch_bytes = codec, batch_bytes
+        self._ahead = _Ahead(archive, threads)
+
+    @property
+    def weight(self) -> int:
+        """See `Supply`: a row group is read at once, and rows of it become batches."""
+        partition, first, end = self._wanted.partition, self._wanted.start, self._wanted.end
+        places = (each.place for each in self._archive.segments(partition, first, end))
+        groups = [each.size // max(1, each.row_groups) for each in places if each is not None]
+        return _DECODED + min(_ROW_GROUP, max(groups, default=0))
+
+    def read(self, first: SourceOffset) -> Chunks:
+        """See `Supply`."""
+        at, told, end = max(first, self._wanted.start), first, self._wanted.end
+        try:
+            while at < end:
+                for chunk in self._pass(at):
+                    at, told = chunk.end, chunk.told
+                    yield chunk
+        finally:
+            self._ahead.close()
+        if told < end:  # else nobody would know that the last records are gone
+            yield Chunk(nothing(end - 1, end), end)
+
+    def _pass(self, first: SourceOffset) -> Chunks:
+        """Yield chunks until all is read, or a compaction has replaced an object."""
+        at = first
+        segments = self._archive.segments(self._wanted.partition, first, self._wanted.end)
+        for segment, following in pairwise([*segments, None]):
+            assert segment is not None  # noqa: S101  # only the last one is
+            if segment.start > at:
+                raise _uncovered(at, segment.start)
+            self._ahead.open(following)
+            try:
+                for chunk in self._segment(segment, at):
+                    at = chunk.end
+                    yield chunk
+            except MissingObjectError as error:
+                if self._is_elsewhere(segment, at):
+                    return
+                raise self._withheld(segment, at, error.reason) from error
+            except CorruptSegmentError as error:
+                damaged = Reason.of(ReasonCode.ARCHIVE_DAMAGED, key=error.name, why=error.why)
+                raise self._withheld(segment, at, damaged) from error
+        if at < self._wanted.end:
+            raise _uncovered(at, self._wanted.end)
+
+    def _withheld(self, segment: Segment, at: SourceOffset, why: Reason) -> WithheldError:
+        return WithheldError(at, min(segment.end, self._wanted.end), why)
+
+    def _is_elsewhere(self, segment: Segment, at: SourceOffset) -> bool:
+        """Whether the commit log names another object for an offset by now."""
+        self._archive.refresh()
+        now = self._archive.segments(self._wanted.partition, at, SourceOffset(at + 1))
+        return bool(now) and now[0].place != segment.place
+
+    def _segment(self, segment: Segment, first: SourceOffset) -> Chunks:
+        """Yield the chunks of one segment from offset `first` on."""
+        end = min(segment.end, self._wanted.end)
+        if segment.place is None:
+            yield _gaps_alone(segment, first, end)
+            return
+        reader = self._ahead.take(segment.place.key)
+        footer = _footer(reader, segment, segment.place)
+        voids = _voids(footer.gaps.between(first, end))
+        at = first
+        for rows in reader.rows(footer, Wanted(first, end)):
+            last = rows.column(OFFSET)[-1].as_py()
+            known = voids[voids[:, 0] < last]
+            voids = voids[len(known) :]
+            data = encoded(rows, self._codec, self._batch_bytes, known)
+            at = SourceOffset(last + 1)
+            yield Chunk(data, at, told=at)
+        yield _trailing(voids, at, end)
+
+
+class _Ahead:
+    """Opens the next object while the present one is read. One reading at a time."""
+
+    def __init__(self, archive: SegmentArchive, threads: ThreadPoolExecutor) -> None:
+        self._archive, self._threads = archive, threads
+        self._opening: dict[str, Future[ParquetObjectReader]] = {}
+        self._reader: ParquetObjectReader | None = None
+
+    def open(self, segment: Segment | None) -> None:
+        """Begin to open the object of a segment."""
+        if segment is not None and segment.place is not None:
+            key = segment.place.key
+            if key not in self._opening:
+                self._opening[key] = self._threads.submit(self._open, key)
+
+    def take(self, key: str) -> ParquetObjectReader:
+        """Return the reader of an object; the one before is closed.
+
+        Raises:
+            MissingObjectError: The store does not have the object.
+            CorruptSegmentError: It is damaged.
+        """
+        opening = self._opening.pop(key, None)
+        made = opening.result() if opening is not None else self._open(key)
+        self._close_reader()
+        self._reader = made
+        return made
+
+    def close(self) -> None:
+        """Close what is open, also what is being opened."""
+        for opening in self._opening.values():
+            opening.add_done_callback(_closed)
+        self._opening.clear()
+        self._close_reader()
+
+    def _close_reader(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
+
+    def _open(self, key: str) -> ParquetObjectReader:
+        return ParquetObjectReader(self._archive.open(key), key)
+
+
+def _closed(opening: Future[ParquetObjectReader]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
+
+
+def _footer(reader: ParquetObjectReader, segment: Segment, place: SegmentPlace) -> SegmentFooter:
+    """Return the footer of a segment.
+
+    Raises:
+        CorruptSegmentError: The object does not hold the segment that the commit log names.
+    """
+    footer = reader.segment(place.first_row_group)
+    found = footer.segment(segment.format, place)
+    if _held(found) != _held(segment):
+        raise CorruptSegmentError(
+            reader.name, f"it holds {found.id}, and the commit log names {segment.id}"
+        )
+    return footer
+
+
+def _held(segment: Segment) -> tuple[PartitionId, SourceOffset, SourceOffset, Digest]:
+    """Return what a segment holds, at whatever level."""
+    return segment.partition_id, segment.start, segment.end, segment.digest
+
+
+def _uncovered(first: SourceOffset, end: SourceOffset) -> WithheldError:
+    return WithheldError(first, end, Reason.of(ReasonCode.ARCHIVE_UNCOVERED))
+
+
+def _voids(gaps: Gaps) -> Table:
+    """Return the gaps that a log has, too; those that touch are one."""
+    table = gaps.table[np.isin(gaps.table[:, 2], _AS_IN_A_LOG)]
+    if not len(table):
+        return NO_VOIDS
+    begins = np.append(True, table[1:, 0] != table[:-1, 1])
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(table)) - 1
+    return np.stack((table[first, 0], table[last, 1]), 1)
+
+
+def _trailing(voids: Table, at: SourceOffset, end: SourceOffset) -> Chunk:
+    """Return what is behind the last record of a segment."""
+    data = bytearray()
+    for first, stop in voids.tolist():
+        data += nothing(first, stop)
+        at = SourceOffset(stop)
+    return Chunk(data, end, told=at)
+
+
+def _gaps_alone(segment: Segment, first: SourceOffset, end: SourceOffset) -> Chunk:
+    """Return what stands for a segment without records, whose log tells no order of its gaps."""
+    counts = segment.gaps
+    as_in_a_log = counts.get(GapKind.MARKER) + counts.get(GapKind.ABORTED)
+    if as_in_a_log < counts.total:
+        return Chunk(bytearray(), end, told=first)
+    return Chunk(nothing(first, end), end, told=end)

@@ -1,0 +1,165 @@
+"""What a log held comes out of its segments again, whatever happens to the objects meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.batches import batch, from_arrow, numbered
+from tests.support.logs import Log, logs, read_plainly
+from tests.support.shelves import MemoryArchive
+from towpath.model.nouns import SourceOffset
+from towpath.model.reasons import ReasonCode
+from towpath.segments.ingress.segment_supply import ArchivedRange, SegmentSupply
+from towpath.segments.ingress.supply import Chunk, WithheldError
+from towpath.segments.model import GapKind
+from towpath.wire import batch as wire
+from towpath.wire.codec import LZ4
+from towpath.wire.plain import Record
+from towpath.wire.records import decode
+
+AS_IN_A_LOG = {GapKind.MARKER, GapKind.ABORTED}
+
+
+@pytest.fixture(scope="module")
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as made:
+        yield made
+
+
+def told(chunks: Iterable[Chunk]) -> tuple[list[Record], set[int], int]:
+    """Return the records of chunks, the offsets of control batches, and the end of it all."""
+    records: list[Record] = []
+    voids: set[int] = set()
+    at = -1
+    for chunk in chunks:
+        buffer = np.frombuffer(chunk.data, np.uint8)
+        for row in wire.scan(buffer, 0, len(buffer)).tolist():
+            assert row[wire.BASE] >= at, "batches are in the order of offsets"
+            at = row[wire.LAST] + 1
+            if row[wire.ATTRIBUTES] & wire.CONTROL:
+                voids |= {*range(row[wire.BASE], at)}
+            else:
+                position = row[wire.POSITION]
+                records += from_arrow(decode(chunk.data[position : position + row[wire.LENGTH]]))
+        assert at <= chunk.end
+    return records, voids, at
+
+
+def supply(
+    archive: MemoryArchive, threads: ThreadPoolExecutor, end: int, start: int = 0
+) -> SegmentSupply:
+    wanted = ArchivedRange(
+        partition=archive.known[0].partition_id, start=SourceOffset(start), end=SourceOffset(end)
+    )
+    return SegmentSupply(archive, wanted, LZ4, 200, threads)
+
+
+@given(logs(), st.data())
+def test_segments_give_back_what_the_log_held(
+    threads: ThreadPoolExecutor, log: Log, data: st.DataObject
+) -> None:
+    """Whatever its segments are, from whatever offset on, up to whatever end."""
+    if log.end == log.start:
+        return
+    offset = st.integers(log.start, log.end)
+    cuts = sorted(
+        {log.start, *data.draw(st.lists(st.integers(log.start, log.end - 1), max_size=4))}
+    )
+    archive = MemoryArchive()
+    archive.archive(log, cuts, log.end)
+    first, end = sorted((data.draw(offset, "first"), data.draw(offset, "end")))
+    seen, gaps = read_plainly(log, first, end)
+    records, voids, at = told(supply(archive, threads, end).read(SourceOffset(first)))
+    assert records == [each.record for each in seen]
+    expected = {n for gap in gaps if gap.kind in AS_IN_A_LOG for n in range(gap.first, gap.end)}
+    assert voids - {end - 1} <= expected
+    if all(each.place is not None for each in archive.known):  # else the order is not known
+        assert voids >= expected
+    assert at == end if first < end else not records
+
+
+PLAIN = Log(tuple(bytes(batch(numbered([Record(b"k", b"%d" % n, (), n)], n))) for n in range(40)))
+QUARTERS = (0, 10, 20, 30)
+
+
+def values(chunks: Iterable[Chunk]) -> list[int]:
+    return [int(record.value or b"") for record in told(chunks)[0]]
+
+
+@pytest.mark.parametrize("at", [0, 7, 10, 15])
+def test_an_object_that_a_compaction_replaced_is_found_again(
+    threads: ThreadPoolExecutor, at: int
+) -> None:
+    archive = MemoryArchive()
+    segments = archive.archive(PLAIN, QUARTERS, 40)
+    archive.compact(PLAIN, segments[:3])
+    for gone in segments[1:3] if at < 10 else segments[:3]:
+        assert gone.place is not None
+        del archive.objects[gone.place.key]
+    assert values(supply(archive, threads, 40).read(SourceOffset(at))) == [*range(at, 40)]
+    assert archive.opened[-1] == "30-40"
+    assert "0-30-compacted" in archive.opened
+
+
+def test_a_missing_object_is_told_behind_what_could_be_read(threads: ThreadPoolExecutor) -> None:
+    archive = MemoryArchive()
+    archive.archive(PLAIN, QUARTERS, 40)
+    late = archive.objects.pop("20-30")
+    chunks: list[Chunk] = []
+    made = supply(archive, threads, 35)
+    with pytest.raises(WithheldError) as found:
+        chunks += made.read(SourceOffset(5))
+    assert (found.value.first, found.value.end) == (20, 30)
+    assert found.value.why.code is ReasonCode.ARCHIVE_MISSING
+    archive.objects["20-30"] = late
+    assert values(made.read(SourceOffset(20))) == [*range(20, 35)]
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "another"])
+def test_a_damaged_object_is_told(threads: ThreadPoolExecutor, damage: str) -> None:
+    archive = MemoryArchive()
+    archive.archive(PLAIN, QUARTERS, 40)
+    data = archive.objects["10-20"]
+    changed = bytearray(data)
+    changed[len(data) // 8] ^= 0xFF
+    instead = {"cut": data[:-9], "changed": bytes(changed), "another": archive.objects["20-30"]}
+    archive.objects["10-20"] = instead[damage]
+    chunks: list[Chunk] = []
+    reading = supply(archive, threads, 40).read(SourceOffset(0))
+    with pytest.raises(WithheldError) as found:
+        chunks.extend(reading)
+    read = values(chunks)
+    assert read == [*range(len(read))]
+    assert (found.value.first, found.value.end) == (len(read), 20)
+    assert found.value.why.code is ReasonCode.ARCHIVE_DAMAGED
+    assert "object 10-20 of the archive is damaged" in str(found.value)
+
+
+def test_offsets_that_the_log_no_longer_names_are_told(threads: ThreadPoolExecutor) -> None:
+    archive = MemoryArchive()
+    segments = archive.archive(PLAIN, QUARTERS, 40)
+    archive.known = [segments[0], segments[2]]
+    made = supply(archive, threads, 40)
+    with pytest.raises(WithheldError) as found:
+        list(made.read(SourceOffset(0)))
+    assert (found.value.first, found.value.end) == (10, 20)
+    with pytest.raises(WithheldError) as found:
+        list(made.read(SourceOffset(20)))
+    assert (found.value.first, found.value.end) == (30, 40)
+    assert found.value.why.code is ReasonCode.ARCHIVE_UNCOVERED
+
+
+def test_readings_that_end_early_close_what_they_opened(threads: ThreadPoolExecutor) -> None:
+    archive = MemoryArchive()
+    archive.archive(PLAIN, QUARTERS, 40)
+    chunks = supply(archive, threads, 40).read(SourceOffset(0))
+    assert values([next(chunks)]) == [*range(10)]
+    chunks.close()
+    threads.submit(lambda: None).result()
+    assert archive.opened in (["0-10"], ["0-10", "10-20"], ["10-20", "0-10"])
