@@ -8,30 +8,19 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from towpath.model.nouns import SourceOffset
+from towpath.segments.format.schema import ARCHIVED
 from towpath.segments.ingress.encoding import encoded, nothing
 from towpath.segments.ingress.supply import Chunk, Chunks
 from towpath.wire.codec import LZ4
 from towpath.wire.plain import Record
 
-_HEADER = pa.struct([pa.field("key", pa.binary(), nullable=False), pa.field("value", pa.binary())])
-COLUMNS = pa.schema(
-    [
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("headers", pa.list_(_HEADER)),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", "UTC")),
-        ("timestamp_type", pa.int32()),
-        ("timestamp_raw", pa.int64()),
-    ]
-)
 MICROS = 1000
 _MOST = (1 << 62) // MICROS
 
 
 def archived(records: Sequence[Record]) -> pa.RecordBatch:
     """Return records as an archive has them."""
-    return pa.RecordBatch.from_pylist([_row(each) for each in records], schema=COLUMNS)
+    return pa.RecordBatch.from_pylist([_row(each) for each in records], schema=ARCHIVED)
 
 
 def _row(record: Record) -> dict[str, object]:
@@ -44,6 +33,9 @@ def _row(record: Record) -> dict[str, object]:
         "offset": record.offset,
         "timestamp": micros,
         "timestamp_type": 0,
+        "partition": 0,
+        "leader_epoch": None,
+        "schema_id": None,
         "timestamp_raw": None if fits else record.timestamp,
     }
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.archived import archived
-from tests.support.batches import CODECS, RECORD, SMALL, at_offsets, from_arrow, numbered
+from tests.support.batches import CODECS, RECORD, at_offsets, from_arrow, numbered
 from towpath.segments.ingress.encoding import encoded, nothing
 from towpath.wire import batch as wire
 from towpath.wire.plain import Record
@@ -57,18 +55,22 @@ def test_a_slice_of_a_larger_batch_is_encoded_alone(
     assert decoded(encoded(archived(there)[first:end], 0)) == there[first:end]
 
 
-def test_null_headers_are_no_headers() -> None:
-    rows = archived(SMALL)
-    at = rows.schema.get_field_index("headers")
-    rows = rows.set_column(at, "headers", pa.nulls(len(rows), rows.column("headers").type))
-    assert decoded(encoded(rows, 0)) == tuple(replace(each, headers=()) for each in SMALL)
+def test_batches_end_at_holes() -> None:
+    records = at_offsets([Record(b"k", b"v")] * 10, [0, 1, 2, 3, 4, 5, 6, 8, 9, 20])
+    made = table(encoded(archived(records), 0))
+    assert made[:, wire.BASE].tolist() == [0, 8, 20]
+    assert made[:, wire.COUNT].tolist() == [7, 2, 1]
 
 
-def test_batches_end_at_their_size_and_at_holes() -> None:
-    records = at_offsets([Record(b"k", b"v" * 83)] * 10, [0, 1, 2, 3, 4, 5, 6, 8, 9, 20])
-    made = table(encoded(archived(records), 0, most=300))
-    assert made[:, wire.BASE].tolist() == [0, 3, 6, 8, 20]
-    assert made[:, wire.COUNT].tolist() == [3, 3, 1, 2, 1]
+def test_control_batches_stand_where_the_offsets_are() -> None:
+    records = at_offsets([Record(b"k", b"v")] * 6, [2, 3, 6, 7, 20, 21])
+    voids = np.array([(0, 2), (4, 6), (8, 15), (15, 20), (22, 30)], np.int64)
+    made = table(encoded(archived(records), 0, voids=voids))
+    controls = made[:, wire.ATTRIBUTES] & wire.CONTROL != 0
+    bases, ends = made[:, wire.BASE], made[:, wire.LAST] + 1
+    assert np.stack((bases[controls], ends[controls]), 1).tolist() == voids.tolist()
+    assert (bases[1:] >= ends[:-1]).all()
+    assert [*zip(bases[~controls], ends[~controls], strict=True)] == [(2, 4), (6, 8), (20, 22)]
 
 
 def test_no_records_are_no_batches() -> None:
