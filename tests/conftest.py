@@ -43,6 +43,8 @@ from hypothesis import settings
 
 from tests.support import fleet, selection
 from tests.support.brokers import SharedCluster
+from tests.support.buckets import Buckets, StoreFront
+from tests.support.buckets import fetch as fetch_buckets
 from tests.support.certificates import Vault
 from tests.support.chaos import Copiers, soak_rounds
 from tests.support.clusters import Clusters
@@ -238,6 +240,38 @@ def new_registry(clusters: Clusters, tmp_path: Path) -> Iterator[Callable[..., L
     yield start
     for each in started:
         each.stop()
+
+
+@pytest.fixture(scope="session")
+def buckets_program(clusters: Clusters) -> Path:
+    program = clusters.once("buckets-program", fetch_buckets)
+    if program is None:
+        pytest.skip("the S3 store is built with Go, and there is no go command on PATH")
+    return program
+
+
+@pytest.fixture(scope="session")
+def buckets(buckets_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Buckets]:
+    """Return an S3 store that the tests of this process share; `.new()` makes a bucket."""
+    store = Buckets(buckets_program, tmp_path_factory.mktemp("buckets"))
+    yield store
+    store.stop()
+
+
+@pytest.fixture
+def own_buckets(buckets_program: Path, tmp_path: Path) -> Iterator[Buckets]:
+    """Return an S3 store for this test alone, which may stop and start it."""
+    store = Buckets(buckets_program, tmp_path / "buckets")
+    yield store
+    store.stop()
+
+
+@pytest.fixture
+def front(buckets: Buckets) -> Iterator[StoreFront]:
+    """Return a proxy before `buckets` that notes requests, and may answer itself."""
+    made = StoreFront(buckets.port)
+    yield made
+    made.stop()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pickle
 import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ from towpath.config.document import parse
 from towpath.config.link import LinkConfig as Root
 from towpath.config.secrets import SECRET_KEYS
 from towpath.config.shape import walk
+from towpath.config.store import StoreConfig
 from towpath.model.errors import ConfigError
 from towpath.model.secret import Secret
 
@@ -276,7 +278,8 @@ def test_secrets_are_in_no_error(
 
 
 def test_the_secret_keys_are_those_of_the_models() -> None:
-    found = {place[-1] for place, field in walk(Root) if "Secret" in repr(field)}
+    walked = chain(walk(Root), walk(StoreConfig))
+    found = {place[-1] for place, field in walked if "Secret" in repr(field)}
     assert found == SECRET_KEYS
 
 

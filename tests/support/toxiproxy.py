@@ -60,6 +60,20 @@ class Toxiproxy:
             name = address.rpartition(":")[2]
             self._ask("/proxies", {"name": name, "listen": address, "upstream": target})
 
+    def stand_at(self, listen: str, upstream: str) -> None:
+        """Listen at an address for another one; cut it by `let_through`, slow it by `spoil`."""
+        name = listen.rpartition(":")[2]
+        self._ask("/proxies", {"name": name, "listen": listen, "upstream": upstream})
+
+    def let_through(self, port: int, *, enabled: bool) -> None:
+        """Let connections to a port through, or close them all and refuse new ones."""
+        self._ask(f"/proxies/{port}", {"enabled": enabled})
+
+    def spoil(self, port: int, kind: str, stream: str = "downstream", **how: int) -> None:
+        """Add a toxic to a port, such as `latency` with `latency=300` (milliseconds)."""
+        toxic = {"name": f"{kind}-{stream}", "type": kind, "stream": stream, "attributes": how}
+        self._ask(f"/proxies/{port}/toxics", toxic)
+
     def cut(self, cluster: SharedCluster) -> None:
         """Close all connections and refuse new ones."""
         self._enable(cluster, enabled=False)
@@ -73,8 +87,7 @@ class Toxiproxy:
     ) -> None:
         """Add a toxic to all proxies, such as `latency` with `latency=300` (milliseconds)."""
         for name in _names(cluster):
-            toxic = {"name": kind, "type": kind, "stream": stream, "attributes": how}
-            self._ask(f"/proxies/{name}/toxics", toxic)
+            self.spoil(int(name), kind, stream, **how)
 
     def reset(self) -> None:
         """Heal everything and remove all toxics."""

@@ -42,6 +42,7 @@ from towpath.config.schemas import (
     SchemaVersions,
 )
 from towpath.config.secrets import PemFile, certificates
+from towpath.config.store import AwsKeys, EncryptionMode, StoreConfig, StoreEncryption, StoreKind
 from towpath.config.topics import INTERNAL_TOPICS, ConfigRules, Replicas, TopicsConfig
 from towpath.config.units import ByteRate, Duration, Size
 
@@ -51,12 +52,14 @@ __all__ = [
     "AccessConfig",
     "AclMode",
     "ApicurioId",
+    "AwsKeys",
     "BasicLogin",
     "ByteRate",
     "ClusterConfig",
     "ConfigRules",
     "DeletedVersions",
     "Duration",
+    "EncryptionMode",
     "Extras",
     "Following",
     "GroupStates",
@@ -83,6 +86,9 @@ __all__ = [
     "SchemasConfig",
     "Size",
     "StartAt",
+    "StoreConfig",
+    "StoreEncryption",
+    "StoreKind",
     "Tls",
     "TopicsConfig",
     "certificates",

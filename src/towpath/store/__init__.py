@@ -1,1 +1,13 @@
-"""Floor 2: objects in a store: a bucket, a container, or a folder."""
+"""Floor 2: objects in a store, which is a bucket or a folder.
+
+`Store` is the way in. It repeats what may pass, inside one deadline, and raises kinds of
+`StoreError`. Below it, each kind of store is a `Backend` that does each thing once: `s3` (requests
+of botocore, sent by `transport`) and `files`.
+"""
+
+from towpath.store.objects import StoredObject, Unfinished
+from towpath.store.reader import ObjectReader
+from towpath.store.store import Store
+from towpath.store.writer import ObjectWriter
+
+__all__ = ["ObjectReader", "ObjectWriter", "Store", "StoredObject", "Unfinished"]

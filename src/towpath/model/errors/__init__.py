@@ -18,6 +18,14 @@
     │   ├── NewerLinkError             the link needs a newer Towpath
     │   ├── LinkBusyError              the link runs elsewhere
     │   └── LinkHeldError              another process changes the target for the link
+    ├── StoreError                  4  an object store could not be used
+    │   ├── ObjectMissingError         there is no such object
+    │   ├── ObjectExistsError          there is one, and only a new one may be written
+    │   ├── ObjectChangedError         it is another one than was expected
+    │   ├── ObjectColdError            it must be thawed before it can be read
+    │   ├── StoreRefusedError          the store refused
+    │   ├── StoreFullError             it has no room left
+    │   └── StoreAwayError             it gave no usable answer in time
     ├── CorruptBatchError           1  bytes that are no record batch
     ├── CorruptSegmentError         3  an archived object does not hold what its footer says
     ├── NewerSegmentError           4  an archived object was written by a newer Towpath
@@ -80,6 +88,16 @@ from towpath.model.errors.spark import (
     WorkersError,
 )
 from towpath.model.errors.step import StepHeldBackError, StepOutdatedError
+from towpath.model.errors.store import (
+    ObjectChangedError,
+    ObjectColdError,
+    ObjectExistsError,
+    ObjectMissingError,
+    StoreAwayError,
+    StoreError,
+    StoreFullError,
+    StoreRefusedError,
+)
 
 __all__ = [
     "ClusterError",
@@ -96,6 +114,10 @@ __all__ = [
     "NewerLinkError",
     "NewerSegmentError",
     "NotIdenticalError",
+    "ObjectChangedError",
+    "ObjectColdError",
+    "ObjectExistsError",
+    "ObjectMissingError",
     "PackError",
     "RefusedError",
     "RegistryRefusedError",
@@ -109,6 +131,10 @@ __all__ = [
     "StepHeldBackError",
     "StepOutdatedError",
     "StoppedError",
+    "StoreAwayError",
+    "StoreError",
+    "StoreFullError",
+    "StoreRefusedError",
     "TargetLostError",
     "TargetReplacedError",
     "TowpathError",

@@ -1,0 +1,233 @@
+"""An object store in the file: where it is, how to log in, and how objects are written."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Self
+from urllib.parse import unquote, urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StrictBool,
+    ValidationInfo,
+    model_validator,
+)
+
+from towpath.config.clusters import Tls
+from towpath.config.problems import must_be, placed_error
+from towpath.config.secrets import SecretText
+from towpath.config.shape import Section
+from towpath.config.units import Duration, Size, between
+
+_SUCH_AS = "s3://bucket/prefix or file:///path"
+
+
+class StoreKind(StrEnum):
+    """Kinds of stores, by the scheme of their URL."""
+
+    S3 = "s3"
+    FILES = "file"
+
+
+class AwsKeys(Section):
+    """Login to an S3 store with a pair of keys."""
+
+    access_key_id: str = Field(min_length=1, description="Name of the access key.")
+    secret_access_key: SecretText = Field(description="Secret of the access key.")
+    session_token: SecretText | None = Field(
+        None, description="Secret: the token of temporary keys."
+    )
+
+
+class EncryptionMode(StrEnum):
+    """How S3 encrypts objects."""
+
+    S3 = "AES256"
+    KMS = "aws:kms"
+    KMS_TWICE = "aws:kms:dsse"
+
+
+class StoreEncryption(Section):
+    """Encryption of objects by an S3 store itself."""
+
+    mode: EncryptionMode = Field(description="Who holds the keys.")
+    kms_key: str | None = Field(
+        None, min_length=1, description="The key in AWS KMS. Default: that of the bucket."
+    )
+
+    @model_validator(mode="after")
+    def _has_a_use_for_the_key(self) -> Self:
+        if self.kms_key and self.mode is EncryptionMode.S3:
+            raise placed_error("is only used with the modes aws:kms and aws:kms:dsse", "kms_key")
+        return self
+
+
+def _url(text: str, info: ValidationInfo) -> str:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        raise ValueError(f"is not a URL such as {_SUCH_AS}") from None
+    if parts.password is not None:
+        # The text itself is not repeated, as it holds a password.
+        raise ValueError("has a password in it; give the login in keys of its own")
+    if parts.scheme == StoreKind.FILES and not (parts.query or parts.fragment):
+        return _file_url(text, parts.netloc, parts.path, info)
+    if parts.scheme != StoreKind.S3 or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"{text[:100]!r} is not a URL such as {_SUCH_AS}")
+    return f"s3://{parts.netloc}/{parts.path.strip('/')}".rstrip("/")
+
+
+def _file_url(text: str, host: str, path: str, info: ValidationInfo) -> str:
+    if host not in {"", "localhost"}:
+        raise ValueError(
+            f"{text[:100]!r} names a host; write file:///path, or file:path below here"
+        )
+    if not path.strip("/"):
+        raise ValueError("names no folder")
+    folder = Path((info.context or {}).get("folder", "."))
+    return (folder / unquote(path)).absolute().as_uri()
+
+
+def _endpoint(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise ValueError("is not a URL such as https://store:9000") from None
+    if parts.username is not None:
+        raise ValueError("has a login in it; give the login under `keys`")
+    if not is_whole or parts.query or parts.fragment:
+        raise ValueError(f"{text[:100]!r} is not a URL such as https://store:9000")
+    return text.rstrip("/")
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _tls(value: object) -> object:
+    """Read `tls: true` as the defaults, which are those without the key, too."""
+    if value is True:
+        return {}
+    if isinstance(value, dict | Tls) or value is None:
+        return value
+    raise ValueError(must_be("true, or a mapping of ca, cert, key, ...", value))
+
+
+_ONLY = {
+    StoreKind.S3: ("region", "path_style", "keys", "profile", "encryption"),
+    StoreKind.FILES: (),
+}
+_NOT_WITH_FILES = ("endpoint", "tls", "storage_class")
+
+
+class StoreConfig(Section):
+    """A place for objects: a bucket, or a folder."""
+
+    url: Annotated[str, AfterValidator(_url)] = Field(
+        description=f"Where the objects are: {_SUCH_AS}. `file:path` is relative to the folder of"
+        " this file. All machines that work on it must see the same."
+    )
+    region: str | None = Field(
+        None, min_length=1, description="S3: the region. Default: that of the environment."
+    )
+    endpoint: Annotated[str, AfterValidator(_endpoint)] | None = Field(
+        None, description="URL of a store that is not the provider's own, such as MinIO or Ceph."
+    )
+    path_style: StrictBool | None = Field(
+        None,
+        description="S3: whether the bucket is part of the path instead of the host. Default: true"
+        " with an `endpoint`.",
+    )
+    keys: AwsKeys | None = Field(
+        None,
+        description="S3: login. Default: what AWS's tools find, in the environment, files, or the"
+        " machine's role.",
+    )
+    profile: str | None = Field(
+        None, min_length=1, description="S3: profile in the files of AWS's tools."
+    )
+    tls: Annotated[Tls | None, BeforeValidator(_tls, json_schema_input_type=bool | Tls)] = Field(
+        None, description="Certificates for https. Default: the authorities of the system."
+    )
+    timeout: Annotated[Duration, between("1s", "1h")] = Field(
+        Duration.parse("2m"),
+        description="Time for one call; until then it is repeated after timeouts, 429 and 5xx.",
+    )
+    request_timeout: Annotated[Duration, between("100ms", "10m")] = Field(
+        Duration.parse("30s"), description="Time in which something must arrive at one request."
+    )
+    part_size: Annotated[Size, between("5MiB", "512MiB")] = Field(
+        Size.parse("8MiB"),
+        description="Size of the parts in which large objects are written. An object has at most"
+        " 10,000 parts.",
+    )
+    storage_class: Annotated[
+        tuple[Annotated[str, Field(min_length=1)], ...],
+        BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...]),
+    ] = Field(
+        (),
+        description="Storage class of segments by level, such as `[STANDARD, STANDARD_IA]`; the"
+        " last one counts for higher levels. Default: that of the bucket.",
+    )
+    encryption: StoreEncryption | None = Field(
+        None, description="S3: encryption by the store. Default: that of the bucket."
+    )
+    spread: StrictBool = Field(
+        False,
+        description="Whether keys begin with four hex digits, for stores that limit requests by"
+        " prefix. Never change it later.",
+    )
+
+    @property
+    def kind(self) -> StoreKind:
+        """The kind of store that the URL names."""
+        return StoreKind(self.url.partition(":")[0])
+
+    @property
+    def bucket(self) -> str:
+        """The bucket; "" for files."""
+        return urlsplit(self.url).netloc
+
+    @property
+    def prefix(self) -> str:
+        """What keys begin with in the bucket, without slashes at its ends; the folder of files."""
+        path = urlsplit(self.url).path
+        return unquote(path) if self.kind is StoreKind.FILES else path.strip("/")
+
+    @property
+    def holds_credentials(self) -> bool:
+        """Whether someone who reads this value could log in with it."""
+        return self.keys is not None or (self.tls is not None and self.tls.cert is not None)
+
+    def class_of(self, level: int) -> str:
+        """Return the storage class of segments of a level; "" for the bucket's default."""
+        chosen = self.storage_class
+        return chosen[min(level, len(chosen) - 1)] if chosen else ""
+
+    @model_validator(mode="after")
+    def _only_what_is_used(self) -> Self:
+        for kind, names in _ONLY.items():
+            for name in names if kind is not self.kind else ():
+                if getattr(self, name) is not None:
+                    raise placed_error(f"is not used with {self.kind}://", name)
+        if self.kind is StoreKind.FILES:
+            for name in _NOT_WITH_FILES:
+                if getattr(self, name):
+                    raise placed_error("is not used with file://", name)
+        return self
+
+    @model_validator(mode="after")
+    def _encrypted(self) -> Self:
+        if self.tls and self.endpoint and not self.endpoint.startswith("https:"):
+            raise placed_error("must begin with https: where tls is given", "endpoint")
+        return self
+
+    @model_validator(mode="after")
+    def _one_login(self) -> Self:
+        if self.keys and self.profile:
+            raise placed_error("give only one of keys and profile", "profile")
+        return self

@@ -1,0 +1,105 @@
+"""Errors about an object store."""
+
+from __future__ import annotations
+
+from towpath.model.errors.base import TowpathError
+
+
+class StoreError(TowpathError):
+    """A store could not do what was asked.
+
+    Args:
+        where: The store or the object, as a URL without secrets.
+        what: What was being done.
+        why: What the store said, without secrets.
+        advice: What to do about it.
+    """
+
+    code = "STORE"
+    exit_code = 4
+
+    def __init__(self, where: str, what: str, why: str = "", advice: str = "") -> None:
+        super().__init__(where, what, why, advice)
+        self.where, self.what, self.why, self.advice = where, what, why, advice
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}: {self.why}"
+        return f"{text}; {self.advice}" if self.advice else text
+
+
+class ObjectMissingError(StoreError):
+    """There is no object with this key."""
+
+    code = "STORE_MISSING"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.where}: {self.what}: there is no such object; look whether somebody, or a rule"
+            " of the bucket, deleted it"
+        )
+
+
+class ObjectExistsError(StoreError):
+    """There is an object with this key already, and only a new one may be written."""
+
+    code = "STORE_EXISTS"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.where}: {self.what}: there is such an object already, and it stays as it is;"
+            " look who else writes to this prefix"
+        )
+
+
+class ObjectChangedError(StoreError):
+    """The object is not the one that was to be replaced or read on."""
+
+    code = "STORE_CHANGED"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.where}: {self.what}: another writer changed the object meanwhile; look who else"
+            " writes to this prefix"
+        )
+
+
+class ObjectColdError(StoreError):
+    """The object lies in a storage class that must be thawed before it can be read."""
+
+    code = "STORE_COLD"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.where}: {self.what}: the object lies in a storage class that cannot be read at"
+            " once; restore it in the store first (for S3: `aws s3api restore-object`)"
+        )
+
+
+class StoreRefusedError(StoreError):
+    """The store refused the request, and repeating it does not help."""
+
+    code = "STORE_REFUSED"
+
+
+class StoreFullError(StoreError):
+    """The store has no room left, or a quota is used up."""
+
+    code = "STORE_FULL"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.where}: {self.what}: the store has no room left ({self.why}); make room, or"
+            " raise its quota"
+        )
+
+
+class StoreAwayError(StoreError):
+    """The store gave no usable answer in time."""
+
+    code = "STORE_AWAY"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.where}: {self.what}: no usable answer in time ({self.why}); look whether the"
+            " store runs and can be reached, and at `store.url` and `store.endpoint`"
+        )

@@ -1,0 +1,304 @@
+"""Objects as files in a folder, which may be a network file system.
+
+An object appears under its name as a whole, and stays after a power cut: it is written beside, made
+durable, and then linked (where it must be new) or renamed to its place. A link fails if the name is
+taken, for all machines that share the folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from uuid import uuid4
+
+from towpath.config import StoreConfig
+from towpath.model.errors import (
+    ObjectChangedError,
+    ObjectExistsError,
+    ObjectMissingError,
+    StoreAwayError,
+    StoreError,
+    StoreFullError,
+    StoreRefusedError,
+)
+from towpath.model.foreign import foreign
+from towpath.store.objects import Data, Put, StoredObject, Unfinished, Upload
+
+_LOCK = "lock"
+_OWN = ".towpath"
+"""The folder of what is being written, and of the lock."""
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_AWAY = frozenset(
+    {errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN, errno.EHOSTDOWN, errno.EAGAIN,
+     errno.EINTR, errno.EBUSY, errno.ENOLCK}
+)  # fmt: skip
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+_PAGE = 1000
+
+
+class FilesBackend:
+    """A folder."""
+
+    parallel = 4
+    keeps_unfinished = True
+
+    def __init__(self, config: StoreConfig) -> None:
+        self._root, self._part_size = Path(config.prefix), int(config.part_size)
+        self._own = self._root / _OWN
+
+    def close(self) -> None:
+        """Do nothing: no file stays open."""
+
+    def put(self, key: str, data: Data, how: Put) -> StoredObject:
+        """Write an object as a whole."""
+        upload = self.upload(key, how)
+        try:
+            upload.part(0, data)
+            return upload.complete()
+        except BaseException:
+            upload.abort()
+            raise
+
+    def upload(self, key: str, how: Put) -> Upload:
+        """Begin to write an object in parts."""
+        self.path(key)
+        with self._told("begin to write", key):
+            self._make_root()
+            # The name says what it was to become, for whoever finds it.
+            name = self._own / f"{uuid4().hex}.{key.replace('%', '%25').replace('/', '%2F')}"
+            beside = name if len(name.name) < 255 else self._own / uuid4().hex
+            beside.touch(exist_ok=False)
+        return _FileUpload(self, key, how, beside, self._part_size)
+
+    def get(self, key: str, first: int, end: int | None, tag: str) -> tuple[StoredObject, bytes]:
+        """Return the bytes [first, end) of an object."""
+        with self._told("read", key), self.path(key).open("rb") as file:
+            found = _stored(key, os.fstat(file.fileno()))
+            if tag and tag != found.tag:
+                raise ObjectChangedError(self._where(key), "read")
+            at = max(0, found.size + first) if first < 0 else first
+            if first > 0 and at >= found.size:
+                why = f"it has {found.size} bytes, and those from {first} on were wanted"
+                raise StoreRefusedError(self._where(key), "read", why)
+            file.seek(at)
+            return found, file.read() if end is None else file.read(end - at)
+
+    def head(self, key: str) -> tuple[StoredObject, str]:
+        """Return an object without its bytes; files keep no name of their write."""
+        with self._told("look at", key):
+            return _stored(key, self.path(key).stat()), ""
+
+    def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
+        """Return the next objects with a prefix behind a key, and whether there are more."""
+        with self._told("list objects below", prefix):
+            found = list(islice(_walk(self._root, "", prefix, after), _PAGE + 1))
+        return [_stored(*each) for each in found[:_PAGE]], len(found) > _PAGE
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete objects."""
+        for key in keys:
+            with self._told("delete", key), suppress(FileNotFoundError, NotADirectoryError):
+                self.path(key).unlink()
+
+    def unfinished(self, prefix: str) -> Sequence[Unfinished]:
+        """Return the uploads with a prefix that nobody completed or aborted."""
+        found = []
+        with self._told("list unfinished uploads below", prefix):
+            for path in sorted(self._own.iterdir()) if self._own.is_dir() else ():
+                key = path.name.partition(".")[2].replace("%2F", "/").replace("%25", "%")
+                if path.name != _LOCK and key.startswith(prefix):
+                    with suppress(FileNotFoundError):  # it has just been completed
+                        started = path.stat().st_mtime_ns // 1_000_000
+                        found.append(Unfinished(key=key, id=path.name, started=started))
+        return found
+
+    def abort(self, upload: Unfinished) -> None:
+        """Remove the parts of an unfinished upload."""
+        with self._told("abort writing", upload.key):
+            (self._own / upload.id).unlink(missing_ok=True)
+
+    def publish(self, beside: Path, key: str, how: Put) -> StoredObject:
+        """Give a file that is whole and durable its name.
+
+        Raises:
+            StoreError: It could not be done; the file stays where it is.
+        """
+        path = self.path(key)
+        with self._told("write", key):
+            _make_folders(path.parent, self._root)
+            if how.only_new:
+                self._link(beside, path)
+            else:
+                self._move(beside, path, how.instead_of)
+            _sync(path.parent)
+            return _stored(key, path.stat())
+
+    def path(self, key: str) -> Path:
+        """Return the file of an object.
+
+        Raises:
+            StoreRefusedError: The key cannot be the name of a file in the folder.
+        """
+        parts = key.split("/")
+        if any(part in {"", ".", "..", _OWN} or "\0" in part for part in parts):
+            why = f"{key!r} cannot be the name of a file below it"
+            raise StoreRefusedError(self._where(""), "find an object", why)
+        return self._root.joinpath(*parts)
+
+    def _link(self, beside: Path, path: Path) -> None:
+        try:
+            path.hardlink_to(beside)
+        except FileExistsError:
+            # NFS may say so of a link that it has just made, when it had to ask twice.
+            if beside.stat().st_nlink == 1:
+                raise
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            why = f"the file system makes no hard links ({foreign(error)})"
+            advice = "an archive needs them to write what must be new; use another file system"
+            raise StoreRefusedError(self._where(""), "write a new object", why, advice) from None
+        beside.unlink()
+
+    def _move(self, beside: Path, path: Path, instead_of: str) -> None:
+        with self._locked():
+            if instead_of:
+                present = _stored("", path.stat())
+                if present.tag != instead_of:
+                    raise ObjectChangedError(str(path), "replace")
+            beside.replace(path)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep all others from replacing an object, also on other machines."""
+        with (self._own / _LOCK).open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _make_root(self) -> None:
+        """Make the folder, but not those above it: what is not mounted must not be written to.
+
+        Raises:
+            StoreRefusedError: The folder above is not there.
+        """
+        if self._own.is_dir():
+            return
+        if not self._root.parent.is_dir():
+            why = f"there is no folder {self._root.parent}"
+            advice = "make it, or look whether its disk is mounted"
+            raise StoreRefusedError(self._where(""), "write", why, advice)
+        self._root.mkdir(exist_ok=True)
+        self._own.mkdir(exist_ok=True)
+
+    def _where(self, key: str) -> str:
+        return f"file://{self._root}/{key}"
+
+    @contextmanager
+    def _told(self, what: str, key: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise _told(error, self._where(key), what) from None
+
+
+class _FileUpload:
+    """A file that is being written."""
+
+    def __init__(
+        self, backend: FilesBackend, key: str, how: Put, beside: Path, part_size: int
+    ) -> None:
+        self._backend, self._key, self._how = backend, key, how
+        self._beside, self._part_size = beside, part_size
+
+    def part(self, number: int, data: Data) -> None:
+        """Write the part of a number, 0 or more."""
+        with self._told("write a part of"), self._beside.open("r+b") as file:
+            file.seek(number * self._part_size)
+            file.write(data)
+
+    def complete(self) -> StoredObject:
+        """Make the object of all parts."""
+        with self._told("write"), self._beside.open("rb") as file:
+            os.fsync(file.fileno())
+        return self._backend.publish(self._beside, self._key, self._how)
+
+    def abort(self) -> None:
+        """Remove all parts."""
+        with self._told("abort writing"):
+            self._beside.unlink(missing_ok=True)
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise _told(error, f"file://{self._backend.path(self._key)}", what) from None
+
+
+def _told(error: OSError, where: str, what: str) -> StoreError:
+    if isinstance(error, FileExistsError):
+        return ObjectExistsError(where, what)
+    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
+        return ObjectMissingError(where, what)
+    if error.errno in _FULL:
+        return StoreFullError(where, what, foreign(error))
+    if error.errno in _AWAY:
+        return StoreAwayError(where, what, foreign(error))
+    return StoreRefusedError(where, what, foreign(error), "look at the rights of the folder")
+
+
+def _walk(folder: Path, key: str, prefix: str, after: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the files with a prefix behind a key, in the order in which stores sort keys.
+
+    There `a-b` comes before `a/b`, so a folder is sorted with the slash behind its name.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
+        names = {each.name + "/" * each.is_dir(): each for each in found}
+        names.pop("" if key else f"{_OWN}/", None)
+        for name in sorted(names, key=os.fsencode):
+            whole = key + name
+            if not name.endswith("/"):
+                if whole.startswith(prefix) and _sorts(after, whole):
+                    with suppress(FileNotFoundError):  # it has just been deleted
+                        yield whole, names[name].stat()
+            elif _may_hold(whole, prefix, after):
+                yield from _walk(Path(names[name].path), whole, prefix, after)
+
+
+def _may_hold(folder: str, prefix: str, after: str) -> bool:
+    is_wanted = folder.startswith(prefix) or prefix.startswith(folder)
+    return is_wanted and (after.startswith(folder) or _sorts(after, folder))
+
+
+def _sorts(one: str, other: str) -> bool:
+    """Whether one key comes before another: stores compare the bytes of UTF-8."""
+    return os.fsencode(one) < os.fsencode(other)
+
+
+def _make_folders(folder: Path, root: Path) -> None:
+    missing = []
+    while folder != root and not folder.is_dir():
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        each.mkdir(exist_ok=True)
+        _sync(each.parent)
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _stored(key: str, stat: os.stat_result) -> StoredObject:
+    tag = f"{stat.st_ino:x}-{stat.st_mtime_ns:x}-{stat.st_size:x}"
+    return StoredObject(key=key, size=stat.st_size, tag=tag, modified=stat.st_mtime_ns // 1_000_000)

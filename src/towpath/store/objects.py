@@ -1,0 +1,165 @@
+"""What a store holds, and what each kind of store can do.
+
+A backend does each thing once. `Store` repeats it, so a backend raises `StoreAwayError` for what
+may pass, and the other errors of a store for what may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+Data = bytes | bytearray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredObject:
+    """An object in a store.
+
+    Attributes:
+        key: Its key, relative to the store's prefix.
+        size: Size in bytes.
+        tag: Changes whenever the object is written; `Store.replace` wants it.
+        modified: When it was written, in ms.
+        storage_class: Its storage class; empty where the store does not say.
+    """
+
+    key: str
+    size: int
+    tag: str
+    modified: int
+    storage_class: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """How an object is written.
+
+    Attributes:
+        only_new: Refuse if there is an object with this key.
+        instead_of: Refuse if the tag of the present object is not this one.
+        storage_class: The storage class; empty for the bucket's default.
+        name: A name of this write alone, kept with the object: it tells after a lost answer whether
+            the object that is there comes from this write.
+    """
+
+    only_new: bool = False
+    instead_of: str = ""
+    storage_class: str = ""
+    name: str = ""
+
+
+class Upload(Protocol):
+    """An object that is written in parts.
+
+    All parts but the last have the same size. Parts may come in any order and from several threads
+    if the backend has `parallel` parts.
+    """
+
+    def part(self, number: int, data: Data) -> None:
+        """Write the part of a number, 0 or more; writing it again replaces it."""
+
+    def complete(self) -> StoredObject:
+        """Make the object of all parts."""
+
+    def abort(self) -> None:
+        """Remove all parts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """An upload that nobody completed or aborted.
+
+    Attributes:
+        key: The key of the object that it was to become.
+        id: The store's name for it.
+        started: When it began, in ms.
+    """
+
+    key: str
+    id: str
+    started: int
+
+
+class Backend(Protocol):
+    """One kind of store. All methods may be called by several threads.
+
+    Attributes:
+        parallel: How many parts of an upload may be under way.
+        keeps_unfinished: Whether `unfinished` finds what dead writers left; elsewhere a rule of the
+            bucket must remove it.
+    """
+
+    parallel: int
+    keeps_unfinished: bool
+
+    def put(self, key: str, data: Data, how: Put) -> StoredObject:
+        """Write an object as a whole.
+
+        Raises:
+            ObjectExistsError: It is there, and `how` wants a new one.
+            ObjectChangedError: It is another one than `how` wants to replace.
+            StoreError: The store could not do it.
+        """
+
+    def upload(self, key: str, how: Put) -> Upload:
+        """Begin to write an object in parts; `how` counts when it is completed.
+
+        Raises:
+            StoreError: The store could not do it.
+        """
+
+    def get(self, key: str, first: int, end: int | None, tag: str) -> tuple[StoredObject, bytes]:
+        """Return the bytes [first, end) of an object; those up to its end for None.
+
+        Args:
+            key: The object.
+            first: The first byte; where it is negative, so many bytes at the end are read.
+            end: Where to end.
+            tag: Raise if the object has another tag; "" for any.
+
+        Raises:
+            ObjectMissingError: There is no such object.
+            ObjectChangedError: The object has another tag.
+            StoreError: The store could not do it.
+        """
+
+    def head(self, key: str) -> tuple[StoredObject, str]:
+        """Return an object without its bytes, and the name of the write that made it.
+
+        Raises:
+            ObjectMissingError: There is no such object.
+            StoreError: The store could not do it.
+        """
+
+    def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
+        """Return the next objects with a prefix behind a key, by key, and whether there are more.
+
+        Raises:
+            StoreError: The store could not do it.
+        """
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete up to 1000 objects; those that are not there are passed over.
+
+        Raises:
+            StoreError: The store could not delete some.
+        """
+
+    def unfinished(self, prefix: str) -> Sequence[Unfinished]:
+        """Return the uploads with a prefix that nobody completed or aborted.
+
+        Raises:
+            StoreError: The store could not do it.
+        """
+
+    def abort(self, upload: Unfinished) -> None:
+        """Remove the parts of an unfinished upload.
+
+        Raises:
+            StoreError: The store could not do it.
+        """
+
+    def close(self) -> None:
+        """Close all connections."""

@@ -1,0 +1,97 @@
+"""Reading an object like a file."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from towpath.store.store import Store
+
+_TAIL = 64 << 10
+"""Bytes at the end that are read with the size: a Parquet file has its footer there."""
+_LEAST = 1 << 20
+"""Fewest bytes of one request."""
+
+
+class ObjectReader(io.RawIOBase):
+    """An object as a seekable file. One thread uses it at a time.
+
+    Small reads are answered from what was read before. All bytes come from one version of the
+    object: if it is replaced meanwhile, an `ObjectChangedError` is raised.
+
+    Args:
+        store: The store.
+        key: The object.
+        size: Its size in bytes, where it is known; else its end is read first.
+
+    Raises:
+        ObjectMissingError: There is no such object.
+        StoreError: The store could not do it.
+    """
+
+    def __init__(self, store: Store, key: str, size: int | None = None) -> None:
+        super().__init__()
+        self._store, self._key = store, key
+        self._at, self._tag = 0, ""
+        self._held: list[tuple[int, bytes]] = []
+        if size is None:
+            found, tail = store.read(key, -_TAIL, None)
+            self._size, self._tag = found.size, found.tag
+            self._held = [(found.size - len(tail), tail)]
+        else:
+            self._size = size
+
+    def size(self) -> int:
+        """Return the size of the object in bytes."""
+        return self._size
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move the position, and return it."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to `size` bytes; all up to the end for -1.
+
+        Raises:
+            ObjectChangedError: The object was replaced.
+            StoreError: The store could not do it.
+        """
+        end = self._size if size < 0 else min(self._size, self._at + size)
+        if self._at >= end:
+            return b""
+        data = self._between(self._at, end)
+        self._at += len(data)
+        return data
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        """Read into a buffer, and return how many bytes."""
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def _between(self, first: int, end: int) -> bytes:
+        for start, held in self._held:
+            if start <= first and end <= start + len(held):
+                return held[first - start : end - start]
+        last = min(self._size, max(end, first + _LEAST))
+        found, data = self._store.read(self._key, first, last, self._tag)
+        self._tag = found.tag
+        if last > end:
+            self._held = [*self._held[:1], (first, data)]  # the end, and what was read last
+        return data[: end - first]

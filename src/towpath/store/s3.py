@@ -1,0 +1,261 @@
+"""Objects in S3, and in stores with the same interface.
+
+Requests are those of botocore: it knows all of the interface that an archive needs (conditions
+also where a multipart upload is completed, uploads that are listed and aborted, checksums), and
+finds credentials wherever AWS's tools do (docs/decisions/0044).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime
+from typing import Any
+
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from towpath.config import StoreConfig, Tls
+from towpath.model.errors import StoreRefusedError
+from towpath.store.objects import Data, Put, StoredObject, Unfinished, Upload
+from towpath.store.s3_errors import told
+from towpath.store.transport import Transport
+
+AT_ONCE = 32
+"""Connections that are kept."""
+_NAME = "towpath-write"
+"""Metadata that names the write of an object."""
+_CHECKSUM = "CRC32"
+"""What the store checks each part by; botocore itself computes no faster one."""
+_REGION = "us-east-1"
+"""The region that stores take whose regions mean nothing."""
+
+
+class S3Backend:
+    """A bucket."""
+
+    parallel = 4
+    keeps_unfinished = True
+
+    def __init__(self, config: StoreConfig) -> None:
+        self._config, self._bucket = config, config.bucket
+        self._prefix = f"{config.prefix}/" if config.prefix else ""
+        self._transport = Transport(config.tls or Tls(), config.request_timeout, AT_ONCE)
+        with self._told("log in", ""):
+            self._client = _client(config)
+        self._client.meta.events.register("before-send.s3", self._transport.send)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._transport.close()
+
+    def put(self, key: str, data: Data, how: Put) -> StoredObject:
+        """Write an object as a whole."""
+        asked = {**self._at(key), **self._kept(how), **_conditions(how)}
+        with self._told("write", key, only_new=how.only_new):
+            answer = self._client.put_object(**asked, Body=data)
+        return _stored(key, len(data), answer["ETag"], 0, how.storage_class)
+
+    def upload(self, key: str, how: Put) -> Upload:
+        """Begin to write an object in parts."""
+        with self._told("begin to write", key):
+            answer = self._client.create_multipart_upload(
+                **self._at(key), **self._kept(how), ChecksumAlgorithm=_CHECKSUM
+            )
+        return _S3Upload(self, key, answer["UploadId"], how)
+
+    def get(self, key: str, first: int, end: int | None, tag: str) -> tuple[StoredObject, bytes]:
+        """Return the bytes [first, end) of an object."""
+        asked: dict[str, str] = {}
+        if first or end is not None:
+            asked["Range"] = f"bytes={first}-{'' if end is None else end - 1}"
+        if first < 0:
+            asked["Range"] = f"bytes={first}"
+        if tag:
+            asked["IfMatch"] = tag
+        try:
+            with self._told("read", key):
+                answer = self._client.get_object(**self._at(key), **asked)
+                with closing(answer["Body"]) as body:
+                    data: bytes = body.read()
+        except StoreRefusedError:
+            if first >= 0 or (empty := self.head(key)[0]).size:
+                raise
+            return empty, b""  # an empty object has no end that could be read
+        return _found(key, answer, _whole_size(answer)), data
+
+    def head(self, key: str) -> tuple[StoredObject, str]:
+        """Return an object without its bytes, and the name of the write that made it."""
+        with self._told("look at", key):
+            answer = self._client.head_object(**self._at(key))
+        return _found(key, answer, answer["ContentLength"]), answer["Metadata"].get(_NAME, "")
+
+    def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
+        """Return the next objects with a prefix behind a key, and whether there are more."""
+        start = {"StartAfter": self._prefix + after} if after else {}
+        with self._told("list objects below", prefix):
+            answer = self._client.list_objects_v2(
+                Bucket=self._bucket, Prefix=self._prefix + prefix, **start
+            )
+        return [self._listed(each) for each in answer.get("Contents", ())], answer["IsTruncated"]
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete up to 1000 objects."""
+        named = [{"Key": self._prefix + key} for key in keys]
+        with self._told("delete objects, the first of which is", keys[0]):
+            answer = self._client.delete_objects(
+                Bucket=self._bucket, Delete={"Objects": named, "Quiet": True}
+            )
+        for failed in answer.get("Errors", ()):
+            error = ClientError({"Error": failed, "ResponseMetadata": {}}, "DeleteObjects")
+            raise told(error, self._where(failed["Key"].removeprefix(self._prefix)), "delete")
+
+    def unfinished(self, prefix: str) -> Sequence[Unfinished]:
+        """Return the uploads with a prefix that nobody completed or aborted."""
+        found: list[Unfinished] = []
+        more: dict[str, str] = {}
+        while True:
+            with self._told("list unfinished uploads below", prefix):
+                answer = self._client.list_multipart_uploads(
+                    Bucket=self._bucket, Prefix=self._prefix + prefix, **more
+                )
+            found += map(self._unfinished, answer.get("Uploads", ()))
+            if not answer.get("IsTruncated"):
+                return found
+            more = {
+                "KeyMarker": answer["NextKeyMarker"],
+                "UploadIdMarker": answer["NextUploadIdMarker"],
+            }
+
+    def abort(self, upload: Unfinished) -> None:
+        """Remove the parts of an unfinished upload."""
+        self.in_upload("abort_multipart_upload", "abort writing", upload.key, upload.id)
+
+    def in_upload(
+        self, call: str, what: str, key: str, upload: str, *, only_new: bool = False, **more: Any
+    ) -> Any:
+        """Return the answer to a request about an upload."""
+        with self._told(what, key, only_new=only_new):
+            return getattr(self._client, call)(**self._at(key), UploadId=upload, **more)
+
+    def _at(self, key: str) -> dict[str, str]:
+        return {"Bucket": self._bucket, "Key": self._prefix + key}
+
+    def _kept(self, how: Put) -> dict[str, Any]:
+        """Return what an object has besides its bytes."""
+        kept: dict[str, Any] = {"Metadata": {_NAME: how.name}} if how.name else {}
+        if how.storage_class:
+            kept["StorageClass"] = how.storage_class
+        if encryption := self._config.encryption:
+            kept["ServerSideEncryption"] = encryption.mode.value
+            if encryption.kms_key:
+                kept["SSEKMSKeyId"] = encryption.kms_key
+        return kept
+
+    def _listed(self, each: Any) -> StoredObject:
+        key = each["Key"].removeprefix(self._prefix)
+        modified, storage_class = _ms(each["LastModified"]), each.get("StorageClass", "")
+        return _stored(key, each["Size"], each["ETag"], modified, storage_class)
+
+    def _unfinished(self, each: Any) -> Unfinished:
+        key = each["Key"].removeprefix(self._prefix)
+        return Unfinished(key=key, id=each["UploadId"], started=_ms(each["Initiated"]))
+
+    def _where(self, key: str) -> str:
+        return f"s3://{self._bucket}/{self._prefix}{key}"
+
+    @contextmanager
+    def _told(self, what: str, key: str, *, only_new: bool = False) -> Iterator[None]:
+        try:
+            yield
+        except (ClientError, BotoCoreError) as error:
+            raise told(error, self._where(key), what, only_new=only_new) from None
+
+
+class _S3Upload:
+    """A multipart upload."""
+
+    def __init__(self, backend: S3Backend, key: str, upload: str, how: Put) -> None:
+        self._backend, self._key, self._upload, self._how = backend, key, upload, how
+        self._parts: dict[int, tuple[dict[str, Any], int]] = {}
+
+    def part(self, number: int, data: Data) -> None:
+        """Write the part of a number, 0 or more."""
+        about = {"PartNumber": number + 1, "ChecksumAlgorithm": _CHECKSUM}
+        answer = self._ask("upload_part", "write a part of", **about, Body=data)
+        # The store compares both again when the upload is completed.
+        checked = ("ETag", f"Checksum{_CHECKSUM}")
+        part = {"PartNumber": number + 1} | {
+            name: answer[name] for name in checked if name in answer
+        }
+        self._parts[number] = part, len(data)
+
+    def complete(self) -> StoredObject:
+        """Make the object of all parts."""
+        made = [self._parts[number] for number in sorted(self._parts)]
+        answer = self._ask(
+            "complete_multipart_upload",
+            "complete",
+            only_new=self._how.only_new,
+            MultipartUpload={"Parts": [part for part, _ in made]},
+            **_conditions(self._how),
+        )
+        size = sum(size for _, size in made)
+        return _stored(self._key, size, answer["ETag"], 0, self._how.storage_class)
+
+    def abort(self) -> None:
+        """Remove all parts."""
+        self._ask("abort_multipart_upload", "abort writing")
+
+    def _ask(self, call: str, what: str, **more: Any) -> Any:
+        return self._backend.in_upload(call, what, self._key, self._upload, **more)
+
+
+def _client(config: StoreConfig) -> Any:
+    session = botocore.session.Session(profile=config.profile)
+    keys = config.keys
+    login = {}
+    if keys is not None:
+        login = {
+            "aws_access_key_id": keys.access_key_id,
+            "aws_secret_access_key": keys.secret_access_key.reveal(),
+            "aws_session_token": keys.session_token.reveal() if keys.session_token else None,
+        }
+    in_path = config.path_style if config.path_style is not None else bool(config.endpoint)
+    return session.create_client(
+        "s3",
+        region_name=config.region or session.get_config_variable("region") or _REGION,
+        endpoint_url=config.endpoint,
+        config=Config(
+            retries={"total_max_attempts": 1},  # `Store` repeats
+            s3={"addressing_style": "path" if in_path else "auto"},
+            user_agent_extra="towpath",
+        ),
+        **login,
+    )
+
+
+def _conditions(how: Put) -> dict[str, str]:
+    if how.only_new:
+        return {"IfNoneMatch": "*"}
+    return {"IfMatch": how.instead_of} if how.instead_of else {}
+
+
+def _found(key: str, answer: Any, size: int) -> StoredObject:
+    modified, storage_class = _ms(answer["LastModified"]), answer.get("StorageClass", "")
+    return _stored(key, size, answer["ETag"], modified, storage_class)
+
+
+def _stored(key: str, size: int, tag: str, modified: int, storage_class: str) -> StoredObject:
+    return StoredObject(key=key, size=size, tag=tag, modified=modified, storage_class=storage_class)
+
+
+def _whole_size(answer: Any) -> int:
+    """Return the size of an object of which a part was read."""
+    whole = str(answer.get("ContentRange", "")).rpartition("/")[2]
+    return int(whole) if whole else int(answer["ContentLength"])
+
+
+def _ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)

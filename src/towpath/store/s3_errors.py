@@ -1,0 +1,116 @@
+"""Errors of S3, by their codes and HTTP status."""
+
+from __future__ import annotations
+
+from ssl import SSLCertVerificationError
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    HTTPClientError,
+    IncompleteReadError,
+    NoCredentialsError,
+    ResponseStreamingError,
+)
+from urllib3.exceptions import SSLError
+
+from towpath.model.errors import (
+    ObjectChangedError,
+    ObjectColdError,
+    ObjectExistsError,
+    ObjectMissingError,
+    StoreAwayError,
+    StoreError,
+    StoreFullError,
+    StoreRefusedError,
+)
+from towpath.model.foreign import foreign, printed
+
+_MISSING = frozenset({"NoSuchKey", "NoSuchUpload", "404", "NotFound"})
+_FULL = frozenset(
+    {"QuotaExceeded", "StorageFull", "XMinioStorageFull", "InsufficientStorage",
+     "InsufficientCapacity"}
+)  # fmt: skip
+_AGAIN_CODES = frozenset(
+    {"ConditionalRequestConflict", "OperationAborted", "RequestTimeout", "SlowDown", "Throttling",
+     "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "BadDigest", "InternalError",
+     "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch"}
+)  # fmt: skip
+_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+_FULL_STATUS = 507
+_PRECONDITION = 412
+_SAID = 300
+"""Characters of an answer that an error repeats."""
+_ADVICE = {
+    "NoSuchBucket": "create the bucket, or correct `store.url`",
+    "InvalidBucketName": "correct `store.url`",
+    "PermanentRedirect": "set `store.region` to the region of the bucket",
+    "AuthorizationHeaderMalformed": "set `store.region` to the region of the bucket",
+    "RequestTimeTooSkewed": "set the clock of this machine",
+    "SignatureDoesNotMatch": "look at the secret under `store.keys`, or in the environment",
+    "InvalidAccessKeyId": "look at `store.keys`, or at the keys in the environment",
+    "ExpiredToken": "renew the temporary keys",
+    "NotImplemented": "use a store that knows If-None-Match, multipart uploads and checksums",
+}
+_FORBIDDEN = (
+    "give the login the rights s3:GetObject, s3:PutObject, s3:DeleteObject,"
+    " s3:AbortMultipartUpload, s3:ListBucket and s3:ListBucketMultipartUploads (without"
+    " s3:ListBucket a missing object looks like a forbidden one)"
+)
+
+
+def told(
+    error: ClientError | BotoCoreError, where: str, what: str, *, only_new: bool = False
+) -> StoreError:
+    """Return our error for one of botocore.
+
+    Args:
+        error: An error of a request.
+        where: The object as a URL.
+        what: What was being done.
+        only_new: Whether it was demanded that there is no such object; else, where anything was
+            demanded, that it has a certain tag.
+    """
+    if isinstance(error, ClientError):
+        return _answered(error, where, what, only_new=only_new)
+    if isinstance(error, ResponseStreamingError | IncompleteReadError):
+        return StoreAwayError(where, what, f"the answer broke off ({type(error).__name__})")
+    if isinstance(error, HTTPClientError):
+        return _unanswered(error, where, what)
+    if isinstance(error, NoCredentialsError):
+        advice = "give `store.keys`, or keys in the environment (AWS_ACCESS_KEY_ID, ...)"
+        return StoreRefusedError(where, what, "no AWS credentials were found", advice)
+    # Its text may repeat what a program of the user printed, as a login that failed.
+    advice = "look at the AWS configuration of this machine"
+    return StoreRefusedError(where, what, f"botocore: {type(error).__name__}", advice)
+
+
+def _unanswered(error: HTTPClientError, where: str, what: str) -> StoreError:
+    cause = error.kwargs.get("error") or error
+    if isinstance(cause, SSLError) and isinstance(cause.args[0], SSLCertVerificationError):
+        why = f"its certificate is not trusted: {cause.args[0].verify_message}"
+        return StoreRefusedError(where, what, why, "look at `store.tls` and `store.endpoint`")
+    return StoreAwayError(where, what, printed(f"{type(cause).__name__}: {foreign(cause)}"))
+
+
+def _answered(error: ClientError, where: str, what: str, *, only_new: bool) -> StoreError:
+    code = str(error.response.get("Error", {}).get("Code", ""))
+    status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    why = f"{_message(error)} ({code or status})"
+    if code in _MISSING:
+        return ObjectMissingError(where, what)
+    if status == _PRECONDITION:
+        return (ObjectExistsError if only_new else ObjectChangedError)(where, what)
+    if code == "InvalidObjectState":
+        return ObjectColdError(where, what)
+    if code in _FULL or status == _FULL_STATUS:
+        return StoreFullError(where, what, why)
+    if code in _AGAIN_CODES or status in _AGAIN:
+        return StoreAwayError(where, what, why)
+    advice = _ADVICE.get(code, _FORBIDDEN if status in {401, 403} else "")
+    return StoreRefusedError(where, what, why, advice)
+
+
+def _message(error: ClientError) -> str:
+    text = str(error.response.get("Error", {}).get("Message", ""))
+    return printed(" ".join(text.split()))[:_SAID] or "no reason given"

@@ -1,0 +1,340 @@
+"""A store of objects: the one way in which everything reads and writes archives."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import islice
+from threading import Lock
+from typing import TypeVar
+from uuid import uuid4
+
+from towpath.cluster.connect.retrying import retried
+from towpath.config import StoreConfig, StoreKind
+from towpath.model.backoff import BackOff
+from towpath.model.clock import now_ms
+from towpath.model.deadline import Deadline
+from towpath.model.errors import (
+    ObjectChangedError,
+    ObjectExistsError,
+    ObjectMissingError,
+    StoreAwayError,
+    StoreRefusedError,
+)
+from towpath.store.objects import Backend, Data, Put, StoredObject, Unfinished
+from towpath.store.reader import ObjectReader
+from towpath.store.writer import ObjectWriter
+
+T = TypeVar("T")
+
+BACK_OFF = BackOff(0.1, 5.0, jitter=0.25)
+_THREADS = 16
+_DELETED_AT_ONCE = 1000
+_NEAR = 256 << 10
+"""Ranges that are no further apart are read together, in bytes."""
+
+
+class Store:
+    """Objects by their keys, which are relative to the prefix of the store's URL.
+
+    Threads may share it. It pickles as its configuration; each process makes its own connections
+    when it first needs them. Every call is repeated until `StoreConfig.timeout` has passed, as long
+    as the store gives no usable answer; then it raises a `StoreAwayError`. All errors are kinds of
+    `StoreError`.
+
+    Args:
+        config: The store.
+
+    Attributes:
+        config: The store.
+    """
+
+    def __init__(self, config: StoreConfig) -> None:
+        self.config = config
+        self._lock = Lock()
+        self._backend: Backend | None = None
+        self._threads: ThreadPoolExecutor | None = None
+
+    def __reduce__(self) -> tuple[type[Store], tuple[StoreConfig]]:
+        return Store, (self.config,)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; the next call makes new ones."""
+        with self._lock:
+            backend, threads = self._backend, self._threads
+            self._backend = self._threads = None
+        if threads is not None:
+            threads.shutdown()
+        if backend is not None:
+            backend.close()
+
+    def put_new(self, key: str, data: Data, storage_class: str = "") -> StoredObject:
+        """Write an object that must not exist yet.
+
+        Of several writers exactly one succeeds. A writer whose answer was lost finds out whether
+        the object is its own.
+
+        Raises:
+            ObjectExistsError: There is an object with this key.
+            StoreError: The store could not do it.
+        """
+        return self._put(key, data, _how(storage_class, only_new=True))
+
+    def put(self, key: str, data: Data, storage_class: str = "") -> StoredObject:
+        """Write an object, also in place of another one.
+
+        Raises:
+            StoreError: The store could not do it.
+        """
+        return self._put(key, data, _how(storage_class))
+
+    def replace(self, key: str, data: Data, tag: str) -> StoredObject:
+        """Write an object in place of the one with this tag.
+
+        Raises:
+            ObjectChangedError: The object has another tag by now.
+            ObjectMissingError: There is no such object.
+            StoreError: The store could not do it.
+        """
+        return self._put(key, data, _how("", instead_of=tag))
+
+    def writer(self, key: str, storage_class: str = "", *, only_new: bool = True) -> ObjectWriter:
+        """Return a file to write a large object to; `close` makes the object.
+
+        Args:
+            key: The object.
+            storage_class: Its storage class; empty for the bucket's default.
+            only_new: Whether `close` raises an `ObjectExistsError` if there is such an object.
+        """
+        return ObjectWriter(self, key, _how(storage_class, only_new=only_new))
+
+    def get(self, key: str) -> bytes:
+        """Return the bytes of an object.
+
+        Raises:
+            ObjectMissingError: There is no such object.
+            StoreError: The store could not do it.
+        """
+        return self.read(key, 0, None)[1]
+
+    def read(
+        self, key: str, first: int, end: int | None, tag: str = ""
+    ) -> tuple[StoredObject, bytes]:
+        """Return an object and its bytes [first, end).
+
+        Args:
+            key: The object.
+            first: The first byte; where it is negative, so many bytes at the end are read.
+            end: Where to end; None reads to the end of the object.
+            tag: Raise if the object has another tag; "" for any.
+
+        Raises:
+            ObjectMissingError: There is no such object.
+            ObjectChangedError: The object has another tag.
+            StoreError: The store could not do it.
+        """
+        return self.repeated(lambda: self.backend.get(key, first, end, tag))
+
+    def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Return the bytes of several ranges [first, end) of an object, which are read at once.
+
+        Raises:
+            ObjectMissingError: There is no such object.
+            StoreError: The store could not do it.
+        """
+        wholes = _joined(ranges)
+        read = list(self.threads.map(lambda each: self.read(key, *each)[1], wholes))
+        return [_cut(each, wholes, read) for each in ranges]
+
+    def reader(self, key: str, size: int | None = None) -> ObjectReader:
+        """Return a file to read an object from, as pyarrow wants it.
+
+        Args:
+            key: The object.
+            size: Its size in bytes, where it is known.
+
+        Raises:
+            ObjectMissingError: There is no such object.
+            StoreError: The store could not do it.
+        """
+        return ObjectReader(self, key, size)
+
+    def head(self, key: str) -> StoredObject:
+        """Return an object without its bytes.
+
+        Raises:
+            ObjectMissingError: There is no such object.
+            StoreError: The store could not do it.
+        """
+        return self.repeated(lambda: self.backend.head(key))[0]
+
+    def list(self, prefix: str = "", after: str = "") -> Iterator[StoredObject]:
+        """Yield the objects with a prefix, behind the key `after`, in the order of their keys.
+
+        Raises:
+            StoreError: The store could not do it.
+        """
+        more = True
+        while more:
+            found, more = self.repeated(partial(self.backend.page, prefix, after))
+            yield from found
+            after = found[-1].key if found else after
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Delete objects; those that are not there are passed over.
+
+        Raises:
+            StoreError: The store could not delete some; others may be deleted.
+        """
+        left = iter(keys)
+        while some := list(islice(left, _DELETED_AT_ONCE)):
+            self.repeated(partial(self.backend.delete, some))
+
+    def abort_uploads(self, prefix: str, older_than: float) -> Sequence[Unfinished]:
+        """Remove what writers left that died while they wrote large objects.
+
+        Args:
+            prefix: What the keys of the objects begin with.
+            older_than: Seconds; younger uploads may still be written to.
+
+        Returns:
+            The uploads that were removed. Stores for which `finds_unfinished` is false remove them
+            by a rule of the bucket alone, and none is returned.
+
+        Raises:
+            StoreError: The store could not do it.
+        """
+        before = now_ms() - int(older_than * 1000)
+        found = self.repeated(lambda: list(self.backend.unfinished(prefix)))
+        old = [each for each in found if each.started < before]
+        for each in old:
+            self.repeated(partial(self.backend.abort, each))
+        return old
+
+    @property
+    def finds_unfinished(self) -> bool:
+        """Whether `abort_uploads` finds what dead writers left."""
+        return self.backend.keeps_unfinished
+
+    def require_conditions(self) -> None:
+        """Check that the store refuses a second object with the same key, and writes none.
+
+        Some stores accept the condition and pass over it; there two writers of a log would replace
+        each other's entries.
+
+        Raises:
+            StoreRefusedError: The store wrote the second object.
+            StoreError: The store could not do it.
+        """
+        key = f"_probe/{uuid4()}"
+        self.put_new(key, b"first")
+        try:
+            self.put_new(key, b"second")
+        except ObjectExistsError:
+            return
+        finally:
+            self.delete([key])
+        why = "it replaced an object that was to be written only if there was none (If-None-Match)"
+        advice = "two writers could destroy an archive there; use another store, or a newer version"
+        raise StoreRefusedError(self.config.url, "try conditional writes", why, advice)
+
+    @property
+    def backend(self) -> Backend:
+        """The kind of store, with its connections."""
+        with self._lock:
+            if self._backend is None:
+                self._backend = _made(self.config)
+            return self._backend
+
+    @property
+    def threads(self) -> ThreadPoolExecutor:
+        """Threads for requests that go on beside each other."""
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(_THREADS, "store")
+            return self._threads
+
+    def repeated(self, call: Callable[[], T]) -> T:
+        """Return what `call` returns, which is repeated while the store is away.
+
+        Raises:
+            StoreError: The last error.
+        """
+        deadline = Deadline.after(self.config.timeout)
+        return retried(call, deadline, BACK_OFF, lambda error: isinstance(error, StoreAwayError))
+
+    def written(self, key: str, how: Put, write: Callable[[], StoredObject]) -> StoredObject:
+        """Return what `write` wrote, also if only the answer was lost.
+
+        Args:
+            key: The object.
+            how: How it is written.
+            write: Writes it; called again while the store is away.
+
+        Raises:
+            StoreError: It could not be written, or another one is there.
+        """
+        try:
+            return self.repeated(write)
+        except (ObjectExistsError, ObjectChangedError, ObjectMissingError):
+            if mine := self._mine(key, how):
+                return mine
+            raise
+
+    def _mine(self, key: str, how: Put) -> StoredObject | None:
+        """Return the object, if it comes from this write."""
+        try:
+            found, name = self.repeated(partial(self.backend.head, key))
+        except ObjectMissingError:
+            return None
+        return found if name and name == how.name else None
+
+    def _put(self, key: str, data: Data, how: Put) -> StoredObject:
+        return self.written(key, how, lambda: self.backend.put(key, data, how))
+
+
+def _how(storage_class: str, *, only_new: bool = False, instead_of: str = "") -> Put:
+    return Put(
+        only_new=only_new, instead_of=instead_of, storage_class=storage_class, name=uuid4().hex
+    )
+
+
+def _made(config: StoreConfig) -> Backend:
+    # Each kind needs a library that takes a while to load.
+    match config.kind:
+        case StoreKind.FILES:
+            from towpath.store.files import FilesBackend  # noqa: PLC0415
+
+            return FilesBackend(config)
+        case StoreKind.S3:
+            from towpath.store.s3 import S3Backend  # noqa: PLC0415
+
+            return S3Backend(config)
+
+
+def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges that cover all of these; near ones become one."""
+    wholes: list[tuple[int, int]] = []
+    for first, end in sorted(each for each in ranges if each[0] < each[1]):
+        if wholes and first - wholes[-1][1] <= _NEAR:
+            wholes[-1] = wholes[-1][0], max(wholes[-1][1], end)
+        else:
+            wholes.append((first, end))
+    return wholes
+
+
+def _cut(wanted: tuple[int, int], wholes: list[tuple[int, int]], read: list[bytes]) -> bytes:
+    first, end = wanted
+    if first >= end:
+        return b""
+    at = bisect_right(wholes, first, key=lambda each: each[0]) - 1
+    start = wholes[at][0]
+    return read[at][first - start : end - start]

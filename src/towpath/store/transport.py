@@ -1,0 +1,113 @@
+"""HTTP for botocore: the certificates of the file, and time for what moves.
+
+botocore makes, signs and reads the requests; `send` stands where botocore would send them. By
+itself botocore trusts authorities that it brings along, instead of the system's, and it gives all
+of a request's body one connect timeout, so that a slow line could never send a large part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ssl import SSLContext
+from threading import Lock
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import urllib3
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.exceptions import HTTPClientError
+
+from towpath.cluster.connect.security import ssl_context
+from towpath.config import Tls
+
+_PIECE = 256 << 10
+"""Bytes that must be sent within the timeout."""
+
+
+class Transport:
+    """Sends requests; threads may share it.
+
+    Args:
+        tls: Certificates.
+        timeout: Seconds in which a connection must be made, a piece of the body sent, and something
+            of the answer received.
+        at_once: Connections that are kept.
+    """
+
+    def __init__(self, tls: Tls, timeout: float, at_once: int) -> None:
+        self._tls, self._at_once = tls, at_once
+        self._timeout = urllib3.Timeout(connect=timeout, read=timeout)
+        self._lock = Lock()
+        self._pools: dict[str, urllib3.PoolManager] = {}
+        self._context: SSLContext | None = None
+
+    def send(self, request: AWSPreparedRequest, **_: object) -> AWSResponse:
+        """Return the answer to a request.
+
+        Raises:
+            HTTPClientError: None came.
+        """
+        headers = dict(request.headers)
+        body = request.body
+        if isinstance(body, bytes | bytearray):
+            body = _pieces(body) if len(body) > _PIECE else bytes(body)
+        try:
+            answer = self._pool(request.url).urlopen(
+                request.method,
+                request.url,
+                body=body,
+                headers=headers,
+                retries=False,
+                redirect=False,
+                assert_same_host=False,
+                preload_content=False,
+                decode_content=False,
+                timeout=self._timeout,
+            )
+            found = AWSResponse(request.url, answer.status, answer.headers, answer)
+            if not request.stream_output:
+                _ = found.content  # else the connection would not be free again
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise HTTPClientError(error=error) from error
+        return found
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            for pool in self._pools.values():
+                pool.clear()
+            self._pools.clear()
+
+    def _pool(self, url: str) -> urllib3.PoolManager:
+        parts = urlsplit(url)
+        context = ssl_context(self._tls) if parts.scheme == "https" else None
+        proxy = _proxy(parts.scheme, parts.hostname or "")
+        with self._lock:
+            if context is not None and context is not self._context:
+                self._pools.clear()  # a file of certificates changed
+                self._context = context
+            if proxy not in self._pools:
+                self._pools[proxy] = _made(proxy, self._context, self._at_once)
+            return self._pools[proxy]
+
+
+def _made(proxy: str, context: SSLContext | None, at_once: int) -> urllib3.PoolManager:
+    if proxy:
+        return urllib3.ProxyManager(proxy, maxsize=at_once, ssl_context=context)
+    return urllib3.PoolManager(maxsize=at_once, ssl_context=context)
+
+
+def _proxy(scheme: str, host: str) -> str:
+    """Return the proxy that the environment names for a host, "" for none."""
+    found = getproxies().get(scheme, "")
+    if not found or proxy_bypass(host):
+        return ""
+    return found if "://" in found else f"http://{found}"
+
+
+def _pieces(body: bytes | bytearray) -> Iterator[Any]:
+    """Yield a body in pieces, as the timeout of a socket counts for each call that sends."""
+    view = memoryview(body)
+    for at in range(0, len(body), _PIECE):
+        yield view[at : at + _PIECE]

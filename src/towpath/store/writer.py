@@ -1,0 +1,156 @@
+"""Writing a large object piece by piece."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from towpath.model.errors import StoreError
+from towpath.store.objects import Data, Put, StoredObject, Upload
+
+if TYPE_CHECKING:
+    from towpath.store.store import Store
+
+
+class ObjectWriter:
+    """A file whose `close` makes an object; until then nobody sees anything of it.
+
+    What fits in one part is written at once, anything larger in parts, some of which are under way
+    while more is written. One thread uses it. As a context manager it makes no object if an error
+    leaves the context. It is not closed when it is forgotten: half an object must never be made.
+
+    Args:
+        store: The store.
+        key: The object.
+        how: How it is written.
+    """
+
+    mode = "wb"
+
+    def __init__(self, store: Store, key: str, how: Put) -> None:
+        self._store, self._key, self._how = store, key, how
+        self._part_size = int(store.config.part_size)
+        self._buffer = bytearray()
+        self._sent = 0
+        self._upload: Upload | None = None
+        self._under_way: deque[Future[None]] = deque()
+        self._made: StoredObject | None = None
+        self._aborted = False
+
+    def __enter__(self) -> ObjectWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more can be written."""
+        return self._aborted or self._made is not None
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readable(self) -> bool:
+        """Return False."""
+        return False
+
+    def seekable(self) -> bool:
+        """Return False."""
+        return False
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self._sent * self._part_size + len(self._buffer)
+
+    def flush(self) -> None:
+        """Do nothing: only `close` makes something visible."""
+
+    def write(self, data: Any) -> int:
+        """Add bytes, of any object that is a buffer, and return how many.
+
+        Raises:
+            StoreError: A part could not be written; the upload is aborted.
+            ValueError: The file is closed.
+        """
+        if self.closed:
+            raise ValueError("write to a closed object")
+        view = memoryview(data).cast("B")
+        self._buffer += view
+        while len(self._buffer) > self._part_size:
+            part = bytes(memoryview(self._buffer)[: self._part_size])
+            del self._buffer[: self._part_size]
+            self._guarded(partial(self._send, part))
+        return len(view)
+
+    def close(self) -> StoredObject:
+        """Make the object and return it; again, if it was made already.
+
+        Raises:
+            ObjectExistsError: There is an object with this key.
+            StoreError: It could not be written; the upload is aborted.
+            ValueError: The upload was aborted.
+        """
+        if self._aborted:
+            raise ValueError("close of an aborted object")
+        if self._made is None:
+            self._guarded(self._complete)
+        assert self._made is not None  # noqa: S101 - else an error was raised
+        return self._made
+
+    def abort(self) -> None:
+        """Make no object. What cannot be removed now is found by `Store.abort_uploads`."""
+        if self.closed:
+            return
+        self._aborted = True
+        self._buffer.clear()
+        while self._under_way:
+            future = self._under_way.popleft()
+            if not future.cancel():
+                with suppress(StoreError):
+                    future.result()
+        if self._upload is not None:
+            with suppress(StoreError):
+                self._upload.abort()
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException:
+            self.abort()
+            raise
+
+    def _send(self, part: Data) -> None:
+        if self._upload is None:
+            begin = partial(self._store.backend.upload, self._key, self._how)
+            self._upload = self._store.repeated(begin)
+        call = partial(self._upload.part, self._sent, part)
+        self._sent += 1
+        parallel = self._store.backend.parallel
+        if parallel == 1:
+            call()
+            return
+        while len(self._under_way) >= parallel:
+            self._under_way.popleft().result()
+        self._under_way.append(self._store.threads.submit(self._store.repeated, call))
+
+    def _complete(self) -> None:
+        write: Callable[[], StoredObject]
+        if self._upload is None:
+            whole = bytes(self._buffer)
+            write = partial(self._store.backend.put, self._key, whole, self._how)
+        else:
+            self._send(bytes(self._buffer))
+            while self._under_way:
+                self._under_way.popleft().result()
+            write = self._upload.complete
+        self._made = self._store.written(self._key, self._how, write)
+        self._buffer.clear()

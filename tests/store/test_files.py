@@ -1,0 +1,130 @@
+"""Objects as files: what a kill leaves, and what no key may reach."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import environment
+from towpath.config import StoreConfig
+from towpath.model.errors import StoreFullError, StoreRefusedError
+from towpath.store import Store
+
+
+def config(folder: Path) -> StoreConfig:
+    return StoreConfig.model_validate({"url": folder.as_uri()})
+
+
+def test_a_folder_is_made_but_not_those_above_it(tmp_path: Path) -> None:
+    with Store(config(tmp_path / "store")) as store:
+        assert list(store.list()) == []
+        assert not (tmp_path / "store").exists()
+        store.put_new("a/b", b"x")
+        assert (tmp_path / "store" / "a" / "b").read_bytes() == b"x"
+    with (
+        Store(config(tmp_path / "disk" / "store")) as store,
+        pytest.raises(StoreRefusedError) as caught,
+    ):
+        store.put_new("a", b"x")
+    assert str(caught.value) == (
+        f"file://{tmp_path}/disk/store/: write: there is no folder {tmp_path}/disk; make it, or"
+        " look whether its disk is mounted"
+    )
+
+
+@pytest.mark.parametrize("key", ["../a", "a/../../b", "/etc/passwd", "a//b", ".", "", "a\0b"])
+def test_no_key_leads_out_of_the_folder(tmp_path: Path, key: str) -> None:
+    with Store(config(tmp_path / "store")) as store:
+        with pytest.raises(StoreRefusedError) as caught:
+            store.get(key)
+        assert "cannot be the name of a file below it" in str(caught.value)
+        with pytest.raises(StoreRefusedError):
+            store.put_new(key, b"x")
+        with pytest.raises(StoreRefusedError):
+            store.delete([key])
+        assert store.abort_uploads("", 0) == []
+
+
+@pytest.mark.parametrize("key", [".towpath/lock", ".towpath/a"])
+def test_what_is_ours_is_no_object(tmp_path: Path, key: str) -> None:
+    with Store(config(tmp_path / "store")) as store, pytest.raises(StoreRefusedError):
+        store.get(key)
+
+
+def test_a_file_that_cannot_grow_is_a_full_store(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with Store(config(tmp_path / "store")) as store:
+            with pytest.raises(StoreFullError) as caught:
+                store.put_new("a", b"x" * 2000)
+            assert "the store has no room left (File too large" in str(caught.value)
+            assert list(store.list()) == []
+            assert store.abort_uploads("", 0) == []
+            store.put_new("a", b"x")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.support.program import environment
+from towpath.config import StoreConfig
+from towpath.store import Store, files
+
+def counted(name, step, calls):
+    true = getattr(files.os, name)
+    def call(*args, **more):
+        calls.append(name)
+        if len(calls) == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return true(*args, **more)
+    setattr(files.os, name, call)
+
+for step in range(1, 100):
+    child = os.fork()
+    if child == 0:
+        calls = []
+        for name in ("fsync", "link", "unlink", "mkdir", "open"):
+            counted(name, step, calls)
+        url = (Path(sys.argv[1]) / str(step)).as_uri()
+        Store(StoreConfig.model_validate({"url": url})).put_new("a/b", b"x" * 100_000)
+        os._exit(0)
+    print(status := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    if status != -signal.SIGKILL:
+        break
+"""
+
+
+def test_a_kill_at_any_step_leaves_all_of_an_object_or_nothing(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    codes = [int(line) for line in run.stdout.split()]
+    assert codes == [-signal.SIGKILL] * (len(codes) - 1) + [0]
+    seen = [left(tmp_path / str(step)) for step in range(1, len(codes) + 1)]
+    first = seen.index({"a/b": 100_000})
+    assert seen[:first] == [{}] * first
+    assert seen[first:] == [{"a/b": 100_000}] * (len(codes) - first)
+    assert 2 < first < len(codes) - 1
+
+
+def left(folder: Path) -> dict[str, int]:
+    """Return the objects in a folder; what else is there can be removed."""
+    with Store(config(folder)) as store:
+        found = {each.key: each.size for each in store.list()}
+        store.abort_uploads("", -1)
+    assert [path.name for path in folder.glob(".towpath/*")] in ([], ["lock"])
+    return found
