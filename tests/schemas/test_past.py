@@ -14,11 +14,13 @@ from towpath.schemas.steps import (
     RegisterSchemas,
     RestoreSubject,
     SchemaStep,
+    SetSubjectConfig,
     WantedVersion,
 )
 
 WANTED = WantedVersion(1, SchemaId(7), "x", deleted=True)
 REGISTER = RegisterSchemas("eu.a", "a", (WANTED,), 0, (), 0, None, "FULL", keep=False)
+SET = SetSubjectConfig("eu.a", None, "FULL", None, "", was="READONLY")
 RESTORE = RestoreSubject("eu.a", None, "FULL", keep=False)
 
 
@@ -66,3 +68,12 @@ def test_what_was_done_last_counts_wherever_the_journal_has_it() -> None:
     """An entry that is replaced keeps its place before a restoration that is older by now."""
     found = past([entry(REGISTER, Phase.FAILED, 3), entry(RESTORE, Phase.DONE, 2)])
     assert found.begun == {"eu.a": REGISTER}
+
+
+def test_configs_that_were_not_set_are_known_until_they_are_or_the_subject_is_restored() -> None:
+    for phase in Phase:
+        found = past([entry(SET, phase, 1)])
+        assert found.opened == ({} if phase is Phase.DONE else {"eu.a": SET})
+        assert found.touched == frozenset(found.opened)
+        found = past([entry(SET, Phase.FAILED, 1), entry(RESTORE, phase, 2)])
+        assert (found.opened == {}) == (phase is Phase.DONE)

@@ -43,7 +43,7 @@ class RegistryProxy:
                 status, said = (
                     made
                     if isinstance(made, tuple)
-                    else _forwarded(url + handler.path, handler.command, made)
+                    else forwarded(url + handler.path, handler.command, made)
                 )
                 data = json.dumps(said).encode()
                 handler.send_response(status)
@@ -67,7 +67,8 @@ class RegistryProxy:
         self._server.socket.close()
 
 
-def _forwarded(url: str, method: str, body: Body) -> tuple[int, object]:
+def forwarded(url: str, method: str, body: Body) -> tuple[int, object]:
+    """Return status and answer of a registry."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(  # noqa: S310 - ours
         url, data=data, method=method, headers={"Content-Type": TYPE}

@@ -21,7 +21,13 @@ from towpath.schemas.diff import diff
 from towpath.schemas.difference import SchemaDifference
 from towpath.schemas.observed import ObservedSchemas, SeenVersion, Versions
 from towpath.schemas.past import Past
-from towpath.schemas.steps import KINDS, RegisterSchemas, SchemaStep, WantedVersion
+from towpath.schemas.steps import (
+    KINDS,
+    RegisterSchemas,
+    SchemaStep,
+    SetSubjectConfig,
+    WantedVersion,
+)
 from towpath.schemas.subject import SUBJECT, SchemasClient
 
 LINK = LinkName("schemas")
@@ -45,6 +51,7 @@ def compared(
     begun: Mapping[str, RegisterSchemas] | None = None,
     seen: Mapping[str, Any] | None = None,
     brought: Mapping[SchemaVersion, WantedVersion] | None = None,
+    opened: Mapping[str, SetSubjectConfig] | None = None,
     **more: Any,
 ) -> SchemaDifference:
     """Return the difference between two registries that hold these versions.
@@ -55,6 +62,7 @@ def compared(
         begun: Registrations that did not end well.
         seen: What else was observed.
         brought: What the link has brought over.
+        opened: Steps that set configs and did not end well.
         **more: Keys of the file.
     """
     config = schemas_config(**more)
@@ -62,7 +70,7 @@ def compared(
     return diff(
         ObservedSchemas(source=source, target=target, wanted=names, **(seen or {})),
         config,
-        Past(dict(begun or {}), set(), dict(brought or {})),
+        Past(begun=dict(begun or {}), opened=dict(opened or {}), brought=dict(brought or {})),
     )
 
 

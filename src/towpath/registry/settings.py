@@ -14,7 +14,7 @@ from towpath.model.schemas import (
     SubjectName,
 )
 from towpath.registry import forms
-from towpath.registry.http import RegistryHttp
+from towpath.registry.http import NOT_THERE, RegistryHttp
 from towpath.registry.kinds import Traits
 
 _NOT_EMPTY = 422
@@ -91,7 +91,7 @@ class RegistrySettings:
             return
         path, what = forms.path_of("mode", subject), f"set the mode of {subject} to {mode}"
         if mode is None:
-            self._http.remove(f"remove the mode of {subject}", path)
+            self._remove(f"remove the mode of {subject}", path)
             return
         try:
             self._http.call(what, "PUT", path, None, {"mode": mode})
@@ -115,6 +115,14 @@ class RegistrySettings:
         path, body = forms.path_of("config", subject), forms.config_body(wanted)
         if forms.config_body(now).keys() - body.keys():
             # Registries keep what they are not told of.
-            self._http.remove(f"remove the config of {subject}", path)
+            self._remove(f"remove the config of {subject}", path)
         if body:
             self._http.call(f"set the config of {subject}", "PUT", path, None, body)
+
+    def _remove(self, what: str, path: str) -> None:
+        try:
+            self._http.call(what, "DELETE", path)
+        except RegistryRefusedError as error:
+            # That it is not there is well, unless the registry has no such call.
+            if error.status != NOT_THERE or self._http.if_any(what, path) is not None:
+                raise

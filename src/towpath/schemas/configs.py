@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from towpath.config import SchemasConfig
@@ -21,7 +22,8 @@ from towpath.model.schemas import (
 from towpath.schemas.difference import SchemaDifference, Skip
 from towpath.schemas.observed import ObservedSchemas
 from towpath.schemas.parts import refused, said, stripped, why
-from towpath.schemas.steps import RegisterSchemas, RestoreSubject, SetSubjectConfig
+from towpath.schemas.past import Past
+from towpath.schemas.steps import RestoreSubject, SetSubjectConfig
 
 _COPIED = frozenset({READONLY, READWRITE})
 """Modes that a subject of the target gets from its source."""
@@ -33,7 +35,7 @@ class Configs:
     Args:
         seen: Both registries.
         config: What the file asks for.
-        begun: Registrations that did not end well, by the subject on the target.
+        past: What this link did before.
         found: The difference to fill in.
     """
 
@@ -41,16 +43,18 @@ class Configs:
         self,
         seen: ObservedSchemas,
         config: SchemasConfig,
-        begun: Mapping[str, RegisterSchemas],
+        past: Past,
         found: SchemaDifference,
     ) -> None:
-        self._seen, self._config, self._begun, self._found = seen, config, begun, found
+        self._seen, self._config, self._past, self._found = seen, config, past, found
         self._stripped = stripped(config, seen.traits)
 
     def before(self, mirror: SubjectName) -> SubjectConfig:
         """Return what was set for a subject of the target before we changed anything."""
         now = self._seen.target_configs.get(mirror, SubjectConfig())
-        begun = self._begun.get(mirror)
+        opened, begun = self._past.opened.get(mirror), self._past.begun.get(mirror)
+        if opened is not None and now.mode == READWRITE != opened.mode:
+            now = replace(now, mode=opened.was)
         if begun is None:
             return now
         if now.mode == (IMPORT if begun.keep else READWRITE):
@@ -62,23 +66,21 @@ class Configs:
             now = replace(now, normalize=begun.normalize, more=begun.more)
         return now
 
-    def restored(self, later: Collection[str]) -> Iterator[RestoreSubject]:
+    def restored(self, later: AbstractSet[str]) -> Iterator[RestoreSubject]:
         """Yield steps that restore what an interrupted step left changed.
 
         Args:
             later: Subjects that are registered anyway, which restores them as well.
         """
-        for name, begun in self._begun.items():
-            now = self._seen.target_configs.get(SubjectName(name))
-            if now is None or name in later:
-                continue
-            before = self.before(SubjectName(name))
-            if now != before:
+        for name in sorted(self._past.touched - later):
+            now, begun = self._seen.target_configs.get(name), self._past.begun.get(name)
+            before = self.before(name)
+            if now is not None and now != before:
                 yield RestoreSubject(
                     name,
                     before.mode,
                     before.compatibility,
-                    begun.keep,
+                    begun is None or begun.keep,
                     before.normalize,
                     before.more,
                 )
@@ -115,6 +117,7 @@ class Configs:
             wanted.normalize,
             told(now),
             wanted.more,
+            now.mode,
         )
 
     def _wanted(self, name: SubjectName) -> SubjectConfig:

@@ -43,7 +43,7 @@ class _Diff:
         self._found = SchemaDifference()
         self._keep = config.ids is SchemaIds.KEEP
         self._placing = Placing(seen, config, self._found)
-        self._configs = Configs(seen, config, past.begun, self._found)
+        self._configs = Configs(seen, config, past, self._found)
 
     def all(self) -> SchemaDifference:
         seen, found = self._seen, self._found
@@ -51,6 +51,7 @@ class _Diff:
             found.problem(SCHEMAS, str(seen.trouble), Skip.REGISTRY)
             return found
         self._name_what_is_left_out()
+        self._name_interrupted()
         self._placing.refuse_names()
         if ignored := self._cannot_keep() or self._ignored():
             found.problem(SCHEMAS, ignored, Skip.ID)
@@ -80,10 +81,6 @@ class _Diff:
                 # What was set before could not be restored.
                 found.problem(name, str(seen.unread_there[mirror]), Skip.UNREAD)
                 found.stuck.add(name)
-        begun = self._past.begun.keys() - {*seen.wanted.values()}
-        for each in sorted(begun & seen.unread_there.keys()):
-            text = f"{seen.unread_there[SubjectName(each)]}; a registration of it was interrupted"
-            found.problem(each, f"{text}, so its mode may have to be restored", Skip.UNREAD)
         for name, text in seen.misnamed.items():
             found.problem(name, text, Skip.NAME, Cause.FILE)
         if seen.copies:
@@ -99,9 +96,26 @@ class _Diff:
             )
             found.problem(context, text, Skip.NAME, Cause.FILE)
 
+    def _name_interrupted(self) -> None:
+        """Name what a process may have left behind that cannot be restored now."""
+        seen, found, past = self._seen, self._found, self._past
+        lost = seen.unread_there.keys() & (past.touched - {*seen.wanted.values()})
+        for mirror in sorted(lost):
+            text = f"{seen.unread_there[mirror]}; a step about it was interrupted"
+            found.problem(mirror, f"{text}, so its mode may have to be restored", Skip.UNREAD)
+        for name, begun in sorted(past.begun.items()):
+            if begun.registry not in {"", *self._config.target.url}:
+                text = (
+                    f"its registration at {begun.registry} was interrupted, and the file names"
+                    " another registry now: look whether its mode there is still IMPORT"
+                )
+                found.note(name, text)
+
     def _takes_over(self, mirror: str) -> bool:
         """Whether a registration of a subject restores what an interrupted one has changed."""
         begun = self._past.begun.get(mirror)
+        if mirror in self._past.opened:
+            return False
         # Where the file now asks for other ids, it needs another mode, and finds that one.
         return begun is None or begun.keep == self._keep
 
@@ -195,6 +209,7 @@ class _Diff:
             keep=self._keep,
             normalize=before.normalize,
             more=before.more,
+            registry=self._config.target.url[0],
         )
 
     def _marked(self, steps: Iterable[SchemaStep]) -> Iterator[MarkDeleted]:

@@ -12,6 +12,7 @@ from towpath.schemas.steps import (
     SCHEMAS,
     RegisterSchemas,
     RestoreSubject,
+    SetSubjectConfig,
     WantedVersion,
 )
 
@@ -26,12 +27,14 @@ class Past:
 
     Attributes:
         begun: Registrations whose last attempt did not end well, by the target's subject.
+        opened: Steps that set configs, and whose last attempt did not end well, in the same way.
         marks: Versions on the target that the link has registered and that were deleted at the
             source then.
         brought: Versions of the source as they were when they were registered.
     """
 
     begun: dict[str, RegisterSchemas] = field(default_factory=dict)
+    opened: dict[str, SetSubjectConfig] = field(default_factory=dict)
     marks: set[SchemaVersion] = field(default_factory=set)
     brought: dict[SchemaVersion, WantedVersion] = field(default_factory=dict)
     _read: dict[_Key, Journal] = field(default_factory=dict)
@@ -49,8 +52,17 @@ class Past:
             step, is_done = KINDS.from_data(entry.step, "ledger"), entry.phase is Phase.DONE
             if isinstance(step, RegisterSchemas):
                 self._take(step, is_done=is_done)
-            elif isinstance(step, RestoreSubject) and is_done:
-                self.begun.pop(step.name, None)
+            elif isinstance(step, SetSubjectConfig) and not is_done:
+                self.opened[step.name] = step
+            elif isinstance(step, RestoreSubject | SetSubjectConfig) and is_done:
+                self.opened.pop(step.name, None)
+                if isinstance(step, RestoreSubject):
+                    self.begun.pop(step.name, None)
+
+    @property
+    def touched(self) -> frozenset[SubjectName]:
+        """The subjects of the target that may have another mode, or other configs, than before."""
+        return frozenset(map(SubjectName, self.begun.keys() | self.opened.keys()))
 
     def _take(self, step: RegisterSchemas, *, is_done: bool) -> None:
         if is_done:

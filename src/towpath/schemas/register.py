@@ -137,13 +137,26 @@ class Registrar:
         now = self._settings.compatibility(subject)
         wanted = asked.over(now)
         if wanted != now:
-            if step.mode == READONLY and self._settings.mode(subject) == READONLY:
-                # Registries refuse configs of such a subject; it is READONLY again below.
-                self._settings.set_mode(subject, READWRITE)
-            self._settings.set_config(subject, wanted, now)
-            self._require_held(subject, wanted)
+            with self._writable(subject, step):
+                self._settings.set_config(subject, wanted, now)
+                self._require_held(subject, wanted)
         if step.mode is not None:
             self._settings.set_mode(subject, step.mode)
+
+    @contextmanager
+    def _writable(self, subject: SubjectName, step: SetSubjectConfig) -> Iterator[None]:
+        """Let configs of a subject be set; registries refuse those of one that is READONLY."""
+        name = qualified(subject)
+        own = self._settings.mode(subject) if name.name else None
+        if not name.name or (own or self._mode_within(name.context)) != READONLY:
+            yield
+            return
+        _require(subject, step.was, own, READONLY)
+        try:
+            self._settings.set_mode(subject, READWRITE)
+            yield
+        finally:
+            self._settings.set_mode(subject, own)
 
     def _require_held(self, subject: SubjectName, wanted: SubjectConfig) -> None:
         held = self._settings.compatibility(subject)
@@ -252,6 +265,23 @@ class Registrar:
             raise error
         self._compare(held.at, schema, held.schema)
         return held
+
+    def holds(self, step: RegisterSchemas) -> bool:
+        """Return whether the target holds all that a step registers, as it would be sent now."""
+        try:
+            return all(self._is_held(step, each) for each in step.versions)
+        except TowpathError:
+            return False
+
+    def _is_held(self, step: RegisterSchemas, wanted: WantedVersion) -> bool:
+        at = SchemaVersion(SubjectName(step.source), wanted.version)
+        place, found = self._places.get(at), self._source.schema(at, deleted=True)
+        held = None if place is None else self._target.schema(place, deleted=True)
+        if place is None or found is None or held is None:
+            return False
+        whole = found.schema.without(stripped(self._config, self._target.traits))
+        self._compare(place, whole.referring(self._referred(step, found.schema)), held.schema)
+        return not step.keep or held.id == wanted.id
 
     def _not_kept(self, what: str, sent: str, found: str, *, whole: bool) -> SchemaNotKeptError:
         error = SchemaNotKeptError(what, sent, found, whole=whole)

@@ -51,6 +51,7 @@ class RegisterSchemas:
         keep: Whether ids and version numbers are those of the source.
         normalize: Whether the subject on the target normalizes, `None` if that is not set for it.
         more: Its other configs; see `SubjectConfig.more`.
+        registry: The first URL of the registry, "" in steps of older programs.
     """
 
     subject: ClassVar[str] = SCHEMAS
@@ -68,6 +69,7 @@ class RegisterSchemas:
     keep: bool
     normalize: bool | None = None
     more: str = ""
+    registry: str = ""
 
     @property
     def about(self) -> str:
@@ -109,6 +111,8 @@ class SetSubjectConfig:
         normalize: Whether new schemas are normalized.
         had: What the target has for all of them, in words.
         more: Its other configs; see `SubjectConfig.more`. What has no value there stays.
+        was: Its own mode before, `None` for none. Where it is READONLY, or all of its registry is,
+            it is READWRITE for a moment, so the journal has to know.
     """
 
     subject: ClassVar[str] = SCHEMAS
@@ -120,6 +124,7 @@ class SetSubjectConfig:
     normalize: bool | None
     had: str
     more: str = ""
+    was: str | None = None
 
     @property
     def about(self) -> str:

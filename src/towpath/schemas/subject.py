@@ -15,7 +15,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Phase
 from towpath.ledger.link import OpenLink
 from towpath.model.amounts import counted
-from towpath.model.errors import SchemaHeldBackError, StepOutdatedError, TowpathError
+from towpath.model.errors import SchemaHeldBackError, TowpathError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName
 from towpath.model.outcome import Changed
@@ -27,14 +27,13 @@ from towpath.model.schemas import (
     qualified,
 )
 from towpath.plan.subject import (
-    CheckedSteps,
     Columns,
     Difference,
     Failed,
-    SettledStep,
     SubjectContext,
 )
 from towpath.registry.registry import Registry
+from towpath.schemas.absent import NoSchemas
 from towpath.schemas.configs import told
 from towpath.schemas.diff import diff
 from towpath.schemas.difference import SchemaDifference, Skip
@@ -58,6 +57,8 @@ from towpath.schemas.verify import ComparedVersion, listed, verified
 
 _NEVER = 86_400.0
 """Seconds between two observations where the file has no registry."""
+_FEW, _TURNS = 100, 10
+"""Of more failed registrations, one in so many is compared at each look, in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,59 +87,6 @@ class PlacedDifference(Difference[SchemaStep]):
     places: Mapping[SchemaVersion, SchemaVersion] = field(default_factory=dict)
 
 
-class NoSchemas:
-    """The client of a link whose file names no registry."""
-
-    def observe(self) -> ObservedSchemas:
-        """Return nothing."""
-        return ObservedSchemas()
-
-    def again(self, seen: ObservedSchemas) -> ObservedSchemas:
-        """Return nothing."""
-        return seen
-
-    def diff(self, seen: ObservedSchemas, around: SubjectContext) -> Difference[SchemaStep]:
-        """Return no difference."""
-        del seen, around
-        return Difference()
-
-    def foresee(
-        self, seen: ObservedSchemas, found: Difference[SchemaStep]
-    ) -> Iterator[Note | Problem]:
-        """Return nothing."""
-        del seen, found
-        yield from ()
-
-    def check(self, steps: Sequence[SchemaStep]) -> CheckedSteps[SchemaStep]:
-        """Return the steps unchecked: a registry cannot check a schema before those it needs."""
-        return CheckedSteps(tuple(steps))
-
-    def present(self, steps: Sequence[SchemaStep]) -> Mapping[str, TopicId]:
-        """Return nothing."""
-        del steps
-        return {}
-
-    def apply(self, steps: Sequence[SchemaStep]) -> Changed:
-        """Refuse steps of a saved plan whose file names no registry now."""
-        error = StepOutdatedError("the file", "a section `schemas`", "none")
-        return Changed(failed={step.about: error for step in steps})
-
-    def settle(self, steps: Sequence[SchemaStep]) -> Mapping[str, SettledStep]:
-        """Return nothing: the next difference shows what is still to be done."""
-        del steps
-        return {}
-
-    def owned(self, steps: Sequence[SchemaStep]) -> frozenset[str]:
-        """Return nothing: schemas are never removed, so nobody has to own them."""
-        del steps
-        return frozenset()
-
-    def outdated(self, step: SchemaStep) -> StepOutdatedError | None:
-        """Return nothing: no more is known than for any other step."""
-        del step
-        return None
-
-
 class SchemasClient(NoSchemas):
     """Observes both registries, and changes that of the target.
 
@@ -162,17 +110,16 @@ class SchemasClient(NoSchemas):
         self._source, self._target, self._pool = source, target, pool
         self._looks = RegistryLook(source, pool), RegistryLook(target, pool)
         self._registrar = Registrar(config, source, target, pool)
-        self._before = Past()
+        self._before, self._turn = Past(), 0
 
     def observe(self) -> ObservedSchemas:
         """See `SubjectClient`; that a registry does not answer is part of what is seen."""
-        begun = map(SubjectName, self._past().begun)
-        return replace(observe(self._config, *self._looks, begun), at=time.monotonic())
+        seen = observe(self._config, *self._looks, self._past().touched)
+        return replace(seen, at=time.monotonic())
 
     def again(self, seen: ObservedSchemas) -> ObservedSchemas:
         """See `SubjectClient`."""
-        begun = map(SubjectName, self._past().begun)
-        again = observe_target(self._config, seen, self._looks, begun)
+        again = observe_target(self._config, seen, self._looks, self._past().touched)
         return replace(again, at=time.monotonic())
 
     def diff(self, seen: ObservedSchemas, around: SubjectContext) -> Difference[SchemaStep]:
@@ -182,7 +129,7 @@ class SchemasClient(NoSchemas):
         found = diff(seen, self._config, before)
         self._registrar.know(found.places, seen.wanted)
         told = {*(step.about for step in found.steps), *(each.about for each in found.problems)}
-        problems = (*found.problems, *self._failures(before.begun.keys() - told, told))
+        problems = (*found.problems, *self._failures(before, told))
         notes = tuple(found.notes)
         if self._config.ids is SchemaIds.TRANSLATE:
             double = [*conflicts(pairs(seen, found.places), self._books.ids)]
@@ -212,13 +159,33 @@ class SchemasClient(NoSchemas):
             ("requests", Side.TARGET): self._target.requests,
         }
 
-    def _failures(self, begun: Collection[str], told: Collection[str]) -> Iterator[Problem]:
-        """Yield registrations that failed, although the target seems to lack nothing."""
-        for entry in self._books.journal.values():
-            failed = entry.subject == SCHEMAS and entry.phase is Phase.FAILED
-            registers = failed and entry.do == RegisterSchemas.__name__
-            if registers and entry.name in begun and SCHEMAS not in told:
-                yield Problem(entry.name, entry.error, Cause.SUBJECT)
+    def _failures(self, past: Past, told: Collection[str]) -> Iterator[Problem]:
+        """Yield registrations that failed, although the target seems to lack nothing.
+
+        It is asked whether it holds what was sent, as another link may have brought it over.
+        """
+        if SCHEMAS in told:
+            return
+        errors = {
+            entry.name: entry.error
+            for entry in self._books.journal.values()
+            if (entry.subject, entry.do) == (SCHEMAS, RegisterSchemas.__name__)
+            and entry.phase is Phase.FAILED
+            and entry.name in past.begun
+            and entry.name not in told
+        }
+        self._turn += 1
+        few = len(errors) <= _FEW
+        holds = {
+            name: self._pool.submit(self._registrar.holds, past.begun[name])
+            for name in errors
+            if few or (self._turn + hash(name)) % _TURNS == 0
+        }
+        for name, error in errors.items():
+            if name in holds and holds[name].result():
+                past.begun.pop(name)
+            else:
+                yield Problem(name, error, Cause.SUBJECT)
 
     def compared(self, *, ask: bool) -> CompareReport:
         """Return all versions that the file asks for, with what the target has for them.
@@ -265,7 +232,7 @@ class Schemas:
         """See `Subject`."""
         config = link.config.schemas
         if config is None:
-            yield NoSchemas()
+            yield NoSchemas(link.books)
             return
         with ExitStack() as stack:
             pool = stack.enter_context(ThreadPoolExecutor(config.max_requests, "towpath-schemas"))
@@ -287,7 +254,8 @@ class Schemas:
             needs = step.needs if isinstance(step, RegisterSchemas) else ()
             missing = lost.intersection((step.about, *needs))
             if missing and not isinstance(step, RestoreSubject):
-                held[step.about] = SchemaHeldBackError(min(missing))
+                own = step.about in missing
+                held[step.about] = SchemaHeldBackError(step.about if own else min(missing), own)
         return held
 
     def row(self, step: SchemaStep) -> tuple[str, ...]:

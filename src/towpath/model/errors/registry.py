@@ -66,20 +66,29 @@ class SchemaNotKeptError(TowpathError):
 
 
 class SchemaHeldBackError(TowpathError):
-    """A schema cannot be registered because another one is not there: `missing`."""
+    """Something cannot be done because a schema is not there.
+
+    Args:
+        missing: The schema, or its subject.
+        own: Whether it is of the same subject.
+    """
 
     code = "SCHEMA_HELD_BACK"
     exit_code = 3
 
-    def __init__(self, missing: str) -> None:
-        super().__init__(missing)
-        self.missing = missing
+    def __init__(self, missing: str, own: bool = False) -> None:
+        super().__init__(missing, own)
+        self.missing, self.own = missing, own
 
     def __str__(self) -> str:
-        return (
-            f"target: it refers to {self.missing}, which could not be registered; mend what keeps"
-            " that one back, then sync again"
-        )
+        if self.own:
+            why = "its versions could not be registered; mend what keeps them back"
+        else:
+            why = (
+                f"it refers to {self.missing}, which could not be registered; mend what keeps that"
+                " one back"
+            )
+        return f"target: {why}, then sync again"
 
 
 def _again(what: str, sent: str, found: str, whole: bool) -> SchemaNotKeptError:
