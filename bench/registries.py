@@ -24,9 +24,9 @@ from tests.support.schema_worlds import Bringing
 from bench.meter import MIB, machine
 from bench.report import table
 
+PARTS = "few", "shared", "many"
+"""What can be measured: many subjects, many with one schema, four times as many schemas."""
 _MEMORY = "2GiB"
-_LOOKS = 20
-"""Number of looks in a row, for what one costs when nothing has changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,8 @@ def main() -> None:
     """Measure, and write the page and the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--subjects", type=int, default=10_000)
+    parser.add_argument("--only", choices=PARTS, help="measure this part alone")
+    parser.add_argument("--looks", type=int, default=20, help="looks in a row, for their mean")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     wish = parser.parse_args()
     if fetch() is None:
@@ -94,25 +96,27 @@ def main() -> None:
         ),
     ]
     told, found = machine(), []
-    for world in worlds:
+    for part, world in zip(PARTS, worlds, strict=True):
+        if wish.only not in {None, part}:
+            continue
         # A process of its own, whose memory is that of this world.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
-            found.append((world, alone.submit(_measured, world).result()))
+            found.append((world, alone.submit(_measured, world, wish.looks).result()))
     data = {
         "machine": told,
         "worlds": [{**asdict(world), "parts": [*map(asdict, parts)]} for world, parts in found],
     }
-    name = f"{datetime.now(UTC).date()}-schemas"
+    name = f"{datetime.now(UTC).date()}-schemas" + (f"-{wish.only}" if wish.only else "")
     (wish.out / f"{name}.json").write_text(json.dumps(data, indent=2) + "\n")
-    page = "\n".join(_page(told, found)) + "\n"
+    page = "\n".join(_page(told, found, wish.looks)) + "\n"
     (wish.out / f"{name}.md").write_text(page)
     print(page)
 
 
-def _measured(world: World) -> list[Part]:
+def _measured(world: World, looks: int) -> list[Part]:
     with _registries() as (ours, theirs):
         _fill(ours.url, world)
-        return _measure(ours, theirs, world)
+        return _measure(ours, theirs, world, looks)
 
 
 @contextmanager
@@ -136,7 +140,7 @@ def _fill(url: str, world: World) -> None:
             http.post(path, json={"schema": text}).raise_for_status()
 
 
-def _measure(ours: LocalRegistry, theirs: LocalRegistry, world: World) -> list[Part]:
+def _measure(ours: LocalRegistry, theirs: LocalRegistry, world: World, looks: int) -> list[Part]:
     found = [Part("begin", 0.0, 0.0, 0, _peak())]
     sides = {"source": {"url": ours.url}, "target": {"url": theirs.url}}
 
@@ -154,7 +158,7 @@ def _measure(ours: LocalRegistry, theirs: LocalRegistry, world: World) -> list[P
         if link.failed:
             raise SystemExit(f"{len(link.failed)} steps failed: {next(iter(link.failed.values()))}")
         part("the look behind it", link, link.sync)
-        part("a look when nothing has changed", link, link.look, _LOOKS)
+        part("a look when nothing has changed", link, link.look, looks)
         ours.register("topic-00001-value", _text("Shared" if world.shared else "Record00001", 20))
         part("one subject has a new version", link, link.sync)
         part("verify: ask for every id", link, lambda: link.client.compared(ask=True))
@@ -170,7 +174,7 @@ def _peak() -> int:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MIB)
 
 
-def _page(told: dict[str, Any], found: list[tuple[World, list[Part]]]) -> Iterator[str]:
+def _page(told: dict[str, Any], found: list[tuple[World, list[Part]]], looks: int) -> Iterator[str]:
     yield "# Schemas between two registries"
     yield ""
     yield from (f"- {name}: {value}" for name, value in told.items())
@@ -179,7 +183,7 @@ def _page(told: dict[str, Any], found: list[tuple[World, list[Part]]]) -> Iterat
         "Schemas are Avro, of about 1.2 KB. Ids are kept, so each subject goes into IMPORT and"
         " back; each version is read at the source, registered, and read back. Peak MiB is memory"
         " of Towpath, with its journal; registries are other processes, on the same two processors."
-        f" A look when nothing has changed is the mean of {_LOOKS}. Both registries end with the"
+        f" A look when nothing has changed is the mean of {looks}. Both registries end with the"
         " same versions and ids, which is checked."
     )
     heads = ("part", "seconds", "CPU s", "requests", "per schema", "peak MiB")
